@@ -1,0 +1,1 @@
+"""Text embedding: the contract, sentence-transformers, a hashing embedder, and micro-batching."""

@@ -1,0 +1,31 @@
+"""What an embedder is."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors. One text always gets the same vector within a run, however it was batched."""
+
+    @property
+    def name(self) -> str:
+        """Model name, as recorded in the run."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts.
+
+        Args:
+            texts: any number of strings, also none.
+
+        Returns:
+            float32 array of shape ``(len(texts), dimension)``, rows of norm 1.
+        """

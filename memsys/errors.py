@@ -1,0 +1,33 @@
+"""Errors a user can act on. Each message says what went wrong, where, and what to do about it."""
+
+
+class MemsysError(Exception):
+    """Base of every error of the harness; ``eval.run`` prints its message without a traceback."""
+
+
+class ConfigError(MemsysError):
+    """A setting is wrong: names the key, the value and the choices."""
+
+
+class DataError(MemsysError):
+    """A data file is missing, truncated or of the wrong shape: names file, JSON path and field."""
+
+
+class AssetError(MemsysError):
+    """A model or corpus file is missing or its checksum is wrong."""
+
+
+class BackboneError(MemsysError):
+    """The language model cannot be reached, refuses, or answers with something that is no completion.
+
+    Raised after the retries on transport errors. It stops the run, which stays resumable: a failed call is never
+    turned into an empty reply.
+    """
+
+
+class RunDirectoryError(MemsysError):
+    """The run directory is in use, holds another configuration, or cannot be written."""
+
+
+class ScoringError(MemsysError):
+    """A score cannot be computed with what is installed or stored."""

@@ -1,0 +1,1 @@
+"""The backbone: roles and replies, the OpenAI-compatible client, reply cache, call ledger and the engines that serve."""

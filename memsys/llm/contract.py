@@ -1,0 +1,181 @@
+"""What a memory system and the reader know of the backbone: roles in, replies out.
+
+A *role* is one purpose a language model is called for (analyse, route, evolve, answer ...), with its prompt file,
+schema and sampling. The same role with the same values, conversation, key and run seed always makes the same request,
+whichever system asks: ablations that share calls share replies.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any, Literal, Protocol
+
+from memsys.errors import ConfigError
+from memsys.vocabulary import Completion, Json
+
+Phase = Literal["prepare", "write", "consolidate", "retrieve", "answer", "judge"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallScope:
+    """Where in the run a call is made; set by the runner, read by the client for ledger and priority."""
+
+    phase: Phase
+    item: str = ""  # unit id or question id
+
+
+#: Set by the runner around each step of a conversation. Calls outside a scope are an error.
+call_scope: ContextVar[CallScope] = ContextVar("call_scope")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt file: ``$name`` placeholders of :class:`string.Template`. ``sha256`` goes into ``run.json``."""
+
+    text: str
+    source: str
+    sha256: str
+
+    @classmethod
+    def load(cls, path: Path) -> "Prompt":
+        """Read a prompt file.
+
+        Raises:
+            ConfigError: the file does not exist.
+        """
+        try:
+            text = path.read_text(encoding="utf-8").strip()
+        except FileNotFoundError as error:
+            raise ConfigError(
+                f"prompt file {path} does not exist; name an existing file or leave the key null"
+            ) from error
+        return cls(text=text, source=path.name, sha256=hashlib.sha256(text.encode()).hexdigest())
+
+    def render(self, values: Mapping[str, str]) -> str:
+        """Fill the placeholders.
+
+        Raises:
+            ConfigError: a placeholder has no value.
+        """
+        try:
+            return Template(self.text).substitute(values)
+        except (KeyError, ValueError) as error:
+            known = ", ".join(sorted(values))
+            raise ConfigError(
+                f"prompt {self.source}: placeholder {error} cannot be filled; known are {known}"
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One purpose the backbone is called for.
+
+    Attributes:
+        name: ledger and cache name, e.g. ``analyse``.
+        prompt: template of the user message (or of the whole prompt in completion mode).
+        temperature: sampling temperature.
+        max_tokens: limit of new tokens.
+        schema: JSON schema the reply must follow (the server constrains decoding to it); ``None`` for free text.
+        system: system message in chat mode; left out in completion mode.
+        top_logprobs: alternatives to report per generated token; 0 asks for none.
+        malformed_retries: further attempts, with other seeds, when the reply does not parse or validate.
+    """
+
+    name: str
+    prompt: Prompt
+    temperature: float
+    max_tokens: int
+    schema: Mapping[str, Json] | None = None
+    system: str | None = None
+    top_logprobs: int = 0
+    malformed_retries: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The backbone's reply to a role.
+
+    Attributes:
+        value: the parsed object that validates against the role's schema; ``None`` when every attempt was malformed,
+            or when the role has no schema. The caller then takes the role's documented fallback.
+        text: the last attempt's text, thinking blocks removed.
+        completion: the last attempt.
+        malformed: no attempt gave a valid object. Always ``False`` for a role without schema.
+        repaired: the object was valid only after repair (cut to its braces, or closed after truncation).
+    """
+
+    value: Mapping[str, Any] | None
+    text: str
+    completion: Completion
+    malformed: bool = False
+    repaired: bool = False
+
+
+class LanguageModel(Protocol):
+    """The backbone as one conversation sees it."""
+
+    @property
+    def context_length(self) -> int:
+        """Tokens of prompt and reply together that one request may hold."""
+
+    async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
+        """Make one call (and its retries).
+
+        Args:
+            role: the purpose.
+            values: fills the prompt's placeholders.
+            key: what the call is about within the conversation (turn id, question id, "profile:3:cluster_0");
+                together with conversation, role and run seed it fixes the sampling seed.
+
+        Raises:
+            BackboneError: the server cannot be reached or gave no completion.
+        """
+
+    async def count_tokens(self, text: str) -> int:
+        """Count the tokens of ``text`` with the backbone's own tokenizer, without special tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSettings:
+    """What a config says of a role; ``prompt: null`` takes the file shipped with the system."""
+
+    temperature: float
+    max_tokens: int
+    prompt: str | None = None
+    system: str | None = None
+    malformed_retries: int = 1
+
+
+def make_role(
+    name: str, settings: Mapping[str, Json], shipped: Path, schema: Mapping[str, Json] | None, *, top_logprobs: int = 0
+) -> Role:
+    """Make a role from its YAML settings and the prompt file shipped with the system.
+
+    Args:
+        name: role name.
+        settings: mapping with the fields of :class:`RoleSettings`.
+        shipped: folder of the shipped prompts; the file is ``<name>.txt``.
+        schema: JSON schema of the reply.
+        top_logprobs: see :class:`Role`.
+
+    Raises:
+        ConfigError: an unknown or missing setting.
+    """
+    try:
+        known = RoleSettings(**settings)
+    except TypeError as error:
+        raise ConfigError(f"role {name}: {error}; known settings are {', '.join(RoleSettings.__slots__)}") from error
+    path = Path(known.prompt) if known.prompt else shipped / f"{name}.txt"
+    return Role(
+        name=name,
+        prompt=Prompt.load(path),
+        temperature=known.temperature,
+        max_tokens=known.max_tokens,
+        schema=schema,
+        system=known.system,
+        top_logprobs=top_logprobs,
+        malformed_retries=known.malformed_retries,
+    )

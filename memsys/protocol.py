@@ -1,0 +1,105 @@
+"""The memory protocol: what a memory system is, and what it is given.
+
+A run makes one memory per conversation. The runner cuts the conversation into units, starts ``prepare`` for several
+units ahead (any order, any concurrency), calls ``write`` strictly in order, then ``consolidate`` once, and only then
+``retrieve``, for many questions at once. Results must not depend on how far ahead ``prepare`` ran.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from memsys.embedding.contract import Embedder
+from memsys.llm.contract import LanguageModel
+from memsys.turns import TurnFormat
+from memsys.vocabulary import Conversation, Json, Retrieval, Unit
+
+#: Result of ``prepare``; each system has its own type, which only its ``write`` reads.
+Prepared = Any
+
+#: Snapshot of a memory: JSON values, with numpy arrays allowed anywhere in the tree as leaves.
+State = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the harness hands to a memory of one conversation.
+
+    Attributes:
+        conversation_id: names the conversation; part of every seed.
+        llm: the backbone, already bound to this conversation (seeds, ledger, cache).
+        embedder: shared by all conversations; batches across them.
+        seed: the run's seed. Derive generators with :func:`memsys.seeding.generator`.
+        turn_format: how a turn becomes text, the same for every system of a run.
+        gold_evidence: question text -> gold turn ids; ``None`` unless the system's config says ``uses_gold: true``.
+    """
+
+    conversation_id: str
+    llm: LanguageModel
+    embedder: Embedder
+    seed: int
+    turn_format: TurnFormat = field(default_factory=TurnFormat)
+    gold_evidence: Mapping[str, Sequence[str]] | None = None
+
+
+@runtime_checkable
+class MemorySystem(Protocol):
+    """A memory of one conversation."""
+
+    def units(self, conversation: Conversation) -> Sequence[Unit]:
+        """Cut the conversation into what one write ingests. Pure; called once before the first write."""
+
+    async def prepare(self, unit: Unit) -> Prepared:
+        """Do the work that depends on the unit alone: note construction, denoising, fact extraction."""
+
+    async def write(self, unit: Unit, prepared: Prepared) -> None:
+        """Do the work that depends on the store: routing, evolution, merging. Called strictly in order."""
+
+    async def consolidate(self) -> None:
+        """Finish once the stream has ended."""
+
+    async def retrieve(self, query: str) -> Retrieval:
+        """Find what helps to answer ``query``. Must not change what a later query sees."""
+
+    def state(self) -> State:
+        """Return the full snapshot: memories, vectors, links, counters, generators."""
+
+    def load_state(self, state: State) -> None:
+        """Restore a snapshot taken by :meth:`state`; afterwards both memories behave alike."""
+
+    def statistics(self) -> Mapping[str, Json]:
+        """Count what happened in this memory (sizes, causes, fallbacks), for the run's record."""
+
+
+class MemoryConfig(Protocol):
+    """Every ``conf/memory/*.yaml`` instantiates to one of these: a frozen dataclass of hyperparameters."""
+
+    @property
+    def name(self) -> str:
+        """Name of the preset, as tables show it."""
+
+    @property
+    def uses_gold(self) -> bool:
+        """Whether the system is a reference that may see gold evidence (oracle)."""
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation."""
+
+
+class BaseMemory:
+    """Defaults for the parts of the protocol that most systems do not need."""
+
+    def units(self, conversation: Conversation) -> Sequence[Unit]:
+        """One unit per turn."""
+        return [Unit(unit_id=turn.turn_id, turns=(turn,)) for turn in conversation.turns]
+
+    async def prepare(self, unit: Unit) -> Prepared:
+        """Nothing to prepare."""
+        return None
+
+    async def consolidate(self) -> None:
+        """Nothing to finish."""
+
+    def statistics(self) -> Mapping[str, Json]:
+        """No statistics."""
+        return {}

@@ -1,0 +1,128 @@
+"""The words every part of the harness shares.
+
+LoCoMo's words carry over to the other data sets: a passage, a sentence or a dialogue line is a turn.
+All types are frozen; ids are strings and unique within their conversation.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+#: A value that survives a round trip through JSON. ``Any`` because recursive aliases defeat most call sites.
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One utterance (or one passage, sentence, dialogue line) of a conversation."""
+
+    turn_id: str
+    session_id: str
+    speaker: str
+    text: str
+    date_time: str = ""
+    caption: str = ""
+    #: What the data set adds and no other field holds, e.g. ``{"img_url": True}`` in LoCoMo.
+    extra: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One memory's whole input: turns in the order they were said."""
+
+    conversation_id: str
+    turns: tuple[Turn, ...]
+    speakers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked. Carries nothing that a system should not know when it answers."""
+
+    question_id: str
+    conversation_id: str
+    text: str
+    #: The data set's own category number (LoCoMo: 1 multi-hop, 2 temporal, 3 open-domain, 4 single-hop, 5 adversarial).
+    category: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Gold of one question. Read by scoring, by the oracle baseline and, for category 5's false option, by the reader.
+
+    ``answers`` are alternatives (empty where the data set gives none); ``adversarial_answer`` is LoCoMo's false
+    answer of category 5. ``evidence`` holds resolved turn ids, ``unresolved_evidence`` the ids as written that name
+    no turn.
+    """
+
+    question_id: str
+    answers: tuple[str, ...]
+    evidence: tuple[str, ...] = ()
+    unresolved_evidence: tuple[str, ...] = ()
+    adversarial_answer: str | None = None
+    extra: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One conversation with its questions and their gold, as a loader yields it."""
+
+    conversation: Conversation
+    questions: tuple[Question, ...]
+    references: Mapping[str, Reference]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What one write ingests: a turn for most systems, eight messages or a session for others."""
+
+    unit_id: str
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One retrieved memory. ``turn_ids`` are the turns it came from, through every rewriting and merging.
+
+    ``text`` is the memory's content, which evidence metrics by substring look at; what the reader sees is
+    :attr:`Retrieval.context`.
+    """
+
+    text: str
+    score: float
+    turn_ids: tuple[str, ...]
+    memory_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """The answer of a memory to one query: hits best first, and the exact context that the reader sees.
+
+    ``trace`` holds the system's diagnostics as JSON values. The key ``spans`` maps a phase name (``keywords``,
+    ``select``, ``embed``, ``search``, ``format``) to seconds.
+    """
+
+    hits: tuple[Hit, ...]
+    context: str
+    trace: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """One generated token with its log-probability (natural log) and the alternatives the server gave."""
+
+    token: str
+    logprob: float
+    top: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One reply of a language model. ``seconds`` is service time, without the client's queue or retries."""
+
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+    finish_reason: str
+    logprobs: tuple[TokenLogprob, ...] = ()
