@@ -1,0 +1,26 @@
+"""Fixtures shared by all tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder of the real data sets: ``MEMSYS_DATA``, else ``data/`` of the checkout, else a sibling ``shared/data``."""
+    for candidate in (os.environ.get("MEMSYS_DATA"), ROOT / "data", ROOT.parent / "shared" / "data"):
+        if candidate and Path(candidate).is_dir():
+            return Path(candidate)
+    pytest.skip("no real data here: set MEMSYS_DATA or run scripts/fetch_data.py")
+
+
+@pytest.fixture(scope="session")
+def locomo_file(data_dir: Path) -> Path:
+    """The real ``locomo10.json``."""
+    path = data_dir / "locomo10.json"
+    if not path.is_file():
+        pytest.skip("locomo10.json is not in the data folder: run scripts/fetch_data.py locomo")
+    return path
