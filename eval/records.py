@@ -4,9 +4,9 @@
 ``conversations.jsonl`` one :class:`ConversationRecord` per ingested conversation
 ``answers.jsonl``       one :class:`AnswerRecord` per answered question, in the order they finished
 ``retrievals.jsonl``    one :class:`RetrievalRecord` per answered question
-``calls.jsonl``         one :class:`CallRecord` per request to the backbone, cached ones too
+``calls.jsonl``         one :class:`memsys.llm.contract.CallRecord` per request to the backbone, cached ones too
 ``references.jsonl``    one :class:`ReferenceRecord` per question of the run: scoring needs no data set
-``scores.jsonl``        one row per question, ``{"question_id", "conversation_id", "category", "metrics": {name: float | None}}``
+``scores.jsonl``        one row per question, ``question_id, conversation_id, category, metrics: {name: float or null}``
 ``summary.json``        see :mod:`eval.summary`
 
 Records are joined by ``question_id`` (unique within a run), never by position.
@@ -82,34 +82,6 @@ class RetrievalRecord:
     context_chars: int
     context_tokens: int | None
     trace: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class CallRecord:
-    """One request to the backbone. ``seconds`` is service time; ``queue_seconds`` waiting for a slot in the client.
-
-    ``malformed``: this attempt's reply did not validate. ``repaired``: it did only after repair. ``attempt`` counts
-    from 0 over malformed retries; ``transport_retries`` counts resent requests. ``cache_hit``: the reply came from
-    the cache, and ``seconds`` is what it took when it was made.
-    """
-
-    conversation_id: str
-    phase: str
-    role: str
-    key: str
-    item: str
-    attempt: int
-    prompt_tokens: int
-    completion_tokens: int
-    seconds: float
-    queue_seconds: float
-    finish_reason: str
-    cache_hit: bool
-    malformed: bool
-    repaired: bool
-    transport_retries: int
-    request_hash: str
-    endpoint: str
 
 
 @dataclass(frozen=True, slots=True)

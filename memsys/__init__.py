@@ -1,1 +1,1 @@
-"""The library: vocabulary, memory protocol, language-model client, embedding, indexes and the papers' memory systems."""
+"""The library: vocabulary, memory protocol, backbone client, embedding, indexes and the papers' memory systems."""

@@ -1,1 +1,1 @@
-"""The backbone: roles and replies, the OpenAI-compatible client, reply cache, call ledger and the engines that serve."""
+"""The backbone: roles and replies, the client, the reply cache, the call ledger and the engines that serve."""

@@ -114,6 +114,34 @@ class Reply:
     repaired: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One request to the backbone. ``seconds`` is service time; ``queue_seconds`` waiting for a slot in the client.
+
+    ``malformed``: this attempt's reply did not validate. ``repaired``: it did only after repair. ``attempt`` counts
+    from 0 over malformed retries; ``transport_retries`` counts resent requests. ``cache_hit``: the reply came from
+    the cache, and ``seconds`` is what it took when it was made.
+    """
+
+    conversation_id: str
+    phase: str
+    role: str
+    key: str
+    item: str
+    attempt: int
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+    queue_seconds: float
+    finish_reason: str
+    cache_hit: bool
+    malformed: bool
+    repaired: bool
+    transport_retries: int
+    request_hash: str
+    endpoint: str
+
+
 class LanguageModel(Protocol):
     """The backbone as one conversation sees it."""
 

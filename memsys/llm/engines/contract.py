@@ -1,0 +1,61 @@
+"""What an engine is: something that serves a model under one or more OpenAI-compatible base URLs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from memsys.vocabulary import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One server.
+
+    Attributes:
+        base_url: up to and including ``/v1``.
+        model: the name the server knows the model by.
+        api_key_env: environment variable that holds the key; the key itself is never stored.
+    """
+
+    base_url: str
+    model: str
+    api_key_env: str | None = None
+
+
+class Engine(Protocol):
+    """A running (or startable) backbone server. Lives in one process; several event loops may use it in turn."""
+
+    @property
+    def name(self) -> str:
+        """``llamacpp``, ``vllm`` or ``openai``."""
+
+    def start(self, log_dir: Path) -> Sequence[Endpoint]:
+        """Start the server if it is ours to start, wait until it is healthy, return its endpoints.
+
+        Calling it again while the server lives returns the same endpoints. Server output goes to
+        ``log_dir/<engine>.log``.
+
+        Raises:
+            BackboneError: it did not come up; the message quotes the end of its log.
+        """
+
+    def recover(self, log_dir: Path) -> Sequence[Endpoint]:
+        """Called after a transport error: restart what died and wait for health; a no-op for a server that lives.
+
+        Raises:
+            BackboneError: the server is not ours to restart, or did not come back.
+        """
+
+    def stop(self) -> None:
+        """Stop what was started; safe to call twice."""
+
+    def fingerprint(self) -> Mapping[str, Json]:
+        """Say what was served: engine and version, model, file sha256, flags. No paths of the machine, no keys."""
+
+
+class EngineConfig(Protocol):
+    """The ``engine:`` node of a ``conf/backbone/*.yaml`` instantiates to one of these."""
+
+    def build(self) -> Engine:
+        """Make the engine without starting it."""
