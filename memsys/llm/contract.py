@@ -25,6 +25,8 @@ class CallScope:
 
     phase: Phase
     item: str = ""  # unit id or question id
+    #: Neither read nor write the reply cache: latency is being measured.
+    fresh: bool = False
 
 
 #: Set by the runner around each step of a conversation. Calls outside a scope are an error.
