@@ -1,0 +1,103 @@
+"""Writing that survives a kill and a full disk: whole-line appends by one writer, and temp file plus rename."""
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from memsys.errors import RunDirectoryError
+
+
+def disk_error(path: Path, error: OSError) -> RunDirectoryError:
+    """Say what a failed write means for the run and what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        hint = "the disk is full; free some space and start the same command again, the run resumes"
+    else:
+        hint = f"{error.strerror}; check the folder and start the same command again, the run resumes"
+    return RunDirectoryError(f"cannot write {path}: {hint}")
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees the old content or the new, never a part.
+
+    Raises:
+        RunDirectoryError: the disk is full or the folder cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as handle:
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise disk_error(path, error) from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON atomically: sorted keys, indented, newline at the end."""
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    write_atomic(path, (text + "\n").encode())
+
+
+class JsonLines:
+    """Append-only JSON lines with one writer. A cut last line (a killed writer) is removed when it is opened."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise disk_error(path, error) from error
+        self._size = _whole_lines(path)
+        os.ftruncate(self._descriptor, self._size)
+
+    def append(self, row: Any) -> None:
+        """Append one row; on failure the file is as it was.
+
+        Raises:
+            RunDirectoryError: the disk is full.
+        """
+        line = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        try:
+            written = os.write(self._descriptor, line)
+            while written < len(line):
+                written += os.write(self._descriptor, line[written:])
+        except OSError as error:
+            os.ftruncate(self._descriptor, self._size)
+            raise disk_error(self.path, error) from error
+        self._size += len(line)
+
+    def close(self) -> None:
+        """Close the file; appending afterwards is an error."""
+        os.close(self._descriptor)
+
+
+def _whole_lines(path: Path) -> int:
+    """Length of the file up to its last newline."""
+    data = path.read_bytes()
+    return data.rfind(b"\n") + 1
+
+
+def read_json_lines(path: Path) -> Iterator[Any]:
+    """Yield the rows of a JSON-lines file; none when it does not exist. A cut last line is left out.
+
+    Raises:
+        RunDirectoryError: a line in the middle is no JSON.
+    """
+    if not path.is_file():
+        return
+    with path.open("rb") as handle:
+        for number, line in enumerate(handle, start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield json.loads(line)
+            except ValueError as error:
+                message = f"{path}:{number} is not JSON ({error}); restore the file or delete the run directory"
+                raise RunDirectoryError(message) from error

@@ -1,0 +1,48 @@
+"""Where data files lie: an explicit path, a folder, ``MEMSYS_DATA``, or ``data/`` of the checkout."""
+
+import os
+from pathlib import Path
+
+from eval.loaders.contract import DatasetInfo
+from memsys.errors import DataError
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Environment variable that names the folder of the real data sets.
+DATA_VARIABLE = "MEMSYS_DATA"
+
+
+def data_folder(data_dir: str | None = None) -> Path:
+    """Return the folder of the data sets: ``data_dir``, else ``MEMSYS_DATA``, else ``data/`` of the checkout."""
+    chosen = data_dir or os.environ.get(DATA_VARIABLE)
+    return Path(chosen).expanduser() if chosen else ROOT / "data"
+
+
+def sample_path(folder: str, name: str = "sample.json") -> Path:
+    """Return the path of a sample that comes with the project, ``datasets/<folder>/<name>``."""
+    path = ROOT / "datasets" / folder / name
+    if not path.exists():
+        raise DataError(f"{path} is missing: the samples are part of the source checkout, run from there")
+    return path
+
+
+def find_source(info: DatasetInfo, name: str, path: str | None, data_dir: str | None) -> Path:
+    """Find a file or folder of a data set.
+
+    Args:
+        info: says how the set is had, for the message.
+        name: file or folder below the data folder.
+        path: explicit path, which wins.
+        data_dir: explicit data folder.
+
+    Raises:
+        DataError: nothing is there; the message says how to fetch it and where to put it.
+    """
+    source = Path(path).expanduser() if path else data_folder(data_dir) / name
+    if source.exists():
+        return source
+    raise DataError(
+        f"{source}: no such file or folder. {info.title} is not part of this project ({info.licence}). "
+        f"Fetch it with `python scripts/fetch_data.py {info.key}`, or put {name} (from {info.homepage}) into a folder "
+        f"and name that folder in the variable {DATA_VARIABLE} or in dataset.data_dir. "
+        "Without it, the small sample that comes with the project runs: dataset.sample=true"
+    )

@@ -1,0 +1,209 @@
+"""LoCoMo (Maharana et al., ACL 2024): ten long conversations between two people, with 1,986 questions.
+
+Source: github.com/snap-research/locomo, ``data/locomo10.json``. The file is irregular in known places (see
+``datasets/locomo/README.md``); each is repaired by a rule below and counted in ``LoadedData.notes``.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
+from eval.loaders.jsonfile import Node, read_json
+from eval.loaders.locate import find_source, sample_path
+from eval.loaders.selection import Selection, count
+from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
+
+LOCOMO = DatasetInfo(
+    key="locomo",
+    title="LoCoMo (locomo10)",
+    homepage="https://github.com/snap-research/locomo",
+    licence="CC BY-NC 4.0",
+    citation="Maharana et al., Evaluating Very Long-Term Conversational Memory of LLM Agents, ACL 2024",
+    files=(
+        PinnedFile(
+            name="locomo10.json",
+            sha256="79fa87e90f04081343b8c8debecb80a9a6842b76a7aa537dc9fdf651ea698ff4",
+            size=2_805_274,
+            url="https://raw.githubusercontent.com/snap-research/locomo/main/data/locomo10.json",
+        ),
+    ),
+    category_names={1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"},
+)
+
+ADVERSARIAL = 5
+_SESSION_KEY = re.compile(r"session_(\d+)")
+_DATE_KEY = re.compile(r"session_(\d+)_date_time")
+_TURN_ID = re.compile(r"D:?(\d+):(\d+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocomoConfig(Selection):
+    """Settings of the LoCoMo loader; see :class:`eval.loaders.selection.Selection`."""
+
+    name: str = "locomo"
+
+    @property
+    def info(self) -> DatasetInfo:
+        """Facts of LoCoMo."""
+        return LOCOMO
+
+    def load(self) -> LoadedData:
+        """Read ``locomo10.json`` or the sample, and select."""
+        pin = LOCOMO.files[0]
+        if self.sample:
+            path = sample_path("locomo")
+        else:
+            path = find_source(LOCOMO, pin.name, self.path, self.data_dir)
+        everything, quirks, sha256 = read_locomo(path)
+        samples = self.apply(everything, LOCOMO.category_names)
+        return LoadedData(
+            samples=samples,
+            sha256=sha256,
+            source_name=path.name,
+            category_names=LOCOMO.category_names,
+            counts=count(samples),
+            notes={"pinned": sha256 == pin.sha256, "sample": self.sample, **dict(sorted(quirks.items()))},
+        )
+
+
+def read_locomo(path: Path) -> tuple[list[Sample], Counter[str], str]:
+    """Read a file of LoCoMo's format.
+
+    Returns:
+        All samples, how often each irregularity was met, and the file's sha256.
+    """
+    top, sha256 = read_json(path)
+    quirks: Counter[str] = Counter()
+    samples = [_sample(node, quirks) for node in top.elements()]
+    ids = Counter(sample.conversation.conversation_id for sample in samples)
+    for node, sample in zip(top.elements(), samples, strict=True):
+        if ids[sample.conversation.conversation_id] > 1:
+            raise node.get("sample_id").error(f"duplicate id {sample.conversation.conversation_id!r}")
+    return samples, quirks, sha256
+
+
+def _sample(node: Node, quirks: Counter[str]) -> Sample:
+    conversation = _conversation(node, quirks)
+    turn_ids = {_canonical(turn.turn_id): turn.turn_id for turn in conversation.turns}
+    questions: list[Question] = []
+    references: dict[str, Reference] = {}
+    for position, item in enumerate(node.get("qa").elements()):
+        question_id = f"{conversation.conversation_id}:q{position:03d}"
+        question = _question(item, question_id, conversation.conversation_id)
+        questions.append(question)
+        references[question_id] = _reference(item, question, turn_ids, quirks)
+    return Sample(conversation=conversation, questions=tuple(questions), references=references)
+
+
+def _conversation(node: Node, quirks: Counter[str]) -> Conversation:
+    """Read the sessions that are there, in numeric order; a date without a session is counted and left."""
+    body = node.get("conversation")
+    members = body.members()
+    numbers = sorted(int(match[1]) for key in members if (match := _SESSION_KEY.fullmatch(key)))
+    dated = {int(match[1]) for key in members if (match := _DATE_KEY.fullmatch(key))}
+    quirks["dates_without_session"] += len(dated - set(numbers))
+    turns: list[Turn] = []
+    seen: set[str] = set()
+    for number in numbers:
+        session = members[f"session_{number}"].elements()
+        quirks["empty_sessions"] += not session
+        date_time = body.get(f"session_{number}_date_time").text() if session else ""
+        for item in session:
+            turn = _turn(item, f"session_{number}", date_time)
+            if turn.turn_id in seen:
+                raise item.get("dia_id").error(f"duplicate turn id {turn.turn_id!r}")
+            seen.add(turn.turn_id)
+            turns.append(turn)
+    if not turns:
+        raise body.error("no session with turns (keys session_<number>)")
+    return Conversation(
+        conversation_id=node.get("sample_id").text(),
+        turns=tuple(turns),
+        speakers=(body.get("speaker_a").text(), body.get("speaker_b").text()),
+    )
+
+
+def _turn(node: Node, session_id: str, date_time: str) -> Turn:
+    caption = node.find("blip_caption")
+    return Turn(
+        turn_id=node.get("dia_id").text(),
+        session_id=session_id,
+        speaker=node.get("speaker").text(),
+        text=node.get("text").text(),
+        date_time=date_time,
+        caption=caption.text() if caption else "",
+        extra={"img_url": True} if node.find("img_url") else {},
+    )
+
+
+def _question(node: Node, question_id: str, conversation_id: str) -> Question:
+    category = node.get("category")
+    if category.integer() not in LOCOMO.category_names:
+        known = ", ".join(f"{number} {name}" for number, name in LOCOMO.category_names.items())
+        raise category.error(f"unknown category {category.value}; known are {known}")
+    return Question(
+        question_id=question_id,
+        conversation_id=conversation_id,
+        text=node.get("question").text(),
+        category=category.integer(),
+    )
+
+
+def _reference(node: Node, question: Question, turn_ids: Mapping[str, str], quirks: Counter[str]) -> Reference:
+    """Read the gold. Category 5 has a false answer, and only twice in the published file a true one as well."""
+    adversarial = node.get("adversarial_answer") if question.category == ADVERSARIAL else None
+    answer = node.find("answer") if adversarial else node.get("answer")
+    quirks["number_answers"] += bool(answer and not isinstance(answer.value, str))
+    if adversarial:
+        quirks["adversarial_with_answer" if answer else "adversarial_without_answer"] += 1
+    evidence, unresolved = resolve_evidence(node.get("evidence").texts(), turn_ids, quirks)
+    return Reference(
+        question_id=question.question_id,
+        answers=(answer.text_or_number(),) if answer else (),
+        evidence=evidence,
+        unresolved_evidence=unresolved,
+        adversarial_answer=adversarial.text_or_number() if adversarial else None,
+    )
+
+
+def resolve_evidence(
+    strings: Sequence[str], turn_ids: Mapping[str, str], quirks: Counter[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Turn evidence strings into turn ids.
+
+    A string may hold several ids, leading zeros or a stray colon. Ids are taken by pattern, so that ``"D8:6; D9:17"``
+    gives two, ``"D30:05"`` gives ``D30:5`` and ``"D:11:26"`` gives ``D11:26``.
+
+    Args:
+        strings: as written in the file.
+        turn_ids: canonical id -> id of the conversation's turns.
+        quirks: counters to raise.
+
+    Returns:
+        The ids of existing turns without repetition, and what names no turn, as written.
+    """
+    resolved: dict[str, None] = {}
+    unresolved: list[str] = []
+    for string in strings:
+        quirks["evidence_strings"] += 1
+        if string in turn_ids:
+            quirks["evidence_repeated"] += turn_ids[string] in resolved
+            resolved[turn_ids[string]] = None
+            continue
+        quirks["evidence_strings_irregular"] += 1
+        found = list(_TURN_ID.finditer(string))
+        known = [turn_ids[_canonical(match[0])] for match in found if _canonical(match[0]) in turn_ids]
+        resolved |= dict.fromkeys(known)
+        quirks["evidence_strings_repaired"] += bool(known)
+        unresolved += [match[0] for match in found if _canonical(match[0]) not in turn_ids] or [string] * (not found)
+    quirks["evidence_ids_unresolved"] += len(unresolved)
+    quirks["questions_without_evidence"] += not resolved
+    return tuple(resolved), tuple(unresolved)
+
+
+def _canonical(turn_id: str) -> str:
+    match = _TURN_ID.fullmatch(turn_id)
+    return f"D{int(match[1])}:{int(match[2])}" if match else turn_id

@@ -1,0 +1,113 @@
+"""What all data sets share: the settings that pick a part of them, and the counts of what was picked."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from memsys.errors import ConfigError
+from memsys.turns import Captions, Style, TurnFormat
+from memsys.vocabulary import Json, Sample
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Settings that every ``conf/dataset/*.yaml`` has.
+
+    Attributes:
+        path: explicit file (or folder, for sets of several files); wins over ``data_dir``.
+        data_dir: folder of the data sets; ``None`` means ``MEMSYS_DATA``, else ``data/`` of the checkout.
+        sample: read the small sample that comes with the project instead.
+        conversations: ids to keep; ``None`` keeps all. Kept in the order of the file.
+        limit_conversations: keep the first so many, after ``conversations``.
+        limit_questions: keep the first so many questions of each conversation, after ``categories``.
+        categories: category numbers to keep.
+        turn_style: see :class:`memsys.turns.TurnFormat`.
+        turn_captions: see :class:`memsys.turns.TurnFormat`.
+    """
+
+    path: str | None = None
+    data_dir: str | None = None
+    sample: bool = False
+    conversations: Sequence[str] | None = None
+    limit_conversations: int | None = None
+    limit_questions: int | None = None
+    categories: Sequence[int] | None = None
+    turn_style: Style = "plain"
+    turn_captions: Captions = "all"
+    turn_format: TurnFormat = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "turn_format", TurnFormat(style=self.turn_style, captions=self.turn_captions))
+        for name, kind in (("conversations", str), ("categories", int)):
+            self._freeze_list(name, kind)
+        for name in ("limit_conversations", "limit_questions"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+                raise ConfigError(f"dataset.{name}={value!r} must be a whole number from 1, or null for no limit")
+        if self.sample and (self.path or self.data_dir):
+            raise ConfigError("dataset.sample=true reads the project's own sample; leave path and data_dir null")
+
+    def _freeze_list(self, name: str, kind: type) -> None:
+        value = getattr(self, name)
+        if value is None:
+            return
+        if isinstance(value, str) or not isinstance(value, Sequence) or not all(type(item) is kind for item in value):
+            raise ConfigError(f"dataset.{name}={value!r} must be a list of {kind.__name__}, or null for all")
+        object.__setattr__(self, name, tuple(value))
+
+    def apply(self, samples: Sequence[Sample], category_names: Mapping[int, str]) -> tuple[Sample, ...]:
+        """Return the selected part of the data set, in the order of the file.
+
+        Raises:
+            ConfigError: a conversation or category is named that the set does not have, or nothing is left to ask.
+        """
+        _check_known("conversations", self.conversations, [sample.conversation.conversation_id for sample in samples])
+        _check_known("categories", self.categories, list(category_names))
+        kept = [
+            sample
+            for sample in samples
+            if self.conversations is None or sample.conversation.conversation_id in self.conversations
+        ]
+        picked = tuple(self._pick_questions(sample) for sample in kept[: self.limit_conversations])
+        if not any(sample.questions for sample in picked):
+            raise ConfigError(f"the selection leaves no question: dataset.categories={self.categories!r}")
+        return picked
+
+    def _pick_questions(self, sample: Sample) -> Sample:
+        questions = [
+            question for question in sample.questions if self.categories is None or question.category in self.categories
+        ][: self.limit_questions]
+        references = {question.question_id: sample.references[question.question_id] for question in questions}
+        return replace(sample, questions=tuple(questions), references=references)
+
+
+def _check_known(name: str, wanted: Sequence[object] | None, known: Sequence[object]) -> None:
+    unknown = [item for item in wanted or () if item not in known]
+    if unknown:
+        choices = ", ".join(map(str, known))
+        raise ConfigError(f"dataset.{name}: {unknown!r} not in this data set; choose from {choices}")
+
+
+def count(samples: Sequence[Sample]) -> dict[str, Json]:
+    """Count what was selected; the same keys for every data set."""
+    turns = [turn for sample in samples for turn in sample.conversation.turns]
+    references = [reference for sample in samples for reference in sample.references.values()]
+    categories = Counter(question.category for sample in samples for question in sample.questions)
+    sessions = {
+        (sample.conversation.conversation_id, turn.session_id)
+        for sample in samples
+        for turn in sample.conversation.turns
+    }
+    return {
+        "conversations": len(samples),
+        "sessions": len(sessions),
+        "turns": len(turns),
+        "turns_per_conversation": [len(sample.conversation.turns) for sample in samples],
+        "questions": len(references),
+        "questions_by_category": {str(category): categories[category] for category in sorted(categories)},
+        "captions": sum(bool(turn.caption) for turn in turns),
+        "captions_with_img_url": sum(bool(turn.caption and turn.extra.get("img_url")) for turn in turns),
+        "evidence_ids": sum(len(reference.evidence) for reference in references),
+        "unresolved_evidence_ids": sum(len(reference.unresolved_evidence) for reference in references),
+        "questions_without_evidence": sum(not reference.evidence for reference in references),
+    }
