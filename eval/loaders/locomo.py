@@ -53,10 +53,7 @@ class LocomoConfig(Selection):
     def load(self) -> LoadedData:
         """Read ``locomo10.json`` or the sample, and select."""
         pin = LOCOMO.files[0]
-        if self.sample:
-            path = sample_path("locomo")
-        else:
-            path = find_source(LOCOMO, pin.name, self.path, self.data_dir)
+        path = sample_path("locomo") if self.sample else find_source(LOCOMO, pin.name, self.path, self.data_dir)
         everything, quirks, sha256 = read_locomo(path)
         samples = self.apply(everything, LOCOMO.category_names)
         return LoadedData(

@@ -93,14 +93,10 @@ def count(samples: Sequence[Sample]) -> dict[str, Json]:
     turns = [turn for sample in samples for turn in sample.conversation.turns]
     references = [reference for sample in samples for reference in sample.references.values()]
     categories = Counter(question.category for sample in samples for question in sample.questions)
-    sessions = {
-        (sample.conversation.conversation_id, turn.session_id)
-        for sample in samples
-        for turn in sample.conversation.turns
-    }
+    sessions = [len({turn.session_id for turn in sample.conversation.turns}) for sample in samples]
     return {
         "conversations": len(samples),
-        "sessions": len(sessions),
+        "sessions": sum(sessions),
         "turns": len(turns),
         "turns_per_conversation": [len(sample.conversation.turns) for sample in samples],
         "questions": len(references),
