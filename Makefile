@@ -1,0 +1,65 @@
+# memsys: `make demo` and `make test` do all set-up themselves. `make help` lists the rest.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+export HF_HUB_OFFLINE ?= 1
+export TOKENIZERS_PARALLELISM ?= false
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help env models data demo test test-serve lint types contracts check tables bench serve-env lock clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/.stamp: requirements.lock pyproject.toml
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@echo "installing the environment into $(VENV) (a few minutes the first time)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+env: $(VENV)/.stamp  ## make the Python environment in .venv
+
+models: env  ## fetch the embedded models and corpora into models/ (checksums verified)
+	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py all
+
+data: env  ## download the data sets that can be had without registration into data/
+	@$(PY) scripts/fetch_data.py all
+
+demo: models  ## the sample conversation through RAG, A-Mem and CLAG on the embedded backbone
+	$(PY) -m eval.run +experiment=quickstart
+
+test: models  ## the whole fast suite
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve"
+
+lint: env  ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: env  ## mypy, strict
+	$(BIN)/mypy
+
+contracts: env  ## who may import whom
+	$(BIN)/lint-imports
+
+check: lint types contracts  ## lint, types and import contracts
+
+tables: env  ## regenerate results/tables from results/summaries, results/runs and results/printed
+	$(PY) -m eval.tables
+
+bench: models  ## speed benchmarks: ratios of measured to critical path, printed
+	@for file in tests/benchmarks/bench_*.py; do echo "== $$file"; $(PY) $$file || exit 1; done
+
+serve-env: env models  ## the environment vLLM runs in (.venv-serve): GPU build where there is one, else the CPU build
+	$(PY) scripts/make_serve_env.py
+
+test-serve: serve-env  ## really serve SmolLM2 with vLLM and run an experiment against it
+	$(PY) -m pytest -m serve tests/serve -p no:xdist
+
+lock: env  ## write requirements.lock from what is installed
+	@{ head -1 requirements.lock; $(PY) -m pip freeze --exclude-editable --exclude memsys | sed 's/+cpu$$//'; } > .lock && mv .lock requirements.lock
+
+clean:  ## remove environments and caches; results and models stay
+	rm -rf $(VENV) .venv-serve .mypy_cache .ruff_cache .pytest_cache build *.egg-info

@@ -1,0 +1,345 @@
+"""One experiment from plan to summary: data, backbone, embedder, run directory, runner, scoring."""
+
+import asyncio
+import atexit
+import json
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eval.loaders.contract import DatasetConfig, LoadedData
+from eval.progress import Totals, Traffic, make_progress
+from eval.provenance import commit, hardware, packages
+from eval.reader import ReaderConfig
+from eval.records import ReferenceRecord
+from eval.rundir import RunDirectory, RunRecord, identity_hash, now
+from eval.runner import Equipment, Outcome, Runner, Schedule
+from eval.terminal import complain, console
+from memsys.embedding.contract import Embedder
+from memsys.errors import ConfigError
+from memsys.llm.backbone import Backbone, BackboneConfig
+from memsys.llm.cache import ReplyCache
+from memsys.llm.engines.contract import Engine
+from memsys.llm.none import NoBackbone
+from memsys.protocol import MemoryConfig
+from memsys.vocabulary import Json, Sample
+
+MODES = ("answers", "retrieval_only")
+TIMINGS = ("throughput", "latency")
+
+#: Settings that cannot change an answer or a retrieval: where files lie, how work is spread, what is done afterwards.
+NOT_IDENTITY = ("run_dir", "runs_dir", "cache_dir", "use_cache", "progress", "score", "scoring", "protocol", "schedule")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run, in plain Python. ``settings`` is the whole resolved configuration, as recorded."""
+
+    settings: Mapping[str, Json]
+    backbone: BackboneConfig
+    embedder: Any
+    memory: MemoryConfig
+    dataset: DatasetConfig
+    reader: ReaderConfig
+    protocol: Any
+    scoring: Any
+    schedule: Schedule
+    experiment: str
+    seed: int
+    mode: str
+    timing: str
+    run_dir: Path | None
+    runs_dir: Path
+    cache_dir: Path
+    use_cache: bool
+    progress: str
+    score: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """Where a run lies and whether every question was answered."""
+
+    path: Path
+    complete: bool
+
+
+def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
+    """Check the plain settings and put them beside the parts.
+
+    Raises:
+        ConfigError: a choice that does not exist.
+    """
+    for key, choices in (("mode", MODES), ("timing", TIMINGS), ("progress", ("auto", "bars", "lines"))):
+        if settings[key] not in choices:
+            raise ConfigError(f"{key}={settings[key]!r} is unknown; choose one of {', '.join(choices)}")
+    schedule = Schedule(latency=settings["timing"] == "latency", **settings["schedule"])
+    return Plan(
+        settings=settings,
+        schedule=schedule,
+        experiment=str(settings["experiment"]),
+        seed=int(settings["seed"]),
+        mode=settings["mode"],
+        timing=settings["timing"],
+        run_dir=Path(settings["run_dir"]) if settings["run_dir"] else None,
+        runs_dir=Path(settings["runs_dir"]),
+        cache_dir=Path(settings["cache_dir"]),
+        use_cache=bool(settings["use_cache"]),
+        progress=settings["progress"],
+        score=bool(settings["score"]),
+        **parts,
+    )
+
+
+def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
+    """The settings that can change an answer, with the checksum of the data in place of its path."""
+    kept = {key: value for key, value in plan.settings.items() if key not in NOT_IDENTITY}
+    kept["backbone"] = _without(kept["backbone"], BackboneConfig.RUNTIME_FIELDS)
+    kept["dataset"] = _without(kept["dataset"], ("path", "data_dir"))
+    if plan.mode == "retrieval_only":
+        kept = _without(kept, ("backbone", "reader"))
+    kept["data_sha256"] = data_sha256
+    return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
+
+
+def _without(node: Mapping[str, Any], dotted: Sequence[str]) -> dict[str, Any]:
+    """Copy a tree without some of its keys; ``engine.port`` names a key of a child."""
+    copy = {key: dict(value) if isinstance(value, Mapping) else value for key, value in node.items()}
+    for name in dotted:
+        parent, _, child = name.rpartition(".")
+        target = copy.get(parent) if parent else copy
+        if isinstance(target, dict):
+            target.pop(child, None)
+    return copy
+
+
+def run_path(plan: Plan, identity: Mapping[str, Json]) -> Path:
+    """Where the run lies: as told, or a name that differs whenever a result could."""
+    if plan.run_dir is not None:
+        return plan.run_dir
+    backbone = "retrieval" if plan.mode == "retrieval_only" else plan.backbone.name
+    name = f"{plan.memory.name}-{backbone}-s{plan.seed}-{identity_hash(identity)}"
+    return plan.runs_dir / plan.experiment / name
+
+
+def run_experiment(plan: Plan) -> RunResult:
+    """Run a plan to its end, or take it up where it stopped.
+
+    Raises:
+        MemsysError: bad settings, data, models or run directory, each with what to do.
+        KeyboardInterrupt: interrupted; the run directory says so and resumes.
+    """
+    data = plan.dataset.load()
+    identity = identity_of(plan, data.sha256)
+    path = run_path(plan, identity)
+    directory = RunDirectory(path)
+    try:
+        if finished(directory, identity):
+            console().print(f"{path}: complete, nothing to run", highlight=False)
+            record = directory.stored_record() or {}
+            complete = record.get("status") == "complete"
+        else:
+            complete = asyncio.run(_run(plan, data, identity, directory))
+        if complete and plan.score:
+            score_and_show(plan, path)
+        return RunResult(path, complete)
+    finally:
+        directory.close()
+
+
+def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:
+    """Whether the directory holds this very run, complete: then neither model nor embedder need to load."""
+    stored = directory.stored_record()
+    if stored is None or stored["status"] != "complete":
+        return False
+    return {**stored["identity"], "model": None} == {**identity, "model": None}
+
+
+async def _run(plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory) -> bool:
+    async with AsyncExitStack() as stack:
+        backbone = await _open_backbone(plan, directory, stack)
+        identity = {**identity, "model": backbone.fingerprint() if backbone else None}
+        record = directory.begin(_record(plan, data, identity, directory.path))
+        directory.write_references(reference_records(data.samples))
+        equipment = _equipment(plan, backbone, record.prompts)
+        traffic = backbone.traffic if backbone else lambda: Traffic(0, 0, 0, 0)
+        return await _drive(plan, data, directory, record, equipment, traffic)
+
+
+async def _drive(
+    plan: Plan, data: LoadedData, directory: RunDirectory, record: RunRecord, equipment: Equipment, traffic: Any
+) -> bool:
+    """Run, and leave ``run.json`` saying how it ended, whatever happens."""
+    totals = _totals(data.samples, directory, plan.mode)
+    title = f"{plan.memory.name} on {plan.dataset.name}"
+    stop_on_terminate()
+    try:
+        with make_progress(plan.progress, title, totals, lambda: Traffic(*traffic())) as progress:
+            outcome = await Runner(equipment, plan.schedule, directory, progress).run(data.samples)
+    except BaseException:
+        record.status, record.finished = "interrupted", now()
+        directory.save(record)
+        raise
+    return _close(directory, record, data, plan, outcome)
+
+
+def stop_on_terminate() -> None:
+    """Let a polite kill (SIGTERM, as batch systems send) end the run like Ctrl-C does."""
+    task = asyncio.current_task()
+    if task is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+
+
+def _close(directory: RunDirectory, record: RunRecord, data: LoadedData, plan: Plan, outcome: Outcome) -> bool:
+    wanted = sum(len(sample.questions) for sample in data.samples)
+    done = len(directory.finished_questions(plan.mode))
+    record.counts = {**record.counts, "questions": wanted, "questions_done": done}
+    record.problems = [f"{name}: {message}" for name, message in sorted(outcome.failures.items())]
+    record.status = "complete" if done == wanted and not outcome.failures else "incomplete"
+    record.finished = now()
+    directory.save(record)
+    for problem in record.problems:
+        complain(problem)
+    return record.status == "complete"
+
+
+def _totals(samples: Sequence[Sample], directory: RunDirectory, mode: str) -> Totals:
+    done, ingested = directory.finished_questions(mode), directory.ingested_conversations()
+    whole = [
+        sample
+        for sample in samples
+        if sample.conversation.conversation_id in ingested and all(q.question_id in done for q in sample.questions)
+    ]
+    return Totals(
+        turns=sum(len(sample.conversation.turns) for sample in samples),
+        questions=sum(len(sample.questions) for sample in samples),
+        turns_done=sum(len(sample.conversation.turns) for sample in whole),
+        questions_done=len(done),
+    )
+
+
+def _record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path: Path) -> RunRecord:
+    code = commit()
+    return RunRecord(
+        run_id=f"{path.parent.name}/{path.name}" if plan.run_dir is None else path.name,
+        experiment=plan.experiment,
+        seed=plan.seed,
+        mode=plan.mode,
+        config=_recordable(plan.settings),
+        identity=identity,
+        data={
+            "name": plan.dataset.name,
+            "source": data.source_name,
+            "sha256": data.sha256,
+            **data.counts,
+            "notes": dict(data.notes),
+        },
+        model=identity["model"] or {},
+        commit=code["commit"],
+        dirty=code["dirty"],
+        packages=packages(),
+        hardware=hardware(),
+        started=now(),
+    )
+
+
+def _recordable(settings: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The resolved configuration without paths of this machine."""
+    kept = _without(settings, ("run_dir", "runs_dir", "cache_dir", "dataset.path", "dataset.data_dir"))
+    return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
+
+
+def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:
+    """Gold of every question in the order of the data set."""
+    records = []
+    for sample in samples:
+        texts = {turn.turn_id: turn.text for turn in sample.conversation.turns}
+        for question in sample.questions:
+            gold = sample.references[question.question_id]
+            records.append(
+                ReferenceRecord(
+                    question_id=question.question_id,
+                    conversation_id=question.conversation_id,
+                    category=question.category,
+                    answers=list(gold.answers),
+                    adversarial_answer=gold.adversarial_answer,
+                    evidence=list(gold.evidence),
+                    unresolved_evidence=list(gold.unresolved_evidence),
+                    evidence_texts=[texts[turn_id] for turn_id in gold.evidence],
+                    extra=dict(gold.extra),
+                )
+            )
+    return records
+
+
+_ENGINES: dict[str, Engine] = {}
+
+
+def engine_for(plan: Plan) -> Engine:
+    """The engine of a backbone; runs of one process (a local sweep) share a server, which stops with the process."""
+    key = json.dumps(plan.settings["backbone"]["engine"], sort_keys=True)
+    if key not in _ENGINES:
+        engine = plan.backbone.engine.build()
+        atexit.register(engine.stop)
+        _ENGINES[key] = engine
+    return _ENGINES[key]
+
+
+async def _open_backbone(plan: Plan, directory: RunDirectory, stack: AsyncExitStack) -> Backbone | None:
+    if plan.mode == "retrieval_only":
+        return None
+    backbone = Backbone(
+        plan.backbone,
+        engine_for(plan),
+        cache=ReplyCache(plan.cache_dir) if plan.use_cache else None,
+        on_call=directory.add_call,
+        log_dir=directory.path / "logs",
+        run_seed=plan.seed,
+    )
+    return await stack.enter_async_context(backbone)
+
+
+def _equipment(plan: Plan, backbone: Backbone | None, prompts: dict[str, str]) -> Equipment:
+    nobody = NoBackbone(plan.memory.name)
+    return Equipment(
+        memory=plan.memory,
+        embedder=embedder_for(plan),
+        turn_format=plan.dataset.turn_format,
+        seed=plan.seed,
+        bind=backbone.bind if backbone else lambda conversation_id: nobody,
+        reader=plan.reader.build(plan.seed) if backbone else None,
+        prompts=prompts,
+        count_context=backbone is not None,
+    )
+
+
+_EMBEDDERS: dict[str, Embedder] = {}
+
+
+def embedder_for(plan: Plan) -> Embedder:
+    """The embedder; loaded once per process. Latency runs get one without a cache of vectors."""
+    config = plan.embedder.uncached() if plan.timing == "latency" else plan.embedder
+    key = repr(config)
+    if key not in _EMBEDDERS:
+        _EMBEDDERS[key] = config.build()
+    return _EMBEDDERS[key]
+
+
+def score_and_show(plan: Plan, path: Path) -> None:
+    """Score a complete run and print its row."""
+    from eval.scoring import score_run
+    from eval.summary import summarise
+
+    score_run(path, plan.scoring)
+    summarise(path)
+    console().print(f"scored: {path}", highlight=False)
+
+
+def compare_runs(paths: Sequence[Path], out_dir: Path) -> None:
+    """Print and write one table and plot over runs."""
+    from eval.compare import compare
+
+    compare(paths, out_dir)

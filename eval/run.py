@@ -1,0 +1,90 @@
+"""``python -m eval.run``: compose a configuration, run it, score it, show it. The only file that knows Hydra."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, OmegaConf
+
+CONF = str(Path(__file__).resolve().parents[1] / "conf")
+
+#: Parts of the configuration that become objects; everything else is plain settings.
+PARTS = ("backbone", "embedder", "memory", "dataset", "reader", "protocol", "scoring")
+
+EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED = 2, 3, 130
+
+
+@hydra.main(version_base="1.3", config_path=CONF, config_name="config")
+def main(config: DictConfig) -> str:
+    """Run one configuration; returns the run directory for callbacks and sweepers."""
+    from eval.experiment import run_experiment
+    from eval.terminal import complain
+    from memsys.errors import MemsysError
+
+    try:
+        result = run_experiment(make_plan(config))
+    except MemsysError as error:
+        complain(str(error))
+        sys.exit(EXIT_ERROR)
+    except KeyboardInterrupt:
+        complain("interrupted; everything finished so far is kept, the same command resumes")
+        sys.exit(EXIT_INTERRUPTED)
+    if not result.complete:
+        complain(f"the run is incomplete, the same command resumes it: {result.path}")
+        sys.exit(EXIT_INCOMPLETE)
+    return str(result.path)
+
+
+def make_plan(config: DictConfig) -> Any:
+    """Turn a composed configuration into an :class:`eval.experiment.Plan`: plain objects, no OmegaConf.
+
+    Raises:
+        ConfigError: a part does not accept its settings, or a setting has the wrong type.
+    """
+    from hydra.errors import InstantiationException
+    from hydra.utils import instantiate
+
+    from eval.experiment import make_plan as plan
+    from memsys.errors import ConfigError, MemsysError
+
+    settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    parts = {}
+    for name in PARTS:
+        try:
+            parts[name] = instantiate(config[name], _convert_="all")
+        except InstantiationException as error:
+            cause = error.__cause__ or error
+            if isinstance(cause, MemsysError):
+                raise cause from error
+            raise ConfigError(f"{name}: {_first_line(cause)}") from error
+    return plan(settings, parts)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+class Comparison(Callback):  # type: ignore[misc]
+    """After a sweep: one table, its files and a plot over all of the sweep's runs."""
+
+    def __init__(self) -> None:
+        self._runs: list[Path] = []
+
+    def on_job_end(self, config: DictConfig, job_return: Any, **_: Any) -> None:
+        """Note where a finished job wrote."""
+        value = getattr(job_return, "_return_value", None)
+        if isinstance(value, str):
+            self._runs.append(Path(value))
+
+    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
+        """Compare what finished."""
+        from eval.experiment import compare_runs
+
+        if self._runs:
+            compare_runs(self._runs, Path(config.runs_dir) / config.experiment / "comparison")
+
+
+if __name__ == "__main__":
+    main()
