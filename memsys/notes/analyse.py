@@ -1,0 +1,42 @@
+"""Role ``analyse``: metadata of a new note, from its content alone."""
+
+from dataclasses import dataclass
+
+from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.notes.note import DEFAULT_CONTEXT, Note, unit_content, unit_timestamp
+from memsys.turns import TurnFormat
+from memsys.vocabulary import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """A fresh note; ``fallback`` says that the analysis was malformed and the metadata are the defaults."""
+
+    note: Note
+    fallback: bool
+
+
+def cleaned(texts: list[str]) -> list[str]:
+    """Strip texts and drop the empty ones."""
+    return [stripped for text in texts if (stripped := text.strip())]
+
+
+def note_from_reply(unit: Unit, content: str, reply: Reply) -> Note:
+    """Make the note of a unit; a malformed analysis gives empty lists and the default context."""
+    value = reply.value or {"keywords": [], "context": "", "tags": []}
+    return Note(
+        note_id=unit.unit_id,
+        content=content,
+        timestamp=unit_timestamp(unit),
+        keywords=cleaned(value["keywords"]),
+        context=value["context"].strip() or DEFAULT_CONTEXT,
+        tags=cleaned(value["tags"]),
+        turn_ids=tuple(turn.turn_id for turn in unit.turns),
+    )
+
+
+async def analyse(llm: LanguageModel, role: Role, unit: Unit, turn_format: TurnFormat) -> Analysed:
+    """Make the note of a unit with one call. Depends on the unit alone, so it may run ahead of the writes."""
+    content = unit_content(unit, turn_format)
+    reply = await llm.ask(role, {"content": content}, key=unit.unit_id)
+    return Analysed(note_from_reply(unit, content, reply), fallback=reply.value is None)

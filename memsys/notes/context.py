@@ -1,0 +1,121 @@
+"""The text that the reader sees: one line per hit, each followed by the notes it links to."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from memsys.llm.contract import LanguageModel
+from memsys.notes.note import Note
+from memsys.notes.settings import check_choices, check_minimum
+from memsys.notes.store import NoteStore
+from memsys.vocabulary import Json
+
+#: Labels of a line's fields; the order is :func:`note_fields`'s.
+LABELS = ("talk start time: ", "memory content: ", "memory context: ", "memory keywords: ", "memory tags: ")
+
+LinkCap = Literal["per_hit", "per_hit_plus_one", "shared_counter"]
+
+
+def note_fields(note: Note) -> tuple[str, str, str, str, str]:
+    """Return time, content, context, keywords and tags as texts."""
+    return note.timestamp, note.content, note.context, str(note.keywords), str(note.tags)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRules:
+    """How hits and their links become text.
+
+    Attributes:
+        separator: stands between the fields of a line (CLAG: a tab; A-Mem: nothing).
+        link_cap: ``per_hit`` shows at most ``max_links`` links of each hit (CLAG); ``per_hit_plus_one`` one more
+            (A-Mem since December 2025); ``shared_counter`` counts over all hits, so that the first hits take nearly all
+            and each later one shows at most one (A-Mem before).
+        max_links: see ``link_cap``; 0 shows no links.
+        drop_repeats: a note is shown once, as a hit rather than as a link; a dropped line does not use up the cap.
+        max_tokens: limit of the context, counted with the backbone's tokenizer, hits first; ``None`` for no limit.
+    """
+
+    separator: str
+    link_cap: LinkCap
+    max_links: int
+    drop_repeats: bool
+    max_tokens: int | None
+
+    def __post_init__(self) -> None:
+        check_choices(self, "context", link_cap=LinkCap)
+        check_minimum(self, "context", max_links=0)
+        if self.max_tokens is not None:
+            check_minimum(self, "context", max_tokens=1)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteContext:
+    """The context and what went into it. ``dropped_lines`` counts lines that the token limit cut."""
+
+    text: str
+    linked_ids: tuple[str, ...] = ()
+    dropped_lines: int = 0
+    trace: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    note: Note
+    is_hit: bool
+
+
+async def format_context(
+    llm: LanguageModel, rules: ContextRules, hits: Sequence[Note], store: NoteStore
+) -> NoteContext:
+    """Write hits, best first, and their linked notes. Calls the backbone's tokenizer only where a limit is set."""
+    lines = _lines(rules, hits, store)
+    texts = [note_line(line.note, rules.separator) for line in lines]
+    kept = list(range(len(lines)))
+    if rules.max_tokens is not None:
+        costs = [await llm.count_tokens(text) for text in texts]
+        kept = _within_limit(lines, costs, rules.max_tokens)
+    linked = tuple(lines[row].note.note_id for row in kept if not lines[row].is_hit)
+    dropped = len(lines) - len(kept)
+    trace = {"linked_ids": list(linked), "dropped_lines": dropped}
+    return NoteContext("".join(texts[row] for row in kept), linked, dropped, trace)
+
+
+def note_line(note: Note, separator: str) -> str:
+    """Write a note as one line of the context, newline included."""
+    fields = [f"{label}{value}" for label, value in zip(LABELS, note_fields(note), strict=True)]
+    return separator.join(fields) + "\n"
+
+
+def _lines(rules: ContextRules, hits: Sequence[Note], store: NoteStore) -> list[_Line]:
+    shown = {note.note_id for note in hits}
+    lines: list[_Line] = []
+    counter = 0
+    for note in hits:
+        lines.append(_Line(note, is_hit=True))
+        links = [link for link in note.links if link in store]
+        if rules.drop_repeats:
+            links = [link for link in dict.fromkeys(links) if link not in shown]
+        room = _room(rules, counter) if links else 0
+        counter = min(counter + len(links[:room]), rules.max_links)
+        shown.update(links[:room])
+        lines.extend(_Line(store[link], is_hit=False) for link in links[:room])
+    return lines
+
+
+def _room(rules: ContextRules, counter: int) -> int:
+    if rules.max_links == 0 or rules.link_cap == "per_hit":
+        return rules.max_links
+    # The official loops append first and test the counter afterwards, hence one more than the limit.
+    return rules.max_links + 1 - (counter if rules.link_cap == "shared_counter" else 0)
+
+
+def _within_limit(lines: Sequence[_Line], costs: Sequence[int], limit: int) -> list[int]:
+    """Choose rows within the limit: all hits in order, then links in order; stop at the first that does not fit."""
+    kept: list[int] = []
+    spent = 0
+    for row in sorted(range(len(lines)), key=lambda row: (not lines[row].is_hit, row)):
+        spent += costs[row]
+        if spent > limit:
+            break
+        kept.append(row)
+    return sorted(kept)

@@ -1,0 +1,163 @@
+"""Role ``evolve``: link a new note to its neighbours and rewrite theirs, by one joint call (CLAG eq. 3 and 4)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from memsys.llm.contract import LanguageModel, Role
+from memsys.notes.analyse import cleaned
+from memsys.notes.context import LABELS, note_fields
+from memsys.notes.note import Note
+from memsys.notes.settings import check_choices
+from memsys.notes.store import NoteStore
+
+#: What the model may ask for.
+ACTIONS = ("strengthen", "update_neighbor")
+
+LinkTargets = Literal["shown", "any"]
+LinkReading = Literal["index", "rank"]
+
+
+@dataclass(frozen=True, slots=True)
+class EvolutionRules:
+    """How a reply of the role is applied.
+
+    Attributes:
+        link_targets: ``shown`` accepts links to the notes of this prompt alone; ``any`` to every stored note, as the
+            official code does (which also keeps numbers that name no note yet; here they are dropped).
+        link_reading: ``index`` reads a number as the memory index shown; ``rank`` as the line's rank, from 0.
+        unique_links: a note is linked once, however often it is named.
+        actions_once: a repeated action is applied once.
+        ignore_empty: an empty tag list or context leaves the present one; otherwise it replaces it.
+    """
+
+    link_targets: LinkTargets
+    link_reading: LinkReading
+    unique_links: bool
+    actions_once: bool
+    ignore_empty: bool
+
+    def __post_init__(self) -> None:
+        check_choices(self, "evolution_rules", link_targets=LinkTargets, link_reading=LinkReading)
+
+
+@dataclass(frozen=True, slots=True)
+class Evolution:
+    """What an evolution did.
+
+    Attributes:
+        evolved: the model said yes, even if nothing could be applied.
+        rewritten: ids of the neighbours whose context or tags changed, in neighbour order.
+        counts: for the system's statistics: evolutions, links created and dropped, fallbacks, length mismatches.
+    """
+
+    evolved: bool
+    rewritten: tuple[str, ...] = ()
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Evolver:
+    """Asks the role and applies its reply.
+
+    Attributes:
+        llm: the backbone.
+        role: the role ``evolve``.
+        rules: how a reply is applied.
+        store: the stored notes; gives memory indices.
+    """
+
+    llm: LanguageModel
+    role: Role
+    rules: EvolutionRules
+    store: NoteStore
+
+    async def evolve(self, note: Note, neighbours: Sequence[Note]) -> Evolution:
+        """Ask the model (also with no neighbours) and change ``note`` and ``neighbours`` in place.
+
+        Args:
+            note: the new note, not stored yet.
+            neighbours: stored notes, most similar first.
+        """
+        lines = "\n".join(neighbour_line(neighbour, self.store) for neighbour in neighbours)
+        values = {
+            "context": note.context,
+            "content": note.content,
+            "keywords": str(note.keywords),
+            "neighbours": lines or "(none)",
+            "neighbour_count": str(len(neighbours)),
+        }
+        reply = await self.llm.ask(self.role, values, key=note.note_id)
+        if reply.value is None:
+            return Evolution(evolved=False, counts=Counter({"fallback.evolve": 1}))
+        return self.apply(reply.value, note, neighbours)
+
+    def apply(self, value: Mapping[str, Any], note: Note, neighbours: Sequence[Note]) -> Evolution:
+        """Apply a valid reply; actions of other names are ignored and counted."""
+        if not value["should_evolve"]:
+            return Evolution(evolved=False, counts=Counter({"evolution.no": 1}))
+        actions = [action for action in value["actions"] if action in ACTIONS]
+        counts: Counter[str] = Counter({"evolution.yes": 1})
+        counts["evolution.unknown_action"] = len(value["actions"]) - len(actions)
+        rewritten: dict[str, None] = {}
+        for action in dict.fromkeys(actions) if self.rules.actions_once else actions:
+            counts[f"evolution.{action}"] += 1
+            if action == "strengthen":
+                counts += self._strengthen(value, note, neighbours)
+            else:
+                changed, more = self._update_neighbours(value, note, neighbours)
+                rewritten |= dict.fromkeys(changed)
+                counts += more
+        return Evolution(True, tuple(rewritten), +counts)
+
+    def _strengthen(self, value: Mapping[str, Any], note: Note, neighbours: Sequence[Note]) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for number in value["suggested_connections"]:
+            target = self._link_target(number, neighbours)
+            if target is None:
+                counts["links.dropped"] += 1
+            elif self.rules.unique_links and target in note.links:
+                counts["links.repeated"] += 1
+            else:
+                note.links.append(target)
+                counts["links.created"] += 1
+        tags = cleaned(value["tags_to_update"])
+        if tags or not self.rules.ignore_empty:
+            note.rewrite(note.note_id, context=note.context, tags=tags)
+        return counts
+
+    def _link_target(self, number: int, neighbours: Sequence[Note]) -> str | None:
+        if self.rules.link_reading == "rank":
+            return neighbours[number].note_id if 0 <= number < len(neighbours) else None
+        if not 0 <= number < len(self.store):
+            return None
+        target = self.store.at(number).note_id
+        shown = self.rules.link_targets == "any" or any(target == neighbour.note_id for neighbour in neighbours)
+        return target if shown else None
+
+    def _update_neighbours(
+        self, value: Mapping[str, Any], note: Note, neighbours: Sequence[Note]
+    ) -> tuple[list[str], Counter[str]]:
+        new_tags, new_contexts = value["new_tags_neighborhood"], value["new_context_neighborhood"]
+        counts: Counter[str] = Counter()
+        if not len(new_tags) == len(new_contexts) == len(neighbours):
+            counts["evolution.length_mismatch"] = 1
+        rewritten = []
+        # A shorter list of tags leaves the remaining neighbours as they are; surplus contexts are ignored.
+        for rank, (neighbour, given) in enumerate(zip(neighbours, new_tags, strict=False)):
+            tags, context = cleaned(given), neighbour.context
+            if rank < len(new_contexts):
+                context = new_contexts[rank].strip()
+            if self.rules.ignore_empty:
+                tags, context = tags or neighbour.tags, context or neighbour.context
+            if neighbour.rewrite(note.note_id, context=context, tags=tags):
+                rewritten.append(neighbour.note_id)
+        counts["evolution.rewritten"] = len(rewritten)
+        return rewritten, counts
+
+
+def neighbour_line(note: Note, store: NoteStore) -> str:
+    """Write a neighbour as the prompt shows it: memory index, then the labelled fields, tab-separated."""
+    fields = [f"{label}{value}" for label, value in zip(LABELS, note_fields(note), strict=True)]
+    return "\t".join([f"memory index: {store.position(note.note_id)}", *fields])

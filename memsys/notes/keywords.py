@@ -1,0 +1,41 @@
+"""Role ``keywords``: the question as one string of comma-separated keywords, which is what A-Mem and CLAG search by."""
+
+import hashlib
+from dataclasses import dataclass
+
+from memsys.llm.contract import LanguageModel, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """The keyword string and its parts. ``fallback`` names what stood in for it, ``None`` if the reply was good.
+
+    Fallbacks: ``raw_reply`` (malformed, the raw text is taken), ``question`` (nothing left to search by).
+    """
+
+    text: str
+    fallback: str | None = None
+
+    @property
+    def tags(self) -> list[str]:
+        """The string split on commas, without empty parts."""
+        return [tag for part in self.text.split(",") if (tag := part.strip())]
+
+
+async def ask_keywords(llm: LanguageModel, role: Role, question: str, *, question_if_empty: bool = True) -> Keywords:
+    """Turn a question into keywords with one call.
+
+    Args:
+        llm: the backbone.
+        role: the role ``keywords``.
+        question: the question.
+        question_if_empty: search by the question where no keyword is left; otherwise by the empty string, as the
+            official code does.
+    """
+    key = hashlib.sha256(question.encode()).hexdigest()[:16]
+    reply = await llm.ask(role, {"question": question}, key=key)
+    text = (reply.text if reply.value is None else reply.value["keywords"]).strip()
+    keywords = Keywords(text, "raw_reply" if reply.value is None else None)
+    if question_if_empty and not keywords.tags:
+        return Keywords(question, "question")
+    return keywords
