@@ -1,0 +1,111 @@
+"""Turn the quantised SmolLM2 GGUF into a Hugging Face folder with the same (dequantised) weights, for vLLM.
+
+Usage: .venv-serve/bin/python scripts/gguf_to_hf.py [--gguf FILE] [--out FOLDER] [--force]
+
+Needs transformers, gguf and accelerate, which the serving environment has. The result holds exactly the weights that
+the embedded llama.cpp engine runs, so that the two engines differ in arithmetic alone.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from memsys.assets.catalog import asset_path
+from memsys.assets.paths import models_dir
+from memsys.errors import AssetError
+
+if TYPE_CHECKING:
+    from tokenizers.pre_tokenizers import PreTokenizer
+
+#: Written last into the folder; its presence says that the folder is whole.
+_STAMP = "converted_from.json"
+
+
+def convert(gguf: Path, out: Path) -> None:
+    """Write the folder ``out``: bfloat16 would round the weights again, so they are stored as float32."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+
+    source = {"pretrained_model_name_or_path": str(gguf.parent), "gguf_file": gguf.name}
+    tokenizer = AutoTokenizer.from_pretrained(**source)
+    if not tokenizer.chat_template:
+        raise AssetError(f"{gguf.name} holds no chat template; without it a chat endpoint cannot serve the model")
+    tokenizer.backend_tokenizer.pre_tokenizer = _pre_tokenizer(gguf)
+    dequantised = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
+    config = AutoConfig.from_pretrained(**source)
+    # transformers marks the config as GGUF-quantised; a server that reads it would look for a quantised file.
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config
+    plain = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    plain.load_state_dict(dequantised.state_dict())
+    plain.generation_config = GenerationConfig(
+        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
+    )
+    plain.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+
+
+def _pre_tokenizer(gguf: Path) -> "PreTokenizer":
+    """Rule that cuts text before the merges. transformers does not carry it over from GGUF files."""
+    from gguf import GGUFReader
+    from tokenizers import pre_tokenizers
+
+    name = GGUFReader(gguf).fields["tokenizer.ggml.pre"].contents()
+    if name != "smollm":
+        raise AssetError(f"{gguf.name} has the pre-tokenizer {name!r}; only 'smollm' is known here, add its rule")
+    digits_apart = pre_tokenizers.Digits(individual_digits=True)
+    return pre_tokenizers.Sequence([digits_apart, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)])
+
+
+def is_current(gguf: Path, out: Path) -> bool:
+    """Whether ``out`` was made from this file."""
+    try:
+        stamp = json.loads((out / _STAMP).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return False
+    return bool(stamp == _origin(gguf))
+
+
+def _origin(gguf: Path) -> dict[str, str]:
+    with gguf.open("rb") as stream:
+        return {"file": gguf.name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
+
+
+def main() -> int:
+    """Convert into a temporary folder and move it into place in one step."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--gguf", type=Path, help="default: the fetched SmolLM2-135M-Instruct")
+    parser.add_argument("--out", type=Path, default=models_dir() / "SmolLM2-135M-Instruct-hf")
+    parser.add_argument("--force", action="store_true", help="convert again even if the folder is there")
+    arguments = parser.parse_args()
+    out: Path = arguments.out.resolve()
+    try:
+        gguf = (arguments.gguf or asset_path("smollm2_135m_gguf")).resolve()
+        if not arguments.force and is_current(gguf, out):
+            print(f"in place at {out}")
+            return 0
+        os.environ["HF_HUB_OFFLINE"] = "1"
+        temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        convert(gguf, temporary)
+    except AssetError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    (temporary / _STAMP).write_text(json.dumps(_origin(gguf)), encoding="utf-8")
+    temporary.chmod(0o755)
+    (temporary / "model.safetensors").chmod(0o644)
+    shutil.rmtree(out, ignore_errors=True)
+    temporary.rename(out)
+    print(f"converted {gguf.name} to {out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
