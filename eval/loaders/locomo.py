@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import Node, read_json
 from eval.loaders.locate import find_source, sample_path
-from eval.loaders.selection import Selection, count
+from eval.loaders.locomo_labels import Labels, apply_audit, read_audit
+from eval.loaders.selection import Selection, check_choice, count
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 
 LOCOMO = DatasetInfo(
@@ -41,9 +43,20 @@ _TURN_ID = re.compile(r"D:?(\d+):(\d+)")
 
 @dataclass(frozen=True, kw_only=True)
 class LocomoConfig(Selection):
-    """Settings of the LoCoMo loader; see :class:`eval.loaders.selection.Selection`."""
+    """Settings of the LoCoMo loader; see :class:`eval.loaders.selection.Selection`.
+
+    Attributes:
+        name: the preset's name.
+        labels: ``as_published``, or ``audited`` to leave out what an audit found wrong; the numbers of the two are not
+            comparable.
+    """
 
     name: str = "locomo"
+    labels: Labels = "as_published"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("labels", self.labels, get_args(Labels))
 
     @property
     def info(self) -> DatasetInfo:
@@ -55,14 +68,20 @@ class LocomoConfig(Selection):
         pin = LOCOMO.files[0]
         path = sample_path("locomo") if self.sample else find_source(LOCOMO, pin.name, self.path, self.data_dir)
         everything, quirks, sha256 = read_locomo(path)
-        samples = self.apply(everything, LOCOMO.category_names)
+        problems = read_audit(sha256)
+        samples = self.apply(apply_audit(everything, problems, self.labels), LOCOMO.category_names)
         return LoadedData(
             samples=samples,
             sha256=sha256,
             source_name=path.name,
             category_names=LOCOMO.category_names,
             counts=count(samples),
-            notes={"pinned": sha256 == pin.sha256, "sample": self.sample, **dict(sorted(quirks.items()))},
+            notes={
+                "pinned": sha256 == pin.sha256,
+                "sample": self.sample,
+                "label_problems": dict(sorted(Counter(problems.values()).items())),
+                **dict(sorted(quirks.items())),
+            },
         )
 
 

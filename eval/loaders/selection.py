@@ -81,6 +81,16 @@ class Selection:
         return replace(sample, questions=tuple(questions), references=references)
 
 
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Refuse a setting that is not one of its choices.
+
+    Raises:
+        ConfigError: names key, value and choices.
+    """
+    if value not in choices:
+        raise ConfigError(f"dataset.{name}={value!r} is unknown; choose one of {', '.join(map(str, choices))}")
+
+
 def _check_known(name: str, wanted: Sequence[object] | None, known: Sequence[object]) -> None:
     unknown = [item for item in wanted or () if item not in known]
     if unknown:
