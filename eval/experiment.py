@@ -16,10 +16,10 @@ from eval.provenance import commit, hardware, packages
 from eval.reader import ReaderConfig
 from eval.records import ReferenceRecord
 from eval.rundir import RunDirectory, RunRecord, identity_hash, now
-from eval.runner import Equipment, Outcome, Runner, Schedule
+from eval.runner import Equipment, Outcome, Runner, Schedule, first_error
 from eval.terminal import complain, console
 from memsys.embedding.contract import Embedder
-from memsys.errors import ConfigError
+from memsys.errors import ConfigError, MemsysError
 from memsys.llm.backbone import Backbone, BackboneConfig
 from memsys.llm.cache import ReplyCache
 from memsys.llm.engines.contract import Engine
@@ -97,7 +97,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
 def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
     """The settings that can change an answer, with the checksum of the data in place of its path."""
     kept = {key: value for key, value in plan.settings.items() if key not in NOT_IDENTITY}
-    kept["backbone"] = _without(kept["backbone"], BackboneConfig.RUNTIME_FIELDS)
+    kept["backbone"] = _without(kept["backbone"], sorted(plan.backbone.runtime_fields()))
     kept["dataset"] = _without(kept["dataset"], ("path", "data_dir"))
     if plan.mode == "retrieval_only":
         kept = _without(kept, ("backbone", "reader"))
@@ -142,12 +142,25 @@ def run_experiment(plan: Plan) -> RunResult:
             record = directory.stored_record() or {}
             complete = record.get("status") == "complete"
         else:
-            complete = asyncio.run(_run(plan, data, identity, directory))
+            complete = _run_to_end(plan, data, identity, directory)
         if complete and plan.score:
             score_and_show(plan, path)
         return RunResult(path, complete)
     finally:
         directory.close()
+
+
+def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory) -> bool:
+    """Run the loop; tasks raise in groups, a user reads one message."""
+    try:
+        return asyncio.run(_run(plan, data, identity, directory))
+    except asyncio.CancelledError as error:
+        raise KeyboardInterrupt from error
+    except BaseExceptionGroup as group:
+        ours = group.subgroup(MemsysError)
+        if ours is None:
+            raise
+        raise first_error(ours) from group
 
 
 def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:

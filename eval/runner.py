@@ -126,7 +126,7 @@ class Runner:
             try:
                 await self._conversation(sample)
             except* BackboneError as errors:
-                outcome.failures[sample.conversation.conversation_id] = str(_first(errors))
+                outcome.failures[sample.conversation.conversation_id] = str(first_error(errors))
 
     async def _conversation(self, sample: Sample) -> None:
         conversation_id = sample.conversation.conversation_id
@@ -345,8 +345,8 @@ def _rounded(seconds: Sequence[float]) -> list[float]:
     return [round(value, 6) for value in seconds]
 
 
-def _first(error: BaseException) -> BaseException:
-    """The first plain error inside nested groups."""
+def first_error(error: BaseException) -> BaseException:
+    """Return the first plain error inside nested groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -2,6 +2,7 @@
 
 import io
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,10 @@ def load_snapshot(path: Path) -> Any | None:
     if not path.is_file():
         return None
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
             tree = json.loads(archive["tree"].tobytes())
             return _put_arrays(tree, archive)
-    except (ValueError, KeyError, OSError, EOFError) as error:
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
         message = f"memory snapshot {path} is damaged ({error}); delete it and start the same command again"
         raise RunDirectoryError(message) from error
 

@@ -1,0 +1,93 @@
+"""Appending, atomic writing, snapshots: what a kill or a full disk leaves behind."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eval.files import JsonLines, read_json_lines, write_atomic, write_json
+from eval.snapshot import load_snapshot, save_snapshot
+from memsys.errors import RunDirectoryError
+
+
+def test_cut_last_line_is_dropped_on_opening(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a":1}\n{"a":2}\n{"a":')
+    assert list(read_json_lines(path)) == [{"a": 1}, {"a": 2}]
+    file = JsonLines(path)
+    file.append({"a": 3})
+    file.close()
+    assert list(read_json_lines(path)) == [{"a": 1}, {"a": 2}, {"a": 3}]
+
+
+def test_damaged_middle_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a":1}\nnonsense\n{"a":2}\n')
+    with pytest.raises(RunDirectoryError, match=r"rows\.jsonl:2 is not JSON"):
+        list(read_json_lines(path))
+
+
+def test_missing_file_has_no_rows(tmp_path: Path) -> None:
+    assert list(read_json_lines(tmp_path / "none.jsonl")) == []
+
+
+def test_full_disk_while_appending_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.jsonl"
+    file = JsonLines(path)
+    file.append({"a": 1})
+    real_write = os.write
+
+    def half_then_full(descriptor: int, data: bytes) -> int:
+        if len(data) > 4:
+            return real_write(descriptor, data[:4])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", half_then_full)
+        with pytest.raises(RunDirectoryError, match="disk is full"):
+            file.append({"a": "0123456789abcdef"[:7]})
+    file.append({"a": 2})
+    file.close()
+    assert list(read_json_lines(path)) == [{"a": 1}, {"a": 2}]
+
+
+def test_full_disk_while_writing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.json"
+    write_json(path, {"status": "running"})
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RunDirectoryError, match="disk is full"):
+        write_json(path, {"status": "complete"})
+    assert path.read_text() == '{\n  "status": "running"\n}\n'
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_snapshot_round_trip_keeps_arrays_and_order(tmp_path: Path) -> None:
+    tree: dict[str, Any] = {
+        "notes": [{"id": "b", "v": np.arange(6, dtype=np.float32).reshape(2, 3)}, {"id": "a", "v": None}],
+        "count": np.int64(3),
+        "empty": np.zeros((0, 4), dtype=np.float32),
+        "text": "ünïcode\n",
+    }
+    save_snapshot(tmp_path / "s.npz", tree)
+    back = load_snapshot(tmp_path / "s.npz")
+    assert back is not None
+    assert [note["id"] for note in back["notes"]] == ["b", "a"]
+    np.testing.assert_array_equal(back["notes"][0]["v"], tree["notes"][0]["v"])
+    assert back["notes"][0]["v"].dtype == np.float32
+    assert back["empty"].shape == (0, 4)
+    assert back["count"] == 3
+    assert back["text"] == tree["text"]
+
+
+def test_missing_and_damaged_snapshots(tmp_path: Path) -> None:
+    assert load_snapshot(tmp_path / "none.npz") is None
+    write_atomic(tmp_path / "bad.npz", b"PK\x03\x04 cut")
+    with pytest.raises(RunDirectoryError, match=r"bad\.npz is damaged"):
+        load_snapshot(tmp_path / "bad.npz")

@@ -1,0 +1,100 @@
+"""The run directory: one writer, the same settings, no call booked twice."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.records import AnswerRecord, RetrievalRecord
+from eval.rundir import RunDirectory, RunRecord, differences, identity_hash
+from memsys.errors import RunDirectoryError
+from memsys.llm.contract import CallRecord
+
+
+def record(**identity: Any) -> RunRecord:
+    return RunRecord(
+        run_id="x", experiment="e", seed=0, mode="answers", config={}, identity=identity, data={}, model={},
+        commit=None, dirty=None, packages={}, hardware={}, started="2026-01-01T00:00:00+00:00",
+    )  # fmt: skip
+
+
+def call(key: str, attempt: int = 0) -> CallRecord:
+    return CallRecord(
+        conversation_id="c", phase="write", role="evolve", key=key, item=key, attempt=attempt, prompt_tokens=1,
+        completion_tokens=1, seconds=0.1, queue_seconds=0.0, finish_reason="stop", cache_hit=False, malformed=False,
+        repaired=False, transport_retries=0, request_hash="h", endpoint="e",
+    )  # fmt: skip
+
+
+def retrieval(question_id: str) -> RetrievalRecord:
+    return RetrievalRecord(question_id, "c", 1, [], "", 0, None, {})
+
+
+def answer(question_id: str) -> AnswerRecord:
+    return AnswerRecord(question_id, "c", 1, "q", "a", "a", False, [], 0.1, 0.1, False, 1, 1)
+
+
+def test_second_process_is_refused_with_the_owner(tmp_path: Path) -> None:
+    first = RunDirectory(tmp_path / "run")
+    with pytest.raises(RunDirectoryError, match=r"in use by process \d+"):
+        RunDirectory(tmp_path / "run")
+    first.close()
+    RunDirectory(tmp_path / "run").close()
+
+
+def test_resume_with_other_settings_names_them(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.begin(record(memory={"k": 10}, seed=0))
+    with pytest.raises(RunDirectoryError, match=r"memory\.k: 10 -> 20"):
+        directory.begin(record(memory={"k": 20}, seed=0))
+    again = directory.begin(record(memory={"k": 10}, seed=0))
+    assert again.resumed == 1
+    directory.close()
+
+
+def test_repeated_calls_are_booked_once(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.add_call(call("t1"))
+    directory.close()
+    directory = RunDirectory(tmp_path)
+    directory.add_call(call("t1"))
+    directory.add_call(call("t1", attempt=1))
+    directory.close()
+    assert len((tmp_path / "calls.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_retrieval_whose_answer_was_lost_is_dropped(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    for name in ("q1", "q2"):
+        directory.add_retrieval(retrieval(name))
+    directory.add_answer(answer("q1"))
+    directory.close()
+    directory = RunDirectory(tmp_path)
+    assert directory.finished_questions("answers") == {"q1"}
+    directory.add_retrieval(retrieval("q2"))
+    directory.add_answer(answer("q2"))
+    directory.close()
+    assert (tmp_path / "retrievals.jsonl").read_text().count('"q2"') == 1
+
+
+def test_retrieval_only_counts_retrievals(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.add_retrieval(retrieval("q1"))
+    assert directory.finished_questions("retrieval_only") == {"q1"}
+    directory.close()
+
+
+def test_differences_name_nested_keys() -> None:
+    old = {"a": {"b": 1, "c": [1]}, "d": None}
+    assert differences(old, old) == []
+    assert differences(old, {"a": {"b": 2, "c": [1]}, "e": 1}) == ["a.b: 1 -> 2", "e: null -> 1"]
+
+
+def test_identity_hash_ignores_order_of_keys() -> None:
+    assert identity_hash({"a": 1, "b": 2}) == identity_hash({"b": 2, "a": 1}) != identity_hash({"a": 1, "b": 3})
+
+
+def test_snapshot_names_are_safe(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    assert directory.snapshot_path("../a/b").parent == tmp_path / "snapshots"
+    directory.close()

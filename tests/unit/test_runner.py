@@ -1,0 +1,219 @@
+"""The runner against a memory that reports misuse: order, look-ahead, failures, resume, latency mode."""
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eval.files import read_json_lines
+from eval.reader import ReaderConfig
+from eval.rundir import RunDirectory
+from eval.runner import Equipment, Outcome, Runner, Schedule
+from memsys.embedding.contract import Vectors
+from memsys.errors import BackboneError
+from memsys.llm.contract import Reply, Role, call_scope
+from memsys.protocol import BaseMemory, Parts
+from memsys.turns import TurnFormat
+from memsys.vocabulary import Completion, Conversation, Hit, Question, Reference, Retrieval, Sample, Turn, Unit
+
+READER = ReaderConfig(
+    name="clag",
+    prompt_set="clag",
+    roles={"default": {"temperature": 0.0, "max_tokens": 8}},
+    by_category={"4": "default"},
+    answer_format="json",
+    adversarial_options=False,
+    option_style="named",
+    abstention="none",
+)
+
+
+class NoEmbedder:
+    name, dimension = "none", 2
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        return np.zeros((len(texts), 2), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class ChainConfig:
+    """A memory whose content depends on the order of its writes."""
+
+    name: str = "chain"
+    uses_gold: bool = False
+    die_at: str = ""
+
+    def build(self, parts: Parts) -> "Chain":
+        return Chain(parts, self.die_at)
+
+
+class Chain(BaseMemory):
+    def __init__(self, parts: Parts, die_at: str) -> None:
+        self.parts, self.die_at = parts, die_at
+        self.log: list[str] = []
+        self.consolidated = False
+        self.preparing = self.most_preparing = 0
+
+    async def prepare(self, unit: Unit) -> str:
+        assert call_scope.get().phase == "prepare" and call_scope.get().item == unit.unit_id
+        self.preparing += 1
+        self.most_preparing = max(self.most_preparing, self.preparing)
+        await asyncio.sleep(random.random() / 500)
+        self.preparing -= 1
+        return f"p({unit.unit_id})"
+
+    async def write(self, unit: Unit, prepared: str) -> None:
+        assert prepared == f"p({unit.unit_id})" and call_scope.get().phase == "write"
+        if unit.unit_id == self.die_at:
+            raise BackboneError("server gone")
+        await asyncio.sleep(random.random() / 1000)
+        self.log.append(f"{unit.unit_id}<{len(self.log)}")
+
+    async def consolidate(self) -> None:
+        assert not self.consolidated
+        self.consolidated = True
+
+    async def retrieve(self, query: str) -> Retrieval:
+        assert self.consolidated and call_scope.get().phase == "retrieve"
+        hits = (Hit(self.log[-1], 1.0, (self.log[-1].split("<")[0],)),)
+        return Retrieval(hits, "|".join(self.log), {"most": self.most_preparing})
+
+    def state(self) -> Mapping[str, Any]:
+        return {"log": list(self.log), "consolidated": self.consolidated}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self.log, self.consolidated = list(state["log"]), state["consolidated"]
+
+
+class Echo:
+    """Answers with the context it was shown; counts who is in flight and what was asked fresh."""
+
+    context_length = 1000
+
+    def __init__(self) -> None:
+        self.in_flight = self.most_in_flight = self.asked = self.fresh = 0
+
+    async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
+        self.asked += 1
+        self.fresh += call_scope.get().fresh
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        await asyncio.sleep(random.random() / 500)
+        self.in_flight -= 1
+        return Reply({"answer": values["context"]}, "", Completion("", 1, 1, 0.0, "stop"))
+
+    async def count_tokens(self, text: str) -> int:
+        return len(text)
+
+
+class Quiet:
+    def __init__(self) -> None:
+        self.turns = self.questions = 0
+
+    def wrote(self, turns: int) -> None:
+        self.turns += turns
+
+    def answered(self) -> None:
+        self.questions += 1
+
+
+def sample(name: str, turns: int = 12, questions: int = 5) -> Sample:
+    conversation = Conversation(name, tuple(Turn(f"{name}-t{i}", "s1", "A", f"text {i}") for i in range(turns)))
+    asked = tuple(Question(f"{name}:q{i}", name, f"question {i}", 4) for i in range(questions))
+    return Sample(conversation, asked, {q.question_id: Reference(q.question_id, ("x",)) for q in asked})
+
+
+def run(path: Path, samples: list[Sample], llm: Echo, *, memory: ChainConfig | None = None, reader: bool = True,
+        **schedule: Any) -> tuple[Outcome, Quiet]:  # fmt: skip
+    equipment = Equipment(
+        memory=memory or ChainConfig(),
+        embedder=NoEmbedder(),
+        turn_format=TurnFormat(),
+        seed=0,
+        bind=lambda conversation_id: llm,
+        reader=READER.build(0) if reader else None,
+        prompts={},
+        count_context=reader,
+    )
+    directory, progress = RunDirectory(path), Quiet()
+    try:
+        outcome = asyncio.run(Runner(equipment, Schedule(**schedule), directory, progress).run(samples))
+    finally:
+        directory.close()
+    return outcome, progress
+
+
+def answers(path: Path) -> dict[str, str]:
+    rows = list(read_json_lines(path / "answers.jsonl"))
+    assert len(rows) == len({row["question_id"] for row in rows})
+    return {row["question_id"]: row["prediction"] for row in rows}
+
+
+def test_results_do_not_depend_on_workers_or_look_ahead(tmp_path: Path) -> None:
+    samples = [sample("a"), sample("b", turns=20), sample("c", turns=3)]
+    expected = None
+    for index, (ahead, questions, conversations) in enumerate([(1, 1, 1), (4, 3, 2), (64, 64, 0)]):
+        path = tmp_path / str(index)
+        outcome, progress = run(path, samples, Echo(), prepare_ahead=ahead, questions_in_flight=questions,
+                                conversations_in_flight=conversations)  # fmt: skip
+        assert outcome.failures == {}
+        assert (progress.turns, progress.questions) == (35, 15)
+        most = max(row["trace"]["most"] for row in read_json_lines(path / "retrievals.jsonl"))
+        assert most <= ahead
+        expected = expected or answers(path)
+        assert answers(path) == expected
+    assert expected is not None and len(expected) == 15
+
+
+def test_questions_in_flight_is_a_bound_over_all_conversations(tmp_path: Path) -> None:
+    llm = Echo()
+    run(tmp_path, [sample(name, questions=20) for name in "abc"], llm, questions_in_flight=4)
+    assert llm.most_in_flight <= 4
+
+
+def test_a_failed_conversation_leaves_the_others_and_resumes(tmp_path: Path) -> None:
+    samples = [sample("a"), sample("b")]
+    whole, _ = run(tmp_path / "whole", samples, Echo())
+    assert whole.failures == {}
+    broken = ChainConfig(die_at="b-t7")
+    outcome, _ = run(tmp_path / "run", samples, Echo(), memory=broken, checkpoint_every=3)
+    assert outcome.failures == {"b": "server gone"}
+    assert {key[0] for key in answers(tmp_path / "run")} == {"a"}
+    llm = Echo()
+    outcome, _ = run(tmp_path / "run", samples, llm, checkpoint_every=3)
+    assert outcome.failures == {} and llm.asked == 5
+    assert answers(tmp_path / "run") == answers(tmp_path / "whole")
+    conversations = list(read_json_lines(tmp_path / "run" / "conversations.jsonl"))
+    assert sorted(row["conversation_id"] for row in conversations) == ["a", "b"]
+    assert all(len(row["write_seconds"]) == len(row["prepare_seconds"]) == 12 for row in conversations)
+
+
+def test_another_error_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(self: Chain, unit: Unit, prepared: str) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Chain, "write", broken)
+    with pytest.raises(ExceptionGroup) as caught:
+        run(tmp_path, [sample("a")], Echo())
+    assert caught.group_contains(ZeroDivisionError)
+
+
+def test_latency_mode_is_one_at_a_time_fresh_and_warmed_up(tmp_path: Path) -> None:
+    llm = Echo()
+    run(tmp_path, [sample("a"), sample("b")], llm, latency=True, warmup=2)
+    assert llm.most_in_flight == 1
+    assert llm.asked == 12 and llm.fresh == 12
+    rows = list(read_json_lines(tmp_path / "answers.jsonl"))
+    assert len(rows) == 10 and all(row["measured"] for row in rows)
+
+
+def test_retrieval_only_asks_no_backbone(tmp_path: Path) -> None:
+    llm = Echo()
+    run(tmp_path, [sample("a")], llm, reader=False)
+    assert llm.asked == 0 and list(read_json_lines(tmp_path / "answers.jsonl")) == []
+    assert len(list(read_json_lines(tmp_path / "retrievals.jsonl"))) == 5
