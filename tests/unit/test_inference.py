@@ -1,0 +1,239 @@
+"""Intervals and tests: hand values, agreement with scipy, properties."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from eval.inference import (
+    MICRO,
+    Mean,
+    Scores,
+    bootstrap_interval,
+    compare_paired,
+    holm,
+    minimum_detectable_difference,
+    multiplicities,
+    point,
+    randomisation_p_value,
+    win_tie_loss,
+)
+
+
+def scores(values: list[float], conversations: list[str], strata: list[int] | None = None) -> Scores:
+    return Scores(np.array(values), tuple(conversations), np.array(strata or [1] * len(values)))
+
+
+def one_per_conversation(values: list[float]) -> Scores:
+    return scores(values, [f"c{index:03d}" for index in range(len(values))])
+
+
+def test_point_by_hand() -> None:
+    data = scores([1.0, 0.0, 0.5, 0.25], ["a", "a", "b", "b"], [1, 1, 1, 5])
+    assert point(data) == 0.4375
+    assert point(data, Mean(((1, 1.0), (5, 1.0)))) == (0.5 + 0.25) / 2
+    assert point(data, Mean(((1, 3.0), (5, 1.0)))) == (3 * 0.5 + 0.25) / 4
+    assert point(data, Mean(((1, 1.0), (2, 9.0)))) == 0.5  # no question of category 2; category 5 does not count
+    assert math.isnan(point(scores([], [])))
+
+
+def test_multiplicities_are_multinomial() -> None:
+    drawn = multiplicities(10, 4000, 0)
+    assert drawn.shape == (4000, 10)
+    assert (drawn.sum(axis=1) == 10).all()
+    assert abs(float(drawn.var()) - 0.9) < 0.03  # n p (1 - p)
+
+
+def test_bootstrap_distribution_is_the_exact_one() -> None:
+    """Three conversations of unequal size have 27 equally likely resamples: compare the quantiles with all of them."""
+    clusters = {"a": [1.0, 0.0], "b": [0.5], "c": [0.2, 0.4, 0.9]}
+    data = scores(
+        [value for values in clusters.values() for value in values],
+        [name for name, values in clusters.items() for _ in values],
+    )
+    every = sorted(
+        float(np.mean([value for name in names for value in clusters[name]]))
+        for names in itertools.product("abc", repeat=3)
+    )
+    interval = bootstrap_interval(data, level=0.5, resamples=40_000)
+    assert interval is not None
+    assert (interval.by, interval.units) == ("conversation", 3)
+    assert interval.low == pytest.approx(every[6], abs=1e-12)  # 0.25 of 27 lies inside the seventh value's step
+    assert interval.high == pytest.approx(every[20], abs=1e-12)
+
+
+def test_agrees_with_scipy_when_every_conversation_has_one_question() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.beta(0.5, 2.0, size=60)
+    ours = bootstrap_interval(one_per_conversation(values.tolist()), resamples=20_000)
+    theirs = stats.bootstrap((values,), np.mean, n_resamples=20_000, method="percentile", rng=rng).confidence_interval
+    assert ours is not None
+    assert ours.low == pytest.approx(theirs.low, abs=0.004)
+    assert ours.high == pytest.approx(theirs.high, abs=0.004)
+
+
+def test_clustered_interval_is_wider_when_conversations_differ() -> None:
+    """Ten conversations of twenty equal answers hold ten draws, not two hundred."""
+    values = [float(c % 2) for c in range(10) for _ in range(20)]
+    names = [f"c{c}" for c in range(10) for _ in range(20)]
+    clustered = bootstrap_interval(scores(values, names))
+    naive = bootstrap_interval(one_per_conversation(values))
+    assert clustered is not None
+    assert naive is not None
+    ratio = (clustered.high - clustered.low) / (naive.high - naive.low)
+    assert 3.5 < ratio < 5.5  # sqrt(20) = 4.47
+
+
+def test_one_conversation_resamples_questions_and_says_so() -> None:
+    interval = bootstrap_interval(scores([0.0, 1.0, 1.0, 0.5], ["a"] * 4))
+    assert interval is not None
+    assert (interval.by, interval.units) == ("question", 4)
+
+
+def test_fewer_than_two_units_have_no_interval() -> None:
+    assert bootstrap_interval(scores([1.0], ["a"])) is None
+    assert bootstrap_interval(scores([], [])) is None
+    assert randomisation_p_value(scores([1.0], ["a"])) is None
+    assert minimum_detectable_difference(scores([1.0], ["a"])) is None
+
+
+def test_coverage_of_the_mean() -> None:
+    """95 % intervals from thirty conversations hold the true mean about nine times in ten or more."""
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(300):
+        interval = bootstrap_interval(one_per_conversation(rng.exponential(1.0, 30).tolist()), resamples=500)
+        assert interval is not None
+        hits += interval.low <= 1.0 <= interval.high
+    assert 0.88 < hits / 300 < 0.98
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.sampled_from("abcd"), st.integers(1, 3)), min_size=2, max_size=30),
+    st.floats(0.1, 5),
+    st.floats(-2, 2),
+)
+def test_interval_moves_with_the_scores(rows: list[tuple[float, str, int]], scale: float, shift: float) -> None:
+    values, names, strata = (list(column) for column in zip(*rows, strict=True))
+    mean = Mean(((1, 0.5), (2, 0.25), (3, 0.25)))
+    plain = bootstrap_interval(scores(values, names, strata), mean, resamples=200)
+    moved = bootstrap_interval(scores([scale * v + shift for v in values], names, strata), mean, resamples=200)
+    assert plain is not None
+    assert moved is not None
+    assert moved.low == pytest.approx(scale * plain.low + shift, abs=1e-9)
+    assert moved.high == pytest.approx(scale * plain.high + shift, abs=1e-9)
+    assert min(values) - 1e-9 <= plain.low <= plain.high <= max(values) + 1e-9
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.permutations(range(12)))
+def test_order_of_questions_does_not_matter(order: list[int]) -> None:
+    values = [index / 11 for index in range(12)]
+    names = [f"c{index % 4}" for index in range(12)]
+    again = scores([values[i] for i in order], [names[i] for i in order])
+    first, second = bootstrap_interval(scores(values, names)), bootstrap_interval(again)
+    assert first is not None
+    assert second is not None
+    assert second.low == pytest.approx(first.low, abs=1e-12)
+    assert second.high == pytest.approx(first.high, abs=1e-12)
+
+
+def test_randomisation_by_hand() -> None:
+    """Three conversations, all in favour of A: 2 of 8 sign patterns are as extreme."""
+    assert randomisation_p_value(one_per_conversation([0.1, 0.2, 0.3])) == 2 / 8
+    assert randomisation_p_value(one_per_conversation([0.0, 0.0, 0.0])) == 1.0
+
+
+def test_exact_randomisation_agrees_with_scipy() -> None:
+    differences = np.array([0.11, -0.04, 0.2, 0.07, -0.01, 0.13, 0.02, 0.09])
+    theirs = stats.permutation_test(
+        (differences, np.zeros_like(differences)),
+        lambda x, y, axis: np.mean(x - y, axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=np.inf,
+    )
+    ours = randomisation_p_value(one_per_conversation(differences.tolist()))
+    assert ours == pytest.approx(theirs.pvalue, abs=1e-12)
+
+
+def test_drawn_signs_approach_the_exact_p_value() -> None:
+    rng = np.random.default_rng(1)
+    data = one_per_conversation(rng.normal(0.3, 1, 13).tolist())  # 8192 patterns
+    exact = randomisation_p_value(data, resamples=10_000)
+    drawn = randomisation_p_value(data, resamples=8_000)
+    assert exact is not None
+    assert drawn is not None
+    assert exact != drawn
+    assert drawn == pytest.approx(exact, abs=0.02)
+
+
+def test_p_values_are_uniform_without_an_effect() -> None:
+    rng = np.random.default_rng(2)
+    draws = [randomisation_p_value(one_per_conversation(rng.normal(size=10).tolist())) for _ in range(300)]
+    rejected = np.mean([p is not None and p <= 0.05 for p in draws])
+    assert 0.02 < rejected < 0.09
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
+    assert holm([0.9, 0.8]) == (1.0, 1.0)
+    assert holm([]) == ()
+
+
+@given(st.lists(st.floats(0, 1), max_size=8))
+def test_holm_keeps_order_and_only_raises(p_values: list[float]) -> None:
+    adjusted = holm(p_values)
+    assert all(p <= q <= 1 for p, q in zip(p_values, adjusted, strict=True))
+    assert [adjusted[i] for i in np.argsort(p_values, kind="stable")] == sorted(adjusted)
+    bonferroni = [min(1.0, p * len(p_values)) for p in p_values]
+    assert all(q <= b + 1e-12 for q, b in zip(adjusted, bonferroni, strict=True))
+
+
+def test_win_tie_loss() -> None:
+    assert win_tie_loss(np.array([0.5, 0.0, 1e-12, -0.1, 0.2])) == (2, 2, 1)
+
+
+def test_minimum_detectable_difference_by_hand() -> None:
+    """With one question per conversation it is the textbook t formula on the standard error of the mean."""
+    values = [0.1, -0.2, 0.3, 0.0, 0.4]
+    error = np.std(values, ddof=1) / math.sqrt(5)
+    expected = (stats.t.ppf(0.975, 4) + stats.t.ppf(0.8, 4)) * error
+    assert minimum_detectable_difference(one_per_conversation(values)) == pytest.approx(expected)
+
+
+def test_minimum_detectable_difference_has_the_power_it_promises() -> None:
+    rng = np.random.default_rng(5)
+    noise = rng.normal(0, 1, (400, 30))
+    detectable = (stats.t.ppf(0.975, 29) + stats.t.ppf(0.8, 29)) / math.sqrt(30)
+    found = np.mean(stats.ttest_1samp(noise + detectable, 0, axis=1).pvalue < 0.05)
+    ours = minimum_detectable_difference(one_per_conversation((noise[0] / noise[0].std(ddof=1)).tolist()))
+    assert ours == pytest.approx(detectable)
+    assert 0.74 < found < 0.86
+
+
+def test_compare_paired_collects_everything() -> None:
+    result = compare_paired(scores([1.0, 0.0, -0.5, 0.5], ["a", "a", "b", "c"]), MICRO)
+    assert (result.difference, result.questions) == (0.25, 4)
+    assert (result.wins, result.ties, result.losses) == (2, 1, 1)
+    assert result.interval is not None
+    assert result.interval.units == 3
+    assert result.p_value is not None
+    assert result.detectable is not None
+
+
+def test_same_call_same_result() -> None:
+    data = scores([0.1, 0.9, 0.4, 0.6], ["a", "b", "c", "c"])
+    assert compare_paired(data) == compare_paired(data)
+    multiplicities.cache_clear()
+    assert compare_paired(data) == compare_paired(data)
+
+
+def test_lengths_must_agree() -> None:
+    with pytest.raises(ValueError, match="differ in length"):
+        scores([1.0], ["a", "b"])
