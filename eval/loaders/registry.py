@@ -1,0 +1,9 @@
+"""All data sets by name, for the scripts that go through them."""
+
+from collections.abc import Mapping
+
+from eval.loaders.contract import DatasetInfo
+from eval.loaders.locomo import LOCOMO
+
+#: Key, as ``scripts/fetch_data.py`` takes it -> facts.
+DATASETS: Mapping[str, DatasetInfo] = {info.key: info for info in (LOCOMO,)}
