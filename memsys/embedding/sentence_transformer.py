@@ -1,0 +1,152 @@
+"""Sentence-transformers models, loaded from the local models folder and never from the network.
+
+Vectors do not depend on the batch. Matrix kernels pick other code paths for other shapes, which moves components by up
+to 2e-7 between a text alone and the same text in a batch: enough to turn a near-tie around in one of some thousand
+searches. Padding every batch to a multiple of ``pad_to_multiple_of`` tokens removes it. With 16, all-MiniLM-L6-v2 gives
+the same bits for any batch on x86 CPUs (``tests/unit/test_embedding_model.py`` checks it); 8 does not.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from memsys.assets.paths import models_dir
+from memsys.embedding.batching import BatchingEmbedder
+from memsys.embedding.contract import Vectors
+from memsys.errors import AssetError, ConfigError
+
+Device = Literal["auto", "cpu", "cuda"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceTransformerConfig:
+    """Settings of a sentence-transformers embedder.
+
+    Attributes:
+        name: recorded in the run.
+        model: folder under the models folder.
+        dimension: length of a vector; checked against the model.
+        device: ``auto`` takes CUDA where it is there.
+        max_batch: texts per call of the model.
+        max_word_pieces: longer texts are cut here and counted.
+        pad_to_multiple_of: see the module's text.
+        cache_entries: vectors kept in memory (all-MiniLM-L6-v2: 1.5 KiB each).
+        threads: torch threads on the CPU; ``None`` leaves torch's choice, one per physical core. Process-wide.
+    """
+
+    name: str
+    model: str
+    dimension: int
+    device: Device
+    max_batch: int
+    max_word_pieces: int
+    pad_to_multiple_of: int
+    cache_entries: int
+    threads: int | None
+
+    def __post_init__(self) -> None:
+        if self.device not in get_args(Device):
+            choices = ", ".join(get_args(Device))
+            raise ConfigError(f"embedder.device={self.device!r} is unknown; choose one of {choices}")
+        for key in ("dimension", "max_batch", "max_word_pieces", "pad_to_multiple_of", "cache_entries", "threads"):
+            value = getattr(self, key)
+            if value is not None and value < 1:
+                raise ConfigError(f"embedder.{key}={value} must be at least 1")
+
+    def build(self) -> "SentenceTransformerEmbedder":
+        """Make the embedder; the model is loaded with the first text."""
+        return SentenceTransformerEmbedder(self)
+
+
+class SentenceTransformerEmbedder(BatchingEmbedder):
+    """A micro-batching embedder over a sentence-transformers model."""
+
+    def __init__(self, config: SentenceTransformerConfig) -> None:
+        self._model = _LocalModel(config)
+        super().__init__(
+            config.name,
+            config.dimension,
+            self._model,
+            max_batch=config.max_batch,
+            cache_entries=config.cache_entries,
+        )
+
+    def statistics(self) -> Mapping[str, float]:
+        """Counts since the embedder was made; ``truncated`` counts encoded texts that were cut."""
+        return {**super().statistics(), "truncated": self._model.truncated}
+
+
+class _LocalModel:
+    """The blocking side: tokenise, run, count what was cut."""
+
+    def __init__(self, config: SentenceTransformerConfig) -> None:
+        self._config = config
+        self._model: Any = None
+        self.truncated = 0
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Encode one batch.
+
+        Raises:
+            AssetError: the model's folder is missing.
+            ConfigError: the device is not there, or the model has another dimension.
+        """
+        import torch
+
+        if self._model is None:
+            self._model = self._load()
+        tokens = self._model.tokenizer(
+            list(texts),
+            padding=True,
+            pad_to_multiple_of=self._config.pad_to_multiple_of,
+            truncation=True,
+            max_length=self._config.max_word_pieces,
+            return_tensors="pt",
+        )
+        self._count_truncated(tokens)
+        with torch.inference_mode():
+            features = {key: value.to(self._model.device) for key, value in tokens.items()}
+            vectors = self._model(features)["sentence_embedding"]
+            vectors = torch.nn.functional.normalize(vectors.float(), dim=1).cpu().numpy()
+        return np.ascontiguousarray(vectors, dtype=np.float32)
+
+    def _count_truncated(self, tokens: Any) -> None:
+        cut = sum(1 for encoding in tokens.encodings if encoding.overflowing)
+        if cut and not self.truncated:
+            limit = self._config.max_word_pieces
+            _log.warning("a text longer than %d word pieces was cut before embedding; further ones are counted", limit)
+        self.truncated += cut
+
+    def _load(self) -> Any:
+        import torch
+        from sentence_transformers import SentenceTransformer
+
+        if self._config.threads is not None:
+            torch.set_num_threads(self._config.threads)
+        model = SentenceTransformer(str(self._folder()), device=self._device(), local_files_only=True).eval()
+        found = model.get_embedding_dimension()
+        if found != self._config.dimension:
+            raise ConfigError(
+                f"embedder.dimension={self._config.dimension}, but {self._config.model} has {found}; set it so"
+            )
+        return model
+
+    def _folder(self) -> Path:
+        folder = models_dir() / self._config.model
+        if not (folder / "config.json").is_file():
+            raise AssetError(f"embedding model {folder} is not there; run scripts/fetch_models.py or set MEMSYS_MODELS")
+        return folder
+
+    def _device(self) -> str:
+        import torch
+
+        has_cuda = torch.cuda.is_available()
+        if self._config.device == "cuda" and not has_cuda:
+            raise ConfigError("embedder.device=cuda, but torch sees no CUDA device; use auto or cpu")
+        return "cpu" if self._config.device == "cpu" or not has_cuda else "cuda"

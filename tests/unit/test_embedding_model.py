@@ -1,0 +1,81 @@
+"""The real all-MiniLM-L6-v2, where its files are there."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memsys.assets.paths import models_dir
+from memsys.embedding.sentence_transformer import SentenceTransformerConfig
+from memsys.errors import AssetError, ConfigError
+
+MINILM = SentenceTransformerConfig(
+    name="all-MiniLM-L6-v2",
+    model="all-MiniLM-L6-v2",
+    dimension=384,
+    device="cpu",
+    max_batch=8,
+    max_word_pieces=256,
+    pad_to_multiple_of=16,
+    cache_entries=1000,
+    threads=None,
+)
+TEXTS = [" ".join(["word", "another", "thing", "seven"][: 1 + n % 4] * (1 + n // 4)) + f" {n}" for n in range(24)]
+
+needs_model = pytest.mark.skipif(
+    not (models_dir() / MINILM.model / "config.json").is_file(),
+    reason="all-MiniLM-L6-v2 is not in the models folder: run scripts/fetch_models.py",
+)
+
+
+@needs_model
+@pytest.mark.real_model
+def test_vectors_do_not_depend_on_the_batch() -> None:
+    async def alone() -> list[np.ndarray]:
+        embedder = MINILM.build()
+        return [(await embedder.embed([text]))[0] for text in TEXTS]
+
+    together = asyncio.run(MINILM.build().embed(TEXTS))
+    assert np.array_equal(together, np.stack(asyncio.run(alone())))
+    assert np.allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
+
+
+@needs_model
+@pytest.mark.real_model
+def test_vectors_equal_those_of_the_plain_library() -> None:
+    from sentence_transformers import SentenceTransformer
+
+    plain = SentenceTransformer(str(models_dir() / MINILM.model), device="cpu", local_files_only=True)
+    ours = asyncio.run(MINILM.build().embed(TEXTS[:6]))
+    assert np.allclose(ours, plain.encode(TEXTS[:6], normalize_embeddings=True), atol=1e-6)
+
+
+@needs_model
+@pytest.mark.real_model
+def test_long_texts_are_cut_and_counted() -> None:
+    embedder = MINILM.build()
+    long = "river " * 300
+    vectors = asyncio.run(embedder.embed([long, long + "mountain", "short"]))
+    assert embedder.statistics()["truncated"] == 2
+    assert np.array_equal(vectors[0], vectors[1])
+
+
+@needs_model
+@pytest.mark.real_model
+def test_another_dimension_is_refused() -> None:
+    with pytest.raises(ConfigError, match="has 384"):
+        asyncio.run(replace(MINILM, dimension=100).build().embed(["x"]))
+
+
+def test_a_missing_model_names_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMSYS_MODELS", str(tmp_path))
+    with pytest.raises(AssetError, match="fetch_models"):
+        asyncio.run(MINILM.build().embed(["x"]))
+
+
+@pytest.mark.parametrize(("key", "value"), [("device", "tpu"), ("max_batch", 0), ("threads", 0)])
+def test_bad_settings_are_refused(key: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=key):
+        replace(MINILM, **{key: value})
