@@ -173,11 +173,11 @@ def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:
 
 async def _run(plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory) -> bool:
     async with AsyncExitStack() as stack:
-        backbone = await _open_backbone(plan, directory, stack)
+        backbone = await open_backbone(plan, directory, stack)
         identity = {**identity, "model": backbone.fingerprint() if backbone else None}
         record = directory.begin(_record(plan, data, identity, directory.path))
         directory.write_references(reference_records(data.samples))
-        equipment = _equipment(plan, backbone, record.prompts)
+        equipment = make_equipment(plan, backbone, record.prompts)
         traffic = backbone.traffic if backbone else lambda: Traffic(0, 0, 0, 0)
         return await _drive(plan, data, directory, record, equipment, traffic)
 
@@ -301,7 +301,8 @@ def engine_for(plan: Plan) -> Engine:
     return _ENGINES[key]
 
 
-async def _open_backbone(plan: Plan, directory: RunDirectory, stack: AsyncExitStack) -> Backbone | None:
+async def open_backbone(plan: Plan, directory: RunDirectory, stack: AsyncExitStack) -> Backbone | None:
+    """Open the plan's backbone on the stack; ``None`` for a retrieval-only run."""
     if plan.mode == "retrieval_only":
         return None
     backbone = Backbone(
@@ -315,7 +316,8 @@ async def _open_backbone(plan: Plan, directory: RunDirectory, stack: AsyncExitSt
     return await stack.enter_async_context(backbone)
 
 
-def _equipment(plan: Plan, backbone: Backbone | None, prompts: dict[str, str]) -> Equipment:
+def make_equipment(plan: Plan, backbone: Backbone | None, prompts: dict[str, str]) -> Equipment:
+    """Make the runner's equipment from a plan and its open backbone."""
     nobody = NoBackbone(plan.memory.name)
     return Equipment(
         memory=plan.memory,

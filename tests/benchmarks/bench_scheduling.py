@@ -1,0 +1,156 @@
+"""How close the scheduler comes to the critical path, on all of LoCoMo against a server with a fixed delay.
+
+The server answers every request after 50 ms, any number at once, so wall time is what the scheduling leaves on the
+table. The critical path of ingestion is the longest chain of dependent calls in any conversation, counted from the
+ledger (one analysis, then each write's routing, evolution and consolidation in turn), times the delay. For answering it is
+calls / 64 times the delay. With ``--embedder minilm`` the bound is the larger of critical path and embedding work.
+
+Run: ``python tests/benchmarks/bench_scheduling.py [--embedder hashing|minilm] [--memories amem clag] [--stages ...]``
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from eval.experiment import Plan, make_equipment, open_backbone  # noqa: E402
+from eval.files import read_json_lines  # noqa: E402
+from eval.rundir import RunDirectory  # noqa: E402
+from eval.runner import Runner  # noqa: E402
+from memsys.vocabulary import Sample  # noqa: E402
+from support.stub_process import stub_server  # noqa: E402
+
+DELAY = 0.05
+IN_FLIGHT = 64
+
+
+class Quiet:
+    """No progress display: it is not what is measured."""
+
+    def wrote(self, turns: int) -> None:
+        """Ignore."""
+
+    def answered(self) -> None:
+        """Ignore."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement: seconds of wall time and of its bound."""
+
+    what: str
+    calls: int
+    wall: float
+    bound: float
+
+    def text(self) -> str:
+        """Format the row."""
+        ratio = self.wall / self.bound
+        return (
+            f"{self.what:<34}{self.calls:>8} calls {self.wall:>8.2f} s  bound {self.bound:>7.2f} s  ratio {ratio:.3f}"
+        )
+
+
+def compose_plan(memory: str, embedder: str, url: str, folder: str) -> Plan:
+    """Compose the plan of one memory against the stub."""
+    from hydra import compose, initialize_config_dir
+
+    from eval.run import make_plan
+
+    overrides = [
+        f"memory={memory}", f"embedder={embedder}", "dataset=locomo", "backbone=smollm2_135m_vllm",
+        "backbone.engine.mode=attached", f"backbone.engine.urls=[{url}]", "backbone.token_counter=characters",
+        "backbone.max_in_flight=2000", "use_cache=false", f"run_dir={folder}", "score=false",
+        f"schedule.questions_in_flight={IN_FLIGHT}",
+    ]  # fmt: skip
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        plan: Plan = make_plan(compose("config", overrides=overrides))
+    return plan
+
+
+async def timed_run(plan: Plan, samples: Sequence[Sample], directory: RunDirectory) -> float:
+    """Run the samples; returns the seconds between an open backbone and the last record."""
+    async with AsyncExitStack() as stack:
+        backbone = await open_backbone(plan, directory, stack)
+        equipment = make_equipment(plan, backbone, {})
+        await equipment.embedder.embed(["warm up"])
+        begun = time.perf_counter()
+        outcome = await Runner(equipment, plan.schedule, directory, Quiet()).run(samples)
+        seconds = time.perf_counter() - begun
+    if outcome.failures:
+        raise SystemExit(f"benchmark failed: {outcome.failures}")
+    return seconds
+
+
+def longest_chain(calls: Sequence[dict[str, Any]]) -> int:
+    """Dependent calls in a row: per conversation one analysis, then the sequential steps of each write."""
+    steps: dict[str, set[tuple[str, str, int]]] = defaultdict(set)
+    prepared: dict[str, int] = defaultdict(int)
+    for call in calls:
+        if call["phase"] in ("write", "consolidate"):
+            # Calls of one role within one write (a consolidation's profiles) run side by side: one step.
+            steps[call["conversation_id"]].add((call["item"], call["role"], call["attempt"]))
+        elif call["phase"] == "prepare":
+            prepared[call["conversation_id"]] = 1
+    return max((len(steps[name]) + prepared[name] for name in {*steps, *prepared}), default=0)
+
+
+async def embedding_seconds(plan: Plan, samples: Sequence[Sample]) -> float:
+    """Seconds that the embedder needs for the texts of all turns, alone and as one batch."""
+    texts = [f"{turn.speaker}: {turn.text}" for sample in samples for turn in sample.conversation.turns]
+    embedder = plan.embedder.build()
+    await embedder.embed(["warm up"])
+    begun = time.perf_counter()
+    await embedder.embed(texts)
+    return time.perf_counter() - begun
+
+
+def measure(memory: str, embedder: str, url: str, stages: Sequence[str]) -> list[Row]:
+    """Ingest all conversations, then answer all questions on the stored memories."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        plan = compose_plan(memory, embedder, url, folder)
+        samples = plan.dataset.load().samples
+        directory = RunDirectory(Path(folder))
+        wall = asyncio.run(timed_run(plan, [replace(s, questions=()) for s in samples], directory))
+        calls = list(read_json_lines(Path(folder) / "calls.jsonl"))
+        if "ingest" in stages:
+            bound = longest_chain(calls) * DELAY
+            if embedder != "hashing":
+                bound = max(bound, asyncio.run(embedding_seconds(plan, samples)))
+            rows.append(Row(f"{memory}: ingest, {embedder}", len(calls), wall, bound))
+        if "answer" in stages:
+            wall = asyncio.run(timed_run(plan, samples, directory))
+            read = list(read_json_lines(Path(folder) / "calls.jsonl"))[len(calls) :]
+            chain = len(read) / IN_FLIGHT * DELAY
+            rows.append(Row(f"{memory}: answer, {embedder}", len(read), wall, chain))
+        directory.close()
+    return rows
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--embedder", default="hashing")
+    parser.add_argument("--memories", nargs="+", default=["rag", "amem", "clag"])
+    parser.add_argument("--stages", nargs="+", default=["ingest", "answer"])
+    arguments = parser.parse_args()
+    with stub_server(delay=DELAY) as url:
+        for memory in arguments.memories:
+            for row in measure(memory, arguments.embedder, url, arguments.stages):
+                sys.stdout.write(row.text() + "\n")
+                sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
