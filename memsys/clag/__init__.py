@@ -1,0 +1,1 @@
+"""CLAG: notes organised by the backbone into clusters; evolution and retrieval inside clusters."""

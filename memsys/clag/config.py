@@ -1,0 +1,182 @@
+"""Hyperparameters of CLAG; the presets stand in ``conf/memory/clag*.yaml``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from memsys.clag.geometry import Metric
+from memsys.clag.roles import make_roles
+from memsys.errors import ConfigError
+from memsys.notes.context import ContextRules
+from memsys.notes.evolve import EvolutionRules
+from memsys.notes.settings import check_choices, check_minimum, from_settings
+from memsys.protocol import MemorySystem, Parts
+from memsys.vocabulary import Json
+
+ColdStart = Literal["evolve", "buffer"]
+Clustering = Literal["agent", "cosine", "kmeans"]
+InvalidRoute = Literal["nearest", "new_cluster"]
+Scope = Literal["cluster", "global"]
+SplitWhen = Literal["consolidate", "on_insert"]
+SplitTags = Literal["frequent", "union"]
+CentroidUpdate = Literal["none", "running_mean"]
+ReembedGlobal = Literal["on_change", "never"]
+ReembedClusters = Literal["on_change", "consolidate"]
+Select = Literal["agent", "force_first_three"]
+QuerySource = Literal["question", "keywords"]
+EmptyKeywords = Literal["question", "empty"]
+Merge = Literal["score", "concat"]
+
+_CHOICES = {
+    "cold_start": ColdStart,
+    "clustering": Clustering,
+    "candidate_metric": Metric,
+    "invalid_route": InvalidRoute,
+    "evolution_scope": Scope,
+    "split_when": SplitWhen,
+    "split_tags": SplitTags,
+    "centroid_update": CentroidUpdate,
+    "reembed_global": ReembedGlobal,
+    "reembed_clusters": ReembedClusters,
+    "retrieval_scope": Scope,
+    "select": Select,
+    "selector_query": QuerySource,
+    "search_query": QuerySource,
+    "empty_keywords": EmptyKeywords,
+    "merge": Merge,
+}
+_MINIMA = {
+    "buffer_size": 1,
+    "n_init": 1,
+    "kmeans_seed": 0,
+    "kmeans_restarts": 1,
+    "k_route": 1,
+    "tau": -1.0,
+    "k_local": 1,
+    "tau_split": 1,
+    "consolidate_every": 1,
+    "k_stage1": 1,
+    "top_n": 1,
+    "k_retrieve": 1,
+    "card_examples": 1,
+    "card_chars": 1,
+    "profile_samples": 1,
+    "profile_tags": 1,
+    "provisional_tags": 1,
+}
+
+
+@dataclass(frozen=True)
+class ClagConfig:
+    """Every choice of the paper and of the official code.
+
+    Attributes:
+        name: of the preset.
+        uses_gold: always false.
+        buffer_size: notes before the clusters are initialised (paper: n).
+        cold_start: whether buffered notes already ``evolve`` among all notes (code) or only wait (Algorithm 1).
+        n_init: clusters of the initial k-means (not scikit-learn's parameter of that name).
+        kmeans_seed: random state of every k-means.
+        kmeans_restarts: initialisations per k-means.
+        clustering: ``agent`` asks the router; ``cosine`` takes the centroid of highest cosine; ``kmeans`` the nearest
+            centroid, with a new partition of all notes at each consolidation (Table 5).
+        k_route: candidate clusters shown to the router.
+        candidate_metric: distance to centroids that picks candidates, in routing and in Stage 1.
+        constrain_ids: the reply schemas of router and selector list the candidates.
+        invalid_route: what a choice that is no candidate leads to.
+        tau: cosine with the centroid below which a new cluster is made; not used by ``clustering: kmeans``.
+        k_local: neighbours in evolution.
+        evolution_scope: where neighbours come from (Table 7). A note without a cluster always uses all notes.
+        evolution_rules: fields of :class:`memsys.notes.evolve.EvolutionRules`.
+        tau_split: size above which a cluster is bisected; not used by ``clustering: kmeans``.
+        split_when: at consolidation (code) or as soon as a note joins (Algorithm 3).
+        split_tags: provisional tags of the halves: the members' most frequent, or all of them.
+        centroid_update: whether a centroid follows each note that joins.
+        consolidate_every: evolved notes between consolidations.
+        consolidate_at_end: consolidate once more after the last note.
+        reembed_global: refresh rewritten notes in the index of all notes, or never.
+        reembed_clusters: refresh rewritten notes in their cluster's index at once, or at the next consolidation.
+        retrieval_scope: ``global`` skips Stage 1 (Table 7).
+        select: who picks clusters in Stage 1; ``force_first_three`` takes the first three ids of the alphabet.
+        k_stage1: candidate clusters shown to the selector.
+        top_n: clusters that the selector may pick.
+        selector_query: what the selector is shown, and what its candidates are nearest to (with the query's tags).
+        search_query: what Stage 2 and the search of all notes embed.
+        empty_keywords: what stands in for an empty keyword string.
+        merge: ``score`` ranks the union of the picked clusters; ``concat`` appends each one's best and cuts.
+        k_retrieve: hits.
+        context: fields of :class:`memsys.notes.context.ContextRules`.
+        card_examples: example notes per candidate card.
+        card_chars: characters of each.
+        profile_samples: members nearest the centroid that the profile is written from; also the representatives.
+        profile_tags: tags kept of a profile.
+        provisional_tags: tags of a cluster that has no profile yet.
+        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+    """
+
+    name: str
+    uses_gold: bool
+    buffer_size: int
+    cold_start: ColdStart
+    n_init: int
+    kmeans_seed: int
+    kmeans_restarts: int
+    clustering: Clustering
+    k_route: int
+    candidate_metric: Metric
+    constrain_ids: bool
+    invalid_route: InvalidRoute
+    tau: float
+    k_local: int
+    evolution_scope: Scope
+    evolution_rules: Mapping[str, Json]
+    tau_split: int
+    split_when: SplitWhen
+    split_tags: SplitTags
+    centroid_update: CentroidUpdate
+    consolidate_every: int
+    consolidate_at_end: bool
+    reembed_global: ReembedGlobal
+    reembed_clusters: ReembedClusters
+    retrieval_scope: Scope
+    select: Select
+    k_stage1: int
+    top_n: int
+    selector_query: QuerySource
+    search_query: QuerySource
+    empty_keywords: EmptyKeywords
+    merge: Merge
+    k_retrieve: int
+    context: Mapping[str, Json]
+    card_examples: int
+    card_chars: int
+    profile_samples: int
+    profile_tags: int
+    provisional_tags: int
+    roles: Mapping[str, Mapping[str, Json]]
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory", **_CHOICES)
+        check_minimum(self, "memory", **_MINIMA)
+        if self.uses_gold:
+            raise ConfigError("memory.uses_gold=True: CLAG never sees gold evidence; set it to false")
+        if self.tau > 1:
+            raise ConfigError(f"memory.tau={self.tau} must be at most 1: it is compared with a cosine")
+        _ = self.evolution, self.context_rules
+        make_roles(self.roles)
+
+    @property
+    def evolution(self) -> EvolutionRules:
+        """How replies of the role ``evolve`` are applied."""
+        return from_settings(EvolutionRules, self.evolution_rules, "memory.evolution_rules")
+
+    @property
+    def context_rules(self) -> ContextRules:
+        """How hits become text."""
+        return from_settings(ContextRules, self.context, "memory.context")
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation."""
+        from memsys.clag.memory import ClagMemory
+
+        return ClagMemory(self, parts)

@@ -1,0 +1,73 @@
+"""Distances to centroids, and k-means."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsys.embedding.contract import Vectors
+
+Metric = Literal["l2", "cosine"]
+
+#: Scores and distances are compared rounded to this many decimals; ties go by order.
+DECIMALS = 6
+
+
+def squared_l2(vector: Vectors, rows: Vectors) -> NDArray[np.float64]:
+    """Return the squared Euclidean distance of ``vector`` (d,) to every row (n, d), shape (n,)."""
+    differences = rows.astype(np.float64) - vector.astype(np.float64)
+    return np.asarray(np.round(np.einsum("ij,ij->i", differences, differences), DECIMALS))
+
+
+def cosines(vector: Vectors, rows: Vectors) -> NDArray[np.float64]:
+    """Return the cosine of ``vector`` (d,) with every row (n, d), shape (n,); a zero vector has cosine 0."""
+    wide, query = rows.astype(np.float64), vector.astype(np.float64)
+    norms = np.linalg.norm(wide, axis=1) * np.linalg.norm(query)
+    dots = wide @ query
+    return np.asarray(np.round(np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0), DECIMALS))
+
+
+def nearest_rows(vector: Vectors, rows: Vectors, count: int, metric: Metric) -> list[int]:
+    """Return the ``count`` nearest rows, nearest first.
+
+    Centroids are plain means, so squared L2 from a unit vector is ``1 + |c|^2 - 2 q.c`` and prefers broad clusters
+    (short centroids) over single notes; the cosine does not.
+    """
+    distances = squared_l2(vector, rows) if metric == "l2" else -cosines(vector, rows)
+    return [int(row) for row in np.argsort(distances, kind="stable")[:count]]
+
+
+def kmeans(vectors: Vectors, clusters: int, *, seed: int, restarts: int) -> NDArray[np.int64]:
+    """Partition rows by k-means.
+
+    Args:
+        vectors: rows, shape (n, d), n at least 1.
+        clusters: wanted number of clusters; lowered to the number of distinct rows.
+        seed: random state.
+        restarts: number of initialisations, of which the best is kept.
+
+    Returns:
+        Labels 0..k-1, shape (n,); every label occurs.
+    """
+    distinct = len(np.unique(vectors, axis=0))
+    if min(clusters, distinct) < 2:
+        return np.zeros(len(vectors), dtype=np.int64)
+    from sklearn.cluster import KMeans
+
+    model = KMeans(n_clusters=min(clusters, distinct), random_state=seed, n_init=restarts)
+    labels = model.fit_predict(vectors.astype(np.float64))
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
+
+def mean(rows: Vectors) -> Vectors:
+    """Return the plain mean of rows, not normalised."""
+    return np.asarray(rows.astype(np.float64).mean(axis=0), dtype=np.float32)
+
+
+def groups(ids: Sequence[str], labels: NDArray[np.int64]) -> list[list[str]]:
+    """Collect ids by label, in order of label and, within a label, of ``ids``."""
+    result: list[list[str]] = [[] for _ in range(int(labels.max(initial=-1)) + 1)]
+    for note_id, label in zip(ids, labels, strict=True):
+        result[int(label)].append(note_id)
+    return result

@@ -1,0 +1,115 @@
+"""Two-stage retrieval (paper, section 3.4), with the search of all notes where Stage 1 gives nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from memsys.clag.cluster import Partition
+from memsys.clag.config import ClagConfig, QuerySource
+from memsys.clag.roles import Roles
+from memsys.clag.search import Scored, merged, search_clusters
+from memsys.clag.selection import GlobalReason, Query, Selection, Selector
+from memsys.embedding.contract import Embedder, Vectors
+from memsys.index.vector import VectorIndex
+from memsys.llm.contract import LanguageModel
+from memsys.notes.context import format_context
+from memsys.notes.keywords import Keywords, ask_keywords
+from memsys.notes.spans import timed
+from memsys.notes.store import NoteStore
+from memsys.vocabulary import Json, Retrieval
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What Stage 2 found. ``searched`` are the clusters looked into; none means that all notes were searched."""
+
+    hits: Sequence[Scored]
+    searched: tuple[str, ...] = ()
+    reason: GlobalReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TwoStageRetrieval:
+    """Reads a memory; changes nothing in it."""
+
+    config: ClagConfig
+    llm: LanguageModel
+    embedder: Embedder
+    roles: Roles
+    store: NoteStore
+    partition: Partition
+    everything: VectorIndex
+    selector: Selector = field(init=False)
+
+    def __post_init__(self) -> None:
+        selector = Selector(self.llm, self.roles.selector, self.config, self.store, self.partition)
+        object.__setattr__(self, "selector", selector)
+
+    async def retrieve(self, question: str) -> Retrieval:
+        """Find what helps to answer a question."""
+        spans: dict[str, float] = {}
+        with timed(spans, "keywords"):
+            by_question = self.config.empty_keywords == "question"
+            keywords = await ask_keywords(self.llm, self.roles.keywords, question, question_if_empty=by_question)
+        with timed(spans, "embed"):
+            stage1, stage2 = await self._embed(question, keywords)
+        with timed(spans, "select"):
+            selection = await self._select(question, keywords, stage1)
+        with timed(spans, "search"):
+            found = self._search(selection, stage2)
+        with timed(spans, "format"):
+            notes = [self.store[note_id] for note_id, _ in found.hits]
+            context = await format_context(self.llm, self.config.context_rules, notes, self.store)
+        trace = {**self._trace(keywords, selection, found), **context.trace, "spans": spans}
+        return Retrieval(tuple(self.store[note_id].hit(score) for note_id, score in found.hits), context.text, trace)
+
+    async def _embed(self, question: str, keywords: Keywords) -> tuple[Vectors, Vectors]:
+        """Embed the queries of Stage 1 (with tags) and Stage 2 (without), in one call."""
+        first = " ".join([_source(self.config.selector_query, question, keywords), *keywords.tags])
+        vectors = await self.embedder.embed([first, _source(self.config.search_query, question, keywords)])
+        return vectors[0], vectors[1]
+
+    async def _select(self, question: str, keywords: Keywords, vector: Vectors) -> Selection:
+        if self.config.retrieval_scope == "global":
+            return Selection((), (), "configured")
+        text = _source(self.config.selector_query, question, keywords)
+        return await self.selector.select(Query(text, tuple(keywords.tags), vector))
+
+    def _search(self, selection: Selection, vector: Vectors) -> Found:
+        count = self.config.k_retrieve
+        if selection.selected:
+            results = search_clusters(self.partition, selection.selected, vector, count)
+            hits = merged(results, self.store, count, self.config.merge)
+            if hits:
+                return Found(hits, selection.selected)
+        return Found(self.everything.search(vector, count), reason=selection.reason or "no_hits")
+
+    def _trace(self, keywords: Keywords, selection: Selection, found: Found) -> dict[str, Json]:
+        stored = len(self.store)
+        sizes = [len(self.partition[cluster_id]) for cluster_id in found.searched]
+        searched = sum(sizes) if found.searched else stored
+        fallbacks = [f"keywords:{keywords.fallback}"] if keywords.fallback else []
+        if found.reason in ("selector_malformed", "selector_off_list"):
+            fallbacks.append(f"selector:{found.reason.removeprefix('selector_')}")
+        return {
+            "keywords": keywords.text,
+            "mode": "cluster" if found.searched else "global",
+            "reason": found.reason,
+            "candidates": list(selection.candidates),
+            "selected": list(selection.selected),
+            "searched": list(found.searched),
+            "profiles": {cluster_id: self._profile(cluster_id) for cluster_id in selection.selected},
+            "hit_ids": [note_id for note_id, _ in found.hits],
+            "hit_clusters": [self.partition.home(note_id) for note_id, _ in found.hits],
+            "searched_notes": searched,
+            "stored_notes": stored,
+            "reduction": 1.0 - searched / stored if stored else 0.0,
+            "fallbacks": fallbacks,
+        }
+
+    def _profile(self, cluster_id: str) -> dict[str, Json]:
+        cluster = self.partition[cluster_id]
+        return {"summary": cluster.summary, "tags": list(cluster.tags), "size": len(cluster)}
+
+
+def _source(source: QuerySource, question: str, keywords: Keywords) -> str:
+    return question if source == "question" else keywords.text

@@ -1,0 +1,57 @@
+"""The roles that CLAG adds to those of the notes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from memsys.errors import ConfigError
+from memsys.llm.contract import Role, make_role
+from memsys.notes.roles import note_role, object_schema
+from memsys.vocabulary import Json
+
+PROMPTS = Path(__file__).parent / "prompts"
+
+_TEXT: Json = {"type": "string"}
+
+SCHEMAS: Mapping[str, Mapping[str, Json]] = {
+    "router": object_schema(choice=_TEXT),
+    "profile": object_schema(summary=_TEXT, tags={"type": "array", "items": _TEXT}),
+    "selector": object_schema(selected_clusters={"type": "array", "items": _TEXT}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """All roles of CLAG but the reader's."""
+
+    analyse: Role
+    evolve: Role
+    keywords: Role
+    router: Role
+    profile: Role
+    selector: Role
+
+
+def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> Roles:
+    """Make the roles from the config's ``roles``.
+
+    Raises:
+        ConfigError: a role is missing or unknown, or its settings are wrong.
+    """
+    names = tuple(Roles.__slots__)
+    if set(settings) != set(names):
+        raise ConfigError(f"roles: {', '.join(settings)} were given; exactly these are needed: {', '.join(names)}")
+    own = {name: make_role(name, settings[name], PROMPTS, SCHEMAS[name]) for name in SCHEMAS}
+    shared = {name: note_role(name, settings[name]) for name in names if name not in SCHEMAS}
+    return Roles(**own, **shared)
+
+
+def router_for(role: Role, candidates: Sequence[str]) -> Role:
+    """Restrict the router's reply to the candidates."""
+    return replace(role, schema=object_schema(choice={"type": "string", "enum": list(candidates)}))
+
+
+def selector_for(role: Role, candidates: Sequence[str], limit: int) -> Role:
+    """Restrict the selector's reply to at most ``limit`` of the candidates."""
+    items = {"type": "string", "enum": list(candidates)}
+    return replace(role, schema=object_schema(selected_clusters={"type": "array", "items": items, "maxItems": limit}))
