@@ -2,8 +2,8 @@
 
 The server answers every request after 50 ms, any number at once, so wall time is what the scheduling leaves on the
 table. The critical path of ingestion is the longest chain of dependent calls in any conversation, counted from the
-ledger (one analysis, then each write's routing, evolution and consolidation in turn), times the delay. For answering it is
-calls / 64 times the delay. With ``--embedder minilm`` the bound is the larger of critical path and embedding work.
+ledger (one analysis, then each write's routing, evolution and consolidation in turn), times the delay. For answering
+it is calls / 64 times the delay. With ``--embedder minilm`` the bound is the larger of critical path and embedding work.
 
 Run: ``python tests/benchmarks/bench_scheduling.py [--embedder hashing|minilm] [--memories amem clag] [--stages ...]``
 """
@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path.insert(0, str(ROOT))
 
 from eval.experiment import Plan, make_equipment, open_backbone  # noqa: E402
 from eval.files import read_json_lines  # noqa: E402
 from eval.rundir import RunDirectory  # noqa: E402
 from eval.runner import Runner  # noqa: E402
 from memsys.vocabulary import Sample  # noqa: E402
-from support.stub_process import stub_server  # noqa: E402
+from tests.support.stub_process import stub_server  # noqa: E402
 
 DELAY = 0.05
 IN_FLIGHT = 64
