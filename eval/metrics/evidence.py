@@ -1,0 +1,155 @@
+"""Evidence metrics of one question: did the retrieved memories hold the gold turns (CLAG, equations 14-18).
+
+Two matchings give the same figures: by *lineage* (a memory names the turns it came from, through every rewriting) and
+by *substring* (the papers' way: normalised gold text within normalised memory text, which only systems that keep raw
+text can pass).
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log2
+
+from eval.metrics.overlap import harmonic
+
+#: Retrieved memories beyond this rank do not count.
+DEPTH = 10
+
+_NO_WORD = re.compile(r"[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A ranked list against gold.
+
+    Attributes:
+        relevant: per retrieved memory, whether it holds any gold.
+        gold_ranks: per gold, the rank (from 1) of the first memory that holds it, or ``None``.
+    """
+
+    relevant: tuple[bool, ...]
+    gold_ranks: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubstringMatching:
+    """Options of the substring matching.
+
+    Attributes:
+        nfkc: apply Unicode normalisation form KC (ours; the paper names lower-casing, punctuation and blanks).
+        deduplicate: count gold texts that are equal after normalisation once.
+    """
+
+    nfkc: bool = True
+    deduplicate: bool = True
+
+
+@lru_cache(maxsize=1 << 15)
+def normalise(text: str, nfkc: bool = True) -> str:
+    """Lower-case, punctuation to blanks, blanks collapsed."""
+    text = unicodedata.normalize("NFKC", text) if nfkc else text
+    return " ".join(_NO_WORD.sub(" ", text.lower()).split())
+
+
+def _rank(holds: Sequence[Sequence[bool]], gold: int) -> Ranking:
+    """Build a ranking from ``holds[memory][gold]``."""
+    ranks = tuple(next((rank for rank, row in enumerate(holds, start=1) if row[g]), None) for g in range(gold))
+    return Ranking(tuple(any(row) for row in holds), ranks)
+
+
+def rank_by_lineage(retrieved: Sequence[Sequence[str]], evidence: Sequence[str], depth: int = DEPTH) -> Ranking | None:
+    """Match by turn ids.
+
+    Args:
+        retrieved: per memory, best first, the ids of the turns it came from.
+        evidence: gold turn ids; repetitions count once.
+        depth: cut of the list.
+
+    Returns:
+        The ranking, or ``None`` where there is no gold.
+    """
+    gold = tuple(dict.fromkeys(evidence))
+    if not gold:
+        return None
+    origins = [set(turn_ids) for turn_ids in retrieved[:depth]]
+    return _rank([[turn_id in origin for turn_id in gold] for origin in origins], len(gold))
+
+
+def rank_by_substring(
+    retrieved: Sequence[str],
+    evidence_texts: Sequence[str],
+    matching: SubstringMatching = SubstringMatching(),
+    depth: int = DEPTH,
+) -> Ranking | None:
+    """Match by text; see :func:`rank_by_lineage`. Gold texts that are empty after normalisation do not count."""
+    texts = [text for text in (normalise(gold, matching.nfkc) for gold in evidence_texts) if text]
+    gold = tuple(dict.fromkeys(texts)) if matching.deduplicate else tuple(texts)
+    if not gold:
+        return None
+    memories = [normalise(text, matching.nfkc) for text in retrieved[:depth]]
+    return _rank([[text in memory for text in gold] for memory in memories], len(gold))
+
+
+def discounted_gain(ranks: Sequence[int]) -> float:
+    """DCG of binary gains at the given ranks (from 1)."""
+    return sum(1 / log2(rank + 1) for rank in ranks)
+
+
+def precision(ranking: Ranking) -> float:
+    """Share of the retrieved memories that hold gold; 0 when nothing was retrieved (CLAG, equation 14)."""
+    return sum(ranking.relevant) / len(ranking.relevant) if ranking.relevant else 0.0
+
+
+def recall(ranking: Ranking, k: int = DEPTH) -> float:
+    """Share of the gold that the first ``k`` memories hold (CLAG, equation 16)."""
+    return sum(rank is not None and rank <= k for rank in ranking.gold_ranks) / len(ranking.gold_ranks)
+
+
+def ndcg_retrieved(ranking: Ranking) -> float:
+    """DCG over the DCG of the same flags sorted, 0 without a hit: the reading that fits CLAG's printed nDCG@10."""
+    ranks = [rank for rank, relevant in enumerate(ranking.relevant, start=1) if relevant]
+    return discounted_gain(ranks) / discounted_gain(range(1, len(ranks) + 1)) if ranks else 0.0
+
+
+def ndcg(ranking: Ranking, k: int = DEPTH) -> float:
+    """Standard nDCG@k: a memory gains 1 if it is the first to hold some gold; the ideal has ``min(gold, k)`` ones."""
+    first = {rank for rank in ranking.gold_ranks if rank is not None and rank <= k}
+    return discounted_gain(sorted(first)) / discounted_gain(range(1, min(len(ranking.gold_ranks), k) + 1))
+
+
+def ndcg_clipped(ranking: Ranking, k: int = DEPTH) -> float:
+    """Standard nDCG@k in which every memory with gold gains 1, cut at 1 (repeated gold would exceed it)."""
+    ranks = [rank for rank, relevant in enumerate(ranking.relevant[:k], start=1) if relevant]
+    return min(1.0, discounted_gain(ranks) / discounted_gain(range(1, min(len(ranking.gold_ranks), k) + 1)))
+
+
+def reciprocal_rank(ranking: Ranking) -> float:
+    """One over the rank of the first memory with gold, else 0."""
+    return next((1 / rank for rank, relevant in enumerate(ranking.relevant, start=1) if relevant), 0.0)
+
+
+#: Figures of one ranking, in table order.
+EVIDENCE_METRICS = {
+    "e_precision": precision,
+    "e_recall": recall,
+    "e_f1": lambda ranking: harmonic(precision(ranking), recall(ranking)),
+    "recall@5": lambda ranking: recall(ranking, 5),
+    "recall@10": recall,
+    "ndcg@10": ndcg,
+    "ndcg@10_clipped": ndcg_clipped,
+    "ndcg@10_retrieved": ndcg_retrieved,
+    "hit_rate": lambda ranking: float(any(ranking.relevant)),
+    "mrr": reciprocal_rank,
+}
+
+
+def evidence_scores(ranking: Ranking | None, suffix: str = "") -> dict[str, float | None]:
+    """All figures of a ranking, ``None`` throughout for a question without gold.
+
+    Args:
+        ranking: from one of the matchings.
+        suffix: appended to the names.
+    """
+    return {name + suffix: None if ranking is None else metric(ranking) for name, metric in EVIDENCE_METRICS.items()}

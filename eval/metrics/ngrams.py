@@ -1,0 +1,111 @@
+"""BLEU, METEOR and ROUGE: wrappers that feed the reference packages what the papers' code feeds them."""
+
+from collections import Counter
+from functools import cache, lru_cache
+from math import exp
+from typing import Any
+
+from eval.metrics.resources import punkt_words, stemmer, wordnet
+from eval.metrics.text import CACHE_SIZE, gam_tokens
+
+#: A-Mem's weights; the three of BLEU-3 really are 0.33 and not 1/3.
+_BLEU_WEIGHTS = [(1, 0, 0, 0), (0.5, 0.5, 0, 0), (0.33, 0.33, 0.33, 0), (0.25, 0.25, 0.25, 0.25)]
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def punkt_tokens(text: str) -> tuple[str, ...]:
+    """NLTK ``word_tokenize`` of the lower-cased text."""
+    return punkt_words().tokenize(text.lower())
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _bleu(prediction: str, reference: str) -> tuple[float, ...]:
+    """BLEU-1 to BLEU-4 with smoothing method 1; zeros when a side is empty."""
+    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+
+    predicted, expected = punkt_tokens(prediction), punkt_tokens(reference)
+    if not predicted or not expected:
+        return (0.0,) * len(_BLEU_WEIGHTS)
+    scores = sentence_bleu([expected], predicted, weights=_BLEU_WEIGHTS, smoothing_function=SmoothingFunction().method1)
+    return tuple(float(score) for score in scores)
+
+
+def bleu1(prediction: str, reference: str) -> float:
+    """BLEU-1 on NLTK words. Source: A-Mem and CLAG ``utils.py``, mem0 ``metrics/utils.py``."""
+    return _bleu(prediction, reference)[0]
+
+
+def bleu2(prediction: str, reference: str) -> float:
+    """BLEU-2; source as :func:`bleu1`."""
+    return _bleu(prediction, reference)[1]
+
+
+def bleu3(prediction: str, reference: str) -> float:
+    """BLEU-3; source as :func:`bleu1`."""
+    return _bleu(prediction, reference)[2]
+
+
+def bleu4(prediction: str, reference: str) -> float:
+    """BLEU-4; source as :func:`bleu1`."""
+    return _bleu(prediction, reference)[3]
+
+
+def bleu1_gam(prediction: str, reference: str) -> float:
+    """Clipped unigram precision with brevity penalty on GAM tokens, unsmoothed. Source: GAM ``locomo_test.py``."""
+    predicted, expected = gam_tokens(prediction), gam_tokens(reference)
+    if not predicted or not expected:
+        return 0.0
+    clipped = sum((Counter(predicted) & Counter(expected)).values())
+    penalty = 1.0 if len(predicted) >= len(expected) else exp(1 - len(expected) / len(predicted))
+    return penalty * clipped / len(predicted)
+
+
+def _meteor(prediction: tuple[str, ...], reference: tuple[str, ...]) -> float:
+    from nltk.translate.meteor_score import single_meteor_score
+
+    return float(single_meteor_score(reference, prediction, stemmer=stemmer(), wordnet=wordnet()))
+
+
+def meteor(prediction: str, reference: str) -> float:
+    """METEOR on white-space tokens (alpha 0.9, beta 3, gamma 0.5). Source: A-Mem and CLAG ``utils.py``.
+
+    An exact answer of n words scores ``1 - 0.5 / n**3``, so one word scores 0.5. NLTK hands stems to WordNet, so
+    synonyms match only where both words equal their stems.
+    """
+    return _meteor(tuple(prediction.split()), tuple(reference.split()))
+
+
+def meteor_tokenized(prediction: str, reference: str) -> float:
+    """METEOR on NLTK words. Source: MemOS ``locomo_eval.py``."""
+    return _meteor(punkt_tokens(prediction), punkt_tokens(reference))
+
+
+@cache
+def _rouge_scorer() -> Any:
+    from rouge_score.rouge_scorer import RougeScorer
+    from rouge_score.tokenizers import DefaultTokenizer
+
+    tokenizer = DefaultTokenizer(use_stemmer=False)
+    tokenizer._stemmer = stemmer()  # rouge_score has no argument for a cached stemmer of the same algorithm
+    return RougeScorer(["rouge1", "rouge2", "rougeL"], tokenizer=tokenizer)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _rouge(prediction: str, reference: str) -> tuple[float, float, float]:
+    scores = _rouge_scorer().score(reference, prediction)
+    return tuple(float(scores[name].fmeasure) for name in ("rouge1", "rouge2", "rougeL"))  # type: ignore[return-value]
+
+
+def rouge1(prediction: str, reference: str) -> float:
+    """ROUGE-1 F with stemming, package rouge_score. Source: A-Mem and CLAG ``utils.py``."""
+    return _rouge(prediction, reference)[0]
+
+
+def rouge2(prediction: str, reference: str) -> float:
+    """ROUGE-2 F; source as :func:`rouge1`."""
+    return _rouge(prediction, reference)[1]
+
+
+def rouge_l(prediction: str, reference: str) -> float:
+    """ROUGE-L F; source as :func:`rouge1`. Non-Latin text scores 0: the tokenizer keeps a-z and 0-9 only."""
+    return _rouge(prediction, reference)[2]

@@ -1,0 +1,116 @@
+"""NLTK's corpora, loaded once, from the harness's own folder; what is missing is an error, never a zero."""
+
+import re
+import warnings
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, ClassVar
+
+from memsys.assets.catalog import asset_path, nltk_data_dir
+from memsys.errors import AssetError, ScoringError
+
+
+def _use_corpora(asset: str, metric: str) -> None:
+    """Check that a corpus is there and let NLTK read it: NLTK refuses paths outside ``nltk.data.path``."""
+    import nltk
+
+    try:
+        asset_path(asset)
+    except AssetError as error:
+        raise ScoringError(f"{metric} needs {asset}, which is not installed: {error}") from error
+    folder = str(nltk_data_dir())
+    if folder not in nltk.data.path:
+        nltk.data.path.insert(0, folder)
+
+
+class PunktWords:
+    """NLTK's ``word_tokenize`` as of NLTK 3.9.1: Punkt cuts sentences, a Treebank tokenizer cuts them into words.
+
+    NLTK 3.10 changed three rules (dashes, leading apostrophes, closing curly quotes). The papers' numbers were made
+    with the older ones, so these are put back; the result is the same under every NLTK that the project allows.
+    """
+
+    def __init__(self) -> None:
+        _use_corpora("punkt_tab", "BLEU")
+        import nltk
+        from nltk.tokenize import NLTKWordTokenizer
+        from nltk.tokenize.punkt import PunktLanguageVars, PunktSentenceTokenizer, load_punkt_params
+
+        class LanguageVars(PunktLanguageVars):  # type: ignore[misc]
+            re_boundary_realignment = re.compile(r"""["')\]}]+?(?:\s+|(?=--)|$)""", re.MULTILINE)
+            _re_non_word_chars = r"""(?:[)";}\]*:@'({\[!?])"""
+
+        class WordTokenizer(NLTKWordTokenizer):  # type: ignore[misc]
+            STARTING_QUOTES: ClassVar = [
+                *NLTKWordTokenizer.STARTING_QUOTES[:-1],
+                (re.compile(r"(?i)(')(?!re|ve|ll|m|t|s|d|n)(\w)\b"), r"\1 \2"),
+            ]
+            PUNCTUATION: ClassVar = [rule for rule in NLTKWordTokenizer.PUNCTUATION if "2012" not in rule[0].pattern]
+
+        params = load_punkt_params(nltk.data.find("tokenizers/punkt_tab/english/"))
+        self._sentences = PunktSentenceTokenizer(params, lang_vars=LanguageVars())
+        self._words = WordTokenizer()
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut a text into words and punctuation marks."""
+        return tuple(word for sentence in self._sentences.tokenize(text) for word in self._words.tokenize(sentence))
+
+
+class WordNet:
+    """The part of a WordNet reader that METEOR uses, with cached look-ups."""
+
+    def __init__(self) -> None:
+        _use_corpora("wordnet", "METEOR")
+        import nltk
+        from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The multilingual functions are not available")
+            self._reader = WordNetCorpusReader(nltk.data.find("corpora/wordnet"), None)
+        self.synsets = lru_cache(maxsize=1 << 15)(self._synsets)
+        self._check()
+
+    def _synsets(self, word: str) -> Sequence[Any]:
+        found: Sequence[Any] = self._reader.synsets(word)
+        return found
+
+    def _check(self) -> None:
+        """Fail on a WordNet that loads but finds nothing, e.g. files with CRLF, whose byte offsets are wrong."""
+        names = {lemma.name() for synset in self.synsets("physician") for lemma in synset.lemmas()}
+        if "doctor" not in names:
+            raise ScoringError("METEOR: the installed WordNet knows no synonyms; delete it and run `make models`")
+
+
+class Stemmer:
+    """NLTK's Porter stemmer with a cache, the interface that NLTK and rouge_score expect."""
+
+    def __init__(self) -> None:
+        from nltk.stem.porter import PorterStemmer
+
+        self.stem = lru_cache(maxsize=1 << 16)(PorterStemmer().stem)
+
+
+@cache
+def punkt_words() -> PunktWords:
+    """Tokenizer of BLEU.
+
+    Raises:
+        ScoringError: Punkt is not installed.
+    """
+    return PunktWords()
+
+
+@cache
+def wordnet() -> WordNet:
+    """WordNet of METEOR.
+
+    Raises:
+        ScoringError: WordNet is not installed or broken.
+    """
+    return WordNet()
+
+
+@cache
+def stemmer() -> Stemmer:
+    """Return the shared Porter stemmer."""
+    return Stemmer()

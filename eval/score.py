@@ -1,0 +1,175 @@
+"""Score runs from the command line: ``python -m eval.score RUN... [--preset NAME] [--metrics NAME...]``.
+
+Works on stored answers; a model is loaded only for ``bert_*`` and ``sbert``. Exit code 2 with one line on an error.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memsys.errors import ConfigError, MemsysError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from eval.scoring import ScoringConfig
+
+PRESETS = Path(__file__).resolve().parents[1] / "conf" / "scoring"
+EXIT_ERROR = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Score each run, write its scores and summary, and show its means."""
+    options = _parser().parse_args(arguments)
+    from eval.terminal import complain
+
+    try:
+        if options.list:
+            _list_metrics()
+            return 0
+        config = make_config(options)
+        for run in options.runs:
+            _score(run, config)
+    except MemsysError as error:
+        complain(str(error))
+        return EXIT_ERROR
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m eval.score", description="Score stored runs, no backbone needed.")
+    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run directory (holds references.jsonl)")
+    parser.add_argument("--preset", default="default", help="file of conf/scoring (default: %(default)s)")
+    parser.add_argument("--metrics", nargs="+", metavar="NAME", help="metrics or groups: lexical, neural, all")
+    parser.add_argument("--bertscore-model", metavar="PATH|NAME", help="encoder behind bert_f1")
+    parser.add_argument("--bertscore-layers", type=int, metavar="N", help="its layers to use")
+    parser.add_argument("--list", action="store_true", help="list the metrics with their sources and stop")
+    return parser
+
+
+def make_config(options: argparse.Namespace) -> "ScoringConfig":
+    """Read the preset and put the command line's choices on top.
+
+    Raises:
+        ConfigError: unknown preset or metric, or no run named.
+    """
+    if not options.runs:
+        raise ConfigError("name at least one run directory, e.g. results/runs/quickstart/<run>")
+    config = load_preset(options.preset)
+    chosen: dict[str, Any] = {
+        "metrics": options.metrics,
+        "bertscore_model": options.bertscore_model,
+        "bertscore_layers": options.bertscore_layers,
+    }
+    return replace(config, **{key: value for key, value in chosen.items() if value is not None})
+
+
+def load_preset(name: str) -> "ScoringConfig":
+    """Read ``conf/scoring/<name>.yaml``.
+
+    Raises:
+        ConfigError: there is no such preset, or a setting is wrong.
+    """
+    import yaml
+
+    from eval.scoring import ScoringConfig
+
+    path = PRESETS / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(file.stem for file in PRESETS.glob("*.yaml")))
+        raise ConfigError(f"scoring preset {name!r} is unknown; choose one of {known}")
+    settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    settings.pop("_target_", None)
+    try:
+        return ScoringConfig(**settings)
+    except TypeError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _score(run: Path, config: "ScoringConfig") -> None:
+    from eval.scoring import score_run
+    from eval.summary import summarise
+    from eval.terminal import console
+
+    score_run(run, config)
+    summary = summarise(run)
+    counts = summary["counts"]
+    console().print(
+        f"{run}: {counts['answered']} of {counts['questions']} questions answered, {counts['malformed']} malformed",
+        highlight=False,
+        markup=False,
+    )
+    if counts["answered"]:
+        console().print(_answer_table(summary))
+    console().print(_evidence_table(summary))
+
+
+def _percent(mean: float | None) -> str:
+    return "–" if mean is None else f"{100 * mean:.2f}"
+
+
+def _table(title: str) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _answer_table(summary: Any) -> "Table":
+    """One line per protocol and column: the categories by their meaning, then the overall mean."""
+    table = _table("answers, percent; adv: reading of category 5; n: scored (unscored)")
+    labels = {
+        int(number): means["label"]
+        for protocol in summary["protocols"].values()
+        for number, means in protocol["categories"].items()
+    }
+    for heading in ("protocol", "column", "metric", "adv"):
+        table.add_column(heading, no_wrap=True)
+    for heading in (*(labels[number] for number in sorted(labels)), "overall", "n"):
+        table.add_column(heading, justify="right")
+    for name, protocol in summary["protocols"].items():
+        for column, overall in protocol["overall"].items():
+            if overall["scored"] == 0:
+                continue
+            cells = [_cell(protocol["categories"].get(str(number)), column) for number in sorted(labels)]
+            count = f"{overall['scored']} ({overall['unscored']})"
+            metric = protocol["metrics"][column]
+            table.add_row(name, column, metric, protocol["adversarial"], *cells, _percent(overall["mean"]), count)
+    return table
+
+
+def _cell(category: Any, column: str) -> str:
+    return "" if category is None else _percent(category["columns"][column]["mean"])
+
+
+def _evidence_table(summary: Any) -> "Table":
+    table = _table("evidence in the first 10 memories, percent")
+    names = ["e_precision", "e_recall", "e_f1", "recall@5", "recall@10", "ndcg@10", "ndcg@10_retrieved", "hit_rate"]
+    table.add_column("matching", no_wrap=True)
+    table.add_column("questions", no_wrap=True)
+    for name in (*names, "n"):
+        table.add_column(name, justify="right")
+    for population, means in summary["evidence"].items():
+        for matching, suffix in (("lineage", ""), ("substring", "_substring")):
+            values = [_percent(means[name + suffix]["mean"]) for name in names]
+            table.add_row(matching, population, *values, str(means["e_recall" + suffix]["scored"]))
+    return table
+
+
+def _list_metrics() -> None:
+    from eval.metrics.registry import METRICS
+    from eval.terminal import console
+
+    table = _table("metrics")
+    for heading in ("name", "needs", "references", "source"):
+        table.add_column(heading)
+    for metric in METRICS.values():
+        table.add_row(metric.name, ", ".join(metric.needs), metric.references if metric.lexical else "", metric.source)
+    console().print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
