@@ -1,0 +1,1 @@
+"""Exact dense search, BM25, and the fusion of ranked lists."""

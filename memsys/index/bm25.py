@@ -1,0 +1,109 @@
+"""Okapi BM25 with the conventions of rank-bm25's ``BM25Okapi``, incremental.
+
+score(q, d) = sum over the words t of q, with repeats, of idf(t) f (k1 + 1) / (f + k1 (1 - b + b |d| / avgdl)), where f
+is the count of t in d and idf(t) = ln((N - n + 0.5) / (n + 0.5)); a negative idf becomes epsilon times the mean idf
+over the vocabulary. Robertson and Zaragoza 2009; rank-bm25 0.2.2.
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsys.index.vector import SCORE_DECIMALS
+from memsys.index.words import words
+
+
+class BM25Index:
+    """Documents, their words, and Okapi scores. Statistics are brought up to date by the first query after a change.
+
+    Args:
+        k1: how fast repeats of a word saturate.
+        b: how much long documents are discounted.
+        epsilon: share of the mean idf that words in more than half of the documents get.
+    """
+
+    def __init__(self, k1: float = 1.5, b: float = 0.75, epsilon: float = 0.25) -> None:
+        self._k1 = k1
+        self._b = b
+        self._epsilon = epsilon
+        self._ids: list[str] = []
+        self._texts: list[str] = []
+        self._lengths = array("q")
+        #: per word: rows of the documents that hold it, and how often
+        self._rows: dict[str, array[int]] = {}
+        self._counts: dict[str, array[int]] = {}
+        self._mean_idf: float | None = None
+        self._length_norms = np.zeros(0)
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The ids, oldest first."""
+        return tuple(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def add(self, ids: Sequence[str], texts: Sequence[str]) -> None:
+        """Append documents."""
+        for item, text in zip(ids, texts, strict=True):
+            self._add_document(item, text)
+        self._mean_idf = None
+
+    def scores(self, query: str) -> NDArray[np.float64]:
+        """Score every document, shape ``(len(self),)``, in insertion order."""
+        totals = np.zeros(len(self._ids))
+        if not len(totals):
+            return totals
+        self._refresh()
+        for word, repeats in Counter(words(query)).items():
+            if word in self._rows:
+                rows = np.frombuffer(self._rows[word], dtype=np.int64)
+                counts = np.frombuffer(self._counts[word], dtype=np.int64)
+                saturated = counts * (self._k1 + 1) / (counts + self._length_norms[rows])
+                totals[rows] += repeats * self._idf(word) * saturated
+        return totals
+
+    def search(self, query: str, k: int) -> list[tuple[str, float]]:
+        """Find the ``k`` best documents, best first; ties (six decimals) and documents without a match oldest first."""
+        scores = self.scores(query)
+        order = np.argsort(-np.round(scores, SCORE_DECIMALS), kind="stable")[: max(k, 0)]
+        return [(self._ids[row], float(scores[row])) for row in order]
+
+    def state(self) -> Mapping[str, Any]:
+        """Snapshot: ids and texts; the postings follow from them."""
+        return {"ids": list(self._ids), "texts": list(self._texts)}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore a snapshot of :meth:`state`."""
+        self._ids, self._texts, self._lengths = [], [], array("q")
+        self._rows, self._counts = {}, {}
+        self.add(state["ids"], state["texts"])
+
+    def _add_document(self, item: str, text: str) -> None:
+        row = len(self._ids)
+        document = words(text)
+        for word, count in Counter(document).items():
+            self._rows.setdefault(word, array("q")).append(row)
+            self._counts.setdefault(word, array("q")).append(count)
+        self._ids.append(item)
+        self._texts.append(text)
+        self._lengths.append(len(document))
+
+    def _refresh(self) -> None:
+        if self._mean_idf is not None:
+            return
+        lengths = np.array(self._lengths, dtype=np.float64)
+        mean_length = lengths.mean() or 1.0  # no word in any document: nothing is scored
+        self._length_norms = self._k1 * (1 - self._b + self._b * lengths / mean_length)
+        frequencies = np.fromiter((len(rows) for rows in self._rows.values()), dtype=np.float64, count=len(self._rows))
+        idf = np.log(len(lengths) - frequencies + 0.5) - np.log(frequencies + 0.5)
+        self._mean_idf = float(idf.mean()) if len(idf) else 0.0
+
+    def _idf(self, word: str) -> float:
+        frequency = len(self._rows[word])
+        idf = float(np.log(len(self._ids) - frequency + 0.5) - np.log(frequency + 0.5))
+        return idf if idf >= 0 else self._epsilon * (self._mean_idf or 0.0)

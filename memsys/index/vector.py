@@ -1,0 +1,209 @@
+"""Exact search over unit vectors, with FAISS."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsys.embedding.contract import Vectors
+from memsys.errors import ConfigError
+
+IndexDevice = Literal["cpu", "gpu"]
+
+#: Scores that agree to this many decimals are ties, which go to the older item.
+SCORE_DECIMALS = 6
+#: Candidates this close to the last place are compared exactly; far above the rounding error of float32 sums.
+_MARGIN = 1e-5
+_SPARE_CANDIDATES = 16
+
+
+class VectorIndex:
+    """Inner product over unit vectors (= cosine), exact, in insertion order.
+
+    The vectors lie in a flat FAISS index in main memory, where one row is replaced in place. On a GPU the index has a
+    copy there that answers the searches: appended to as the index grows, copied again after a replacement or removal.
+    FAISS finds the candidates; their scores are then computed in double precision, so that ranks and ties depend
+    neither on the order of summation nor on the device.
+
+    Args:
+        dimension: length of a vector.
+        device: where searches run.
+
+    Raises:
+        ConfigError: ``device`` is unknown, or ``gpu`` with a FAISS built without GPU support or without a GPU.
+    """
+
+    def __init__(self, dimension: int, device: IndexDevice = "cpu") -> None:
+        import faiss
+
+        if device not in get_args(IndexDevice):
+            raise ConfigError(f"index device {device!r} is unknown; choose one of {', '.join(get_args(IndexDevice))}")
+        self._dimension = dimension
+        self._flat: Any = faiss.IndexFlatIP(dimension)
+        self._gpu = _GpuCopy() if device == "gpu" else None
+        self._ids: list[str] = []
+        self._row_of: dict[str, int] = {}
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The ids, oldest first."""
+        return tuple(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._row_of
+
+    def add(self, ids: Sequence[str], vectors: Vectors) -> None:
+        """Append items.
+
+        Args:
+            ids: new ids, each once.
+            vectors: float32 unit vectors, shape ``(len(ids), dimension)``.
+
+        Raises:
+            ValueError: an id is there already, or the shapes do not agree.
+        """
+        self._check_shape(ids, vectors)
+        known = [item for item in ids if item in self._row_of]
+        if known or len(set(ids)) < len(ids):
+            raise ValueError(f"ids added twice: {known or ids}")
+        if not ids:
+            return
+        self._row_of.update({item: len(self._ids) + offset for offset, item in enumerate(ids)})
+        self._ids.extend(ids)
+        block = np.ascontiguousarray(vectors, dtype=np.float32)
+        self._flat.add(block)
+        if self._gpu:
+            self._gpu.append(block)
+
+    def replace(self, ids: Sequence[str], vectors: Vectors) -> None:
+        """Give items new vectors; they keep their place in the order. Costs one row copy each.
+
+        Raises:
+            KeyError: an id is not there.
+            ValueError: the shapes do not agree.
+        """
+        self._check_shape(ids, vectors)
+        if ids:
+            self._matrix()[self._rows(ids)] = vectors
+            self._drop_gpu_copy()
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Take items out; the others keep their order.
+
+        Raises:
+            KeyError: an id is not there.
+        """
+        if not ids:
+            return
+        self._flat.remove_ids(np.unique(self._rows(ids)))
+        gone = set(ids)
+        self._ids = [item for item in self._ids if item not in gone]
+        self._row_of = {item: row for row, item in enumerate(self._ids)}
+        self._drop_gpu_copy()
+
+    def search(self, vector: NDArray[np.float32], k: int) -> list[tuple[str, float]]:
+        """Find the ``k`` most similar items.
+
+        Args:
+            vector: unit vector of shape ``(dimension,)``.
+            k: how many; fewer come back when the index holds fewer.
+
+        Returns:
+            Pairs of id and cosine, best first; ties (equal after rounding to six decimals) oldest first.
+        """
+        k = min(k, len(self._ids))
+        if k <= 0:
+            return []
+        query = np.ascontiguousarray(vector, dtype=np.float32)
+        rows = self._candidates(query, k)
+        scores = self._matrix()[rows].astype(np.float64) @ query.astype(np.float64)
+        order = np.lexsort((rows, -np.round(scores, SCORE_DECIMALS)))[:k]
+        return [(self._ids[rows[place]], float(scores[place])) for place in order]
+
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        """Return a copy of the items' vectors, shape ``(len(ids), dimension)``.
+
+        Raises:
+            KeyError: an id is not there.
+        """
+        return self._matrix()[self._rows(ids)].copy()
+
+    def state(self) -> Mapping[str, Any]:
+        """Snapshot: ids and matrix."""
+        return {"ids": list(self._ids), "vectors": self._matrix().copy()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore a snapshot of :meth:`state`."""
+        self._flat.reset()
+        self._ids, self._row_of = [], {}
+        self._drop_gpu_copy()
+        ids = list(state["ids"])
+        self.add(ids, np.asarray(state["vectors"], dtype=np.float32).reshape(len(ids), self._dimension))
+
+    def _candidates(self, query: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+        """Rows that may be among the first ``k``: the best ones, and every near-tie of the last place."""
+        count = len(self._ids)
+        fetch = min(k + _SPARE_CANDIDATES, count)
+        index = self._gpu.of(self._flat) if self._gpu else self._flat
+        while True:
+            scores, rows = index.search(query[None], fetch)
+            if fetch == count or scores[0, -1] < scores[0, k - 1] - _MARGIN:
+                return np.asarray(rows[0], dtype=np.int64)
+            fetch = min(4 * fetch, count)
+
+    def _matrix(self) -> Vectors:
+        """The stored vectors themselves, ``(len(self), dimension)``; valid until the next addition."""
+        import faiss
+
+        if not self._ids:
+            return np.zeros((0, self._dimension), dtype=np.float32)
+        flat = faiss.rev_swig_ptr(self._flat.get_xb(), len(self._ids) * self._dimension)
+        matrix: Vectors = flat.reshape(len(self._ids), self._dimension)
+        return matrix
+
+    def _rows(self, ids: Sequence[str]) -> NDArray[np.int64]:
+        return np.array([self._row_of[item] for item in ids], dtype=np.int64)
+
+    def _check_shape(self, ids: Sequence[str], vectors: Vectors) -> None:
+        if vectors.shape != (len(ids), self._dimension):
+            raise ValueError(f"{len(ids)} ids need vectors ({len(ids)}, {self._dimension}), not {vectors.shape}")
+
+    def _drop_gpu_copy(self) -> None:
+        if self._gpu:
+            self._gpu.drop()
+
+
+class _GpuCopy:
+    """The copy of a flat index on the first GPU; made with the first search, dropped when rows change."""
+
+    def __init__(self) -> None:
+        import faiss
+
+        if not hasattr(faiss, "StandardGpuResources") or faiss.get_num_gpus() == 0:
+            raise ConfigError(
+                "index device gpu: this FAISS has no GPU support or sees no GPU; install the extra "
+                "memsys[faiss-gpu] in place of faiss-cpu, or use device cpu"
+            )
+        self._resources: Any = faiss.StandardGpuResources()
+        self._index: Any = None
+
+    def of(self, flat: Any) -> Any:
+        """Return the copy, made now if there is none."""
+        import faiss
+
+        if self._index is None:
+            self._index = faiss.index_cpu_to_gpu(self._resources, 0, flat)
+        return self._index
+
+    def append(self, block: Vectors) -> None:
+        """Add rows to the copy, if there is one."""
+        if self._index is not None:
+            self._index.add(block)
+
+    def drop(self) -> None:
+        """Forget the copy."""
+        self._index = None
