@@ -41,9 +41,8 @@ class Selection:
         for name, kind in (("conversations", str), ("categories", int)):
             self._freeze_list(name, kind)
         for name in ("limit_conversations", "limit_questions"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-                raise ConfigError(f"dataset.{name}={value!r} must be a whole number from 1, or null for no limit")
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name), " (null: no limit)")
         if self.sample and (self.path or self.data_dir):
             raise ConfigError("dataset.sample=true reads the project's own sample; leave path and data_dir null")
 
@@ -89,6 +88,16 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """
     if value not in choices:
         raise ConfigError(f"dataset.{name}={value!r} is unknown; choose one of {', '.join(map(str, choices))}")
+
+
+def check_positive(name: str, value: object, hint: str = "") -> None:
+    """Refuse a number below 1.
+
+    Raises:
+        ConfigError: names key and value.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ConfigError(f"dataset.{name}={value!r} must be a whole number from 1{hint}")
 
 
 def _check_known(name: str, wanted: Sequence[object] | None, known: Sequence[object]) -> None:

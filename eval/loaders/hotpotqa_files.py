@@ -1,0 +1,153 @@
+"""Readers of HotpotQA: CLAG's released pools, the official distractor file, the Hugging Face set."""
+
+import hashlib
+import json
+from itertools import groupby
+from pathlib import Path
+
+from eval.loaders.hotpotqa_pools import CATEGORY, Asked, Paragraph, Pool, Record
+from eval.loaders.jsonfile import Node, read_json
+from memsys.errors import DataError
+
+HUB_NAME = "hotpotqa/hotpot_qa"
+_TITLE, _CONTENT = "Title: ", "\nContent: "
+
+
+def read_released(path: Path) -> tuple[list[Pool], str]:
+    """Read ``hotpot_200.json``.
+
+    Returns:
+        Its pools in the order of the file, and the file's sha256.
+    """
+    top, sha256 = read_json(path)
+    return [_released_pool(node) for node in top.elements()], sha256
+
+
+def _released_pool(node: Node) -> Pool:
+    turns = node.get("conversation").get("session_0").elements()
+    titled = [_title_and_content(turn.get("text")) for turn in turns]
+    paragraph_of: dict[str, int] = {}
+    sizes: list[int] = []
+    paragraphs: list[Paragraph] = []
+    runs = groupby(zip(turns, titled, strict=True), key=lambda item: item[1][0])
+    for number, (title, group) in enumerate(runs):
+        sentences: list[str] = []
+        for turn, (_, content) in group:
+            turn_id = turn.get("dia_id")
+            if turn_id.text() in paragraph_of:
+                raise turn_id.error(f"duplicate turn id {turn_id.value!r}")
+            paragraph_of[turn_id.text()] = number
+            sentences.append(content)
+        sizes.append(len(sentences))
+        paragraphs.append(Paragraph(title, tuple(sentences)))
+    questions = tuple(_released_question(item, paragraph_of, sizes) for item in node.get("qa").elements())
+    return Pool(tuple(paragraphs), questions)
+
+
+def _title_and_content(text: Node) -> tuple[str, str]:
+    head, separator, content = text.text().partition(_CONTENT)
+    if not separator or not head.startswith(_TITLE):
+        raise text.error("expected 'Title: <title>' and 'Content: <sentence>' on two lines")
+    return head.removeprefix(_TITLE), content
+
+
+def _released_question(node: Node, paragraph_of: dict[str, int], sizes: list[int]) -> Asked:
+    """Read a question. Its gold ids are whole paragraphs, which is checked: the pools are rebuilt from paragraphs."""
+    gold_ids = node.get("gold_turn_ids")
+    unknown = [turn_id for turn_id in gold_ids.texts() if turn_id not in paragraph_of]
+    if unknown:
+        raise gold_ids.error(f"{unknown!r} name no turn of this pool")
+    gold = tuple(sorted({paragraph_of[turn_id] for turn_id in gold_ids.texts()}))
+    if sum(sizes[paragraph] for paragraph in gold) != len(set(gold_ids.texts())):
+        raise gold_ids.error("does not hold every sentence of its paragraphs")
+    if node.get("category").integer() != CATEGORY:
+        raise node.get("category").error(f"unknown category {node.get('category').value}; known is {CATEGORY}")
+    return Asked(
+        source_id=node.get("question_id").text(),
+        question=node.get("question").text(),
+        answer=node.get("answer").text(),
+        own=gold,
+        gold=gold,
+    )
+
+
+def read_official(path: Path) -> tuple[list[Record], str]:
+    """Read the official distractor file (``hotpot_dev_distractor_v1.json``).
+
+    Returns:
+        Its questions in the order of the file, and the file's sha256.
+    """
+    top, sha256 = read_json(path)
+    return [_official_record(node) for node in top.elements()], sha256
+
+
+def read_hub(split: str) -> tuple[list[Record], str]:
+    """Read the distractor set from the Hugging Face hub or its local cache.
+
+    Returns:
+        Its questions, and a sha256 over their canonical JSON, since the hub serves no single file.
+
+    Raises:
+        DataError: the hub cannot be reached and its cache does not have the set.
+    """
+    from datasets import load_dataset
+
+    try:
+        rows = load_dataset(HUB_NAME, "distractor", split=split)
+    except (ConnectionError, FileNotFoundError, ValueError) as error:
+        raise DataError(
+            f"{HUB_NAME} (distractor, {split}) cannot be loaded from the Hugging Face hub: {error}. Download "
+            "hotpot_dev_distractor_v1.json by hand and use dataset.source=distractor_file dataset.path=..."
+        ) from error
+    return records_of_rows([dict(row) for row in rows], f"{HUB_NAME}:{split}")
+
+
+def records_of_rows(rows: list[dict[str, object]], name: str) -> tuple[list[Record], str]:
+    """Turn the hub's rows, whose lists are columns, into records; see :func:`read_hub`."""
+    sha256 = hashlib.sha256(json.dumps(rows, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    records = [_official_record(Node(_row(row), row.path, name)) for row in Node(rows, "", name).elements()]
+    return records, sha256
+
+
+def _row(row: Node) -> dict[str, object]:
+    context, facts = row.get("context"), row.get("supporting_facts")
+    titles, sentences = context.get("title").texts(), [node.texts() for node in context.get("sentences").elements()]
+    fact_titles, fact_ids = facts.get("title").texts(), [node.integer() for node in facts.get("sent_id").elements()]
+    return {
+        "_id": row.get("id").text(),
+        "question": row.get("question").text(),
+        "answer": row.get("answer").text(),
+        "context": [list(pair) for pair in zip(titles, sentences, strict=True)],
+        "supporting_facts": [list(pair) for pair in zip(fact_titles, fact_ids, strict=True)],
+    }
+
+
+def _official_record(node: Node) -> Record:
+    paragraphs = tuple(_paragraph(pair) for pair in node.get("context").elements())
+    titles = {paragraph.title for paragraph in paragraphs}
+    facts = []
+    for pair in node.get("supporting_facts").elements():
+        title, sentence = _pair(pair)
+        if title.text() not in titles:
+            raise title.error(f"{title.value!r} is no title of this question's context")
+        facts.append((title.text(), sentence.integer()))
+    return Record(
+        source_id=node.get("_id").text(),
+        question=node.get("question").text(),
+        answer=node.get("answer").text(),
+        paragraphs=paragraphs,
+        gold_titles=tuple(dict.fromkeys(title for title, _ in facts)),
+        facts=tuple(facts),
+    )
+
+
+def _paragraph(node: Node) -> Paragraph:
+    title, sentences = _pair(node)
+    return Paragraph(title.text(), tuple(sentences.texts()))
+
+
+def _pair(node: Node) -> tuple[Node, Node]:
+    parts = node.elements()
+    if len(parts) != 2:
+        raise node.error(f"expected a pair, found {len(parts)} elements")
+    return parts[0], parts[1]
