@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
+from eval.loaders.bioasq import BIOASQ
 from eval.loaders.contract import DatasetInfo
 from eval.loaders.hotpotqa import HOTPOTQA
 from eval.loaders.locomo import LOCOMO
 
 #: Key, as ``scripts/fetch_data.py`` takes it -> facts.
-DATASETS: Mapping[str, DatasetInfo] = {info.key: info for info in (LOCOMO, HOTPOTQA)}
+DATASETS: Mapping[str, DatasetInfo] = {info.key: info for info in (LOCOMO, HOTPOTQA, BIOASQ)}

@@ -1,0 +1,232 @@
+"""BioASQ-20: biomedical factoid and list questions over pools of snippet sentences, built as CLAG builds them.
+
+The six golden test batches of Task 10b are merged, factoid and list questions with snippets and an exact answer are
+kept and shuffled, and the first ten chunks of twenty become pools. A pool's memory is its own questions' snippets in
+sentences: there are no other distractors.
+"""
+
+import hashlib
+import random
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
+from eval.loaders.jsonfile import Node, read_json
+from eval.loaders.locate import find_source, sample_path
+from eval.loaders.pooled import PooledQuestion, make_pool
+from eval.loaders.selection import Selection, check_choice, check_positive, count
+from memsys.errors import ConfigError, DataError
+from memsys.vocabulary import Sample
+
+FOLDER = "bioasq10b"
+_PINS = {
+    "10B1_golden.json": ("ef0a762ca4304854a8421581701ab0182bf3290de9ee23b55a7a27243d0528f0", 476_512),
+    "10B2_golden.json": ("d4e51037d2821b3938e7e06a4f21da2d0abef501e7ac0e5cad4e676e3e2ac0b7", 501_837),
+    "10B3_golden.json": ("3fe1ba47176e4956b4b6dd4610adc9cae7f7cb8059194aa2a495444f9fd8f71c", 442_547),
+    "10B4_golden.json": ("3ea3a9a7fbaa19288fb0dfa2d36461161714695363bfd9c2d558a32b25e4c2ce", 489_896),
+    "10B5_golden.json": ("ed5648fc222e4c24a5f63cb849b81d1e383f4834ad95fae5aa0a8e65d1f409e8", 541_060),
+    "10B6_golden.json": ("bf59785a8293b3fac257125e6c82227ce47aecac824cfe8bb00bedc429ef8902", 322_974),
+}
+CATEGORIES = {"factoid": 4, "list": 6}
+
+BIOASQ = DatasetInfo(
+    key="bioasq20",
+    title="BioASQ-20 (Task 10b golden batches 1 to 6)",
+    homepage="http://participants-area.bioasq.org/datasets/",
+    licence="BioASQ terms, after free registration; abstracts under the terms of the National Library of Medicine",
+    citation="Tsatsaronis et al., An overview of the BIOASQ large-scale biomedical semantic indexing and question "
+    "answering competition, BMC Bioinformatics 16, 2015",
+    files=tuple(PinnedFile(f"{FOLDER}/{name}", sha256, size) for name, (sha256, size) in _PINS.items()),
+    category_names={number: name for name, number in CATEGORIES.items()},
+    how_to_get="Register (free of charge) at http://participants-area.bioasq.org, open Datasets, and download the "
+    "Task 10b golden enriched test set, whose archive holds 10B1_golden.json to 10B6_golden.json.",
+)
+
+Build = Literal["gold_context", "plain"]
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BioasqConfig(Selection):
+    """Settings of the BioASQ loader; see :class:`eval.loaders.selection.Selection` for the rest.
+
+    Attributes:
+        name: the preset's name.
+        build: ``gold_context`` drops a question's repeated snippets; ``plain`` keeps them.
+        pools: number of pools.
+        pool_questions: questions per pool.
+        seed: of the shuffle.
+    """
+
+    name: str = "bioasq20"
+    build: Build = "gold_context"
+    pools: int = 10
+    pool_questions: int = 20
+    seed: int = 42
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("build", self.build, get_args(Build))
+        for name in ("pools", "pool_questions"):
+            check_positive(name, getattr(self, name))
+
+    @property
+    def info(self) -> DatasetInfo:
+        """Facts of BioASQ-20."""
+        return BIOASQ
+
+    def load(self) -> LoadedData:
+        """Read the batches, build the pools, and select."""
+        if self.sample:
+            folder = sample_path("bioasq20", "sample")
+        else:
+            folder = find_source(BIOASQ, FOLDER, self.path, self.data_dir)
+        records, skipped, hashes = read_batches(folder, keep_repeats=self.build == "plain")
+        everything = build_pools(records, self.pools, self.pool_questions, self.seed)
+        samples = self.apply(everything, BIOASQ.category_names)
+        listing = "".join(f"{sha256}  {name}\n" for name, sha256 in hashes.items())
+        return LoadedData(
+            samples=samples,
+            sha256=hashlib.sha256(listing.encode()).hexdigest(),
+            source_name=folder.name,
+            category_names=BIOASQ.category_names,
+            counts=count(samples),
+            notes={
+                "pinned": hashes == {name: sha256 for name, (sha256, _) in _PINS.items()},
+                "sample": self.sample,
+                "files": dict(hashes),
+                "usable_questions": len(records),
+                "usable_by_category": dict(sorted(Counter(str(record.category) for record in records).items())),
+                **dict(sorted(skipped.items())),
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BioasqRecord:
+    """One usable question: its snippets in sentences, and its answer items, each with its synonyms."""
+
+    source_id: str
+    text: str
+    category: int
+    sentences: tuple[str, ...]
+    items: tuple[tuple[str, ...], ...]
+
+
+def read_batches(folder: Path, keep_repeats: bool) -> tuple[list[BioasqRecord], Counter[str], dict[str, str]]:
+    """Read every ``10B*_golden.json`` of a folder, in the order of their names.
+
+    Returns:
+        The usable questions, how many were left out and why, and the sha256 of each file.
+
+    Raises:
+        DataError: no such file, or one of the wrong shape.
+    """
+    paths = sorted(folder.glob("10B*_golden.json"))
+    if not paths:
+        raise DataError(f"{folder}: holds no 10B*_golden.json. {BIOASQ.how_to_get}")
+    records: list[BioasqRecord] = []
+    skipped: Counter[str] = Counter()
+    hashes: dict[str, str] = {}
+    seen: set[str] = set()
+    for path in paths:
+        top, hashes[path.name] = read_json(path)
+        for node in top.get("questions").elements():
+            record = _record(node, keep_repeats, skipped)
+            if record is None:
+                continue
+            if record.source_id in seen:
+                raise node.get("id").error(f"duplicate question id {record.source_id!r}")
+            seen.add(record.source_id)
+            records.append(record)
+    return records, skipped, hashes
+
+
+def _record(node: Node, keep_repeats: bool, skipped: Counter[str]) -> BioasqRecord | None:
+    kind = node.get("type").text()
+    if kind not in CATEGORIES:
+        skipped[f"skipped_{kind}"] += 1
+        return None
+    snippets = _snippets(node, keep_repeats, skipped)
+    items = _answer_items(node)
+    if not snippets or not items:
+        skipped["skipped_without_snippets" if not snippets else "skipped_without_answer"] += 1
+        return None
+    return BioasqRecord(
+        source_id=node.get("id").text(),
+        text=node.get("body").text().strip(),
+        category=CATEGORIES[kind],
+        sentences=tuple(sentence for snippet in snippets for sentence in split_sentences(snippet)),
+        items=items,
+    )
+
+
+def _snippets(node: Node, keep_repeats: bool, skipped: Counter[str]) -> list[str]:
+    found = node.find("snippets")
+    texts = [snippet.get("text").text() for snippet in found.elements()] if found else []
+    texts = [text for text in texts if text.strip()]
+    if keep_repeats:
+        return texts
+    unique: dict[str, str] = {}
+    for text in texts:
+        unique.setdefault(" ".join(text.split()).lower(), text)
+    skipped["repeated_snippets_dropped"] += len(texts) - len(unique)
+    return list(unique.values())
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split after ``.``, ``!`` or ``?`` followed by white space, as CLAG's builder does; white space collapses."""
+    return [sentence for sentence in _SENTENCE_END.split(" ".join(text.split())) if sentence]
+
+
+def _answer_items(node: Node) -> tuple[tuple[str, ...], ...]:
+    """Read the answer's items, each a list of synonyms; items without a first synonym are left out."""
+    answer = node.find("exact_answer")
+    items = [item.texts() for item in answer.elements()] if answer else []
+    return tuple(tuple(name.strip() for name in item if name.strip()) for item in items if item and item[0].strip())
+
+
+def build_pools(records: Sequence[BioasqRecord], pools: int, pool_questions: int, seed: int) -> list[Sample]:
+    """Shuffle the questions and cut them into pools.
+
+    The order must be CLAG's, so the shuffle is Python's own and not the harness's generator.
+
+    Raises:
+        ConfigError: there are fewer usable questions than are wanted.
+    """
+    if pools * pool_questions > len(records):
+        raise ConfigError(
+            f"dataset.pools={pools} of dataset.pool_questions={pool_questions} need {pools * pool_questions} "
+            f"questions, the files have {len(records)} usable ones"
+        )
+    order = list(range(len(records)))
+    random.Random(seed).shuffle(order)
+    chunks = [order[n * pool_questions : (n + 1) * pool_questions] for n in range(pools)]
+    return [_pool(number, [records[index] for index in chunk]) for number, chunk in enumerate(chunks)]
+
+
+def _pool(number: int, records: Sequence[BioasqRecord]) -> Sample:
+    texts: list[str] = []
+    questions: list[PooledQuestion] = []
+    for record in records:
+        gold = range(len(texts), len(texts) + len(record.sentences))
+        texts += record.sentences
+        questions.append(
+            PooledQuestion(
+                source_id=record.source_id,
+                text=record.text,
+                answer=" ; ".join(item[0] for item in record.items),
+                category=record.category,
+                gold=gold,
+                extra=_synonyms(record),
+            )
+        )
+    return make_pool("bioasq20", number, texts, questions)
+
+
+def _synonyms(record: BioasqRecord) -> Mapping[str, list[list[str]]]:
+    return {"answer_items": [list(item) for item in record.items]}
