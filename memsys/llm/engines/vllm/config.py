@@ -1,0 +1,112 @@
+"""The ``engine:`` node of a backbone that vLLM serves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from memsys.errors import ConfigError
+from memsys.llm.engines.contract import Engine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VllmEngineConfig:
+    """How vLLM serves the backbone. ``None`` leaves vLLM's own default.
+
+    Attributes:
+        mode: ``managed`` starts a server here and watches it; ``attached`` uses running servers.
+        urls: of running servers (attached), with or without ``/v1``; requests are spread over them.
+        api_key_env: environment variable with the servers' key (attached).
+        model: hub id, folder, or name of a folder under ``models/``. Attached: the name the servers know it by;
+            ``None`` takes the only one they serve.
+        revision: hub revision (managed).
+        interpreter: Python that has vLLM; ``None``: ``$MEMSYS_VLLM_PYTHON``, else ``.venv-serve/bin/python``.
+        max_model_len: context length in tokens.
+        dtype: ``auto``, ``bfloat16``, ``float16`` or ``float32``.
+        tensor_parallel_size: GPUs one copy of the model is spread over.
+        data_parallel_size: copies of the model behind the one address.
+        gpu_memory_utilization: share of the GPU's memory for weights and key-value cache.
+        max_num_seqs: sequences decoded together.
+        max_num_batched_tokens: tokens processed in one step.
+        chunked_prefill: whether a prompt may be split over steps. Must be ``False`` on a CPU: the CPU build (0.32)
+            stops with an error when it splits the prompt of a seeded request.
+        prefix_caching: whether equal beginnings of prompts are computed once.
+        enforce_eager: no graph capture; starts faster, decodes slower on a GPU.
+        batch_invariant: kernels whose result does not depend on the batch (``VLLM_BATCH_INVARIANT``); GPU only.
+        seed: the server's own seed; requests carry theirs.
+        cpu_kvcache_space_gb: key-value cache on a CPU, in GiB.
+        extra_args: further arguments of the server's command line.
+        port: to listen on; 0 takes a free one.
+        start_timeout_s: seconds until the server must be healthy, download of the model included.
+        max_restarts: how often a server that died is started again in one run.
+    """
+
+    #: Fields that cannot change a reply.
+    RUNTIME_FIELDS: ClassVar[frozenset[str]] = frozenset(
+        {
+            "mode",
+            "urls",
+            "api_key_env",
+            "interpreter",
+            "data_parallel_size",
+            "gpu_memory_utilization",
+            "max_num_seqs",
+            "cpu_kvcache_space_gb",
+            "port",
+            "start_timeout_s",
+            "max_restarts",
+        }
+    )
+
+    mode: str
+    urls: Sequence[str]
+    api_key_env: str | None
+    model: str | None
+    revision: str | None
+    interpreter: str | None
+    max_model_len: int
+    dtype: str
+    tensor_parallel_size: int
+    data_parallel_size: int
+    gpu_memory_utilization: float | None
+    max_num_seqs: int | None
+    max_num_batched_tokens: int | None
+    chunked_prefill: bool | None
+    prefix_caching: bool | None
+    enforce_eager: bool
+    batch_invariant: bool
+    seed: int
+    cpu_kvcache_space_gb: int | None
+    extra_args: Sequence[str]
+    port: int
+    start_timeout_s: float
+    max_restarts: int
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work.
+
+        Raises:
+            ConfigError: names key, value and choices.
+        """
+        _require(self.mode in ("managed", "attached"), "mode", self.mode, "managed or attached")
+        if self.mode == "attached":
+            _require(bool(self.urls), "urls", list(self.urls), "a list of at least one server, e.g. [http://host:8000]")
+        else:
+            _require(not self.urls, "urls", list(self.urls), "empty for a managed server (or set mode=attached)")
+            _require(bool(self.model), "model", self.model, "a hub id or a folder")
+        for key in ("max_model_len", "tensor_parallel_size", "data_parallel_size", "start_timeout_s"):
+            _require(getattr(self, key) > 0, key, getattr(self, key), "above 0")
+        share = self.gpu_memory_utilization
+        _require(share is None or 0 < share <= 1, "gpu_memory_utilization", share, "above 0 and at most 1")
+        _require(0 <= self.port < 65536, "port", self.port, "0 (any) to 65535")
+
+    def build(self) -> Engine:
+        """Make the engine without starting it."""
+        from memsys.llm.engines.vllm.attached import AttachedVllm
+        from memsys.llm.engines.vllm.managed import ManagedVllm
+
+        return AttachedVllm(self) if self.mode == "attached" else ManagedVllm(self)
+
+
+def _require(holds: bool, key: str, value: object, expected: str) -> None:
+    if not holds:
+        raise ConfigError(f"backbone.engine.{key} is {value!r}; it must be {expected}")

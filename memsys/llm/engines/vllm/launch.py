@@ -1,0 +1,158 @@
+"""How a vLLM server is started: interpreter, command line, environment, and what its log says when it fails."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from memsys.assets.paths import ROOT, models_dir
+from memsys.errors import BackboneError
+from memsys.llm.engines.vllm.config import VllmEngineConfig
+
+INTERPRETER_VARIABLE = "MEMSYS_VLLM_PYTHON"
+
+#: What to do about failures that users meet, by what the log says.
+_HINTS: tuple[tuple[str, str], ...] = (
+    (
+        "CPU Generator does not use offset",
+        "vLLM's CPU build fails when it splits the prompt of a seeded request over two steps; set"
+        " backbone.engine.chunked_prefill=false and backbone.engine.max_num_batched_tokens to the context length",
+    ),
+    (
+        r"out of memory|Free memory on device|No available memory for the cache blocks",
+        "the GPU has too little free memory: end what else runs on it, or lower backbone.engine.gpu_memory_utilization"
+        " or backbone.context_length",
+    ),
+    (
+        r"KV cache .*(is larger|needed|than the available)|maximum number of tokens that can be stored in KV cache",
+        "the key-value cache cannot hold one full context: lower backbone.context_length, or give it more room"
+        " (backbone.engine.gpu_memory_utilization; on a CPU backbone.engine.cpu_kvcache_space_gb)",
+    ),
+    (
+        r"is not a valid model identifier|couldn't connect to|offline mode|Repository Not Found|gated repo",
+        "the model is neither here nor to be had from the hub: download it first, or set backbone.engine.model to a"
+        " local folder (a gated model needs HF_TOKEN in the environment)",
+    ),
+    (r"No module named '?vllm", "the interpreter has no vLLM: run `make serve-env`"),
+)
+_NOISE = re.compile(r"nanobind|^ - (leaked|\.\.\.)|resource_tracker|warnings\.warn\(|UserWarning|FutureWarning")
+_ERROR = re.compile(r"\b\w*(Error|Exception)\b: ")
+
+
+def interpreter(config: VllmEngineConfig) -> str:
+    """Python that has vLLM: the config's, else ``$MEMSYS_VLLM_PYTHON``, else ``.venv-serve`` of the checkout.
+
+    Raises:
+        BackboneError: it does not exist.
+    """
+    chosen = config.interpreter or os.environ.get(INTERPRETER_VARIABLE) or ROOT / ".venv-serve" / "bin" / "python"
+    path = Path(chosen)
+    if not path.is_absolute():
+        path = ROOT / path  # not resolved: a virtual environment's interpreter is a link that must be kept
+    if not path.is_file():
+        raise BackboneError(
+            f"no serving environment: {path} does not exist; run `make serve-env`, or name a Python that has vLLM in"
+            f" backbone.engine.interpreter or {INTERPRETER_VARIABLE}"
+        )
+    return os.fspath(path)
+
+
+def local_model(model: str) -> Path | None:
+    """Folder of a model that lies here; ``None`` for a hub id.
+
+    Raises:
+        BackboneError: it is neither a folder nor of the form ``owner/name``.
+    """
+    for folder in (Path(model).expanduser(), models_dir() / model):
+        if (folder / "config.json").is_file():
+            return folder.resolve()
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", model) and not model.startswith("."):
+        return None
+    raise BackboneError(
+        f"backbone.engine.model {model!r} is no folder with a config.json, neither as a path nor under {models_dir()},"
+        " and no hub id (owner/name); `make serve-env` makes SmolLM2-135M-Instruct-hf"
+    )
+
+
+def command(config: VllmEngineConfig, model: str, port: int) -> list[str]:
+    """Command line of a server for ``model`` (hub id or local folder) on this machine's loopback."""
+    folder = local_model(model)
+    options: dict[str, object] = {
+        "model": folder or model,
+        "served-model-name": served_name(model),
+        "revision": None if folder else config.revision,
+        "host": "127.0.0.1",
+        "port": port,
+        "dtype": config.dtype,
+        "max-model-len": config.max_model_len,
+        "tensor-parallel-size": config.tensor_parallel_size,
+        "data-parallel-size": config.data_parallel_size if config.data_parallel_size > 1 else None,
+        "gpu-memory-utilization": config.gpu_memory_utilization,
+        "max-num-seqs": config.max_num_seqs,
+        "max-num-batched-tokens": config.max_num_batched_tokens,
+        "seed": config.seed,
+        # Sampling is what requests say; a model's own generation_config.json must not fill in the rest.
+        "generation-config": "vllm",
+    }
+    switches = {
+        "enforce-eager": config.enforce_eager,
+        "enable-prefix-caching": config.prefix_caching,
+        "enable-chunked-prefill": config.chunked_prefill,
+    }
+    line = [interpreter(config), "-m", "vllm.entrypoints.openai.api_server", "--disable-uvicorn-access-log"]
+    for name, value in options.items():
+        line += [] if value is None else [f"--{name}", str(value)]
+    for name, switch in switches.items():
+        line += [] if switch is None else [f"--{name}" if switch else f"--no-{name}"]
+    return [*line, *config.extra_args]
+
+
+def served_name(model: str) -> str:
+    """Name the server knows the model by: no folder of the machine appears in it."""
+    folder = local_model(model)
+    return folder.name if folder else model
+
+
+def environment(config: VllmEngineConfig, model: str) -> Mapping[str, str]:
+    """Environment of the server: ours without what belongs to our own interpreter."""
+    ours = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
+    variables = {name: value for name, value in os.environ.items() if name not in ours}
+    variables |= {"PYTHONUNBUFFERED": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+    if local_model(model):
+        variables |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+    if config.batch_invariant:
+        variables["VLLM_BATCH_INVARIANT"] = "1"
+    if config.cpu_kvcache_space_gb is not None:
+        variables["VLLM_CPU_KVCACHE_SPACE"] = str(config.cpu_kvcache_space_gb)
+    return variables
+
+
+def explain(log: Path, start: int) -> str:
+    """What a failed server's log says: the hint that fits, the first error, and the last lines that are no noise.
+
+    Args:
+        log: the file.
+        start: offset in bytes where the server's lines begin; a log holds earlier starts too.
+    """
+    lines = [line for line in _read(log, start).splitlines() if line.strip() and not _NOISE.search(line)]
+    if not lines:
+        return f"{log.name} is empty"
+    text = "\n".join(lines)
+    hint = next((f"hint: {hint}\n" for pattern, hint in _HINTS if re.search(pattern, text, re.IGNORECASE)), "")
+    first = next((f"first error: {line.strip()[:300]}\n" for line in lines if _ERROR.search(line)), "")
+    tail = "\n".join(f"  | {line[:300]}" for line in lines[-12:])
+    return f"{hint}{first}end of {log.name}:\n{tail}"
+
+
+def port_was_taken(log: Path, start: int) -> bool:
+    """Whether a server ended because it could not listen on its port."""
+    return "address already in use" in _read(log, start).lower()
+
+
+def _read(log: Path, start: int) -> str:
+    try:
+        with log.open("rb") as stream:
+            stream.seek(start)
+            return stream.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,64 @@
+"""What a vLLM server tells of itself over HTTP."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+import httpx
+
+from memsys.errors import BackboneError
+
+_TIMEOUT = 10.0
+
+
+def is_healthy(root: str) -> bool:
+    """Whether a server says that it can serve. ``root`` is its address without ``/v1``."""
+    try:
+        return httpx.get(f"{root}/health", timeout=_TIMEOUT, trust_env=_is_remote(root)).is_success
+    except httpx.HTTPError:
+        return False
+
+
+def server_version(root: str) -> str:
+    """Version of vLLM that a server runs.
+
+    Raises:
+        BackboneError: it does not say.
+    """
+    try:
+        reply = httpx.get(f"{root}/version", timeout=_TIMEOUT, trust_env=_is_remote(root)).raise_for_status()
+    except httpx.HTTPError as error:
+        raise BackboneError(f"vLLM server {root} does not tell its version: {error}") from error
+    return str(reply.json()["version"])
+
+
+def _is_remote(root: str) -> bool:
+    """Proxies of the environment are for other machines."""
+    return not root.startswith("http://127.0.0.1")
+
+
+def authorization(variable: str | None) -> Mapping[str, str]:
+    """Headers with the key that the environment variable holds.
+
+    Raises:
+        BackboneError: the variable is not set.
+    """
+    if variable is None:
+        return {}
+    key = os.environ.get(variable)
+    if not key:
+        raise BackboneError(f"environment variable {variable} (backbone.engine.api_key_env) is not set")
+    return {"Authorization": f"Bearer {key}"}
+
+
+def served_models(root: str, api_key_env: str | None) -> Sequence[str]:
+    """Names of the models a server offers.
+
+    Raises:
+        BackboneError: it does not say.
+    """
+    headers = authorization(api_key_env)
+    try:
+        reply = httpx.get(f"{root}/v1/models", timeout=_TIMEOUT, headers=headers).raise_for_status()
+    except httpx.HTTPError as error:
+        raise BackboneError(f"vLLM server {root} does not list its models: {error}") from error
+    return [str(model["id"]) for model in reply.json()["data"]]
