@@ -6,7 +6,7 @@ import json
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -336,7 +336,9 @@ _EMBEDDERS: dict[str, Embedder] = {}
 
 def embedder_for(plan: Plan) -> Embedder:
     """The embedder; loaded once per process. Latency runs get one without a cache of vectors."""
-    config = plan.embedder.uncached() if plan.timing == "latency" else plan.embedder
+    config = plan.embedder
+    if plan.timing == "latency" and hasattr(config, "cache_entries"):
+        config = replace(config, cache_entries=0)
     key = repr(config)
     if key not in _EMBEDDERS:
         _EMBEDDERS[key] = config.build()

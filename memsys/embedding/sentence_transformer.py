@@ -54,7 +54,7 @@ class SentenceTransformerConfig:
         if self.device not in get_args(Device):
             choices = ", ".join(get_args(Device))
             raise ConfigError(f"embedder.device={self.device!r} is unknown; choose one of {choices}")
-        for key in ("dimension", "max_batch", "max_word_pieces", "pad_to_multiple_of", "cache_entries", "threads"):
+        for key in ("dimension", "max_batch", "max_word_pieces", "pad_to_multiple_of", "threads"):
             value = getattr(self, key)
             if value is not None and value < 1:
                 raise ConfigError(f"embedder.{key}={value} must be at least 1")
