@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from memsys.clag.geometry import Metric, nearest_rows
+from memsys.clag.centroids import Centroids
+from memsys.clag.geometry import Metric
 from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
 from memsys.notes.note import Note
@@ -75,6 +76,7 @@ class Partition:
     def __init__(self) -> None:
         self._clusters: dict[str, Cluster] = {}
         self._home: dict[str, str] = {}
+        self._centroids = Centroids()
 
     def __len__(self) -> int:
         return len(self._clusters)
@@ -98,10 +100,17 @@ class Partition:
         """Add a cluster; its members belong to it from now on."""
         self._clusters[cluster.cluster_id] = cluster
         self._home.update(dict.fromkeys(cluster.members, cluster.cluster_id))
+        self._centroids.put(cluster.cluster_id, cluster.centroid)
 
     def drop(self, cluster_id: str) -> None:
         """Remove a cluster whose members have gone, or go, to others."""
         del self._clusters[cluster_id]
+        self._centroids.drop(cluster_id)
+
+    def move(self, cluster_id: str, centroid: Vectors) -> None:
+        """Give a cluster another centroid (d,)."""
+        self._clusters[cluster_id].centroid = centroid
+        self._centroids.put(cluster_id, centroid)
 
     def join(self, note_id: str, cluster_id: str, vector: Vectors) -> None:
         """Append a note with its ``clustered`` vector of shape (1, d)."""
@@ -110,11 +119,11 @@ class Partition:
 
     def nearest(self, vector: Vectors, count: int, metric: Metric) -> list[str]:
         """Return the ids of the ``count`` clusters whose centroids are nearest, nearest first; ties: oldest first."""
-        ids = list(self._clusters)
-        if not ids:
-            return []
-        centroids = np.stack([cluster.centroid for cluster in self._clusters.values()])
-        return [ids[row] for row in nearest_rows(vector, centroids, count, metric)]
+        return self._centroids.nearest(vector, count, metric)
+
+    def similarity(self, vector: Vectors, cluster_id: str) -> float:
+        """Return the cosine of a vector (d,) with a cluster's centroid."""
+        return self._centroids.similarity(vector, cluster_id)
 
     def state(self) -> list[dict[str, Any]]:
         """Return all clusters as JSON values and arrays."""
@@ -122,7 +131,7 @@ class Partition:
 
     def load_state(self, state: Sequence[Mapping[str, Any]]) -> None:
         """Replace the content by what :meth:`state` returned."""
-        self._clusters, self._home = {}, {}
+        self._clusters, self._home, self._centroids = {}, {}, Centroids()
         for entry in state:
             self.put(Cluster.from_state(entry))
 

@@ -1,4 +1,4 @@
-"""Distances to centroids, and k-means."""
+"""Distances and k-means."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -8,34 +8,19 @@ from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
 
+#: Centroids are plain means, so squared L2 from a unit vector is ``1 + |c|^2 - 2 q.c``: it prefers broad clusters
+#: (short centroids) to single notes; the cosine does not.
 Metric = Literal["l2", "cosine"]
 
 #: Scores and distances are compared rounded to this many decimals; ties go by order.
 DECIMALS = 6
 
 
-def squared_l2(vector: Vectors, rows: Vectors) -> NDArray[np.float64]:
-    """Return the squared Euclidean distance of ``vector`` (d,) to every row (n, d), shape (n,)."""
+def nearest_rows(vector: Vectors, rows: Vectors, count: int) -> list[int]:
+    """Return the ``count`` rows (n, d) of least Euclidean distance to ``vector`` (d,), nearest first."""
     differences = rows.astype(np.float64) - vector.astype(np.float64)
-    return np.asarray(np.round(np.einsum("ij,ij->i", differences, differences), DECIMALS))
-
-
-def cosines(vector: Vectors, rows: Vectors) -> NDArray[np.float64]:
-    """Return the cosine of ``vector`` (d,) with every row (n, d), shape (n,); a zero vector has cosine 0."""
-    wide, query = rows.astype(np.float64), vector.astype(np.float64)
-    norms = np.linalg.norm(wide, axis=1) * np.linalg.norm(query)
-    dots = wide @ query
-    return np.asarray(np.round(np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0), DECIMALS))
-
-
-def nearest_rows(vector: Vectors, rows: Vectors, count: int, metric: Metric) -> list[int]:
-    """Return the ``count`` nearest rows, nearest first.
-
-    Centroids are plain means, so squared L2 from a unit vector is ``1 + |c|^2 - 2 q.c`` and prefers broad clusters
-    (short centroids) over single notes; the cosine does not.
-    """
-    distances = squared_l2(vector, rows) if metric == "l2" else -cosines(vector, rows)
-    return [int(row) for row in np.argsort(distances, kind="stable")[:count]]
+    distances = np.einsum("ij,ij->i", differences, differences)
+    return [int(row) for row in np.argsort(np.round(distances, DECIMALS), kind="stable")[:count]]
 
 
 def kmeans(vectors: Vectors, clusters: int, *, seed: int, restarts: int) -> NDArray[np.int64]:

@@ -6,7 +6,6 @@ from typing import Literal
 from memsys.clag.cards import CardRules, candidate_cards
 from memsys.clag.cluster import Partition
 from memsys.clag.config import ClagConfig
-from memsys.clag.geometry import cosines
 from memsys.clag.roles import router_for
 from memsys.embedding.contract import Vectors
 from memsys.llm.contract import LanguageModel, Role
@@ -73,5 +72,5 @@ class Router:
     def _within_tau(self, route: Route, vector: Vectors) -> Route:
         if route.cluster_id is None:
             return route
-        similarity = cosines(vector, self.partition[route.cluster_id].centroid[None, :])[0]
-        return Route(None, "new_tau", route.malformed) if similarity < self.config.tau else route
+        far = self.partition.similarity(vector, route.cluster_id) < self.config.tau
+        return Route(None, "new_tau", route.malformed) if far else route

@@ -87,7 +87,7 @@ class Upkeep:
             for cluster in self.partition.clusters:
                 await self._split(cluster)
         for cluster in self.partition.clusters:
-            cluster.centroid = mean(cluster.index.vectors(cluster.members))
+            self.partition.move(cluster.cluster_id, mean(cluster.index.vectors(cluster.members)))
         await self._describe(self.partition.clusters, keep_samples=True)
 
     async def join(self, note: Note, cluster_id: str, vector: Vectors) -> None:
@@ -101,7 +101,8 @@ class Upkeep:
         self.partition.join(note.note_id, cluster_id, vector)
         cluster = self.partition[cluster_id]
         if self.config.centroid_update == "running_mean":
-            cluster.centroid = cluster.centroid + (vector[0] - cluster.centroid) / np.float32(len(cluster))
+            step = (vector[0] - cluster.centroid) / np.float32(len(cluster))
+            self.partition.move(cluster_id, cluster.centroid + step)
         if self.config.split_when == "on_insert" and self.config.clustering != "kmeans":
             children = await self._split(cluster)
             if children:
@@ -195,4 +196,4 @@ class Upkeep:
     def _typical(self, cluster: Cluster) -> list[str]:
         members = cluster.members
         rows = cluster.index.vectors(members)
-        return [members[row] for row in nearest_rows(cluster.centroid, rows, self.config.profile_samples, "l2")]
+        return [members[row] for row in nearest_rows(cluster.centroid, rows, self.config.profile_samples)]
