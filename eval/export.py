@@ -1,0 +1,108 @@
+"""``python -m eval.export RUN...``: keep what tables need of a run, small and without a word of the data set.
+
+Writes ``results/summaries/<run id>/`` with ``run.json`` (reduced), ``scores.jsonl`` (numbers), ``scores_meta.json`` and
+``summary.json``. Tables made from it are the ones made from the run.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from eval.files import write_atomic, write_json
+from eval.scoring import DIGITS, SCORES, SCORES_META, ScoreRow
+from eval.tables.stored import SUMMARIES, Skipped, StoredRun, find_run_folders, read_run
+from eval.terminal import complain, console
+from memsys.errors import MemsysError, RunDirectoryError
+
+#: Parts of ``run.json`` that are kept.
+_KEPT = (
+    "schema_version", "run_id", "experiment", "status", "started", "finished", "seed", "mode", "config", "data", "model",
+    "commit", "dirty", "packages", "hardware", "prompts", "counts",
+)  # fmt: skip
+#: Strings that name a place on a machine or a network.
+_PLACE = re.compile(r"^(/|~|[A-Za-z]:\\|\\\\|[a-z][a-z0-9+.-]*://)")
+#: Counted values of traces that are names; anything else might quote the data set.
+_NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")
+
+
+def export_run(path: Path, out: Path = SUMMARIES) -> Path:
+    """Export one complete, scored run.
+
+    Args:
+        path: its directory.
+        out: folder of the summaries.
+
+    Returns:
+        The folder written.
+
+    Raises:
+        RunDirectoryError: the run is not complete, not scored, or not summarised.
+    """
+    run = read_run(path)
+    if isinstance(run, Skipped):
+        raise RunDirectoryError(f"{path} cannot be exported: {run.reason}")
+    if not run.summary:
+        raise RunDirectoryError(f"{path} has no summary.json; run `python -m eval.score {path}`")
+    target = out / run.run_id
+    write_json(target / "run.json", reduced_record(run))
+    write_json(
+        target / SCORES_META, without_places({"config": run.meta["config"], "models": run.meta.get("models", {})})
+    )
+    write_json(target / "summary.json", without_places(_without_words(run.summary)))
+    write_atomic(target / SCORES, b"".join(_line(row) for row in run.rows))
+    return target
+
+
+def reduced_record(run: StoredRun) -> dict[str, Any]:
+    """Keep provenance, drop problems, identity and every place; note what makes runs repetitions of each other."""
+    record = {key: run.record[key] for key in _KEPT if key in run.record}
+    return {**without_places(record), "settings": run.settings_hash()}
+
+
+def without_places(value: Any) -> Any:
+    """Replace paths and URLs by ``<place>``, throughout a tree."""
+    if isinstance(value, Mapping):
+        return {key: without_places(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_places(item) for item in value]
+    return "<place>" if isinstance(value, str) and _PLACE.match(value) else value
+
+
+def _without_words(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop counted trace values that are no names: questions and keywords are the data set's own text."""
+    trace = dict(summary.get("trace") or {})
+    values = trace.get("values") or {}
+    kept = {path: counts for path, counts in values.items() if all(_NAME.match(word) for word in counts)}
+    return {**summary, "trace": {**trace, "values": kept}}
+
+
+def _line(row: ScoreRow) -> bytes:
+    metrics = {name: None if value is None else round(value, DIGITS) for name, value in sorted(row.metrics.items())}
+    text = json.dumps({**asdict(row), "metrics": metrics}, sort_keys=True, separators=(",", ":"))
+    return text.encode() + b"\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and export; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.export", description="Keep what tables need of a run under results/summaries."
+    )
+    parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them")
+    parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")
+    options = parser.parse_args(arguments)
+    try:
+        for path in find_run_folders(options.runs):
+            console().print(f"exported: {export_run(path, options.out)}", highlight=False, markup=False)
+    except MemsysError as error:
+        complain(str(error))
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

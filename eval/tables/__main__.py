@@ -1,0 +1,135 @@
+"""``python -m eval.tables``: print and write the papers' tables from the runs there are."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eval.files import write_atomic
+from eval.printed import load_printed
+from eval.protocols import load_protocol
+from eval.tables.build import TableBuilder
+from eval.tables.flat import render_csv
+from eval.tables.latex import render_latex
+from eval.tables.markdown import render_markdown
+from eval.tables.model import Table
+from eval.tables.select import group_runs
+from eval.tables.spec import load_spec
+from eval.tables.stored import ROOT, RUNS, SUMMARIES, Skipped, StoredRun, read_runs
+from eval.terminal import complain, console
+from memsys.errors import MemsysError
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+OUT = ROOT / "results" / "tables"
+_OVERVIEW_LEGEND = (
+    "numbers the paper prints; of them measured on the same terms; printed number inside the measured interval; "
+    "measured on a part or on other terms; not measured; measured numbers that the paper does not print"
+)
+_FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and write the tables; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        _run(options.paper, options.table, options.runs, options.out)
+    except MemsysError as error:
+        complain(str(error))
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.tables",
+        description="Write a paper's tables: printed number, measured number, difference, interval, what is missing.",
+    )
+    parser.add_argument("--paper", default="clag", help="paper in conf/tables (default: clag)")
+    parser.add_argument("--table", type=int, action="append", help="number of a table; repeatable (default: all)")
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        nargs="+",
+        help="run directories or folders of them (default: results/runs and results/summaries)",
+    )
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the written tables (default: results/tables)")
+    return parser
+
+
+def _run(paper: str, numbers: Sequence[int] | None, folders: Sequence[Path] | None, out: Path) -> None:
+    runs, skipped = read_runs(folders or [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()])
+    tables, unused = build_tables(paper, runs, numbers)
+    for table in tables:
+        write_table(table, out)
+    console().print(_overview(tables, out))
+    console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
+    _tell_unused(skipped, unused)
+
+
+def build_tables(
+    paper: str, runs: Sequence[StoredRun], numbers: Sequence[int] | None = None
+) -> tuple[list[Table], dict[str, str]]:
+    """Build tables of a paper.
+
+    Args:
+        paper: name in ``conf/tables``.
+        runs: complete runs.
+        numbers: of the tables; ``None`` for all.
+
+    Returns:
+        The tables, and why runs stand in none of them, by run id.
+    """
+    spec = load_spec(paper)
+    candidates, unused = group_runs(runs, spec)
+    builder = TableBuilder(spec, load_protocol(spec.protocol), load_printed(paper), candidates)
+    return [builder.build(number) for number in (numbers or spec.tables)], unused
+
+
+def write_table(table: Table, out: Path) -> None:
+    """Write one table in every format."""
+    for suffix, render in _FORMATS.items():
+        path = out / f"{table.paper.paper}_table{table.number:02d}.{suffix}"
+        write_atomic(path, render(table).encode())
+
+
+def _overview(tables: Sequence[Table], out: Path) -> "RichTable":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as RichTable
+
+    shown = RichTable(title=f"Tables in {_short(out)}", title_justify="left", box=SIMPLE_HEAD)
+    shown.add_column("table")
+    for heading in ("printed", "measured", "inside", "partial", "missing", "further"):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for table in tables:
+        cells = [cell for _, _, _, cell in table.cells]
+        printed = [cell for cell in cells if cell.printed is not None]
+        compared = [cell for cell in printed if cell.comparable]
+        figures = (
+            len(printed),
+            len(compared),
+            sum(cell.inside is True for cell in compared),
+            sum(cell.measured is not None and not cell.comparable for cell in printed),
+            sum(cell.measured is None for cell in printed),
+            sum(cell.measured is not None and cell.printed is None for cell in cells),
+        )
+        shown.add_row(f"{table.paper.label} {table.number}: {table.spec.title}", *map(str, figures))
+    return shown
+
+
+def _tell_unused(skipped: Sequence[Skipped], unused: dict[str, str]) -> None:
+    for run in skipped:
+        console().print(f"left out: {_short(run.path)}: {run.reason}", style="yellow", highlight=False, markup=False)
+    for name, reason in sorted(unused.items()):
+        console().print(f"left out: {name}: {reason}", style="dim", highlight=False, markup=False)
+
+
+def _short(path: Path) -> str:
+    absolute = path.resolve()
+    return str(absolute.relative_to(ROOT)) if absolute.is_relative_to(ROOT) else str(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

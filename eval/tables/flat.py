@@ -1,0 +1,77 @@
+"""Tables as CSV: one row per cell with everything known about it, for other programs."""
+
+import csv
+import io
+
+from eval.tables.model import Block, Cell, Column, Row, Table
+
+COLUMNS = (
+    "paper", "table", "block", "backbone", "dataset", "row", "system", "variant", "column", "metric", "category",
+    "protocol", "printed", "marks", "measured", "low", "high", "interval_by", "interval_units", "difference", "inside",
+    "questions", "conversations", "conversations_of", "seeds", "not_compared", "missing", "note", "runs",
+)  # fmt: skip
+
+#: Decimals of figures in the table's unit: enough to recompute a difference, too few to differ between machines.
+_DIGITS = 4
+
+
+def render_csv(table: Table) -> str:
+    """Return one row per cell; what was not measured is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for block, row, column, cell in table.cells:
+        writer.writerow(_place(table, block, row, column, cell) | _printed(cell) | _measured(table, cell))
+    return text.getvalue()
+
+
+def _place(table: Table, block: Block, row: Row, column: Column, cell: Cell) -> dict[str, object]:
+    return {
+        "paper": table.paper.paper,
+        "table": table.number,
+        "block": block.label,
+        "backbone": block.backbone,
+        "dataset": cell.dataset,
+        "row": row.label,
+        "system": row.key.system,
+        "variant": row.key.variant,
+        "column": column.label,
+        "metric": column.metric,
+        "category": "" if column.category is None else column.category,
+        "protocol": table.paper.protocol,
+    }
+
+
+def _printed(cell: Cell) -> dict[str, object]:
+    if cell.printed is None:
+        return {}
+    return {"printed": cell.printed.text, "marks": cell.printed.marks, "note": cell.printed.note}
+
+
+def _measured(table: Table, cell: Cell) -> dict[str, object]:
+    measured = cell.measured
+    if measured is None:
+        return {"missing": cell.missing}
+    found: dict[str, object] = {
+        "measured": _figure(measured.value),
+        "questions": measured.questions,
+        "conversations": len(measured.conversations),
+        "conversations_of": table.paper.datasets[cell.dataset].conversations,
+        "seeds": " ".join(map(str, measured.seeds)),
+        "not_compared": "; ".join(measured.caveats),
+        "runs": " ".join(measured.runs),
+    }
+    if measured.interval is not None:
+        found |= {
+            "low": _figure(measured.interval.low),
+            "high": _figure(measured.interval.high),
+            "interval_by": measured.interval.by,
+            "interval_units": measured.interval.units,
+        }
+    if cell.difference is not None:
+        found |= {"difference": _figure(cell.difference), "inside": "" if cell.inside is None else int(cell.inside)}
+    return found
+
+
+def _figure(value: float) -> str:
+    return f"{value:.{_DIGITS}f}"

@@ -1,0 +1,135 @@
+"""One measured cell: mean as the paper takes it, interval, coverage, and what keeps it from being compared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eval.aggregate import ABSTENTION, aggregate, mean_of
+from eval.inference import MICRO, Interval, Mean, Scores, bootstrap_interval
+from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.registry import METRICS
+from eval.protocols import Protocol
+from eval.scoring import ScoreRow
+from eval.tables.select import LATENCY_METRICS, Selected
+from eval.tables.spec import DatasetSpec
+
+#: Conversations named when a run covers a part; of more only the number is told.
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A measured value in the table's unit.
+
+    Attributes:
+        value: the mean.
+        interval: 95 % percentile interval, ``None`` with fewer than two questions.
+        questions: questions that were scored.
+        covered: questions that the run asked.
+        conversations: conversations that the run covers.
+        seeds: seeds averaged over.
+        runs: ids of the runs.
+        caveats: why it may not be compared with the printed number; empty when it may.
+    """
+
+    value: float
+    interval: Interval | None
+    questions: int
+    covered: int
+    conversations: tuple[str, ...]
+    seeds: tuple[int, ...]
+    runs: tuple[str, ...]
+    caveats: tuple[str, ...]
+
+
+def measure(
+    selected: Selected, metric: str, category: int | None, protocol: Protocol, dataset: DatasetSpec, hardware: str = ""
+) -> Measured | str:
+    """Measure a cell.
+
+    Args:
+        selected: the runs behind it.
+        metric: name in ``scores.jsonl``.
+        category: question category, ``None`` for all that the protocol counts.
+        protocol: how the mean is taken.
+        dataset: full size of the data set, to tell a part from the whole.
+        hardware: part of the name of the paper's GPU, for latencies.
+
+    Returns:
+        The cell in the stored unit, or why it is empty.
+    """
+    value = mean_value(selected.rows, metric, category, protocol)
+    if value is None:
+        return "no question of this category" if category is not None else f"{metric} not scored"
+    scores, mean = scores_and_mean(selected.rows, metric, category, protocol)
+    return Measured(
+        value=value,
+        interval=bootstrap_interval(scores, mean),
+        questions=len(scores.values),
+        covered=len(selected.rows),
+        conversations=selected.run.conversations,
+        seeds=selected.seeds,
+        runs=selected.runs,
+        caveats=_caveats(selected, metric, dataset, hardware),
+    )
+
+
+def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol) -> float | None:
+    """The mean that :mod:`eval.aggregate` takes; of latencies and sizes the plain mean over questions."""
+    if metric not in METRICS:
+        return mean_of(row.metrics.get(metric) for row in rows if category in (None, row.category)).value
+    means = aggregate(rows, replace(protocol, columns={metric: metric}))
+    if category is None:
+        return means.overall[metric].value
+    return next((part.columns[metric].value for part in means.categories if part.category == category), None)
+
+
+def scores_and_mean(
+    rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol
+) -> tuple[Scores, Mean]:
+    """Scored questions behind :func:`mean_value`, and the same mean in the form that resampling takes."""
+    plain = metric not in METRICS
+    counted = [c for c in protocol.categories if c != ADVERSARIAL or protocol.adversarial != "exclude"]
+    found = []
+    for row in rows:
+        if (category is None and (plain or row.category in counted)) or row.category == category:
+            name = metric if plain else score_name(metric, row.category, protocol)
+            value = row.metrics.get(name)
+            if value is not None:
+                found.append((value, row.conversation_id, row.category))
+    scores = Scores(
+        np.array([value for value, _, _ in found], dtype=np.float64),
+        tuple(conversation for _, conversation, _ in found),
+        np.array([number for _, _, number in found], dtype=np.int64),
+    )
+    by_category = protocol.weighting == "category_mean" and category is None and not plain
+    return scores, Mean(tuple((number, 1.0) for number in counted)) if by_category else MICRO
+
+
+def score_name(metric: str, category: int, protocol: Protocol) -> str:
+    """Score that stands for a metric in a category: abstention in category 5 where abstaining is right."""
+    return ABSTENTION if category == ADVERSARIAL and protocol.adversarial == "abstain" else metric
+
+
+def _caveats(selected: Selected, metric: str, dataset: DatasetSpec, hardware: str) -> tuple[str, ...]:
+    run, found = selected.run, []
+    conversations, questions = len(run.conversations), len(selected.rows)
+    if conversations < dataset.conversations:
+        names = f" ({', '.join(run.conversations)})" if conversations <= _NAMED else ""
+        found.append(f"{conversations} of {dataset.conversations} conversations{names}")
+    elif questions < dataset.questions:
+        found.append(f"{questions} of {dataset.questions} questions")
+    if run.dataset != dataset.runs[0]:
+        found.append(f"data set config {run.dataset}, the paper's is {dataset.runs[0]}")
+    if metric in LATENCY_METRICS and hardware and not any(hardware in gpu for gpu in run.gpus):
+        found.append(f"other hardware than {hardware}")
+    return tuple(found)
+
+
+def scaled(measured: Measured, factor: float) -> Measured:
+    """Convert to the table's unit."""
+    interval = measured.interval
+    if interval is not None:
+        interval = replace(interval, low=interval.low * factor, high=interval.high * factor)
+    return replace(measured, value=measured.value * factor, interval=interval)

@@ -1,0 +1,98 @@
+"""What a table is made of: blocks of rows of cells, each with what was printed, what was measured, what is missing."""
+
+from dataclasses import dataclass
+
+from eval.printed import PrintedNumber
+from eval.tables.measure import Measured
+from eval.tables.select import RowKey
+from eval.tables.spec import PaperSpec, TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: label as printed, and what it shows. ``dataset`` is empty where the block names the data set."""
+
+    label: str
+    dataset: str
+    metric: str
+    category: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell. ``missing`` says why there is no measured value."""
+
+    dataset: str
+    printed: PrintedNumber | None
+    measured: Measured | None
+    missing: str = ""
+
+    @property
+    def comparable(self) -> bool:
+        """Whether printed and measured number may be held against each other."""
+        return self.printed is not None and self.measured is not None and not self.measured.caveats
+
+    @property
+    def difference(self) -> float | None:
+        """Measured minus printed, ``None`` when they may not be compared."""
+        if self.printed is None or self.measured is None or self.measured.caveats:
+            return None
+        return self.measured.value - self.printed.value
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the printed number lies in the measured interval, ``None`` when they may not be compared."""
+        if self.difference is None or self.printed is None or self.measured is None or self.measured.interval is None:
+            return None
+        return self.measured.interval.low <= self.printed.value <= self.measured.interval.high
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One system in one block."""
+
+    label: str
+    key: RowKey
+    cells: tuple[Cell, ...]
+
+    @property
+    def printed(self) -> bool:
+        """Whether the paper has this row."""
+        return any(cell.printed is not None for cell in self.cells)
+
+    @property
+    def measured(self) -> bool:
+        """Whether any cell was measured."""
+        return any(cell.measured is not None for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows that share a backbone, or a data set and a backbone."""
+
+    label: str
+    backbone: str
+    dataset: str
+    in_paper: bool
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of one paper."""
+
+    paper: PaperSpec
+    number: int
+    spec: TableSpec
+    columns: tuple[Column, ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def cells(self) -> list[tuple[Block, Row, Column, Cell]]:
+        """All cells with where they stand."""
+        return [
+            (block, row, column, cell)
+            for block in self.blocks
+            for row in block.rows
+            for column, cell in zip(self.columns, row.cells, strict=True)
+        ]

@@ -1,0 +1,136 @@
+"""Which runs stand in which row of a table, and which do not and why."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+from pathlib import PurePath
+
+from eval.scoring import ScoreRow
+from eval.tables.spec import PaperSpec
+from eval.tables.stored import StoredRun
+from eval.tables.variants import overrides, variant_label
+
+LATENCY_METRICS = frozenset({"retrieval_ms", "end_to_end_ms"})
+
+
+@dataclass(frozen=True, slots=True)
+class RowKey:
+    """Identity of a measured row: backbone, system, and the settings overridden in it (empty for the plain system)."""
+
+    backbone: str
+    system: str
+    variant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The run (or its repetitions with several seeds) behind one cell.
+
+    Attributes:
+        run: one of them, for what they share.
+        rows: values by question; means over the seeds where there are several.
+        seeds: seeds that entered, one run each.
+        runs: ids of these runs.
+    """
+
+    run: StoredRun
+    rows: tuple[ScoreRow, ...]
+    seeds: tuple[int, ...]
+    runs: tuple[str, ...]
+
+
+#: Runs of a row on a data set.
+Candidates = Mapping[RowKey, Mapping[str, Sequence[StoredRun]]]
+
+
+def group_runs(runs: Iterable[StoredRun], spec: PaperSpec) -> tuple[Candidates, dict[str, str]]:
+    """Sort runs into the rows of a paper's tables.
+
+    Returns:
+        The runs by row and data set, and the reasons why the others are not used, by run id.
+    """
+    grouped: dict[RowKey, dict[str, list[StoredRun]]] = defaultdict(lambda: defaultdict(list))
+    unused = {}
+    for run in runs:
+        dataset = spec.dataset_of(run.dataset)
+        if dataset is None:
+            unused[run.run_id] = f"data set {run.dataset} is in no table of {spec.label}"
+        elif not run.retrieval_only and run.reader != spec.reader:
+            unused[run.run_id] = f"reader {run.reader} is not {spec.label}'s ({spec.reader})"
+        else:
+            variant = variant_label(overrides(run.record["config"]["memory"]))
+            grouped[RowKey(run.backbone, spec.system_of(run.memory), variant)][dataset].append(run)
+    return grouped, unused
+
+
+def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec) -> Selected | str:
+    """Take the run for one cell: most questions, then the paper's own data set config, then the latest.
+
+    Never the one with the highest score. Runs that differ from it in the seed alone enter with it.
+
+    Args:
+        runs: candidates of the cell's row on the data set.
+        dataset: name in the spec.
+        metric: what the cell shows.
+        spec: the paper's tables.
+
+    Returns:
+        The choice, or why there is none.
+    """
+    if not runs:
+        return "no run"
+    able = [run for run in runs if _obstacle(run, metric, spec) is None]
+    if not able:
+        return _obstacle(runs[-1], metric, spec) or "no run"
+    preferred = spec.datasets[dataset].runs
+
+    def rank(run: StoredRun) -> tuple[int, int, str, str]:
+        return len(run.rows), -preferred.index(run.dataset), str(run.record.get("finished")), run.run_id
+
+    ranked = sorted(able, key=rank, reverse=True)
+    best = ranked[0]
+    by_seed: dict[int, StoredRun] = {}
+    for run in ranked:
+        if run.settings_hash() == best.settings_hash() and len(run.rows) == len(best.rows):
+            by_seed.setdefault(int(run.record["seed"]), run)
+    seeds = tuple(sorted(by_seed))
+    chosen = [by_seed[seed] for seed in seeds]
+    return Selected(best, mean_over_runs(chosen, metric), seeds, tuple(run.run_id for run in chosen))
+
+
+def _obstacle(run: StoredRun, metric: str, spec: PaperSpec) -> str | None:
+    """Why a run cannot give a metric, ``None`` when it can."""
+    if any(row.metrics.get(metric) is not None for row in run.rows):
+        return _wrong_encoder(run, metric, spec)
+    if metric in LATENCY_METRICS:
+        return "latency not measured (timing=latency)"
+    if run.retrieval_only:
+        return "retrieval only"
+    return f"{metric} not scored"
+
+
+def _wrong_encoder(run: StoredRun, metric: str, spec: PaperSpec) -> str | None:
+    if not metric.startswith("bert_"):
+        return None
+    config = run.meta.get("config") or {}
+    model = PurePath(str(config.get("bertscore_model", "unknown"))).name
+    if model == spec.bertscore_model and not config.get("bertscore_rescaled"):
+        return None
+    return f"BERTScore of {model}{', rescaled' if config.get('bertscore_rescaled') else ''}"
+
+
+def mean_over_runs(runs: Sequence[StoredRun], metric: str) -> tuple[ScoreRow, ...]:
+    """Average one metric question by question; a question counts when every run scored it."""
+    if len(runs) == 1:
+        return runs[0].rows
+    values: dict[str, list[float | None]] = defaultdict(list)
+    for run in runs:
+        for row in run.rows:
+            values[row.question_id].append(row.metrics.get(metric))
+    return tuple(replace(row, metrics={metric: _mean(values[row.question_id], len(runs))}) for row in runs[0].rows)
+
+
+def _mean(values: Sequence[float | None], count: int) -> float | None:
+    known = [value for value in values if value is not None]
+    return fsum(known) / count if len(known) == count else None

@@ -1,0 +1,138 @@
+"""What a paper's tables hold: ``conf/tables/<paper>.yaml``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
+
+from memsys.errors import ConfigError
+
+FOLDER = Path(__file__).resolve().parents[2] / "conf" / "tables"
+
+#: Rows belong together that share a backbone, or a backbone and a data set.
+BlockBy = Literal["backbone", "dataset"]
+#: Stands for the backbone of runs that only retrieve.
+NO_BACKBONE = "none"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetSpec:
+    """A data set of a table: label, data set configs whose runs count (the paper's own first), and its full size."""
+
+    label: str
+    runs: tuple[str, ...]
+    conversations: int
+    questions: int
+
+
+@dataclass(frozen=True, slots=True)
+class SystemSpec:
+    """A row of a table: label and the memory configs whose runs may stand in it."""
+
+    label: str
+    memory: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """One table.
+
+    Attributes:
+        title: what it shows.
+        block: what its rows are grouped by.
+        hardware: part of the name of the GPU that the paper measured on; latency on others is shown, not compared.
+        further: show systems and backbones that the paper's table does not name.
+    """
+
+    title: str
+    block: BlockBy
+    hardware: str = ""
+    further: bool = True
+
+    def __post_init__(self) -> None:
+        if self.block not in get_args(BlockBy):
+            raise ConfigError(f"block={self.block!r} is unknown; choose one of {', '.join(get_args(BlockBy))}")
+
+
+@dataclass(frozen=True, slots=True)
+class PaperSpec:
+    """All tables of one paper, with the names they share; see the comments of ``conf/tables/clag.yaml``."""
+
+    paper: str
+    label: str
+    protocol: str
+    reader: str
+    bertscore_model: str
+    plain_metrics: frozenset[str]
+    datasets: Mapping[str, DatasetSpec]
+    backbones: Mapping[str, str]
+    systems: Mapping[str, SystemSpec]
+    further: Mapping[str, str]
+    tables: Mapping[int, TableSpec]
+
+    def scale(self, metric: str) -> float:
+        """Factor from the stored unit to the table's: 100 for shares."""
+        return 1.0 if metric in self.plain_metrics else 100.0
+
+    def system_of(self, memory: str) -> str:
+        """Row a memory config belongs to; its own name where the paper has none."""
+        return next((name for name, system in self.systems.items() if memory in system.memory), memory)
+
+    def dataset_of(self, run: str) -> str | None:
+        """Data set that a run's data set config stands for, ``None`` when it is none of the paper's."""
+        return next((name for name, dataset in self.datasets.items() if run in dataset.runs), None)
+
+    def system_label(self, system: str) -> str:
+        """Label of a row."""
+        return self.systems[system].label if system in self.systems else self.further.get(system, system)
+
+    def backbone_label(self, backbone: str) -> str:
+        """Label of a backbone."""
+        return self.backbones.get(backbone, backbone)
+
+
+def load_spec(paper: str, folder: Path = FOLDER) -> PaperSpec:
+    """Read the tables of one paper.
+
+    Raises:
+        ConfigError: there is no such paper, or a setting is missing, unknown or wrong.
+    """
+    import yaml
+
+    path = folder / f"{paper}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml"))) or "none"
+        raise ConfigError(f"paper {paper!r} has no {path}; papers with tables: {known}")
+    try:
+        settings: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is no YAML: {error}") from error
+    return _paper(settings, path)
+
+
+def _paper(settings: dict[str, Any], path: Path) -> PaperSpec:
+    try:
+        settings = {
+            **settings,
+            "plain_metrics": frozenset(settings["plain_metrics"]),
+            "datasets": _parts(DatasetSpec, settings["datasets"], path),
+            "systems": _parts(SystemSpec, settings["systems"], path),
+            "tables": _parts(TableSpec, settings["tables"], path),
+        }
+        return PaperSpec(**settings)
+    except (KeyError, TypeError) as error:
+        known = ", ".join(item.name for item in fields(PaperSpec))
+        raise ConfigError(f"{path}: {error}; settings are {known}") from error
+
+
+def _parts(kind: type[T], settings: Mapping[Any, Mapping[str, Any]], path: Path) -> dict[Any, T]:
+    found = {}
+    for name, values in settings.items():
+        frozen = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+        try:
+            found[name] = kind(**frozen)
+        except (TypeError, ConfigError) as error:
+            raise ConfigError(f"{path}: {name}: {error}") from error
+    return found

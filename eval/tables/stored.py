@@ -1,0 +1,213 @@
+"""Runs as tables read them: settings and per-question values, from a run directory or from its committed summary."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from eval.files import read_json_lines
+from eval.records import SCHEMA_VERSION
+from eval.rundir import identity_hash
+from eval.scoring import SCORES, SCORES_META, ScoreRow, load_scores
+from eval.tables.spec import NO_BACKBONE
+from memsys.errors import RunDirectoryError, ScoringError
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNS, SUMMARIES = ROOT / "results" / "runs", ROOT / "results" / "summaries"
+
+#: Settings that cannot move a score; runs that differ in nothing else and the seed are repetitions of each other.
+_NOT_SETTINGS = ("seed", "experiment", "schedule", "protocol", "scoring", "progress", "score", "use_cache", "timing")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """One complete, scored run.
+
+    Attributes:
+        record: ``run.json``.
+        meta: ``scores_meta.json``.
+        summary: ``summary.json``; empty when the run has none.
+        rows: values of every question; latencies in milliseconds where they were measured.
+    """
+
+    record: Mapping[str, Any]
+    meta: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    rows: tuple[ScoreRow, ...]
+
+    @property
+    def run_id(self) -> str:
+        """Names the run."""
+        return str(self.record["run_id"])
+
+    def _name(self, part: str) -> str:
+        return str((self.record["config"].get(part) or {}).get("name", ""))
+
+    @property
+    def memory(self) -> str:
+        """Name of the memory config."""
+        return self._name("memory")
+
+    @property
+    def dataset(self) -> str:
+        """Name of the data set config."""
+        return self._name("dataset")
+
+    @property
+    def reader(self) -> str:
+        """Name of the reader config."""
+        return self._name("reader")
+
+    @property
+    def retrieval_only(self) -> bool:
+        """Whether no backbone was involved."""
+        return bool(self.record["mode"] == "retrieval_only")
+
+    @property
+    def backbone(self) -> str:
+        """Name of the backbone config; ``none`` for a run that only retrieves."""
+        return NO_BACKBONE if self.retrieval_only else self._name("backbone")
+
+    @property
+    def conversations(self) -> tuple[str, ...]:
+        """Conversations with a question, sorted."""
+        return tuple(sorted({row.conversation_id for row in self.rows}))
+
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """Accelerators it ran on."""
+        return tuple((self.record.get("hardware") or {}).get("gpus") or ())
+
+    def settings_hash(self) -> str:
+        """Equal for runs that differ in their seed alone."""
+        if "settings" in self.record:
+            return str(self.record["settings"])
+        settings = self.record.get("identity") or self.record["config"]
+        return identity_hash({key: value for key, value in settings.items() if key not in _NOT_SETTINGS})
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A run that no table can use, and why."""
+
+    path: Path
+    reason: str
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read one JSON object.
+
+    Raises:
+        RunDirectoryError: missing, or not JSON.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise RunDirectoryError(f"{path} does not exist; name a run directory that `eval.run` wrote") from error
+    except ValueError as error:
+        raise RunDirectoryError(f"{path} is not JSON ({error}); restore it or remove its folder") from error
+    if not isinstance(value, dict):
+        raise RunDirectoryError(f"{path} is no JSON object; restore it or remove its folder")
+    return value
+
+
+def read_run(path: Path) -> StoredRun | Skipped:
+    """Read one run directory or summary folder.
+
+    Raises:
+        RunDirectoryError: a file is broken or of another schema.
+    """
+    record = read_json(path / "run.json")
+    _check(record, path)
+    if record["status"] != "complete":
+        return Skipped(path, f"not complete ({record['status']}); the same command resumes it")
+    whole = (path / "references.jsonl").is_file()
+    try:
+        rows = load_scores(path) if whole else _exported_rows(path)
+    except ScoringError as error:
+        return Skipped(path, str(error))
+    if whole:
+        rows = _with_latency(path, record, rows)
+    summary = read_json(path / "summary.json") if (path / "summary.json").is_file() else {}
+    return StoredRun(record, read_json(path / SCORES_META), summary, tuple(rows))
+
+
+def _check(record: Mapping[str, Any], path: Path) -> None:
+    missing = [key for key in ("schema_version", "run_id", "status", "config", "mode", "data") if key not in record]
+    if missing:
+        raise RunDirectoryError(f"{path / 'run.json'} lacks {', '.join(missing)}; it is no run of this harness")
+    if record["schema_version"] != SCHEMA_VERSION:
+        raise RunDirectoryError(
+            f"{path} was written with schema {record['schema_version']}, this version reads {SCHEMA_VERSION}; "
+            "run it again or move it elsewhere"
+        )
+
+
+def _exported_rows(path: Path) -> list[ScoreRow]:
+    try:
+        rows = [ScoreRow(**row) for row in read_json_lines(path / SCORES)]
+    except TypeError as error:
+        raise RunDirectoryError(f"{path / SCORES} does not fit this version ({error}); export the run again") from error
+    if not rows:
+        raise ScoringError(f"{path} has no scores; export the run again")
+    return rows
+
+
+def _with_latency(path: Path, record: Mapping[str, Any], rows: Sequence[ScoreRow]) -> list[ScoreRow]:
+    """Add the latencies of a run in latency mode; values of other runs say nothing about latency."""
+    if record["config"].get("timing") != "latency" or record["mode"] == "retrieval_only":
+        return list(rows)
+    latencies = measured_latencies(path)
+    return [
+        replace(row, metrics={**row.metrics, **latencies[row.question_id]}) if row.question_id in latencies else row
+        for row in rows
+    ]
+
+
+def measured_latencies(path: Path) -> dict[str, dict[str, float]]:
+    """Milliseconds by question, of the answers that were timed one at a time with fresh replies.
+
+    CLAG's clocks: retrieval starts after the keywords of the question were generated, end-to-end before.
+    """
+    keywords = {
+        row["question_id"]: float((row["trace"].get("spans") or {}).get("keywords", 0.0))
+        for row in read_json_lines(path / "retrievals.jsonl")
+    }
+    return {
+        row["question_id"]: {
+            "retrieval_ms": round(1000 * (row["retrieve_seconds"] - keywords.get(row["question_id"], 0.0)), 6),
+            "end_to_end_ms": round(1000 * (row["retrieve_seconds"] + row["answer_seconds"]), 6),
+        }
+        for row in read_json_lines(path / "answers.jsonl")
+        if row["measured"]
+    }
+
+
+def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
+    """Folders with a ``run.json``, sorted within each root; a root that holds one itself counts.
+
+    Raises:
+        RunDirectoryError: a root does not exist.
+    """
+    for root in roots:
+        if not root.is_dir():
+            raise RunDirectoryError(f"{root} does not exist; name a run directory or a folder of run directories")
+        yield from sorted(path.parent for path in root.rglob("run.json"))
+
+
+def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:
+    """Read all runs under some folders; a run that was met before (its exported summary) counts once.
+
+    Raises:
+        RunDirectoryError: a folder does not exist or a file is broken.
+    """
+    runs: dict[str, StoredRun] = {}
+    skipped = []
+    for folder in find_run_folders(roots):
+        run = read_run(folder)
+        if isinstance(run, Skipped):
+            skipped.append(run)
+        elif runs.setdefault(run.run_id, run).record["started"] != run.record["started"]:
+            skipped.append(Skipped(folder, f"another run is called {run.run_id} too; rename one of the folders"))
+    return [runs[name] for name in sorted(runs)], skipped

@@ -1,0 +1,74 @@
+"""Settings in which a run's memory differs from its own YAML: an overridden run is another method, with its own row."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parents[2] / "conf" / "memory"
+
+#: Settings named in a row's label; the others are counted.
+_SHOWN = 3
+
+
+@cache
+def default_settings(memory: str, folder: Path = FOLDER) -> Mapping[str, Any] | None:
+    """Settings of ``conf/memory/<memory>.yaml`` with those of its ``defaults``, flat; ``None`` when it is not there."""
+    path = folder / f"{memory}.yaml"
+    return _flat(_composed(path)) if path.is_file() else None
+
+
+def _composed(path: Path) -> dict[str, Any]:
+    import yaml
+
+    own: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    composed: dict[str, Any] = {}
+    for entry in own.pop("defaults", ["_self_"]):
+        layer = own if entry == "_self_" else _composed(path.with_name(f"{entry}.yaml"))
+        composed = _merged(composed, layer)
+    return composed
+
+
+def _merged(base: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in layer.items():
+        below = merged.get(key)
+        merged[key] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    leaves: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            leaves |= _flat(value, f"{prefix}{key}.")
+        else:
+            leaves[prefix + str(key)] = value
+    return leaves
+
+
+def overrides(settings: Mapping[str, Any], folder: Path = FOLDER) -> dict[str, Any]:
+    """Settings of a run's memory that differ from its YAML, flat and sorted.
+
+    A key that the run's version did not have yet, an interpolation, or a memory without a YAML counts as no difference.
+    """
+    defaults = default_settings(str(settings.get("name")), folder)
+    if defaults is None:
+        return {}
+    own = _flat(settings)
+    return {
+        key: own[key]
+        for key, default in sorted(defaults.items())
+        if key in own and key != "_target_" and not _is_interpolation(default) and own[key] != default
+    }
+
+
+def _is_interpolation(value: Any) -> bool:
+    return isinstance(value, str) and "${" in value
+
+
+def variant_label(changed: Mapping[str, Any]) -> str:
+    """Short text on what was overridden; empty when nothing was."""
+    shown = [f"{key}={value}" for key, value in list(changed.items())[:_SHOWN]]
+    more = len(changed) - _SHOWN
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
