@@ -1,0 +1,316 @@
+"""An OpenAI-compatible server that answers after a fixed delay, any number of requests at once.
+
+What it says is a function of the request alone (prompt and seed), and follows the request's schema. It counts what it
+got, and can fail in the ways servers fail. Run as a process of its own for benchmarks::
+
+    python -m tests.support.stub_server --delay 0.05 --port 0
+
+which prints its base URL (with ``/v1``) as the first line.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import hashlib
+import json
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+#: What a request may meet instead of a reply, see :meth:`StubServer.fail`.
+FAILURES = ("500", "429", "400", "context", "garbage", "empty_choices", "no_content", "hang", "drop", "truncate")
+
+_WORDS = ("hiking", "music", "travel", "family", "garden", "work", "school", "painting", "dinner", "football", "camera")
+_CONTEXT_ERROR = {
+    "error": {"code": 400, "message": "request (9031 tokens) exceeds the available context size (8192 tokens)"}
+}
+
+
+@dataclass
+class StubState:
+    """What the server is told to do, and what it has seen."""
+
+    delay: float = 0.0
+    model: str = "stub"
+    context_length: int | None = None
+    failures: deque[str] = field(default_factory=deque)
+    replies: Callable[[Mapping[str, Any]], str | None] | None = None
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    keep_requests: bool = True
+    count: int = 0
+    in_flight: int = 0
+    most_in_flight: int = 0
+
+
+def digest(*parts: object) -> int:
+    """A number that the parts decide."""
+    return int.from_bytes(hashlib.sha256("\x1f".join(map(str, parts)).encode()).digest()[:8], "big")
+
+
+def example(schema: Mapping[str, Any], seed: int) -> Any:
+    """A value that the schema allows, chosen by ``seed``."""
+    if "enum" in schema:
+        return schema["enum"][seed % len(schema["enum"])]
+    if "const" in schema:
+        return schema["const"]
+    kind = schema.get("type", "object")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind == "object":
+        return {name: example(part, digest(seed, name)) for name, part in schema.get("properties", {}).items()}
+    if kind == "array":
+        least, most = schema.get("minItems", 0), schema.get("maxItems", 3)
+        size = max(least, min(most, 2 + seed % 2))
+        return [example(schema.get("items", {}), digest(seed, index)) for index in range(size)]
+    if kind == "boolean":
+        return seed % 2 == 0
+    if kind in ("integer", "number"):
+        return schema.get("minimum", 0) + seed % (schema.get("maximum", 5) - schema.get("minimum", 0) + 1)
+    return f"{_WORDS[seed % len(_WORDS)]} {_WORDS[seed // 16 % len(_WORDS)]}"
+
+
+def prompt_of(body: Mapping[str, Any]) -> str:
+    """The text of a chat or completion request."""
+    if "messages" in body:
+        return "\n".join(str(message["content"]) for message in body["messages"])
+    return str(body.get("prompt", ""))
+
+
+def schema_of(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The schema that binds the reply, wherever the request carries it."""
+    form = body.get("response_format") or {}
+    for found in (
+        form.get("json_schema", {}).get("schema"),
+        body.get("json_schema"),
+        (body.get("structured_outputs") or {}).get("json"),
+    ):
+        if found is not None:
+            return dict(found)
+    return None
+
+
+def reply_text(body: Mapping[str, Any]) -> str:
+    """What the model says: an example of the schema, or two words."""
+    seed = digest(prompt_of(body), body.get("seed"))
+    schema = schema_of(body)
+    return json.dumps(example(schema, seed)) if schema is not None else str(example({"type": "string"}, seed))
+
+
+def completion(body: Mapping[str, Any], text: str, model: str, *, truncated: bool) -> dict[str, Any]:
+    """The JSON of a reply in the shape of the request's endpoint."""
+    chat = "messages" in body
+    words = text.split(" ")
+    choice: dict[str, Any] = {"index": 0, "finish_reason": "length" if truncated else "stop", "logprobs": None}
+    if chat:
+        choice["message"] = {"role": "assistant", "content": text}
+        if body.get("logprobs"):
+            alternatives = [{"token": f"alt{n}", "logprob": -1.0 - n} for n in range(body.get("top_logprobs", 0))]
+            choice["logprobs"] = {
+                "content": [{"token": word, "logprob": -0.5, "top_logprobs": alternatives} for word in words]
+            }
+    else:
+        choice["text"] = text
+        if body.get("logprobs") is not None:
+            choice["logprobs"] = {
+                "tokens": words,
+                "token_logprobs": [-0.5] * len(words),
+                "top_logprobs": [{f"alt{n}": -1.0 - n for n in range(body["logprobs"])}] * len(words),
+            }
+    return {
+        "id": "stub",
+        "object": "chat.completion" if chat else "text_completion",
+        "model": model,
+        "choices": [choice],
+        "usage": {"prompt_tokens": len(prompt_of(body).split()), "completion_tokens": len(words)},
+    }
+
+
+class _Connection(asyncio.Protocol):
+    """One keep-alive HTTP/1.1 connection; requests on it are answered one after the other."""
+
+    def __init__(self, state: StubState) -> None:
+        self._state = state
+        self._buffer = b""
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment]
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
+            head = self._buffer[:end].decode("latin-1")
+            length = 0
+            for line in head.split("\r\n")[1:]:
+                name, _, value = line.partition(":")
+                if name.lower() == "content-length":
+                    length = int(value)
+            if len(self._buffer) < end + 4 + length:
+                return
+            body, self._buffer = self._buffer[end + 4 : end + 4 + length], self._buffer[end + 4 + length :]
+            self._handle(head, body)
+
+    def _handle(self, head: str, body: bytes) -> None:
+        method, path, _ = head.split("\r\n", 1)[0].split(" ", 2)
+        if method == "GET":
+            models = {"object": "list", "data": [{"id": self._state.model, "object": "model"}]}
+            self._send(200, models if path.endswith("/models") else {"status": "ok"})
+            return
+        request = json.loads(body or b"{}")
+        if path.endswith("/tokenize"):
+            words = str(request.get("prompt", request.get("content", ""))).split()
+            self._send(200, {"tokens": list(range(len(words))), "count": len(words)})
+            return
+        self._complete(head, path, request)
+
+    def _complete(self, head: str, path: str, request: dict[str, Any]) -> None:
+        state = self._state
+        state.count += 1
+        state.in_flight += 1
+        state.most_in_flight = max(state.most_in_flight, state.in_flight)
+        if state.keep_requests:
+            headers = {
+                name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head.split("\r\n"))
+            }
+            state.requests.append({"path": path, "headers": headers, **request})
+        failure = state.failures.popleft() if state.failures else ""
+        if failure == "hang":
+            state.in_flight -= 1
+            return
+        loop = asyncio.get_running_loop()
+        if state.delay > 0:
+            loop.call_later(state.delay, self._answer, request, failure)
+        else:
+            self._answer(request, failure)
+
+    def _answer(self, request: Mapping[str, Any], failure: str) -> None:
+        state = self._state
+        state.in_flight -= 1
+        if failure == "drop":
+            if self._transport is not None:
+                self._transport.abort()
+            return
+        if failure == "garbage":
+            self._send_raw(200, b"<html>bad gateway</html>")
+        elif failure in ("500", "429", "400"):
+            self._send(int(failure), {"error": {"message": f"stub failure {failure}"}})
+        elif failure == "context" or self._too_long(request):
+            self._send(400, _CONTEXT_ERROR)
+        elif failure == "empty_choices":
+            self._send(200, {"choices": []})
+        elif failure == "no_content":
+            reply = completion(request, "", state.model, truncated=False)
+            reply["choices"][0].update({"message": {"role": "assistant", "content": None}, "text": None})
+            self._send(200, reply)
+        else:
+            text = state.replies(request) if state.replies else None
+            text = reply_text(request) if text is None else text
+            truncated = failure == "truncate"
+            text = text[: max(1, len(text) * 2 // 3)] if truncated else text
+            self._send(200, completion(request, text, state.model, truncated=truncated))
+
+    def _too_long(self, request: Mapping[str, Any]) -> bool:
+        limit = self._state.context_length
+        return limit is not None and len(prompt_of(request).split()) + int(request.get("max_tokens", 0)) > limit
+
+    def _send(self, status: int, value: Any) -> None:
+        self._send_raw(status, json.dumps(value).encode())
+
+    def _send_raw(self, status: int, body: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            self._transport.write(head.encode() + body)
+
+
+class StubServer:
+    """The server in a thread of this process, for tests.
+
+    Attributes:
+        state: requests seen, failures to come, delay; read and set from the test.
+    """
+
+    def __init__(self, *, delay: float = 0.0, context_length: int | None = None) -> None:
+        self.state = StubState(delay=delay, context_length=context_length)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._server: asyncio.Server | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """Base URL with ``/v1``."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def fail(self, *failures: str) -> None:
+        """Let the next requests fail, in this order."""
+        assert set(failures) <= {*FAILURES, ""}, failures
+        self.state.failures.extend(failures)
+
+    def prompts(self) -> Sequence[str]:
+        """Prompts in the order they came."""
+        return [prompt_of(request) for request in self.state.requests]
+
+    def start(self) -> None:
+        """Listen; again on the same port after :meth:`stop_listening`."""
+        if not self._thread.is_alive():
+            self._thread.start()
+        self._server = asyncio.run_coroutine_threadsafe(listen(self.state, self.port), self._loop).result(10)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    def stop_listening(self) -> None:
+        """Refuse new connections, as a dead server does."""
+
+        async def close() -> None:
+            assert self._server is not None
+            self._server.close()
+
+        asyncio.run_coroutine_threadsafe(close(), self._loop).result(10)
+
+    def __enter__(self) -> "StubServer":
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop_listening()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        with contextlib.suppress(RuntimeError):
+            self._loop.close()
+
+
+async def listen(state: StubState, port: int) -> asyncio.Server:
+    """Listen on 127.0.0.1."""
+    return await asyncio.get_running_loop().create_server(
+        lambda: _Connection(state), "127.0.0.1", port, backlog=4096, reuse_address=True
+    )
+
+
+@contextlib.contextmanager
+def stub(**settings: Any) -> Iterator[StubServer]:
+    """A stub server for the length of a ``with`` block."""
+    with StubServer(**settings) as server:
+        yield server
+
+
+async def serve(delay: float, port: int) -> None:
+    """Serve until killed, and say where."""
+    server = await listen(StubState(delay=delay, keep_requests=False), port)
+    sys.stdout.write(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1\n")
+    sys.stdout.flush()
+    await server.serve_forever()
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--delay", type=float, default=0.05, help="seconds until a request is answered")
+    parser.add_argument("--port", type=int, default=0, help="0: any free port")
+    arguments = parser.parse_args()
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(serve(arguments.delay, arguments.port))
+
+
+if __name__ == "__main__":
+    main()
