@@ -6,6 +6,7 @@ from eval.loaders.bioasq import BIOASQ
 from eval.loaders.contract import DatasetInfo
 from eval.loaders.hotpotqa import HOTPOTQA
 from eval.loaders.locomo import LOCOMO
+from eval.loaders.perltqa import PERLTQA
 
 #: Key, as ``scripts/fetch_data.py`` takes it -> facts.
-DATASETS: Mapping[str, DatasetInfo] = {info.key: info for info in (LOCOMO, HOTPOTQA, BIOASQ)}
+DATASETS: Mapping[str, DatasetInfo] = {info.key: info for info in (LOCOMO, HOTPOTQA, BIOASQ, PERLTQA)}

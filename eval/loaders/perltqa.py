@@ -1,0 +1,142 @@
+"""PerLTQA (Du et al., 2024): personal long-term memories of invented characters, with questions on each.
+
+English version 2 (which xMemory uses) and the original English version; both layouts are recognised.
+"""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
+from eval.loaders.jsonfile import read_json
+from eval.loaders.locate import find_source, sample_path
+from eval.loaders.perltqa_memory import Source, read_character, records
+from eval.loaders.perltqa_questions import SECTIONS, ask, by_character, read_entries
+from eval.loaders.selection import Selection, check_choice, check_positive, count
+from memsys.errors import ConfigError
+from memsys.seeding import generator
+from memsys.vocabulary import Sample
+
+FOLDER = "perltqa"
+_V2 = "https://raw.githubusercontent.com/Elvin-Yiming-Du/PerLTQA/67f8351aa6cedddcfc9985e475cfb5565ffd6fa8/Dataset/en_v2"
+
+PERLTQA = DatasetInfo(
+    key="perltqa",
+    title="PerLTQA (English, version 2)",
+    homepage="https://github.com/Elvin-Yiming-Du/PerLTQA",
+    licence="CC BY-NC 4.0",
+    citation="Du et al., PerLTQA: A Personal Long-Term Memory Dataset for Memory Classification, Retrieval, and "
+    "Synthesis in Question Answering, arXiv 2402.16288, 2024",
+    files=tuple(
+        PinnedFile(f"{FOLDER}/{name}", sha256="", size=0, url=f"{_V2}/{name}")
+        for name in ("perltmem_en_v2.json", "perltqa_en_v2.json")
+    ),
+    category_names=SECTIONS,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerltqaConfig(Selection):
+    """Settings of the PerLTQA loader; see :class:`eval.loaders.selection.Selection` for the rest.
+
+    Attributes:
+        name: the preset's name.
+        memory_file: name of the memory file in the folder.
+        question_file: name of the question file in the folder.
+        sources: what is ingested; ``profile_description`` restates the profile and is off by default.
+        per_section: questions drawn from each section of each character; ``None`` takes all.
+        seed: of that draw.
+    """
+
+    name: str = "perltqa"
+    memory_file: str = "perltmem_en_v2.json"
+    question_file: str = "perltqa_en_v2.json"
+    sources: Sequence[Source] = ("profile", "relationships", "events", "dialogues")
+    per_section: int | None = None
+    seed: int = 42
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.sources, str) or not self.sources:
+            raise ConfigError(f"dataset.sources={self.sources!r} must be a list of {', '.join(get_args(Source))}")
+        for source in self.sources:
+            check_choice("sources", source, get_args(Source))
+        object.__setattr__(self, "sources", tuple(self.sources))
+        if self.per_section is not None:
+            check_positive("per_section", self.per_section, " (null: all)")
+
+    @property
+    def info(self) -> DatasetInfo:
+        """Facts of PerLTQA."""
+        return PERLTQA
+
+    def load(self) -> LoadedData:
+        """Read both files, join them by character, and select."""
+        folder = (
+            sample_path(FOLDER, "sample") if self.sample else find_source(PERLTQA, FOLDER, self.path, self.data_dir)
+        )
+        everything, quirks, sha256 = read_perltqa(folder / self.memory_file, folder / self.question_file, self.sources)
+        if self.per_section is not None:
+            everything = [_draw(sample, self.per_section, self.seed) for sample in everything]
+        samples = self.apply(everything, PERLTQA.category_names)
+        return LoadedData(
+            samples=samples,
+            sha256=sha256,
+            source_name=f"{self.memory_file}, {self.question_file}",
+            category_names=PERLTQA.category_names,
+            counts=count(samples),
+            notes={"pinned": False, "sample": self.sample, **dict(sorted(quirks.items())), **_low_support(samples)},
+        )
+
+
+def read_perltqa(
+    memory_file: Path, question_file: Path, sources: Sequence[Source]
+) -> tuple[list[Sample], Counter[str], str]:
+    """Join memories and questions by character, in the order of the question file.
+
+    Returns:
+        One sample per character with questions, what was met on the way, and the sha256 over both files' checksums.
+    """
+    memory_top, memory_hash = read_json(memory_file)
+    question_top, question_hash = read_json(question_file)
+    quirks: Counter[str] = Counter()
+    memories = dict(records(memory_top))
+    asked = dict(by_character(question_top))
+    quirks["characters_without_questions"] = len(memories.keys() - asked.keys())
+    samples = []
+    for name, node in asked.items():
+        if name not in memories:
+            quirks["characters_without_memory"] += 1
+            quirks["questions_without_memory"] += len(read_entries(node))
+            continue
+        character = read_character(name, memories[name], sources, quirks)
+        questions, references = ask(character, read_entries(node), quirks)
+        samples.append(Sample(character.conversation, tuple(questions), {ref.question_id: ref for ref in references}))
+    listing = f"{memory_hash}  {memory_file.name}\n{question_hash}  {question_file.name}\n"
+    return samples, quirks, hashlib.sha256(listing.encode()).hexdigest()
+
+
+def _draw(sample: Sample, per_section: int, seed: int) -> Sample:
+    """Draw questions of each section, kept in the order of the file."""
+    by_section: dict[int, list[int]] = defaultdict(list)
+    for position, question in enumerate(sample.questions):
+        by_section[question.category].append(position)
+    chosen: set[int] = set()
+    for category, positions in by_section.items():
+        random = generator(seed, "perltqa", sample.conversation.conversation_id, category)
+        chosen.update(random.permutation(positions)[:per_section].tolist())
+    questions = tuple(sample.questions[position] for position in sorted(chosen))
+    references = {question.question_id: sample.references[question.question_id] for question in questions}
+    return replace(sample, questions=questions, references=references)
+
+
+def _low_support(samples: Sequence[Sample], below: float = 0.5) -> dict[str, dict[str, int]]:
+    """Count questions per section whose answer is mostly absent from the memory it refers to."""
+    low: Counter[str] = Counter()
+    for sample in samples:
+        for reference in sample.references.values():
+            low[str(reference.extra["section"])] += reference.extra.get("support", 1.0) < below
+    return {"low_support_by_section": dict(sorted(low.items()))}

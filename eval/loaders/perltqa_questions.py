@@ -1,0 +1,138 @@
+"""PerLTQA's question file: questions by character and section, each naming the memory that holds its answer."""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from eval.loaders.jsonfile import Node
+from eval.loaders.perltqa_memory import Character, clean, entries
+from memsys.vocabulary import Json, Question, Reference
+
+#: The set numbers no categories; sections get these numbers, in the order of the file.
+SECTIONS = {1: "profile", 2: "social_relationship", 3: "events", 4: "dialogues"}
+_WORD = re.compile(r"\w+")
+_FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a about after also an and are as at be because been before but by did do does for from had has have "
+        "he her his how i in into is it its of on or she so such that the their them they this to was were "
+        "what when where which who will with would ",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One question as written, with its place."""
+
+    section: str
+    group: str
+    position: int
+    question: str
+    answer: str
+    reference: str
+
+
+def by_character(top: Node) -> Iterator[tuple[str, Node]]:
+    """Yield (name, sections) of a question file, an object by name or an array of objects with one name each."""
+    for name, node in entries(top):
+        yield clean(name), node
+
+
+def read_entries(node: Node) -> list[Entry]:
+    """Read one character's questions; the profile's are a plain array, the others are grouped by memory id."""
+    out: list[Entry] = []
+    for section in SECTIONS.values():
+        found = node.find(section) or node.find(section.replace("_", " "))
+        if found is None:
+            continue
+        groups = [("-", found)] if section == "profile" else list(entries(found))
+        for group, questions in groups:
+            out += [_entry(section, group, n, item) for n, item in enumerate(questions.elements())]
+    return out
+
+
+def _entry(section: str, group: str, position: int, node: Node) -> Entry:
+    reference = node.get("Reference Memory")
+    return Entry(
+        section=section,
+        group=group,
+        position=position,
+        question=clean(node.get("Question").text()),
+        answer=clean(node.get("Answer").text_or_number()),
+        reference=str(reference.value) if isinstance(reference.value, list) else reference.text().strip(),
+    )
+
+
+def ask(character: Character, read: Sequence[Entry], quirks: Counter[str]) -> tuple[list[Question], list[Reference]]:
+    """Make a character's questions and their gold; questions without answer are left out and counted."""
+    category_of = {name: number for number, name in SECTIONS.items()}
+    twins = Counter((entry.section, entry.group, entry.question) for entry in read)
+    questions: list[Question] = []
+    references: list[Reference] = []
+    for entry in read:
+        if not entry.answer or not entry.question:
+            quirks["questions_without_answer_dropped"] += 1
+            continue
+        question_id = f"{character.name}|{entry.section}|{entry.group}|{entry.position}"
+        questions.append(Question(question_id, character.name, entry.question, category_of[entry.section]))
+        same = twins[(entry.section, entry.group, entry.question)] > 1
+        quirks["repeated_questions"] += same
+        others = [other.answer for other in read if same and _twins(entry, other)]
+        references.append(_reference(question_id, entry, character, others, quirks))
+    return questions, references
+
+
+def _twins(one: Entry, other: Entry) -> bool:
+    return (one.section, one.group, one.question) == (other.section, other.group, other.question)
+
+
+def _reference(
+    question_id: str, entry: Entry, character: Character, same_question: Sequence[str], quirks: Counter[str]
+) -> Reference:
+    named = referenced_items(entry, quirks)
+    known = [item for item in named if item in character.turns_of]
+    unknown = tuple(item for item in named if item not in character.turns_of)
+    quirks["unresolved_references"] += len(unknown)
+    extra: dict[str, Json] = {"section": entry.section, "evidence_items": known}
+    if known:
+        extra["support"] = support(entry, " ".join(character.texts[item] for item in known))
+    if same_question:
+        extra["answers_of_same_question"] = list(same_question)
+    return Reference(
+        question_id=question_id,
+        answers=(entry.answer,),
+        evidence=tuple(turn_id for item in known for turn_id in character.turns_of[item]),
+        unresolved_evidence=unknown,
+        extra=extra,
+    )
+
+
+def referenced_items(entry: Entry, quirks: Counter[str]) -> list[str]:
+    """Read ``Reference Memory``: a profile field, the text of a Python list of ids, or plain ids."""
+    if entry.section == "profile":
+        return [f"profile:{entry.reference}"]
+    if entry.reference.startswith("["):
+        try:
+            value = ast.literal_eval(entry.reference)
+        except (ValueError, SyntaxError):
+            quirks["unreadable_references"] += 1
+            return [entry.reference]
+        return list(dict.fromkeys(str(item).strip() for item in value))
+    return list(dict.fromkeys(part.strip() for part in entry.reference.split(",") if part.strip()))
+
+
+def support(entry: Entry, text: str) -> float:
+    """Share of what the answer adds to the question that the referenced memory holds; 1 where it adds nothing.
+
+    Counted in content words. The v2 dialogues were rewritten after their questions were: a low value marks an answer
+    that is no longer there.
+    """
+    wanted = _words(entry.answer) - _words(entry.question) - _FUNCTION_WORDS
+    return round(len(wanted & _words(text)) / len(wanted), 3) if wanted else 1.0
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
