@@ -23,6 +23,8 @@ from types import FrameType
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _TICK_SECONDS = 0.1
+#: What is left of the group once the command itself has ended gets this long.
+_LEFTOVER_SECONDS = 1.0
 
 
 def _prctl(option: int, value: int) -> None:
@@ -55,8 +57,7 @@ class Guard:
         """Wait, clean up, return the command's exit status (128 + signal if one killed it)."""
         while self._status is None and not self._stopping and not _parent_gone():
             self._reap()
-        leftovers_only = self._status is not None
-        self._end_group(signal.SIGTERM, min(self._grace, 2.0) if leftovers_only else self._grace)
+        self._end_group(signal.SIGTERM, self._grace)
         self._end_group(signal.SIGKILL, 5.0)
         return self._status if self._status is not None and self._status >= 0 else 128 - (self._status or 0)
 
@@ -65,11 +66,14 @@ class Guard:
         self._stopping = True
 
     def _end_group(self, signum: signal.Signals, seconds: float) -> None:
+        """Signal the group and wait until it is empty, at most ``seconds``."""
         deadline = time.monotonic() + seconds
         try:
             os.killpg(self._pid, signum)
             while time.monotonic() < deadline:
                 self._reap()
+                if self._status is not None:
+                    deadline = min(deadline, time.monotonic() + _LEFTOVER_SECONDS)
                 os.killpg(self._pid, 0)
                 time.sleep(_TICK_SECONDS / 2)
         except ProcessLookupError:
