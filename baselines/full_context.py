@@ -1,0 +1,225 @@
+"""The whole conversation as context, cut from its start to what the window holds (LoCoMo's own baseline).
+
+Source: Maharana et al., ACL 2024, and snap-research/locomo. The transcript is filled backwards turn by turn; a session
+that is partly kept keeps its date. Below the length of the conversation this is a recency baseline, so the statistics
+and every trace say how much was cut.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from memsys.errors import ConfigError
+from memsys.notes.settings import check_choices, check_minimum
+from memsys.protocol import BaseMemory, MemorySystem, Parts, State
+from memsys.turns import TurnFormat
+from memsys.vocabulary import Json, Retrieval, Turn, Unit
+
+TurnLine = Literal["shared", "locomo"]
+
+
+@dataclass(frozen=True)
+class FullContextConfig:
+    """Settings of the baseline.
+
+    Attributes:
+        name: of the preset.
+        uses_gold: always false.
+        window: tokens of prompt and reply; ``None`` takes the backbone's context length. A larger number than that is
+            an error, a smaller one gives the recency rows.
+        answer_reserve: tokens kept for the reply.
+        prompt_reserve: tokens kept for the reader's instruction, the question and the chat template.
+        turn_line: ``shared`` writes a turn as every other system does, ``locomo`` as LoCoMo's scripts do.
+    """
+
+    name: str
+    uses_gold: bool
+    window: int | None
+    answer_reserve: int
+    prompt_reserve: int
+    turn_line: TurnLine
+
+    def __post_init__(self) -> None:
+        if self.uses_gold:
+            raise ConfigError("memory.uses_gold=True: full_context never sees gold evidence; set it to false")
+        check_choices(self, "memory", turn_line=TurnLine)
+        check_minimum(self, "memory", answer_reserve=0, prompt_reserve=0)
+        if self.window is not None:
+            check_minimum(self, "memory", window=1)
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation."""
+        return FullContext(self, parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One turn as written, with its session and the tokens of the line and of its session's header."""
+
+    turn_id: str
+    session_id: str
+    date_time: str
+    speaker: str
+    text: str
+    tokens: int
+    header_tokens: int
+
+    @property
+    def header(self) -> str:
+        """Head of the session's block."""
+        return session_header(self.date_time)
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What the reader sees: the last ``kept`` turns of the conversation, counted as ``tokens``."""
+
+    text: str
+    kept: int
+    tokens: int
+    budget: int
+
+
+class FullContext(BaseMemory):
+    """Keeps every line with its token counts; nothing is counted twice."""
+
+    def __init__(self, config: FullContextConfig, parts: Parts) -> None:
+        self._config = config
+        self._llm = parts.llm
+        self._turn_format = parts.turn_format
+        self._lines: list[Line] = []
+        self._transcript: Transcript | None = None
+
+    async def prepare(self, unit: Unit) -> Sequence[Line]:
+        """Write the unit's turns and count their tokens."""
+        return [await self._line(turn) for turn in unit.turns]
+
+    async def write(self, unit: Unit, prepared: Sequence[Line]) -> None:
+        """Append the lines."""
+        self._lines.extend(prepared)
+        self._transcript = None
+
+    async def retrieve(self, query: str) -> Retrieval:
+        """Show the end of the conversation that fits, whatever is asked.
+
+        There are no hits: what is in the context is the trace's ``kept_turns`` last turns, from ``first_turn`` on.
+
+        Raises:
+            ConfigError: the window exceeds the backbone's, or leaves no room for the conversation.
+        """
+        if self._transcript is None:
+            self._transcript = await self._fill()
+        return Retrieval(hits=(), context=self._transcript.text, trace=self._facts())
+
+    def statistics(self) -> Mapping[str, Json]:
+        """Say what was cut, once it is known."""
+        return self._facts()
+
+    def state(self) -> State:
+        """Return the lines."""
+        return {"lines": [_line_state(line) for line in self._lines]}
+
+    def load_state(self, state: State) -> None:
+        """Restore a snapshot."""
+        self._lines = [Line(**entry) for entry in state["lines"]]
+        self._transcript = None
+
+    async def consolidate(self) -> None:
+        """Fill the window, so that the statistics know what was cut."""
+        self._transcript = await self._fill()
+
+    async def _line(self, turn: Turn) -> Line:
+        text = _locomo_line(turn, self._turn_format) if self._config.turn_line == "locomo" else None
+        text = text or self._turn_format.render(turn)
+        return Line(
+            turn_id=turn.turn_id,
+            session_id=turn.session_id,
+            date_time=turn.date_time,
+            speaker=turn.speaker,
+            text=text,
+            tokens=await self._llm.count_tokens(text + "\n"),
+            header_tokens=await self._llm.count_tokens("\n" + session_header(turn.date_time) + "\n"),
+        )
+
+    async def _fill(self) -> Transcript:
+        opening = _opening(self._lines)
+        budget = self._budget()
+        spent = await self._llm.count_tokens(opening) if opening else 0
+        kept = 0
+        for line, following in zip(reversed(self._lines), [None, *reversed(self._lines)], strict=False):
+            starts_session = following is None or following.session_id != line.session_id
+            cost = line.tokens + (line.header_tokens if starts_session else 0)
+            if spent + cost > budget:
+                break
+            spent += cost
+            kept += 1
+        text = _written(opening, self._lines[len(self._lines) - kept :])
+        return Transcript(text, kept, spent if kept else 0, budget)
+
+    def _budget(self) -> int:
+        config, context_length = self._config, self._llm.context_length
+        window = context_length if config.window is None else config.window
+        if window > context_length:
+            raise ConfigError(
+                f"memory.window={window} exceeds the backbone's context length {context_length}; "
+                "lower it, or raise the backbone's context length"
+            )
+        budget = window - config.answer_reserve - config.prompt_reserve
+        if budget <= 0:
+            raise ConfigError(
+                f"memory.answer_reserve={config.answer_reserve} and memory.prompt_reserve={config.prompt_reserve} "
+                f"leave no room in a window of {window} tokens"
+            )
+        return budget
+
+    def _facts(self) -> dict[str, Json]:
+        transcript = self._transcript
+        if transcript is None:
+            return {"turns": len(self._lines)}
+        first = self._lines[-transcript.kept].turn_id if transcript.kept else None
+        return {
+            "turns": len(self._lines),
+            "kept_turns": transcript.kept,
+            "truncated": transcript.kept < len(self._lines),
+            "first_turn": first,
+            "budget": transcript.budget,
+            "tokens": transcript.tokens,
+        }
+
+
+def session_header(date_time: str) -> str:
+    """Write the head of a session's block."""
+    return f"DATE: {date_time}\nCONVERSATION:" if date_time else "CONVERSATION:"
+
+
+def _opening(lines: Sequence[Line]) -> str:
+    """Introduce a conversation of two people; other material (passages) goes without."""
+    speakers = list(dict.fromkeys(line.speaker for line in lines))
+    if len(speakers) != 2:
+        return ""
+    first, second = speakers
+    return (
+        f"What follows is a conversation between {first} and {second} that went on over several days. "
+        "The date of each session stands at its beginning.\n"
+    )
+
+
+def _written(opening: str, lines: Sequence[Line]) -> str:
+    """Write sessions in order, an empty line before each."""
+    if not lines:
+        return ""
+    blocks = [opening] if opening else []
+    for position, line in enumerate(lines):
+        if position == 0 or lines[position - 1].session_id != line.session_id:
+            blocks.append(f"{chr(10) if blocks else ''}{line.header}\n")
+        blocks.append(f"{line.text}\n")
+    return "".join(blocks)
+
+
+def _locomo_line(turn: Turn, turn_format: TurnFormat) -> str:
+    caption = turn_format.caption(turn)
+    return f'{turn.speaker} said, "{turn.text}"' + (f" [shares {caption}]" if caption else "")
+
+
+def _line_state(line: Line) -> dict[str, Any]:
+    return {name: getattr(line, name) for name in Line.__slots__}

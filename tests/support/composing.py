@@ -1,0 +1,62 @@
+"""Memories from their presets in ``conf/memory``."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from memsys.protocol import MemoryConfig, MemorySystem, Parts
+from memsys.vocabulary import Conversation, Turn
+from tests.support.fakes import FakeModel, WordEmbedder
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
+
+PRESETS = tuple(sorted(path.stem for path in (CONF / "memory").glob("*.yaml")))
+
+
+@lru_cache
+def composed(name: str) -> Mapping[str, Any]:
+    """Compose ``conf/memory/<name>.yaml``."""
+    from hydra import compose, initialize_config_dir
+    from omegaconf import OmegaConf
+
+    with initialize_config_dir(str(CONF), version_base=None):
+        container = OmegaConf.to_container(compose(f"memory/{name}").memory, resolve=True)
+    assert isinstance(container, dict)
+    return {str(key): value for key, value in container.items()}
+
+
+def memory_config(name: str, **changes: Any) -> MemoryConfig:
+    """Make the config of a preset, some of its settings changed."""
+    from hydra.utils import get_class
+
+    settings = {**composed(name), **changes}
+    config: MemoryConfig = get_class(settings.pop("_target_"))(**settings)
+    return config
+
+
+def parts(model: FakeModel, **changes: Any) -> Parts:
+    """Give a memory its parts: fakes where nothing else is said."""
+    return Parts(**{"conversation_id": "c", "llm": model, "embedder": WordEmbedder(), "seed": 1, **changes})
+
+
+def ingest(memory: MemorySystem, conversation: Conversation) -> None:
+    """Write a conversation unit by unit, then consolidate."""
+
+    async def run() -> None:
+        for unit in memory.units(conversation):
+            await memory.write(unit, await memory.prepare(unit))
+        await memory.consolidate()
+
+    asyncio.run(run())
+
+
+def conversation(*sessions: Sequence[str]) -> Conversation:
+    """Make a conversation of two people from the texts of its sessions; session n is on the n-th of May."""
+    turns = [
+        Turn(f"D{session}:{n}", f"session_{session}", ("Ann", "Ben")[n % 2], text, date_time=f"{session} May 2023")
+        for session, texts in enumerate(sessions, start=1)
+        for n, text in enumerate(texts)
+    ]
+    return Conversation("c", tuple(turns), ("Ann", "Ben"))
