@@ -28,13 +28,13 @@ _ALWAYS = (
 
 def write_statistics(store: NoteStore, partition: Partition, counts: Counter[str], evolved: int) -> dict[str, Json]:
     """Return sizes and counts as JSON values; counts of the read path stand in each retrieval's trace."""
-    sizes = {cluster.cluster_id: len(cluster) for cluster in partition.clusters}
+    sizes = [len(cluster) for cluster in partition.clusters]
     return {
         "notes": len(store),
         "evolved_notes": evolved,
         "clusters": len(sizes),
         "cluster_sizes": sizes,
-        "cluster_size_max": max(sizes.values(), default=0),
+        "cluster_size_max": max(sizes, default=0),
         "cluster_size_mean": len(store) / len(sizes) if sizes else 0.0,
         "counts": {**dict.fromkeys(_ALWAYS, 0), **dict(sorted((+counts).items()))},
     }

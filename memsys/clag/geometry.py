@@ -39,9 +39,11 @@ def kmeans(vectors: Vectors, clusters: int, *, seed: int, restarts: int) -> NDAr
     if min(clusters, distinct) < 2:
         return np.zeros(len(vectors), dtype=np.int64)
     from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
 
     model = KMeans(n_clusters=min(clusters, distinct), random_state=seed, n_init=restarts)
-    labels = model.fit_predict(vectors.astype(np.float64))
+    with threadpool_limits(1, user_api="openmp"):  # the order of partial sums must not depend on the machine
+        labels = model.fit_predict(vectors.astype(np.float64))
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 

@@ -63,10 +63,12 @@ class TwoStageRetrieval:
         return Retrieval(tuple(self.store[note_id].hit(score) for note_id, score in found.hits), context.text, trace)
 
     async def _embed(self, question: str, keywords: Keywords) -> tuple[Vectors, Vectors]:
-        """Embed the queries of Stage 1 (with tags) and Stage 2 (without), in one call."""
-        first = " ".join([_source(self.config.selector_query, question, keywords), *keywords.tags])
-        vectors = await self.embedder.embed([first, _source(self.config.search_query, question, keywords)])
-        return vectors[0], vectors[1]
+        """Embed the query of Stage 2 and, where there is a Stage 1, its query with the tags, in one call."""
+        texts = [_source(self.config.search_query, question, keywords)]
+        if self.config.retrieval_scope == "cluster" and self.partition:
+            texts.append(" ".join([_source(self.config.selector_query, question, keywords), *keywords.tags]))
+        vectors = await self.embedder.embed(texts)
+        return vectors[-1], vectors[0]
 
     async def _select(self, question: str, keywords: Keywords, vector: Vectors) -> Selection:
         if self.config.retrieval_scope == "global":
@@ -87,6 +89,7 @@ class TwoStageRetrieval:
         stored = len(self.store)
         sizes = [len(self.partition[cluster_id]) for cluster_id in found.searched]
         searched = sum(sizes) if found.searched else stored
+        reduction = 1.0 - searched / stored if stored else 0.0
         fallbacks = [f"keywords:{keywords.fallback}"] if keywords.fallback else []
         if found.reason in ("selector_malformed", "selector_off_list"):
             fallbacks.append(f"selector:{found.reason.removeprefix('selector_')}")
@@ -97,18 +100,20 @@ class TwoStageRetrieval:
             "candidates": list(selection.candidates),
             "selected": list(selection.selected),
             "searched": list(found.searched),
-            "profiles": {cluster_id: self._profile(cluster_id) for cluster_id in selection.selected},
+            "profiles": [self._profile(cluster_id) for cluster_id in selection.selected],
             "hit_ids": [note_id for note_id, _ in found.hits],
             "hit_clusters": [self.partition.home(note_id) for note_id, _ in found.hits],
             "searched_notes": searched,
             "stored_notes": stored,
-            "reduction": 1.0 - searched / stored if stored else 0.0,
+            "searched_clusters": len(found.searched),
+            "reduction": reduction,
+            "reduction_in_clusters": reduction if found.searched else None,
             "fallbacks": fallbacks,
         }
 
     def _profile(self, cluster_id: str) -> dict[str, Json]:
         cluster = self.partition[cluster_id]
-        return {"summary": cluster.summary, "tags": list(cluster.tags), "size": len(cluster)}
+        return {"id": cluster_id, "summary": cluster.summary, "tags": list(cluster.tags), "size": len(cluster)}
 
 
 def _source(source: QuerySource, question: str, keywords: Keywords) -> str:

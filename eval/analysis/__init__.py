@@ -1,0 +1,1 @@
+"""Analyses of finished runs that tables do not hold."""
