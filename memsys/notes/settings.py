@@ -1,12 +1,16 @@
 """Checks that config dataclasses share."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, get_args
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from memsys.errors import ConfigError
 from memsys.vocabulary import Json
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 def check_choices(settings: object, group: str, **choices: Any) -> None:
@@ -39,7 +43,12 @@ def from_settings(kind: type[T], settings: Mapping[str, Json], group: str) -> T:
     Raises:
         ConfigError: an unknown or missing key.
     """
-    try:
-        return kind(**settings)
-    except TypeError as error:
-        raise ConfigError(f"{group}: {error}") from error
+    known = [field.name for field in fields(kind)]
+    wrong = [key for key in settings if key not in known]
+    missing = [key for key in known if key not in settings]
+    if wrong or missing:
+        raise ConfigError(
+            f"{group}: unknown are {', '.join(wrong) or 'none'}, missing are {', '.join(missing) or 'none'}; "
+            f"the keys are {', '.join(known)}"
+        )
+    return kind(**settings)
