@@ -1,0 +1,233 @@
+"""Look at a data set before running it: python -m eval.inspect_data dataset=locomo [key=value ...] [--json].
+
+Prints sizes, categories, lengths, how evidence resolves, and what the loader repaired. Settings override those of
+``conf/dataset/<name>.yaml``, e.g. ``labels=audited`` or ``conversations=[conv-26]``.
+"""
+
+import argparse
+import importlib
+import json
+import re
+import statistics
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from eval.loaders.contract import DatasetConfig, LoadedData
+from eval.terminal import complain, console
+from memsys.errors import ConfigError, MemsysError
+from memsys.vocabulary import Json, Reference, Sample
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+#: In the table of conversations, or of use to programs alone.
+_SHOWN_ELSEWHERE = ("turns_per_conversation", "files")
+#: Headings short enough for eighty columns.
+_HEADINGS = {
+    "category": "no.",
+    "questions": "asked",
+    "question_tokens": "quest. tokens",
+    "answer_tokens": "answer tokens",
+    "without_answer": "no answer",
+    "evidence_ids": "evid. ids",
+    "without_evidence": "no evid.",
+    "unresolved": "lost ids",
+    "label_problems": "bad label",
+}
+CONF = Path(__file__).resolve().parents[1] / "conf" / "dataset"
+#: The tokenizer of every length printed here: a run of word characters, or one other visible character.
+TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def count_tokens(text: str) -> int:
+    """Count tokens with :data:`TOKEN`; a stated measure, not any backbone's."""
+    return len(TOKEN.findall(text))
+
+
+def read_config(name: str, overrides: Mapping[str, Json]) -> DatasetConfig:
+    """Make the configuration object of ``conf/dataset/<name>.yaml`` with some settings replaced.
+
+    Raises:
+        ConfigError: no such preset, or no such setting.
+    """
+    import yaml
+
+    path = CONF / f"{name}.yaml"
+    if not path.is_file():
+        raise ConfigError(f"dataset={name!r} is unknown; choose one of {', '.join(presets())}")
+    settings = yaml.safe_load(path.read_text())
+    module, _, attribute = settings.pop("_target_").rpartition(".")
+    unknown = sorted(set(overrides) - set(settings))
+    if unknown:
+        raise ConfigError(f"dataset {name} has no setting {', '.join(unknown)}; it has {', '.join(settings)}")
+    make = getattr(importlib.import_module(module), attribute)
+    return cast(DatasetConfig, make(**{**settings, **overrides}))
+
+
+def presets() -> list[str]:
+    """Names of all data set presets."""
+    return sorted(path.stem for path in CONF.glob("*.yaml"))
+
+
+def describe(config: DatasetConfig, data: LoadedData) -> dict[str, Json]:
+    """Measure a loaded data set; JSON values throughout."""
+    render = config.turn_format.render
+    turn_tokens = [[count_tokens(render(turn)) for turn in sample.conversation.turns] for sample in data.samples]
+    return {
+        "name": config.name,
+        "title": config.info.title,
+        "licence": config.info.licence,
+        "source": data.source_name,
+        "sha256": data.sha256,
+        "counts": dict(data.counts),
+        "notes": dict(data.notes),
+        "tokens": {
+            "per_turn": _spread([n for tokens in turn_tokens for n in tokens]),
+            "per_conversation": _spread([sum(tokens) for tokens in turn_tokens]),
+        },
+        "categories": [_category(data, number, name) for number, name in data.category_names.items()],
+        "conversations": [
+            _conversation(sample, sum(tokens)) for sample, tokens in zip(data.samples, turn_tokens, strict=True)
+        ],
+    }
+
+
+def _spread(values: Sequence[int]) -> dict[str, float]:
+    ordered = sorted(values)
+    return {
+        "mean": round(statistics.fmean(ordered), 1),
+        "median": statistics.median(ordered),
+        "p95": ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))],
+        "min": ordered[0],
+        "max": ordered[-1],
+        "sum": sum(ordered),
+    }
+
+
+def _category(data: LoadedData, number: int, name: str) -> dict[str, Json]:
+    pairs = [
+        (question, sample.references[question.question_id])
+        for sample in data.samples
+        for question in sample.questions
+        if question.category == number
+    ]
+    references = [reference for _, reference in pairs]
+    return {
+        "category": number,
+        "name": name,
+        "questions": len(pairs),
+        "question_tokens": _mean([count_tokens(question.text) for question, _ in pairs]),
+        "answer_tokens": _mean([count_tokens(answer) for reference in references for answer in reference.answers]),
+        "without_answer": sum(not reference.answers for reference in references),
+        "evidence_ids": _mean([len(reference.evidence) for reference in references]),
+        "without_evidence": sum(not reference.evidence for reference in references),
+        "unresolved": sum(bool(reference.unresolved_evidence) for reference in references),
+        "label_problems": sum(_label_problem(reference) for reference in references),
+    }
+
+
+def _label_problem(reference: Reference) -> bool:
+    return "label_problem" in reference.extra or reference.extra.get("support", 1.0) < 0.5
+
+
+def _mean(values: Sequence[int]) -> float | None:
+    return round(statistics.fmean(values), 1) if values else None
+
+
+def _conversation(sample: Sample, tokens: int) -> dict[str, Json]:
+    turns = sample.conversation.turns
+    return {
+        "conversation": sample.conversation.conversation_id,
+        "sessions": len({turn.session_id for turn in turns}),
+        "turns": len(turns),
+        "tokens": tokens,
+        "questions": len(sample.questions),
+    }
+
+
+def tables(report: Mapping[str, Json]) -> list["Table"]:
+    """Lay a report out in tables."""
+    facts = [
+        {"count": key, "value": value}
+        for part in ("counts", "notes")
+        for key, value in report[part].items()
+        if key not in _SHOWN_ELSEWHERE
+    ]
+    lengths = [{"tokens": key.replace("_", " "), **spread} for key, spread in report["tokens"].items()]
+    return [
+        _table("Counts and repairs", facts),
+        _table("Questions by category (means per question)", report["categories"]),
+        _table(r"Length of turns as written, tokens of \w+|[^\w\s]", lengths),
+        _table("Conversations", report["conversations"]),
+    ]
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Json]]) -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=escape(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for key, value in rows[0].items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        heading = _HEADINGS.get(key, key.replace("_", " "))
+        table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=key == "name")
+    for row in rows:
+        table.add_row(*(escape(_cell(value)) for value in row.values()))
+    return table
+
+
+def _cell(value: Json) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {inner}" for key, inner in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def parse(arguments: Sequence[str] | None) -> tuple[str, dict[str, Json], bool]:
+    """Read the command line into preset, overrides and whether JSON is wanted."""
+    import yaml
+
+    parser = argparse.ArgumentParser(prog="python -m eval.inspect_data", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("settings", nargs="+", metavar="dataset=NAME [key=value]", help=", ".join(presets()))
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    read = parser.parse_args(arguments)
+    pairs = [setting.partition("=") for setting in read.settings]
+    overrides = {
+        key.removeprefix("dataset."): yaml.safe_load(value) if equals else None for key, equals, value in pairs
+    }
+    name = overrides.pop("dataset", None)
+    if name is None or not all(equals for _, equals, _ in pairs):
+        parser.error("give dataset=NAME and settings as key=value")
+    return str(name), overrides, read.json
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; 0 is success, 2 a setting or file that is wrong."""
+    name, overrides, as_json = parse(arguments)
+    try:
+        config = read_config(name, overrides)
+        started = time.perf_counter()
+        data = config.load()
+    except MemsysError as error:
+        complain(str(error))
+        return 2
+    seconds = time.perf_counter() - started
+    report = describe(config, data)
+    if as_json:
+        console().print_json(json.dumps(report))
+        return 0
+    facts = [f"{key}: {report[key]}" for key in ("title", "licence", "source", "sha256")]
+    console().print(*facts, f"loaded in {seconds:.2f} s", sep="\n", highlight=False, markup=False)
+    for table in tables(report):
+        console().print(table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

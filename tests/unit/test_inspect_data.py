@@ -1,0 +1,107 @@
+"""The report on a data set, and the presets it reads."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from eval.inspect_data import CONF, count_tokens, describe, main, presets, read_config, tables
+from memsys.errors import ConfigError
+
+SAMPLES = [name for name in presets() if name.endswith("_sample")]
+
+
+@pytest.mark.parametrize("name", presets())
+def test_every_preset_spells_out_every_setting_and_bears_its_own_name(name: str) -> None:
+    settings = yaml.safe_load((CONF / f"{name}.yaml").read_text())
+    config = read_config(name, {})
+    assert dataclasses.is_dataclass(config)
+    assert set(settings) - {"_target_"} == {field.name for field in dataclasses.fields(config) if field.init}
+    assert config.name == name
+    assert settings["_target_"].startswith("eval.loaders.")
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_data_set_has_a_sample_that_can_be_reported(name: str) -> None:
+    config = read_config(name, {})
+    data = config.load()
+    report = describe(config, data)
+    assert json.loads(json.dumps(report)) == report
+    assert sum(category["questions"] for category in report["categories"]) == data.counts["questions"]
+    assert sum(row["turns"] for row in report["conversations"]) == data.counts["turns"]
+    assert sum(row["tokens"] for row in report["conversations"]) == report["tokens"]["per_turn"]["sum"]
+    assert [table.row_count for table in tables(report)][1] == len(data.category_names)
+
+
+def test_samples_cover_all_four_sets() -> None:
+    assert SAMPLES == ["bioasq20_sample", "hotpotqa20_sample", "locomo_sample", "perltqa_sample"]
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("", 0), ("It's 10:00.", 7), ("a  b", 2), ("naïve—yes", 3)])
+def test_tokens(text: str, tokens: int) -> None:
+    assert count_tokens(text) == tokens
+
+
+def test_hand_counted_category_row() -> None:
+    config = read_config("hotpotqa20_sample", {"limit_questions": 1})
+    row = describe(config, config.load())["categories"][0]
+    assert row == {
+        "category": 4,
+        "name": "multi-hop QA",
+        "questions": 1,
+        "question_tokens": 11.0,
+        "answer_tokens": 1.0,
+        "without_answer": 0,
+        "evidence_ids": 4.0,
+        "without_evidence": 0,
+        "unresolved": 0,
+        "label_problems": 0,
+    }
+
+
+def test_the_command_line_prints_tables_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset=locomo_sample", "categories=[1, 5]"]) == 0
+    shown = capsys.readouterr().out
+    assert "Questions by category" in shown
+    assert "multi-hop" in shown
+    assert main(["dataset=locomo_sample", "dataset.limit_questions=2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["questions"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dataset=nope"], "dataset='nope' is unknown; choose one of bioasq20"),
+        (["dataset=locomo", "colour=red"], "has no setting colour; it has name"),
+        (["dataset=locomo", "path=/does/not/exist.json"], "/does/not/exist.json: no such file"),
+    ],
+)
+def test_wrong_commands_end_with_2_and_a_reason(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_command_without_data_set_shows_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["locomo"])
+    assert "give dataset=NAME" in capsys.readouterr().err
+
+
+def test_unknown_settings_are_refused_before_anything_is_read() -> None:
+    with pytest.raises(ConfigError, match="has no setting labels"):
+        read_config("bioasq20_sample", {"labels": "audited"})
+
+
+def test_every_data_set_has_a_card_with_its_licence_and_checksums() -> None:
+    from eval.loaders.registry import DATASETS
+
+    for info in DATASETS.values():
+        card = (Path(CONF).parents[1] / "datasets" / info.key / "README.md").read_text()
+        assert info.licence.split(",")[0] in card
+        for file in info.files:
+            assert file.sha256 in card
+            assert Path(file.name).name in card
