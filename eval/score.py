@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 PRESETS = Path(__file__).resolve().parents[1] / "conf" / "scoring"
 EXIT_ERROR = 2
+#: Columns that the widest table needs.
+TABLE_WIDTH = 150
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -101,10 +103,20 @@ def _score(run: Path, config: "ScoringConfig") -> None:
         f"{run}: {counts['answered']} of {counts['questions']} questions answered, {counts['malformed']} malformed",
         highlight=False,
         markup=False,
+        soft_wrap=True,
     )
     if counts["answered"]:
-        console().print(_answer_table(summary))
-    console().print(_evidence_table(summary))
+        _show(_answer_table(summary))
+    _show(_evidence_table(summary))
+
+
+def _show(table: "Table") -> None:
+    """Print a table whole: in a narrow window a wrapped line is easier to read than squeezed figures."""
+    from rich.console import Console
+
+    from eval.terminal import console
+
+    Console(width=max(console().width, TABLE_WIDTH)).print(table)
 
 
 def _percent(mean: float | None) -> str:
@@ -161,14 +173,13 @@ def _evidence_table(summary: Any) -> "Table":
 
 def _list_metrics() -> None:
     from eval.metrics.registry import METRICS
-    from eval.terminal import console
 
     table = _table("metrics")
     for heading in ("name", "needs", "references", "source"):
         table.add_column(heading)
     for metric in METRICS.values():
         table.add_row(metric.name, ", ".join(metric.needs), metric.references if metric.lexical else "", metric.source)
-    console().print(table)
+    _show(table)
 
 
 if __name__ == "__main__":

@@ -70,12 +70,17 @@ def _resolve(model: str) -> str:
 
 
 def _load(loader: Any, model: str, what: str) -> Any:
+    """Load a model that is on this machine, without a progress bar; scoring downloads nothing."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        return loader(_resolve(model))
+        return loader(_resolve(model), local_files_only=True)
     except (OSError, ValueError) as error:
         raise ScoringError(
-            f"{what}: model {model!r} cannot be loaded ({str(error).splitlines()[0]}); run `make models`, or name a "
-            "local model folder (--bertscore-model models/all-MiniLM-L6-v2)"
+            f"{what}: model {model!r} is not on this machine; run `make models` and name one of its models "
+            f"(--bertscore-model all-MiniLM-L6-v2), or put the model's folder at {models_dir() / model} "
+            f"({str(error).splitlines()[0]})"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Time of scoring a run of LoCoMo's size, every lexical and evidence metric: `python tests/benchmarks/bench_scoring.py`.
+"""Time of scoring a run of LoCoMo's size with all lexical metrics: `python tests/benchmarks/bench_scoring.py`.
 
 The answers are synthetic: as many as LoCoMo has questions, of its answers' and turns' lengths.
 """

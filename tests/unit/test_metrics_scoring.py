@@ -1,0 +1,373 @@
+"""Scoring, averaging and summarising a small stored run whose numbers are worked out by hand."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.aggregate import aggregate, mean_of
+from eval.protocols import Protocol, load_protocol, protocol_names
+from eval.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
+from eval.score import main
+from eval.scoring import ScoreRow, ScoringConfig, load_scores, score_run
+from eval.summary import summarise
+from memsys.errors import ConfigError, MemsysError, RunDirectoryError, ScoringError
+from memsys.llm.contract import CallRecord
+
+CONFIG = ScoringConfig(metrics=("f1_set", "f1_squad", "locomo_official", "em_lower"))
+OPTIONS = ("Not mentioned in the conversation", "a red car")
+
+
+def _reference(question_id: str, category: int, **changes: Any) -> ReferenceRecord:
+    plain = ReferenceRecord(question_id, "c1", category, ["blue car"], None, ["D1:1"], [], ["The car is blue."], {})
+    return replace(plain, **changes)
+
+
+def _answer(question_id: str, category: int, prediction: str, **changes: Any) -> AnswerRecord:
+    plain = AnswerRecord(question_id, "c1", category, "?", prediction, prediction, False, [], 0.3, 0.5, True, 10, 2)
+    return replace(plain, **changes)
+
+
+def _retrieval(question_id: str, category: int, turn_ids: list[str], **changes: Any) -> RetrievalRecord:
+    hits = [HitRecord(f"m{turn_id}", f"Ana: text of {turn_id}.", 0.9, [turn_id]) for turn_id in turn_ids]
+    spans = {"spans": {"keywords": 0.1, "search": 0.05}, "mode": "cluster", "share": 0.5}
+    plain = RetrievalRecord(question_id, "c1", category, hits, "some context", 12, 3, spans)
+    return replace(plain, **changes)
+
+
+REFERENCES = [
+    _reference("q1", 4),
+    _reference("q2", 1, answers=["blue car", "azure car"], evidence=["D1:1", "D1:2"]),
+    _reference("q3", 5, answers=[], adversarial_answer="red car"),
+    _reference("q4", 3, answers=[], evidence=[], evidence_texts=[]),
+    _reference("q5", 2),
+    _reference("q6", 5, answers=["No"], adversarial_answer="red car"),
+]
+ANSWERS = [  # q5 stays unanswered; stored out of order, as they finish
+    _answer("q6", 5, "(a)", options=OPTIONS),
+    _answer("q2", 1, "azure car", malformed=True),
+    _answer("q1", 4, "car"),
+    _answer("q3", 5, "a red car"),
+    _answer("q4", 3, "anything", measured=False, retrieve_seconds=99.0),
+]
+RETRIEVALS = [
+    _retrieval("q1", 4, ["D1:2", "D1:1"]),
+    _retrieval("q2", 1, ["D1:1"]),
+    _retrieval("q3", 5, []),
+    _retrieval("q4", 3, ["D1:1"]),
+    _retrieval("q6", 5, ["D1:1"]),
+]
+
+
+def _write(path: Path, rows: list[Any]) -> None:
+    path.write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows), encoding="utf-8")
+
+
+def _call(phase: str, role: str, **changes: Any) -> CallRecord:
+    plain = CallRecord(
+        "c1", phase, role, "k", "i", 0, 100, 10, 1.0, 0.0, "stop", False, False, False, 0, "hash", "http://x"
+    )
+    return replace(plain, **changes)
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    _write(tmp_path / "references.jsonl", REFERENCES)
+    _write(tmp_path / "answers.jsonl", ANSWERS)
+    _write(tmp_path / "retrievals.jsonl", RETRIEVALS)
+    conversations = [
+        ConversationRecord("c1", 4, 4, 2.0, [0.1] * 4, [0.2] * 4, 0.3, {"notes": 10, "clusters": {"sizes": [1, 3]}}),
+        ConversationRecord("c2", 8, 8, 4.0, [0.1] * 8, [0.2] * 8, 0.3, {"notes": 20, "clusters": {"sizes": [8]}}),
+    ]
+    _write(tmp_path / "conversations.jsonl", conversations)
+    calls = [
+        _call("prepare", "analyse", malformed=True),
+        _call("prepare", "analyse", attempt=1, repaired=True, finish_reason="length"),
+        _call("answer", "answer", cache_hit=True),
+        _call("retrieve", "keywords"),
+    ]
+    _write(tmp_path / "calls.jsonl", calls)
+    return tmp_path
+
+
+def _by_id(rows: list[ScoreRow]) -> dict[str, dict[str, float | None]]:
+    return {row.question_id: dict(row.metrics) for row in rows}
+
+
+def test_rows_follow_the_references_and_skip_the_unanswered(run_dir: Path) -> None:
+    rows = score_run(run_dir, CONFIG)
+    assert [row.question_id for row in rows] == ["q1", "q2", "q3", "q4", "q6"]
+    assert load_scores(run_dir) == rows
+    assert json.loads((run_dir / "scores_meta.json").read_text())["counts"] == {
+        "questions": 6, "answered": 5, "retrieved": 5, "unanswered": 1, "malformed": 1, "rows": 5
+    }  # fmt: skip
+
+
+def test_answer_scores_by_hand(run_dir: Path) -> None:
+    scores = _by_id(score_run(run_dir, CONFIG))
+    assert scores["q1"]["f1_set"] == pytest.approx(2 / 3, abs=1e-6)
+    assert scores["q2"]["f1_squad"] == 1.0  # the better of two answers
+    assert scores["q2"]["f1_set"] == pytest.approx(2 * 2 / (2 + 4), abs=1e-6)  # "blue car ; azure car" as a set of 4
+    assert scores["q1"]["trapped"] is None
+    assert scores["q1"]["abstained"] == 0.0
+
+
+def test_category_5_both_ways(run_dir: Path) -> None:
+    scores = _by_id(score_run(run_dir, CONFIG))
+    fooled, declined = scores["q3"], scores["q6"]
+    assert fooled["f1_set"] == pytest.approx(0.8)  # "a red car" against the false answer
+    assert (fooled["trapped"], fooled["abstained"], fooled["locomo_official"]) == (1.0, 0.0, 0.0)
+    # The letter is the abstaining option. The false answer is the reference although an answer is given.
+    assert (declined["f1_set"], declined["trapped"], declined["abstained"]) == (0.0, 0.0, 1.0)
+    assert declined["locomo_official"] == 1.0
+
+
+def test_what_cannot_be_scored_is_null(run_dir: Path) -> None:
+    scores = _by_id(score_run(run_dir, CONFIG))["q4"]
+    assert scores["f1_set"] is None and scores["e_recall"] is None and scores["e_recall_substring"] is None
+    assert scores["context_chars"] == 12.0
+
+
+def test_evidence_scores_by_hand(run_dir: Path) -> None:
+    scores = _by_id(score_run(run_dir, CONFIG))
+    assert (scores["q1"]["e_precision"], scores["q1"]["e_recall"], scores["q1"]["mrr"]) == (0.5, 1.0, 0.5)
+    assert (scores["q2"]["e_precision"], scores["q2"]["e_recall"]) == (1.0, 0.5)
+    assert scores["q3"]["e_recall"] == 0.0  # nothing retrieved
+    assert scores["q1"]["e_recall_substring"] == 0.0  # the memories hold other words
+    assert scores["q1"]["hit_chars"] == 2 * len("Ana: text of D1:1.")
+
+
+def test_a_retrieval_only_run_has_evidence_alone(run_dir: Path) -> None:
+    (run_dir / "answers.jsonl").unlink()
+    rows = score_run(run_dir, ScoringConfig(metrics=("all",)))
+    assert len(rows) == 5
+    assert "f1_set" not in rows[0].metrics and rows[0].metrics["e_recall"] == 1.0
+    summary = summarise(run_dir)
+    assert summary["latency"] is None
+    assert summary["protocols"]["clag"]["overall"]["F1"] == {"mean": None, "scored": 0, "unscored": 5}
+
+
+def test_empty_predictions_score_zero(run_dir: Path) -> None:
+    blanks = [replace(answer, prediction=blank) for answer, blank in zip(ANSWERS, ["", " ", "\n", "", ""], strict=True)]
+    _write(run_dir / "answers.jsonl", blanks)
+    for scores in _by_id(score_run(run_dir)).values():
+        assert scores["f1_set"] in (0.0, None)
+        assert {scores[name] for name in ("bleu1", "meteor", "rougeL", "em_lower")} <= {0.0, None}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda run: _write(run / "answers.jsonl", [*ANSWERS, ANSWERS[0]]), "q6 occurs twice"),
+        (lambda run: _write(run / "answers.jsonl", [replace(ANSWERS[0], question_id="zz")]), "zz is not in references"),
+        (lambda run: _write(run / "answers.jsonl", [replace(ANSWERS[0], category=4)]), "two runs"),
+        (lambda run: _write(run / "retrievals.jsonl", RETRIEVALS[1:]), "1 answered questions have no retrieval"),
+        (lambda run: (run / "references.jsonl").unlink(), "no references.jsonl"),
+        (lambda run: (run / "answers.jsonl").write_text('{"question_id": "q1"}\n'), "does not fit this version"),
+        (lambda run: [(run / name).unlink() for name in ("answers.jsonl", "retrievals.jsonl")], "neither answers nor"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(run_dir: Path, spoil: Callable[[Path], Any], message: str) -> None:
+    spoil(run_dir)
+    with pytest.raises(ScoringError, match=message):
+        score_run(run_dir, CONFIG)
+    assert not (run_dir / "scores.jsonl").exists()
+
+
+def test_a_cut_last_line_is_no_answer_and_a_broken_middle_is_an_error(run_dir: Path) -> None:
+    path = run_dir / "answers.jsonl"
+    whole = path.read_text()
+    path.write_text(whole[:-20])
+    assert len(score_run(run_dir, CONFIG)) == 4
+    path.write_text("{broken\n" + whole)
+    with pytest.raises(RunDirectoryError, match=r"answers\.jsonl:1 is not JSON"):
+        score_run(run_dir, CONFIG)
+
+
+def test_stale_scores_are_refused(run_dir: Path) -> None:
+    score_run(run_dir, CONFIG)
+    _write(run_dir / "answers.jsonl", ANSWERS[:2])
+    with pytest.raises(ScoringError, match=r"answers\.jsonl changed since"):
+        summarise(run_dir)
+
+
+def test_scoring_twice_gives_the_same_bytes(run_dir: Path) -> None:
+    score_run(run_dir)
+    summarise(run_dir)
+    first = [(run_dir / name).read_bytes() for name in ("scores.jsonl", "scores_meta.json", "summary.json")]
+    _write(run_dir / "answers.jsonl", ANSWERS)
+    score_run(run_dir)
+    summarise(run_dir)
+    assert first == [(run_dir / name).read_bytes() for name in ("scores.jsonl", "scores_meta.json", "summary.json")]
+
+
+def _rows() -> list[ScoreRow]:
+    values: list[tuple[int, float | None, float]] = [(1, 1.0, 0.0), (1, 0.0, 0.0), (4, 0.5, 0.0), (4, None, 0.0)]
+    values += [(5, 1.0, 0.0), (5, 0.25, 1.0)]
+    return [
+        ScoreRow(f"q{index}", "c", category, {"f1_set": f1, "abstained": abstained})
+        for index, (category, f1, abstained) in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("adversarial", "weighting", "overall"),
+    [
+        ("paper_trap", "question_mean", (1.0 + 0.0 + 0.5 + 1.0 + 0.25) / 5),
+        ("paper_trap", "category_mean", (0.5 + 0.5 + 0.625) / 3),
+        ("abstain", "question_mean", (1.0 + 0.0 + 0.5 + 0.0 + 1.0) / 5),
+        ("exclude", "question_mean", 0.5),
+    ],
+)
+def test_protocols_average_differently(adversarial: Any, weighting: Any, overall: float) -> None:
+    labels = {1: "multi-hop", 4: "single-hop", 5: "adversarial"}
+    protocol = Protocol("p", "here", (1, 4, 5), adversarial, weighting, labels, {"F1": "f1_set"})
+    means = aggregate(_rows(), protocol)
+    assert means.overall["F1"].value == pytest.approx(overall)
+    assert means.overall["F1"].unscored == 1
+    assert means.without_adversarial["F1"].value == pytest.approx(0.5)
+    assert means.left_out == (2 if adversarial == "exclude" else 0)
+    assert [category.label for category in means.categories][:2] == ["multi-hop", "single-hop"]
+
+
+def test_nothing_scored_has_no_mean() -> None:
+    assert mean_of([None, None]).value is None
+    rows = [ScoreRow("q", "c", 4, {"f1_set": None})]
+    assert aggregate(rows, load_protocol("sage")).overall["F1"].value is None
+
+
+def test_shipped_protocols() -> None:
+    assert protocol_names() == ("clag", "locomo", "memfly", "sage", "xmemory")
+    treatments = {name: load_protocol(name).adversarial for name in protocol_names()}
+    assert treatments == {
+        "clag": "paper_trap", "memfly": "paper_trap", "locomo": "abstain", "sage": "exclude", "xmemory": "exclude"
+    }  # fmt: skip
+    sage = load_protocol("sage")
+    assert [sage.labels[number] for number in (1, 2, 3, 4)] == ["multi-hop", "temporal", "open-domain", "single-hop"]
+    assert [sage.printed_label(n) for n in (1, 2, 3, 4)] == ["single-hop", "multi-hop", "temporal", "open-domain"]
+    assert sage.weighting == "category_mean"
+
+
+def test_wrong_protocols_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="choose one of clag, locomo"):
+        load_protocol("clagg")
+    with pytest.raises(ConfigError, match="adversarial='trap'"):
+        replace(load_protocol("clag"), adversarial="trap")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="no label for categories"):
+        replace(load_protocol("clag"), categories=[1, 9])
+    with pytest.raises(ConfigError, match="did you mean f1_set"):
+        replace(load_protocol("clag"), columns={"F1": "f1_setx"})
+    (tmp_path / "odd.yaml").write_text("name: odd\nweights: 3\n")
+    with pytest.raises(ConfigError, match="weights"):
+        load_protocol("odd", tmp_path)
+
+
+def test_summary_by_hand(run_dir: Path) -> None:
+    score_run(run_dir, CONFIG)
+    summary = summarise(run_dir)
+    assert json.loads((run_dir / "summary.json").read_text()) == summary
+    assert summary["adversarial"] == {
+        "questions": 2, "abstained": 0.5, "trapped": 0.5, "declined_answerable": 0.0
+    }  # fmt: skip
+    # Four measured questions, 300 ms to retrieve of which 100 ms for keywords, 500 ms to answer.
+    assert summary["latency"]["retrieval_ms"] == pytest.approx(
+        {"mean": 200.0, "std": 0.0, "median": 200.0, "min": 200.0, "max": 200.0, "count": 4}
+    )
+    assert summary["latency"]["end_to_end_ms"]["mean"] == pytest.approx(800.0)
+    assert summary["latency"]["spans_ms"]["search"]["mean"] == pytest.approx(50.0)
+    analyse = summary["calls"]["by_phase"]["prepare"]["by_role"]["analyse"]
+    assert (analyse["calls"], analyse["malformed"], analyse["repaired"], analyse["cut_short"]) == (2, 1, 1, 1)
+    assert summary["calls"]["total"]["cache_hits"] == 1
+    assert summary["calls"]["total"]["fresh_seconds"] == 3.0
+    assert summary["cost"]["read_per_question"] == {"calls": 0.4, "prompt_tokens": 40.0, "completion_tokens": 4.0}
+    assert summary["cost"]["write_per_conversation"]["calls"] == 1.0
+    notes = summary["memory"]["statistics"]["notes"]
+    assert (notes["mean"], notes["std"], notes["sum"], notes["count"]) == (15.0, 5.0, 30.0, 2)
+    assert summary["memory"]["statistics"]["clusters.sizes[]"]["count"] == 3
+    assert summary["trace"]["values"]["mode"] == {"cluster": 5}
+    assert summary["trace"]["numbers"]["share"]["mean"] == 0.5
+    assert summary["context"]["context_tokens"]["mean"] == 3.0
+    assert summary["counts"]["by_category"]["2"] == {"questions": 1, "rows": 0, "malformed": 0}
+    evidence = summary["evidence"]
+    assert evidence["all"]["e_recall"] == {"mean": 0.625, "scored": 4, "unscored": 1}
+    assert evidence["without_adversarial"]["e_recall"] == {"mean": 0.75, "scored": 2, "unscored": 1}
+
+
+def test_latency_is_null_unless_measured(run_dir: Path) -> None:
+    _write(run_dir / "answers.jsonl", [replace(answer, measured=False) for answer in ANSWERS])
+    score_run(run_dir, CONFIG)
+    assert summarise(run_dir)["latency"] is None
+
+
+def test_missing_models_are_an_error(run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMSYS_MODELS", str(tmp_path / "none"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    for name, metric in (("BERTScore", "bert_f1"), ("SBERT", "sbert")):
+        config = ScoringConfig(metrics=(metric,), bertscore_model="no-model", sbert_model="no-model")
+        with pytest.raises(ScoringError, match=f"{name}: model 'no-model' is not on this machine"):
+            score_run(run_dir, config)
+    assert not (run_dir / "scores.jsonl").exists()
+
+
+@pytest.mark.real_model
+def test_neural_scores_name_their_model(run_dir: Path) -> None:
+    from memsys.assets.catalog import asset_path
+    from memsys.errors import AssetError
+
+    try:
+        asset_path("all_minilm_l6_v2")
+    except AssetError as error:
+        pytest.skip(str(error))
+    _write(run_dir / "answers.jsonl", [*ANSWERS[1:], replace(ANSWERS[0], prediction="")])
+    config = ScoringConfig(metrics=("neural",), bertscore_model="all-MiniLM-L6-v2")
+    scores = _by_id(score_run(run_dir, config))
+    # A-Mem's rule for an empty prediction: F1 is 0, precision and recall do not exist.
+    assert (scores["q6"]["bert_f1"], scores["q6"]["bert_precision"], scores["q6"]["sbert"]) == (0.0, None, 0.0)
+    assert scores["q4"]["bert_f1"] is None
+    assert scores["q1"]["bert_f1"] is not None and 0.5 < scores["q1"]["bert_f1"] < 1
+    models = json.loads((run_dir / "scores_meta.json").read_text())["models"]
+    assert models["bertscore"]["model"] == models["sbert"]["model"] == "all-MiniLM-L6-v2"
+    assert len(models["bertscore"]["weights_sha256"]) == 64
+    with pytest.raises(ScoringError, match="no baseline"):
+        score_run(run_dir, replace(config, bertscore_rescaled=True))
+    with pytest.raises(ScoringError, match="out of range"):
+        score_run(run_dir, replace(config, bertscore_layers=7))
+
+
+def test_command_line(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(run_dir), str(run_dir), "--metrics", "f1_set", "locomo_official"]) == 0
+    shown = capsys.readouterr().out
+    assert "5 of 6 questions answered, 1 malformed" in shown
+    assert "multi-hop" in shown and "lineage" in shown
+    assert (run_dir / "summary.json").is_file()
+    assert main(["--list"]) == 0
+    assert "f1_set" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{run}/nothing"], "no references.jsonl"),
+        (["{run}", "--metrics", "f1"], "unknown"),
+        (["{run}", "--preset", "zzz"], "choose one of default, full, minilm"),
+        ([], "name at least one run directory"),
+    ],
+)
+def test_command_line_errors_are_one_line(
+    run_dir: Path, arguments: list[str], message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main([argument.format(run=run_dir) for argument in arguments]) == 2
+    complaint = capfd.readouterr().err
+    assert message in " ".join(complaint.split())
+    assert "Traceback" not in complaint
+
+
+def test_bad_scoring_settings_are_refused() -> None:
+    with pytest.raises(ConfigError, match="unknown"):
+        ScoringConfig(metrics=("f2",))
+    with pytest.raises(ConfigError, match="batch_size=0"):
+        ScoringConfig(batch_size=0)
+    assert issubclass(ScoringError, MemsysError)
