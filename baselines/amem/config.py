@@ -1,0 +1,96 @@
+"""Hyperparameters of A-Mem; the presets stand in ``conf/memory/amem*.yaml``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from baselines.amem.roles import make_roles
+from memsys.errors import ConfigError
+from memsys.notes.context import ContextRules
+from memsys.notes.evolve import EvolutionRules
+from memsys.notes.note import TextFormat
+from memsys.notes.settings import check_choices, check_minimum, from_settings
+from memsys.protocol import MemorySystem, Parts
+from memsys.vocabulary import Json
+
+Calls = Literal["joint", "staged"]
+Reembed = Literal["on_change", "consolidate", "never"]
+QuerySource = Literal["question", "keywords"]
+EmptyKeywords = Literal["question", "empty"]
+
+_CHOICES = {
+    "calls": Calls,
+    "embed_text": TextFormat,
+    "consolidated_text": TextFormat,
+    "reembed": Reembed,
+    "search_query": QuerySource,
+    "empty_keywords": EmptyKeywords,
+}
+
+
+@dataclass(frozen=True)
+class AmemConfig:
+    """The choices in which the published versions differ, and the ones that mend their defects.
+
+    Attributes:
+        name: of the preset.
+        uses_gold: always false.
+        calls: ``joint`` analyses and evolves with one JSON call each; ``staged`` with several free-text calls (the
+            "robust" path of March 2026).
+        evolution: off stores analysed notes as they are, without links.
+        evolve_alone: ask for an evolution even where there is no neighbour yet (``joint`` versions do).
+        k_local: neighbours in evolution.
+        evolution_rules: fields of :class:`memsys.notes.evolve.EvolutionRules`.
+        embed_text: text under which a new note is indexed; ``metadata`` is the first release's, without the content.
+        consolidated_text: text under which consolidation indexes a note.
+        reembed: notes that evolution rewrote are indexed anew at once, at the next consolidation, or never.
+        evo_threshold: evolved notes between consolidations; used by ``reembed: consolidate``.
+        consolidate_at_end: consolidate once more after the last note; used by ``reembed: consolidate``.
+        search_query: what is searched by: keywords that the backbone makes of the question, or the question itself.
+        empty_keywords: what stands in for an empty keyword string.
+        retrieve_k: hits.
+        context: fields of :class:`memsys.notes.context.ContextRules`; ``max_links: 0`` shows no links.
+        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+    """
+
+    name: str
+    uses_gold: bool
+    calls: Calls
+    evolution: bool
+    evolve_alone: bool
+    k_local: int
+    evolution_rules: Mapping[str, Json]
+    embed_text: TextFormat
+    consolidated_text: TextFormat
+    reembed: Reembed
+    evo_threshold: int
+    consolidate_at_end: bool
+    search_query: QuerySource
+    empty_keywords: EmptyKeywords
+    retrieve_k: int
+    context: Mapping[str, Json]
+    roles: Mapping[str, Mapping[str, Json]]
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory", **_CHOICES)
+        check_minimum(self, "memory", k_local=1, evo_threshold=1, retrieve_k=1)
+        if self.uses_gold:
+            raise ConfigError("memory.uses_gold=True: A-Mem never sees gold evidence; set it to false")
+        _ = self.rules, self.context_rules
+        make_roles(self.calls, self.roles)
+
+    @property
+    def rules(self) -> EvolutionRules:
+        """How an evolution is applied."""
+        return from_settings(EvolutionRules, self.evolution_rules, "memory.evolution_rules")
+
+    @property
+    def context_rules(self) -> ContextRules:
+        """How hits become text."""
+        return from_settings(ContextRules, self.context, "memory.context")
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation."""
+        from baselines.amem.memory import AmemMemory
+
+        return AmemMemory(self, parts)
