@@ -26,7 +26,7 @@ def get(info: DatasetInfo, file: PinnedFile, folder: Path, source: Path | None) 
     """Get one file; say what happened."""
     try:
         outcome = copy(info, file, source, folder) if source else fetch(info, file, folder, show_progress)
-    except DataError as error:
+    except (DataError, OSError) as error:
         print(f"\n  {file.name}: {error}", file=sys.stderr)
         return False
     if outcome in (Outcome.DOWNLOADED, Outcome.RESUMED):

@@ -35,6 +35,8 @@ class DatasetInfo:
     category_names: Mapping[int, str]
     #: How to get the files where no download is possible.
     how_to_get: str = ""
+    #: Folder below ``datasets/`` with the card; empty where it is the key.
+    card: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class DatasetConfig(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the data set, as tables show it."""
+        """Name of the preset; ``info.key`` is the data set's, which several presets share."""
 
     @property
     def turn_format(self) -> TurnFormat:

@@ -5,7 +5,7 @@ distractors) of its questions, one sentence a turn. The same kind of pool can be
 set, and both can be cut the way CLAG's text reads literally: one memory per question with twenty paragraphs.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -21,6 +21,7 @@ from eval.loaders.hotpotqa_pools import (
 )
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.selection import Selection, check_choice, check_positive, count
+from memsys.errors import ConfigError
 
 HOTPOTQA = DatasetInfo(
     key="hotpotqa20",
@@ -38,7 +39,21 @@ HOTPOTQA = DatasetInfo(
     ),
     category_names={CATEGORY: "multi-hop QA"},
 )
-OFFICIAL_FILE = "hotpot_dev_distractor_v1.json"
+HOTPOTQA_OFFICIAL = replace(
+    HOTPOTQA,
+    key="hotpotqa_official",
+    title="HotpotQA, distractor development set",
+    homepage="https://hotpotqa.github.io",
+    files=(
+        PinnedFile(
+            name="hotpot_dev_distractor_v1.json",
+            sha256="",
+            size=0,
+            url="http://curtis.ml.cmu.edu/datasets/hotpot/hotpot_dev_distractor_v1.json",
+        ),
+    ),
+    card="hotpotqa20",
+)
 
 Source = Literal["released", "distractor_file", "distractor_hub"]
 Layout = Literal["pooled", "per_question"]
@@ -75,6 +90,10 @@ class HotpotqaConfig(Selection):
         super().__post_init__()
         for name, choices in (("source", Source), ("layout", Layout), ("unit", PassageUnit)):
             check_choice(name, getattr(self, name), get_args(choices))
+        if self.sample and self.source == "distractor_hub":
+            raise ConfigError(
+                "dataset.sample=true reads the project's own sample; dataset.source=distractor_hub does not"
+            )
         for name in ("pools", "pool_questions", "passages_per_question"):
             check_positive(name, getattr(self, name))
 
@@ -107,19 +126,19 @@ class HotpotqaConfig(Selection):
 
     def _read(self) -> tuple[list[Pool], str, str]:
         if self.source == "released":
-            path = self._path("sample.json", HOTPOTQA.files[0].name)
+            path = self._path("sample.json", HOTPOTQA)
             pools, sha256 = read_released(path)
             return pools, sha256, path.name
         if self.source == "distractor_hub":
             records, sha256 = read_hub(self.hub_split)
             source_name = f"{HUB_NAME} distractor {self.hub_split}"
         else:
-            path = self._path("sample_distractor.json", OFFICIAL_FILE)
+            path = self._path("sample_distractor.json", HOTPOTQA_OFFICIAL)
             records, sha256 = read_official(path)
             source_name = path.name
         return draw_pools(records, self.pools, self.pool_questions, self.seed), sha256, source_name
 
-    def _path(self, sample: str, published: str) -> Path:
+    def _path(self, sample: str, info: DatasetInfo) -> Path:
         if self.sample:
             return sample_path("hotpotqa20", sample)
-        return find_source(HOTPOTQA, published, self.path, self.data_dir)
+        return find_source(info, info.files[0].name, self.path, self.data_dir)

@@ -40,9 +40,10 @@ def find_source(info: DatasetInfo, name: str, path: str | None, data_dir: str | 
     source = Path(path).expanduser() if path else data_folder(data_dir) / name
     if source.exists():
         return source
+    how = info.how_to_get or f"Fetch it with `python scripts/fetch_data.py {info.key}`."
     raise DataError(
-        f"{source}: no such file or folder. {info.title} is not part of this project ({info.licence}). "
-        f"Fetch it with `python scripts/fetch_data.py {info.key}`, or put {name} (from {info.homepage}) into a folder "
-        f"and name that folder in the variable {DATA_VARIABLE} or in dataset.data_dir. "
+        f"{source}: no such file or folder. {info.title} is not part of this project ({info.licence}). {how} "
+        f"The folder that holds {name} (from {info.homepage}) is named by the variable {DATA_VARIABLE} or by "
+        "dataset.data_dir. "
         "Without it, the small sample that comes with the project runs: dataset.sample=true"
     )

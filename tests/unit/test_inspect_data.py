@@ -100,7 +100,7 @@ def test_every_data_set_has_a_card_with_its_licence_and_checksums() -> None:
     from eval.loaders.registry import DATASETS
 
     for info in DATASETS.values():
-        card = (Path(CONF).parents[1] / "datasets" / info.key / "README.md").read_text()
+        card = (Path(CONF).parents[1] / "datasets" / (info.card or info.key) / "README.md").read_text()
         assert info.licence.split(",")[0] in card
         for file in info.files:
             assert file.sha256 in card

@@ -172,6 +172,7 @@ def test_the_hub_out_of_reach_says_what_to_do(tmp_path: Path, monkeypatch: pytes
         ({"source": "web"}, "dataset.source='web' is unknown; choose one of released"),
         ({"layout": "x"}, "dataset.layout='x'"),
         ({"unit": "x"}, "dataset.unit='x'"),
+        ({"sample": True, "source": "distractor_hub"}, "dataset.sample=true reads the project's own sample"),
         ({"pools": 0}, "dataset.pools=0 must be a whole number from 1"),
     ],
 )
