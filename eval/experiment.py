@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.progress import Totals, Traffic, make_progress
@@ -20,12 +20,14 @@ from eval.runner import Equipment, Outcome, Runner, Schedule, first_error
 from eval.terminal import complain, console
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
-from memsys.llm.backbone import Backbone, BackboneConfig
-from memsys.llm.cache import ReplyCache
+from memsys.llm.backbone import BackboneConfig
 from memsys.llm.engines.contract import Engine
 from memsys.llm.none import NoBackbone
 from memsys.protocol import MemoryConfig
 from memsys.vocabulary import Json, Sample
+
+if TYPE_CHECKING:
+    from memsys.llm.client import Backbone
 
 MODES = ("answers", "retrieval_only")
 TIMINGS = ("throughput", "latency")
@@ -39,7 +41,7 @@ class Plan:
     """What to run, in plain Python. ``settings`` is the whole resolved configuration, as recorded."""
 
     settings: Mapping[str, Json]
-    backbone: BackboneConfig
+    backbone: BackboneConfig | None  # None: retrieval only
     embedder: Any
     memory: MemoryConfig
     dataset: DatasetConfig
@@ -97,10 +99,11 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
 def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
     """The settings that can change an answer, with the checksum of the data in place of its path."""
     kept = {key: value for key, value in plan.settings.items() if key not in NOT_IDENTITY}
-    kept["backbone"] = _without(kept["backbone"], sorted(plan.backbone.runtime_fields()))
     kept["dataset"] = _without(kept["dataset"], ("path", "data_dir"))
-    if plan.mode == "retrieval_only":
+    if plan.backbone is None:
         kept = _without(kept, ("backbone", "reader"))
+    else:
+        kept["backbone"] = _without(kept["backbone"], sorted(plan.backbone.runtime_fields()))
     kept["data_sha256"] = data_sha256
     return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
 
@@ -120,7 +123,7 @@ def run_path(plan: Plan, identity: Mapping[str, Json]) -> Path:
     """Where the run lies: as told, or a name that differs whenever a result could."""
     if plan.run_dir is not None:
         return plan.run_dir
-    backbone = "retrieval" if plan.mode == "retrieval_only" else plan.backbone.name
+    backbone = "retrieval" if plan.backbone is None else plan.backbone.name
     name = f"{plan.memory.name}-{backbone}-s{plan.seed}-{identity_hash(identity)}"
     return plan.runs_dir / plan.experiment / name
 
@@ -291,23 +294,26 @@ def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:
 _ENGINES: dict[str, Engine] = {}
 
 
-def engine_for(plan: Plan) -> Engine:
+def engine_for(config: BackboneConfig) -> Engine:
     """The engine of a backbone; runs of one process (a local sweep) share a server, which stops with the process."""
-    key = json.dumps(plan.settings["backbone"]["engine"], sort_keys=True)
+    key = repr(config.engine)
     if key not in _ENGINES:
-        engine = plan.backbone.engine.build()
+        engine = config.engine.build()
         atexit.register(engine.stop)
         _ENGINES[key] = engine
     return _ENGINES[key]
 
 
-async def open_backbone(plan: Plan, directory: RunDirectory, stack: AsyncExitStack) -> Backbone | None:
+async def open_backbone(plan: Plan, directory: RunDirectory, stack: AsyncExitStack) -> "Backbone | None":
     """Open the plan's backbone on the stack; ``None`` for a retrieval-only run."""
-    if plan.mode == "retrieval_only":
+    if plan.backbone is None:
         return None
+    from memsys.llm.cache import ReplyCache
+    from memsys.llm.client import Backbone
+
     backbone = Backbone(
         plan.backbone,
-        engine_for(plan),
+        engine_for(plan.backbone),
         cache=ReplyCache(plan.cache_dir) if plan.use_cache else None,
         on_call=directory.add_call,
         log_dir=directory.path / "logs",
@@ -316,7 +322,7 @@ async def open_backbone(plan: Plan, directory: RunDirectory, stack: AsyncExitSta
     return await stack.enter_async_context(backbone)
 
 
-def make_equipment(plan: Plan, backbone: Backbone | None, prompts: dict[str, str]) -> Equipment:
+def make_equipment(plan: Plan, backbone: "Backbone | None", prompts: dict[str, str]) -> Equipment:
     """Make the runner's equipment from a plan and its open backbone."""
     nobody = NoBackbone(plan.memory.name)
     return Equipment(

@@ -19,7 +19,10 @@ EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED = 2, 3, 130
 @hydra.main(version_base="1.3", config_path=CONF, config_name="config")
 def main(config: DictConfig) -> str:
     """Run one configuration; returns the run directory for callbacks and sweepers."""
-    from eval.experiment import run_experiment
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+
+    from eval.experiment import compare_runs, run_experiment
     from eval.terminal import complain
     from memsys.errors import MemsysError
 
@@ -34,6 +37,8 @@ def main(config: DictConfig) -> str:
     if not result.complete:
         complain(f"the run is incomplete, the same command resumes it: {result.path}")
         sys.exit(EXIT_INCOMPLETE)
+    if config.score and HydraConfig.get().mode == RunMode.RUN:
+        compare_runs([result.path], result.path / "comparison")
     return str(result.path)
 
 
@@ -50,8 +55,10 @@ def make_plan(config: DictConfig) -> Any:
     from memsys.errors import ConfigError, MemsysError
 
     settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-    parts = {}
+    parts: dict[str, Any] = {"backbone": None}
     for name in PARTS:
+        if name == "backbone" and config.mode == "retrieval_only":
+            continue
         try:
             parts[name] = instantiate(config[name], _convert_="all")
         except InstantiationException as error:

@@ -126,7 +126,9 @@ class _LocalModel:
     def _load(self) -> Any:
         import torch
         from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging as transformers_logging
 
+        transformers_logging.disable_progress_bar()  # loading six layers is no progress worth a bar
         if self._config.threads is not None:
             torch.set_num_threads(self._config.threads)
         model = SentenceTransformer(str(self._folder()), device=self._device(), local_files_only=True).eval()
