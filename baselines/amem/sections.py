@@ -15,7 +15,7 @@ DECISIONS: Mapping[str, tuple[str, ...]] = {
 }
 
 _HEADED = r"^\W*{name}\w*\W*?:[ \t]*(.*?)(?=^\W*[A-Z][A-Z_ ]{{2,}}\d*\W*?:|\Z)"
-_NEIGHBOUR = re.compile(r"^\W*NEIGHBOU?R\W*(\d+)\W*$", flags=re.MULTILINE | re.IGNORECASE)
+_NEIGHBOUR = re.compile(r"^\W*NEIGHBOU?R\W*(\d{1,9})\W*$", flags=re.MULTILINE | re.IGNORECASE)
 
 
 def section(text: str, name: str) -> str:
@@ -36,7 +36,7 @@ def items(text: str) -> list[str]:
 
 def numbers(text: str) -> list[int]:
     """Return the integers of a text, in order."""
-    return [int(number) for number in re.findall(r"-?\d+", text)]
+    return [int(number) for number in re.findall(r"-?\d{1,9}", text)]
 
 
 def decision(text: str) -> tuple[str, ...]:
@@ -58,8 +58,9 @@ def neighbour_blocks(text: str, count: int) -> list[tuple[str, list[str]]]:
     """Read one (context, tags) pair per neighbour from blocks headed ``NEIGHBOR n`` (n from 0); what lacks is empty."""
     pairs: list[tuple[str, list[str]]] = [("", []) for _ in range(count)]
     heads = list(_NEIGHBOUR.finditer(text))
-    for head, following in zip(heads, [*heads[1:], None], strict=True):
-        block = text[head.end() : following.start() if following else len(text)]
+    ends = [*(head.start() for head in heads[1:]), len(text)]
+    for head, end in zip(heads, ends, strict=False):
+        block = text[head.end() : end]
         if int(head.group(1)) < count:
             pairs[int(head.group(1))] = (section(block, "CONTEXT"), items(section(block, "TAGS")))
     return pairs
