@@ -21,8 +21,8 @@ from memsys.errors import MemsysError, RunDirectoryError
 
 #: Parts of ``run.json`` that are kept.
 _KEPT = (
-    "schema_version", "run_id", "experiment", "status", "started", "finished", "seed", "mode", "config", "data", "model",
-    "commit", "dirty", "packages", "hardware", "prompts", "counts",
+    "schema_version", "run_id", "experiment", "status", "started", "finished", "seed", "mode", "config", "data",
+    "model", "commit", "dirty", "packages", "hardware", "prompts", "counts",
 )  # fmt: skip
 #: Strings that name a place on a machine or a network.
 _PLACE = re.compile(r"^(/|~|[A-Za-z]:\\|\\\\|[a-z][a-z0-9+.-]*://)")

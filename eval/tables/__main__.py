@@ -64,7 +64,8 @@ def _run(paper: str, numbers: Sequence[int] | None, folders: Sequence[Path] | No
     tables, unused = build_tables(paper, runs, numbers)
     for table in tables:
         write_table(table, out)
-    console().print(_overview(tables, out))
+    console().print(f"{tables[0].paper.label}: tables in {_short(out)}", highlight=False, markup=False)
+    console().print(_overview(tables))
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
     _tell_unused(skipped, unused)
 
@@ -95,13 +96,13 @@ def write_table(table: Table, out: Path) -> None:
         write_atomic(path, render(table).encode())
 
 
-def _overview(tables: Sequence[Table], out: Path) -> "RichTable":
+def _overview(tables: Sequence[Table]) -> "RichTable":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
 
-    shown = RichTable(title=f"Tables in {_short(out)}", title_justify="left", box=SIMPLE_HEAD)
-    shown.add_column("table")
-    for heading in ("printed", "measured", "inside", "partial", "missing", "further"):
+    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    shown.add_column("table", no_wrap=True)
+    for heading in ("printed", "measured", "inside", "part", "missing", "extra"):
         shown.add_column(heading, justify="right", no_wrap=True)
     for table in tables:
         cells = [cell for _, _, _, cell in table.cells]
@@ -115,7 +116,7 @@ def _overview(tables: Sequence[Table], out: Path) -> "RichTable":
             sum(cell.measured is None for cell in printed),
             sum(cell.measured is not None and cell.printed is None for cell in cells),
         )
-        shown.add_row(f"{table.paper.label} {table.number}: {table.spec.title}", *map(str, figures))
+        shown.add_row(f"{table.number:>2} {table.spec.title}", *map(str, figures))
     return shown
 
 

@@ -9,7 +9,7 @@ from eval.aggregate import ABSTENTION, aggregate, mean_of
 from eval.inference import MICRO, Interval, Mean, Scores, bootstrap_interval
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import METRICS
-from eval.protocols import Protocol
+from eval.protocols import Adversarial, Protocol
 from eval.scoring import ScoreRow
 from eval.tables.select import LATENCY_METRICS, Selected
 from eval.tables.spec import DatasetSpec
@@ -79,7 +79,7 @@ def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, prot
     """The mean that :mod:`eval.aggregate` takes; of latencies and sizes the plain mean over questions."""
     if metric not in METRICS:
         return mean_of(row.metrics.get(metric) for row in rows if category in (None, row.category)).value
-    means = aggregate(rows, replace(protocol, columns={metric: metric}))
+    means = aggregate(rows, replace(protocol, adversarial=_treatment(metric, protocol), columns={metric: metric}))
     if category is None:
         return means.overall[metric].value
     return next((part.columns[metric].value for part in means.categories if part.category == category), None)
@@ -90,7 +90,7 @@ def scores_and_mean(
 ) -> tuple[Scores, Mean]:
     """Scored questions behind :func:`mean_value`, and the same mean in the form that resampling takes."""
     plain = metric not in METRICS
-    counted = [c for c in protocol.categories if c != ADVERSARIAL or protocol.adversarial != "exclude"]
+    counted = counted_categories(protocol)
     found = []
     for row in rows:
         if (category is None and (plain or row.category in counted)) or row.category == category:
@@ -103,13 +103,30 @@ def scores_and_mean(
         tuple(conversation for _, conversation, _ in found),
         np.array([number for _, _, number in found], dtype=np.int64),
     )
-    by_category = protocol.weighting == "category_mean" and category is None and not plain
-    return scores, Mean(tuple((number, 1.0) for number in counted)) if by_category else MICRO
+    return scores, MICRO if plain or category is not None else mean_of_protocol(protocol)
+
+
+def counted_categories(protocol: Protocol) -> tuple[int, ...]:
+    """Categories that enter a protocol's overall mean."""
+    return tuple(c for c in protocol.categories if c != ADVERSARIAL or protocol.adversarial != "exclude")
+
+
+def mean_of_protocol(protocol: Protocol) -> Mean:
+    """A protocol's overall mean in the form that resampling takes."""
+    if protocol.weighting == "question_mean":
+        return MICRO
+    return Mean(tuple((category, 1.0) for category in counted_categories(protocol)))
 
 
 def score_name(metric: str, category: int, protocol: Protocol) -> str:
     """Score that stands for a metric in a category: abstention in category 5 where abstaining is right."""
-    return ABSTENTION if category == ADVERSARIAL and protocol.adversarial == "abstain" else metric
+    return ABSTENTION if category == ADVERSARIAL and _treatment(metric, protocol) == "abstain" else metric
+
+
+def _treatment(metric: str, protocol: Protocol) -> Adversarial:
+    """Treatment of category 5: what was retrieved is no abstention, whatever a protocol says of answers."""
+    retrieval = "retrievals" in METRICS[metric].needs
+    return "paper_trap" if retrieval and protocol.adversarial == "abstain" else protocol.adversarial
 
 
 def _caveats(selected: Selected, metric: str, dataset: DatasetSpec, hardware: str) -> tuple[str, ...]:

@@ -1,0 +1,8 @@
+"""Some runs side by side: a table on the terminal, the same as files, a plot, and paired tests.
+
+``python -m eval.compare RUN RUN... --out FOLDER``; :func:`compare` does the same after a sweep.
+"""
+
+from eval.compare.report import compare
+
+__all__ = ["compare"]

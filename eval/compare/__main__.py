@@ -1,0 +1,35 @@
+"""``python -m eval.compare RUN RUN... --out FOLDER``."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from eval.compare.report import compare
+from eval.tables.stored import find_run_folders
+from eval.terminal import complain
+from memsys.errors import MemsysError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and compare; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.compare",
+        description="Runs side by side: terminal table, Markdown, CSV, LaTeX, plot, and tests against the first run.",
+    )
+    parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them")
+    parser.add_argument(
+        "--out", type=Path, default=Path("comparison"), help="folder of the files (default: comparison)"
+    )
+    parser.add_argument("--protocol", help="protocol of conf/protocol (default: the runs' own)")
+    options = parser.parse_args(arguments)
+    try:
+        compare(list(find_run_folders(options.runs)), options.out, options.protocol)
+    except MemsysError as error:
+        complain(str(error))
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

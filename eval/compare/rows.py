@@ -1,0 +1,177 @@
+"""What a comparison shows of each run: means with intervals, and what they cost."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from eval.inference import Interval, bootstrap_interval
+from eval.metrics.locomo import ADVERSARIAL
+from eval.protocols import Protocol
+from eval.tables.measure import mean_value, scores_and_mean
+from eval.tables.stored import StoredRun
+from eval.tables.variants import overrides, variant_label
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean with its interval, in the column's unit."""
+
+    value: float
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the comparison: heading, its decimals, and what it says."""
+
+    name: str
+    digits: int
+    meaning: str
+
+
+ANSWER_COLUMNS = (
+    Column("F1", 1, "token F1, percent"),
+    Column("F1 w/o 5", 1, "token F1 without category 5, percent"),
+    Column("BLEU-1", 1, "percent"),
+    Column("METEOR", 1, "percent"),
+    Column("ROUGE-L", 1, "percent"),
+    Column("abstain", 1, "questions of category 5 that were declined, percent"),
+)
+EVIDENCE_COLUMNS = (
+    Column("E-F1", 1, "evidence F1 by turn ids, percent"),
+    Column("R@5", 1, "evidence recall, percent"),
+    Column("R@10", 1, "evidence recall, percent"),
+    Column("nDCG@10", 1, "percent"),
+    Column("context", 0, "tokens of retrieved context per question"),
+)
+COST_COLUMNS = (
+    Column("calls", 1, "calls of the backbone per question"),
+    Column("tokens", 0, "prompt and completion tokens per question"),
+    Column("write", 0, "prompt and completion tokens per turn written"),
+    Column("malformed", 1, "replies that did not parse, percent of calls"),
+)
+COLUMNS = (*ANSWER_COLUMNS, *EVIDENCE_COLUMNS, *COST_COLUMNS)
+
+_SHARES = {
+    "BLEU-1": "bleu1", "METEOR": "meteor", "ROUGE-L": "rougeL", "E-F1": "e_f1", "R@5": "recall@5",
+    "R@10": "recall@10", "nDCG@10": "ndcg@10",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRow:
+    """One run of a comparison.
+
+    Attributes:
+        label: what tells it from the other runs.
+        run: the run.
+        questions: questions asked.
+        estimates: by column name; a column that the run cannot give is absent.
+        by_category: the lead metric by category, percent.
+    """
+
+    label: str
+    run: StoredRun
+    questions: int
+    estimates: Mapping[str, Estimate]
+    by_category: Mapping[int, Estimate]
+
+
+def f1_metric(protocol: Protocol) -> str:
+    """The metric behind a protocol's F1 column."""
+    return protocol.columns.get("F1", "f1_set")
+
+
+def lead_metric(runs: Sequence[StoredRun], protocol: Protocol) -> tuple[str, str]:
+    """Column and metric that the plot shows: F1, or recall where no run answered."""
+    if all(run.retrieval_only for run in runs):
+        return "R@10", "recall@10"
+    return "F1", f1_metric(protocol)
+
+
+def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow]:
+    """Make one row per run, in the order given."""
+    lead = lead_metric(runs, protocol)[1]
+    return [
+        SystemRow(label, run, len(run.rows), _estimates(run, protocol), _categories(run, lead, protocol))
+        for run, label in zip(runs, labels(runs), strict=True)
+    ]
+
+
+def labels(runs: Sequence[StoredRun]) -> list[str]:
+    """Name each run by its memory and by whatever else differs between the runs."""
+    named = []
+    for run in runs:
+        variant = variant_label(overrides(run.record["config"]["memory"]))
+        named.append(f"{run.memory} [{variant}]" if variant else run.memory)
+    parts: list[Callable[[StoredRun], str]] = [
+        lambda run: run.backbone,
+        lambda run: run.dataset,
+        lambda run: f"seed {run.record['seed']}",
+    ]
+    for part in parts:
+        if len({part(run) for run in runs}) > 1:
+            named = [f"{name}, {part(run)}" for name, run in zip(named, runs, strict=True)]
+    repeated = Counter(named)
+    return [
+        f"{name}, {run.run_id.rpartition('-')[2]}" if repeated[name] > 1 else name
+        for name, run in zip(named, runs, strict=True)
+    ]
+
+
+def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | None = None) -> Estimate | None:
+    """Mean of a share with its interval, percent; ``None`` where nothing was scored."""
+    value = mean_value(run.rows, metric, category, protocol)
+    if value is None:
+        return None
+    interval = bootstrap_interval(*scores_and_mean(run.rows, metric, category, protocol))
+    if interval is not None:
+        interval = replace(interval, low=100 * interval.low, high=100 * interval.high)
+    return Estimate(100 * value, interval)
+
+
+def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, Estimate]:
+    found = {category: estimate(run, metric, protocol, category) for category in sorted(protocol.categories)}
+    return {category: value for category, value in found.items() if value is not None}
+
+
+def _estimates(run: StoredRun, protocol: Protocol) -> dict[str, Estimate]:
+    answerable = replace(protocol, adversarial="exclude")
+    found = {name: estimate(run, metric, protocol) for name, metric in _SHARES.items()}
+    if not run.retrieval_only:
+        found["F1"] = estimate(run, f1_metric(protocol), protocol)
+        found["F1 w/o 5"] = estimate(run, f1_metric(protocol), answerable)
+        found["abstain"] = _abstentions(run)
+    context = mean_value(run.rows, "context_tokens", None, protocol)
+    found["context"] = None if context is None else Estimate(context)
+    return {name: value for name, value in found.items() if value is not None} | _cost(run.summary)
+
+
+def _abstentions(run: StoredRun) -> Estimate | None:
+    values = [row.metrics.get("abstained") for row in run.rows if row.category == ADVERSARIAL]
+    known = [value for value in values if value is not None]
+    return Estimate(100 * sum(known) / len(known)) if known else None
+
+
+def _cost(summary: Mapping[str, Any]) -> dict[str, Estimate]:
+    """Calls and tokens from the run's ledger; nothing for a run without one."""
+    total = (summary.get("calls") or {}).get("total") or {}
+    if not total.get("calls"):
+        return {}
+    found = {"malformed": Estimate(100 * total["malformed"] / total["calls"])}
+    read = (summary.get("cost") or {}).get("read_per_question")
+    if read:
+        found["calls"] = Estimate(read["calls"])
+        found["tokens"] = Estimate(read["prompt_tokens"] + read["completion_tokens"])
+    turns = _turns(summary)
+    if turns:
+        phases = (summary["calls"].get("by_phase") or {}).items()
+        totals = [phase["total"] for name, phase in phases if name in ("prepare", "write", "consolidate")]
+        found["write"] = Estimate(sum(t["prompt_tokens"] + t["completion_tokens"] for t in totals) / turns)
+    return found
+
+
+def _turns(summary: Mapping[str, Any]) -> float:
+    sizes = (summary.get("memory") or {}).get("sizes") or {}
+    return float((sizes.get("turns") or {}).get("sum", 0.0))

@@ -1,0 +1,163 @@
+"""Runs side by side: rows, labels, paired tests, files."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from eval.compare import compare
+from eval.compare.__main__ import main
+from eval.compare.pairs import compare_with_first, paired_differences
+from eval.compare.report import make_report, render_latex, render_markdown, short_names, show
+from eval.compare.rows import labels, system_rows
+from eval.inference import holm
+from eval.protocols import load_protocol
+from eval.tables.stored import Skipped, StoredRun, read_run
+from memsys.errors import RunDirectoryError
+from tests.support.fake_run import FakeRun
+
+CLAG = load_protocol("clag")
+
+
+def stored(root: Path, **changes: object) -> StoredRun:
+    run = read_run(FakeRun(**changes).write(root))  # type: ignore[arg-type]
+    assert not isinstance(run, Skipped)
+    return run
+
+
+def test_a_row_by_hand(tmp_path: Path) -> None:
+    """Category 5 scores 1 (fooled), the others 0.25: the trap is worth fifteen points."""
+    run = stored(tmp_path, values=lambda number, metric: 1.0 if number % 5 == 4 else 0.25)
+    row = system_rows([run], CLAG)[0]
+    means = {name: round(estimate.value, 6) for name, estimate in row.estimates.items()}
+    assert row.questions == 20
+    assert means["F1"] == 40.0
+    assert means["F1 w/o 5"] == 25.0
+    assert means["abstain"] == 100.0
+    assert means["E-F1"] == 40.0
+    assert means["calls"] == 1.0
+    assert means["tokens"] == 120.0  # one answer call of 115 and 5 tokens
+    assert means["write"] == 30.0  # 20 questions' worth of calls of 60 tokens over 40 turns
+    assert means["malformed"] == 10.0  # every fifth of the write calls, which are half of all
+    assert means["context"] == 309.5
+    assert {category: round(point.value, 6) for category, point in row.by_category.items()} == {
+        1: 25.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 100.0,
+    }  # fmt: skip
+
+
+def test_protocols_read_category_5_in_their_own_way(tmp_path: Path) -> None:
+    run = stored(tmp_path, values=lambda number, metric: {"f1_set": 0.5, "abstained": 1.0}.get(metric))
+    assert system_rows([run], load_protocol("xmemory"))[0].estimates["F1"].value == pytest.approx(50.0)
+    assert 5 not in system_rows([run], load_protocol("xmemory"))[0].by_category
+
+
+def test_labels_tell_runs_apart(tmp_path: Path) -> None:
+    rag = stored(tmp_path)
+    amem = stored(tmp_path, memory="amem")
+    assert labels([rag, amem]) == ["rag", "amem"]
+    again = stored(tmp_path, seed=1)
+    assert labels([rag, again]) == ["rag, seed 0", "rag, seed 1"]
+    other = stored(tmp_path, backbone="qwen3_06b", dataset="locomo")
+    assert labels([rag, other]) == ["rag, smollm2_135m, locomo_clag", "rag, qwen3_06b, locomo"]
+    swept = stored(tmp_path, memory="clag", settings={"n_init": 7})
+    assert labels([swept]) == ["clag [n_init=7]"]
+    twin = stored(tmp_path, gpus=("gpu",))
+    assert len(set(labels([rag, twin]))) == 2
+
+
+def test_long_labels_are_numbered_on_the_terminal(tmp_path: Path) -> None:
+    runs = [stored(tmp_path), stored(tmp_path, backbone="qwen3_06b", dataset="locomo")]
+    report = make_report(runs, CLAG)
+    assert short_names(report) == ["1 rag", "2 rag"]
+    assert short_names(make_report(runs[:1], CLAG)) == ["rag"]
+
+
+def test_paired_differences_take_shared_questions_alone(tmp_path: Path) -> None:
+    ours = stored(tmp_path, values=lambda number, metric: 0.75)
+    fewer = stored(tmp_path, memory="amem", questions_each=5, values=lambda number, metric: 0.25)
+    differences = paired_differences(ours.rows, fewer.rows, "f1_set", CLAG)
+    assert differences.values.tolist() == [50.0] * 10
+    without = paired_differences(ours.rows, fewer.rows, "f1_set", load_protocol("xmemory"))
+    assert len(without.values) == 8
+
+
+def test_tests_against_the_first_are_corrected_together(tmp_path: Path) -> None:
+    ten = tuple(f"conv-{number}" for number in range(10))
+    base = stored(tmp_path, conversations=ten, values=lambda number, metric: 0.2)
+    better = stored(tmp_path, memory="amem", conversations=ten, values=lambda n, metric: 0.3 + 0.1 * (n % 2))
+    same = stored(tmp_path, memory="clag", conversations=ten, values=lambda n, metric: 0.15 + 0.1 * (n % 2))
+    rows = system_rows([base, better, same], CLAG)
+    pairs = [pair for pair in compare_with_first(rows, CLAG) if pair.column == "F1"]
+    assert [pair.system for pair in pairs] == ["amem", "clag"]
+    assert pairs[0].result.difference == pytest.approx(15.0)
+    assert pairs[0].result.p_value == 2 / 1024
+    raw = [pair.result.p_value for pair in pairs]
+    assert [pair.adjusted for pair in pairs] == list(holm([value for value in raw if value is not None]))
+    assert (pairs[1].result.wins, pairs[1].result.losses) == (50, 50)
+
+
+def test_runs_on_other_data_are_not_tested_against_each_other(tmp_path: Path) -> None:
+    rows = system_rows([stored(tmp_path), stored(tmp_path, memory="amem", dataset="locomo")], CLAG)
+    assert compare_with_first(rows, CLAG) == []
+
+
+def test_compare_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [FakeRun(memory=name).write(tmp_path) for name in ("rag", "amem", "clag")]
+    paths = compare(runs, tmp_path / "out")
+    assert sorted(path.name for path in paths) == [f"compare.{suffix}" for suffix in ("csv", "md", "png", "svg", "tex")]
+    assert all(path.stat().st_size > 500 for path in paths)
+    rows = list(csv.DictReader((tmp_path / "out" / "compare.csv").read_text().splitlines()))
+    assert [row["system"] for row in rows] == ["rag", "amem", "clag"]
+    assert float(rows[0]["F1 low"]) <= float(rows[0]["F1"]) <= float(rows[0]["F1 high"])
+    shown = capsys.readouterr().out
+    assert "Against rag" in shown
+    assert max(map(len, shown.rstrip().splitlines())) <= 80
+    assert "being fooled" in shown
+
+
+def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
+    runs = [FakeRun(memory=name).write(tmp_path) for name in ("rag", "clag")]
+    first, second = (compare(runs, tmp_path / name) for name in ("one", "two"))
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_retrieval_only_runs_are_compared_by_recall(tmp_path: Path) -> None:
+    runs = [FakeRun(memory=name, mode="retrieval_only").write(tmp_path) for name in ("rag", "bm25_turn")]
+    compare(runs, tmp_path / "out")
+    text = (tmp_path / "out" / "compare.md").read_text()
+    assert "| F1 |" not in text
+    assert "R@10 by category" in text
+    assert "BLEU" not in text
+
+
+def test_one_conversation_is_marked(tmp_path: Path) -> None:
+    report = make_report([stored(tmp_path, conversations=("conv-26",))], CLAG)
+    assert "]‡" in render_markdown(report)
+    assert any("one conversation" in line for line in report.legend)
+    plain = make_report([stored(tmp_path)], CLAG)
+    assert "‡" not in render_markdown(plain)
+
+
+def test_a_run_without_summary_has_no_cost(tmp_path: Path) -> None:
+    report = make_report([stored(tmp_path, summary=False)], CLAG)
+    assert "tokens" not in report.rows[0].estimates
+    show(report)
+    assert render_latex(report).count(r"\begin{tabular}") == 1
+
+
+def test_unfinished_runs_are_named_and_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole, part = FakeRun().write(tmp_path), FakeRun(memory="amem", status="incomplete").write(tmp_path)
+    compare([whole, part], tmp_path / "out")
+    assert "not complete" in capsys.readouterr().out.replace("\n", " ")
+    with pytest.raises(RunDirectoryError, match="nothing to compare"):
+        compare([part], tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    FakeRun().write(tmp_path / "runs")
+    assert main([str(tmp_path / "runs"), "--out", str(tmp_path / "out"), "--protocol", "sage"]) == 0
+    assert (tmp_path / "out" / "compare.png").is_file()
+    assert main([str(tmp_path / "nowhere")]) == 2
+    assert "does not exist" in capsys.readouterr().err.replace("\n", " ")
+    assert main([str(tmp_path / "runs"), "--protocol", "nope", "--out", str(tmp_path / "x")]) == 2

@@ -1,0 +1,95 @@
+"""What is kept of a run: enough for the same tables, no text of the data set, no place of a machine."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from eval.export import export_run, main, without_places
+from eval.tables.__main__ import main as tables
+from memsys.errors import RunDirectoryError
+from tests.support.fake_run import FakeRun
+
+TEN = tuple(f"conv-{number}" for number in range(10))
+
+
+def test_tables_from_the_export_are_those_from_the_run(tmp_path: Path) -> None:
+    FakeRun(backbone="qwen3_06b", conversations=TEN).write(tmp_path / "runs")
+    FakeRun(backbone="qwen3_06b", conversations=TEN, seed=1).write(tmp_path / "runs")
+    FakeRun(memory="clag", backbone="qwen3_06b", timing="latency", gpus=("NVIDIA A100",)).write(tmp_path / "runs")
+    assert main([str(tmp_path / "runs"), "--out", str(tmp_path / "summaries")]) == 0
+    for source in ("runs", "summaries"):
+        assert tables(["--runs", str(tmp_path / source), "--out", str(tmp_path / f"from_{source}")]) == 0
+    for path in (tmp_path / "from_runs").iterdir():
+        assert path.read_bytes() == (tmp_path / "from_summaries" / path.name).read_bytes()
+
+
+def test_run_and_export_count_once(tmp_path: Path) -> None:
+    path = FakeRun().write(tmp_path / "runs")
+    export_run(path, tmp_path / "summaries")
+    both = [str(tmp_path / "runs"), str(tmp_path / "summaries")]
+    assert tables(["--runs", *both, "--out", str(tmp_path / "both")]) == 0
+    assert tables(["--runs", both[0], "--out", str(tmp_path / "one")]) == 0
+    assert (tmp_path / "both" / "clag_table01.md").read_text() == (tmp_path / "one" / "clag_table01.md").read_text()
+
+
+def test_no_text_and_no_place_is_kept(tmp_path: Path) -> None:
+    """Every text of the synthetic run says "secret"; its model lies in /somewhere, its server on node17."""
+    path = FakeRun(conversations=("conv-26",)).write(tmp_path / "runs")
+    before = "".join(file.read_text() for file in path.iterdir())
+    assert all(word in before for word in ("secret", "/somewhere", "node17"))
+    target = export_run(path, tmp_path / "summaries")
+    assert sorted(file.name for file in target.iterdir()) == [
+        "run.json", "scores.jsonl", "scores_meta.json", "summary.json",
+    ]  # fmt: skip
+    text = "".join(file.read_text() for file in target.iterdir())
+    assert not any(word in text for word in ("secret", "/somewhere", "node17"))
+    trace = json.loads((target / "summary.json").read_text())["trace"]["values"]
+    assert trace == {"mode": {"global": 10}}
+
+
+def test_provenance_is_kept(tmp_path: Path) -> None:
+    record = json.loads((export_run(FakeRun().write(tmp_path / "runs"), tmp_path / "out") / "run.json").read_text())
+    for key in (
+        "run_id",
+        "experiment",
+        "seed",
+        "config",
+        "data",
+        "commit",
+        "packages",
+        "hardware",
+        "model",
+        "settings",
+    ):
+        assert record[key] is not None
+    assert record["model"]["sha256"] == "1" * 64
+    assert "problems" not in record
+    assert "identity" not in record
+
+
+def test_places() -> None:
+    tree = {"a": ["/data/x", "~/y", "http://h:1/v1", "C:\\z", "\\\\host\\share"], "b": {"c": "a/b", "d": 1, "e": None}}
+    assert without_places(tree) == {"a": ["<place>"] * 5, "b": {"c": "a/b", "d": 1, "e": None}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"status": "incomplete"}, "not complete"), ({"summary": False}, "python -m eval.score")],
+)
+def test_only_complete_and_scored_runs(changes: dict[str, object], message: str, tmp_path: Path) -> None:
+    path = FakeRun(**changes).write(tmp_path / "runs")  # type: ignore[arg-type]
+    with pytest.raises(RunDirectoryError, match=message):
+        export_run(path, tmp_path / "out")
+    assert main([str(path), "--out", str(tmp_path / "out")]) == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_exporting_twice_changes_nothing(tmp_path: Path) -> None:
+    path = FakeRun().write(tmp_path / "runs")
+    target = export_run(path, tmp_path / "out")
+    before = {file.name: file.read_bytes() for file in target.iterdir()}
+    export_run(path, tmp_path / "out")
+    assert before == {file.name: file.read_bytes() for file in target.iterdir()}
+    again = export_run(target, tmp_path / "again")
+    assert (again / "scores.jsonl").read_bytes() == before["scores.jsonl"]

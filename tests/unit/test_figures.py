@@ -1,0 +1,51 @@
+"""Plots: what is drawn, and that it is the same every time."""
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from eval.figures import MARKERS, PALETTE, Point, Series, Wording, plot_comparison
+
+WORDING = Wording("F1", "tokens per question", "a remark\nof two lines")
+
+
+def series(label: str, value: float, cost: float | None = 100.0) -> Series:
+    point = Point(value, value - 1, value + 1)
+    return Series(label, {"multi-hop": point, "temporal": point}, point, cost)
+
+
+def words(path: Path) -> str:
+    return " ".join("".join(node.itertext()).strip() for node in ElementTree.parse(path).iter() if node.text)
+
+
+def test_plot_says_what_it_shows(tmp_path: Path) -> None:
+    svg, png = plot_comparison([series("rag", 10), series("clag", 20, 900.0)], WORDING, tmp_path / "new" / "plot")
+    text = words(svg)
+    for word in ("rag", "clag", "multi-hop", "temporal", "F1 (%)", "tokens per question", "of two lines"):
+        assert word in text
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_same_numbers_same_bytes(tmp_path: Path) -> None:
+    first, second = (plot_comparison([series("rag", 10)], WORDING, tmp_path / name) for name in ("a", "b"))
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_missing_costs_are_said(tmp_path: Path) -> None:
+    svg, _ = plot_comparison([series("rag", 10, None)], WORDING, tmp_path / "plot")
+    assert "no cost recorded" in words(svg)
+
+
+@pytest.mark.parametrize("count", [1, 7, 12])
+def test_many_systems_and_empty_groups(count: int, tmp_path: Path) -> None:
+    many = [series(f"system {number}", number) for number in range(count)]
+    empty = Series("empty", {}, None, None)
+    svg, _ = plot_comparison([*many, empty], WORDING, tmp_path / "plot")
+    assert f"system {count - 1}" in words(svg)
+
+
+def test_colours_and_markers_tell_systems_apart() -> None:
+    """A colour repeats only with another marker."""
+    looks = {(PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]) for number in range(30)}
+    assert len(looks) == 30

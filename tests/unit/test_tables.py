@@ -1,0 +1,394 @@
+"""Tables rebuilt from synthetic runs: which run stands where, what is compared, what stays empty and why."""
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eval.aggregate import aggregate
+from eval.inference import point
+from eval.printed import load_printed
+from eval.protocols import load_protocol, protocol_names
+from eval.scoring import load_scores
+from eval.tables.__main__ import build_tables, main
+from eval.tables.flat import COLUMNS, render_csv
+from eval.tables.latex import escape, render_latex
+from eval.tables.markdown import render_markdown
+from eval.tables.measure import mean_value, scores_and_mean
+from eval.tables.model import Cell, Row, Table
+from eval.tables.spec import load_spec
+from eval.tables.stored import read_runs
+from eval.tables.text import coverage, dataset_labels
+from eval.tables.variants import overrides, variant_label
+from memsys.errors import ConfigError
+from tests.support.fake_run import FakeRun
+
+TEN = tuple(f"conv-{number}" for number in range(10))
+
+
+@pytest.fixture(autouse=True)
+def small_locomo(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LoCoMo of these tests has ten conversations of ten questions."""
+    import eval.tables.__main__ as command
+
+    spec = load_spec("clag")
+    locomo = replace(spec.datasets["locomo"], questions=100)
+    small = replace(spec, datasets={**spec.datasets, "locomo": locomo})
+    monkeypatch.setattr(command, "load_spec", lambda paper: small)
+
+
+def full(**changes: object) -> FakeRun:
+    return FakeRun(**{"conversations": TEN, "questions_each": 10, "backbone": "qwen3_06b", **changes})  # type: ignore[arg-type]
+
+
+def table(root: Path, number: int = 1) -> Table:
+    runs, _ = read_runs([root])
+    return build_tables("clag", runs, [number])[0][0]
+
+
+def row(built: Table, block: str, label: str) -> Row:
+    return next(
+        entry for part in built.blocks if part.label.startswith(block) for entry in part.rows if entry.label == label
+    )
+
+
+def cell(built: Table, block: str, label: str, column: str) -> Cell:
+    titles = [entry.label for entry in built.columns]
+    return row(built, block, label).cells[titles.index(column)]
+
+
+def constant(share: float) -> Callable[[int, str], float | None]:
+    return lambda number, metric: share
+
+
+def test_without_runs_every_printed_number_stands_and_nothing_is_measured(tmp_path: Path) -> None:
+    for number, count in ((1, 90), (2, 10), (3, 150), (4, 54), (15, 90), (16, 75)):
+        cells = [entry for _, _, _, entry in table(tmp_path, number).cells]
+        assert len([entry for entry in cells if entry.printed is not None]) == count
+        assert all(entry.measured is None and entry.missing == "no run" for entry in cells)
+
+
+def test_a_whole_run_is_compared(tmp_path: Path) -> None:
+    full(memory="rag", values=constant(0.2)).write(tmp_path)
+    found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1")
+    assert found.printed is not None
+    assert found.printed.text == "12.9"
+    assert found.measured is not None
+    assert found.measured.value == pytest.approx(20.0)
+    assert found.difference == pytest.approx(7.1)
+    assert found.inside is False
+    assert found.measured.interval is not None
+    assert (found.measured.interval.by, found.measured.interval.units) == ("conversation", 10)
+    assert (found.measured.questions, found.measured.caveats) == (100, ())
+
+
+def test_printed_number_inside_the_interval(tmp_path: Path) -> None:
+    full(memory="rag", values=lambda number, metric: 0.0258 * (number // 10 % 10 < 5) * 10).write(tmp_path)
+    found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1")
+    assert found.difference == pytest.approx(0.0, abs=1e-6)
+    assert found.inside is True
+
+
+def test_categories_go_to_their_columns(tmp_path: Path) -> None:
+    full(memory="clag", values=lambda number, metric: (number % 5 + 1) / 10).write(tmp_path)
+    built = table(tmp_path, 3)
+    columns = ("Multi Hop F1", "Temporal F1", "Open Domain F1", "Single-Hop F1", "Adversarial F1")
+    values = [cell(built, "Qwen3-0.6B", "CLAG", column).measured for column in columns]
+    assert [round(value.value, 6) for value in values if value] == [10.0, 20.0, 30.0, 40.0, 50.0]
+
+
+def test_part_of_the_data_is_shown_but_not_compared(tmp_path: Path) -> None:
+    full(memory="rag", conversations=("conv-26",), questions_each=19).write(tmp_path)
+    built = table(tmp_path)
+    found = cell(built, "Qwen3-0.6B", "RAG", "LoCoMo F1")
+    assert found.measured is not None
+    assert found.measured.caveats == ("1 of 10 conversations (conv-26)",)
+    assert found.difference is None
+    assert found.measured.interval is not None
+    assert found.measured.interval.by == "question"
+    line = next(text for text in render_markdown(built).splitlines() if "conv-26" in text)
+    assert "†‡" in line
+    assert "LoCoMo: n=19, 1 of 10 conversations (conv-26); HotpotQA: no run; BioASQ: no run" in line
+
+
+def test_missing_questions_are_a_part_too(tmp_path: Path) -> None:
+    full(memory="rag", questions_each=4, categories=(1, 2, 3, 4)).write(tmp_path)
+    found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1").measured
+    assert found is not None
+    assert found.caveats == ("40 of 100 questions",)
+
+
+def test_a_backbone_that_no_paper_used_gets_its_own_block(tmp_path: Path) -> None:
+    FakeRun(memory="clag", conversations=("conv-26",)).write(tmp_path)
+    FakeRun(memory="oracle", conversations=("conv-26",)).write(tmp_path)
+    built = table(tmp_path)
+    block = built.blocks[-1]
+    assert block.label == "SmolLM2-135M (not in the paper's table)"
+    assert [entry.label for entry in block.rows] == ["Oracle (sees the gold evidence)", "CLAG"]
+    assert all(entry.printed is None for part in block.rows for entry in part.cells)
+    assert coverage(block.rows[1], built.columns, dataset_labels(built)) == (
+        "LoCoMo: n=10, 1 of 10 conversations (conv-26)"
+    )
+
+
+def test_retrieval_only_runs_have_no_backbone(tmp_path: Path) -> None:
+    full(memory="bm25_turn", mode="retrieval_only").write(tmp_path)
+    built = table(tmp_path, 4)
+    assert row(built, "LoCoMo, no backbone", "bm25_turn").measured
+    assert not any(block.label.startswith("no backbone") for block in table(tmp_path, 1).blocks)
+
+
+def test_an_overridden_memory_is_another_row(tmp_path: Path) -> None:
+    full(memory="clag", settings={"n_init": 7}).write(tmp_path)
+    built = table(tmp_path)
+    assert cell(built, "Qwen3-0.6B", "CLAG (Ours)", "LoCoMo F1").measured is None
+    assert row(built, "Qwen3-0.6B", "CLAG (Ours) [n_init=7]").measured
+
+
+def test_an_ablation_config_fills_its_own_printed_row(tmp_path: Path) -> None:
+    full(memory="clag_n_init_5", settings={"n_init": 5}).write(tmp_path)
+    built = table(tmp_path, 9)
+    assert cell(built, "Qwen3-0.6B", "5", "F1").measured is not None
+    assert cell(built, "Qwen3-0.6B", "3 (Default)", "F1").measured is None
+
+
+def test_seeds_are_averaged_question_by_question(tmp_path: Path) -> None:
+    for seed, share in ((0, 0.1), (1, 0.3)):
+        full(memory="rag", seed=seed, values=constant(share)).write(tmp_path)
+    found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1").measured
+    assert found is not None
+    assert found.value == pytest.approx(20.0)
+    assert found.seeds == (0, 1)
+    assert "mean of 2 seeds" in render_markdown(table(tmp_path))
+
+
+def test_the_choice_among_runs_never_looks_at_the_score(tmp_path: Path) -> None:
+    """The latest whole run stands, not the better old one nor the better part."""
+    full(memory="rag", finished="2026-01-01", gpus=("a",), values=constant(0.9)).write(tmp_path)
+    full(memory="rag", finished="2026-01-03", gpus=("b",), values=constant(0.1)).write(tmp_path)
+    full(memory="rag", conversations=TEN[:3], finished="2026-01-04", values=constant(0.8)).write(tmp_path)
+    found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1").measured
+    assert found is not None
+    assert found.value == pytest.approx(10.0)
+
+
+def test_another_turn_format_is_shown_but_not_compared(tmp_path: Path) -> None:
+    full(memory="rag", dataset="locomo").write(tmp_path)
+    found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1")
+    assert found.measured is not None
+    assert found.measured.caveats == ("data set config locomo, the paper's is locomo_clag",)
+    assert found.difference is None
+
+
+def test_latency_comes_from_measured_answers_alone(tmp_path: Path) -> None:
+    full(memory="rag").write(tmp_path)
+    reason = cell(table(tmp_path, 2), "Qwen3-0.6B", "RAG", "Retrieval (ms)").missing
+    assert reason == "latency not measured (timing=latency)"
+    full(memory="rag", conversations=TEN[:1], timing="latency", gpus=("NVIDIA H100",)).write(tmp_path)
+    found = cell(table(tmp_path, 2), "Qwen3-0.6B", "RAG", "Retrieval (ms)").measured
+    assert found is not None
+    assert found.value == pytest.approx(254.5)  # 500 ms + mean of 0..9 ms, less 250 ms of keywords
+    assert found.caveats == ("1 of 10 conversations (conv-0)", "other hardware than A100")
+    whole = cell(table(tmp_path, 2), "Qwen3-0.6B", "RAG", "End-to-End (ms)").measured
+    assert whole is not None
+    assert whole.value == pytest.approx(629.5)
+
+
+def test_latency_on_the_papers_hardware_is_compared(tmp_path: Path) -> None:
+    full(memory="rag", timing="latency", gpus=("NVIDIA A100-SXM4-80GB",)).write(tmp_path)
+    assert cell(table(tmp_path, 2), "Qwen3-0.6B", "RAG", "Retrieval (ms)").difference is not None
+
+
+def test_bertscore_of_another_encoder_does_not_enter(tmp_path: Path) -> None:
+    full(memory="rag", extra_metrics=("bert_f1",), bertscore_model="all-MiniLM-L6-v2").write(tmp_path)
+    built = table(tmp_path, 15)
+    assert cell(built, "Qwen3-0.6B", "RAG", "LoCoMo BERT-F1").missing == "BERTScore of all-MiniLM-L6-v2"
+    assert cell(built, "Qwen3-0.6B", "RAG", "LoCoMo METEOR").measured is not None
+    full(memory="clag", extra_metrics=("bert_f1",)).write(tmp_path)
+    assert cell(table(tmp_path, 15), "Qwen3-0.6B", "CLAG (Ours)", "LoCoMo BERT-F1").measured is not None
+
+
+def test_characters_are_not_percent(tmp_path: Path) -> None:
+    full(memory="rag").write(tmp_path)
+    found = cell(table(tmp_path, 16), "LoCoMo", "RAG", "Chars").measured
+    assert found is not None
+    assert found.value == pytest.approx(1350 + 99 / 2)
+
+
+def test_runs_that_stand_nowhere_are_named(tmp_path: Path) -> None:
+    FakeRun(dataset="locomo_sample").write(tmp_path)
+    FakeRun(reader="locomo").write(tmp_path)
+    FakeRun(memory="amem", status="incomplete").write(tmp_path)
+    runs, skipped = read_runs([tmp_path])
+    _, unused = build_tables("clag", runs, [1])
+    assert sorted(unused.values()) == [
+        "data set locomo_sample is in no table of CLAG",
+        "reader locomo is not CLAG's (clag)",
+    ]
+    assert [run.reason for run in skipped] == ["not complete (incomplete); the same command resumes it"]
+
+
+def test_stale_scores_are_left_out_with_the_command_to_run(tmp_path: Path) -> None:
+    path = full(memory="rag").write(tmp_path)
+    with (path / "answers.jsonl").open("a") as handle:
+        handle.write("{}\n")
+    _, skipped = read_runs([tmp_path])
+    assert "python -m eval.score" in skipped[0].reason
+
+
+def test_a_copy_counts_once_and_a_namesake_is_told(tmp_path: Path) -> None:
+    run = full(memory="rag")
+    run.write(tmp_path / "a")
+    copy = run.write(tmp_path / "b")
+    assert [len(part) for part in read_runs([tmp_path])] == [1, 0]
+    text = (copy / "run.json").read_text().replace("2026-01-01T", "2025-01-01T")
+    (copy / "run.json").write_text(text)
+    runs, skipped = read_runs([tmp_path])
+    assert len(runs) == 1
+    assert "another run is called" in skipped[0].reason
+
+
+@pytest.mark.parametrize("name", protocol_names())
+@pytest.mark.parametrize("metric", ["f1_set", "e_f1"])
+def test_interval_and_value_are_of_the_same_mean(tmp_path: Path, name: str, metric: str) -> None:
+    """The form that is resampled gives what eval.aggregate gives, under every protocol."""
+    path = full(memory="rag").write(tmp_path)
+    rows, protocol = load_scores(path), load_protocol(name)
+    value = mean_value(rows, metric, None, protocol)
+    assert value == pytest.approx(point(*scores_and_mean(rows, metric, None, protocol)), abs=1e-12)
+    if metric == "f1_set":
+        expected = aggregate(rows, replace(protocol, columns={"F1": metric})).overall["F1"].value
+        assert value == pytest.approx(expected, abs=1e-12)
+
+
+def test_csv_has_every_cell_and_empty_means_empty(tmp_path: Path) -> None:
+    full(memory="rag").write(tmp_path)
+    rows = list(csv.DictReader(io.StringIO(render_csv(table(tmp_path)))))
+    assert len(rows) == 90
+    assert tuple(rows[0]) == COLUMNS
+    measured = [entry for entry in rows if entry["measured"]]
+    assert [entry["column"] for entry in measured] == ["LoCoMo F1", "LoCoMo BLEU-1"]
+    assert all(entry["missing"] == "no run" and not entry["low"] for entry in rows if not entry["measured"])
+    first = measured[0]
+    assert float(first["difference"]) == pytest.approx(float(first["measured"]) - float(first["printed"]), abs=1e-4)
+
+
+def test_markdown_keeps_the_papers_marks_and_is_rectangular(tmp_path: Path) -> None:
+    text = render_markdown(table(tmp_path))
+    assert "| **20.99** |" in text
+    assert "<u>16.05</u>" in text
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in lines} == {lines[0].count("|")}
+    assert "does not follow from Table 3" in text
+
+
+def test_latex_is_balanced_and_rectangular(tmp_path: Path) -> None:
+    full(memory="rag").write(tmp_path)
+    for number in load_spec("clag").tables:
+        text = render_latex(table(tmp_path, number))
+        assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
+        for environment in ("table*", "tabular"):
+            assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") == 1
+        rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+        assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {len(table(tmp_path, number).columns) + 3}
+        assert not re.search(r"(?<!\\)[%_](?!$)", text.replace("{!}{%", ""))
+
+
+def test_latex_escapes() -> None:
+    assert escape("a_b & 5% †") == r"a\_b \& 5\% $^\dagger$"
+
+
+def test_the_command_writes_the_same_bytes_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    full(memory="rag").write(tmp_path / "runs")
+    for out in ("first", "second"):
+        assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / out)]) == 0
+    names = sorted(path.name for path in (tmp_path / "first").iterdir())
+    assert len(names) == 3 * len(load_spec("clag").tables)
+    for name in names:
+        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+    assert "Overall results" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--runs", "nowhere"], "nowhere does not exist"),
+        (["--paper", "nope"], "papers with"),
+        (["--table", "11"], "has no table 11 to rebuild"),
+    ],
+)
+def test_one_clear_error(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    if "--paper" in arguments:
+        monkeypatch.undo()
+    assert main([*arguments, "--out", str(tmp_path)]) == 2
+    error = capsys.readouterr().err.replace("\n", " ")
+    assert message in error
+    assert "Traceback" not in error
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("run.json", "{", "is not JSON"),
+        ("run.json", "[]", "no JSON object"),
+        ("run.json", '{"schema_version": 1}', "lacks run_id"),
+        ("scores.jsonl", "nonsense\n", "is not JSON"),
+        ("summary.json", "nonsense", "is not JSON"),
+    ],
+)
+def test_a_broken_file_is_named(
+    name: str, text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = full(memory="rag").write(tmp_path / "runs")
+    (path / name).write_text(text)
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err.replace("\n", "")
+    assert name in error
+    assert message in error
+
+
+def test_spec_and_printed_numbers_know_each_other() -> None:
+    """Every printed number of a table that is rebuilt belongs to a declared data set, backbone and system."""
+    spec = load_spec("clag")
+    for number in load_printed("clag"):
+        if number.table in spec.tables:
+            assert number.dataset in spec.datasets
+            assert number.backbone in spec.backbones
+            assert number.system in spec.systems
+            assert number.protocol == spec.protocol
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("block: dataset", "block: colour", "block='colour'"),
+        ("protocol: clag ", "protokoll: clag ", "protocol"),
+        ("conversations: 10, questions: 200}", "questions: 200}", "conversations"),
+    ],
+)
+def test_a_wrong_setting_of_a_table_is_named(old: str, new: str, message: str, tmp_path: Path) -> None:
+    from eval.tables.spec import FOLDER
+
+    text = (FOLDER / "clag.yaml").read_text()
+    assert old in text
+    (tmp_path / "clag.yaml").write_text(text.replace(old, new, 1))
+    with pytest.raises(ConfigError, match=message):
+        load_spec("clag", tmp_path)
+
+
+def test_overrides_follow_defaults_lists(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text("name: base\nk: 10\nroles: {a: {t: 0.7, n: 5}}\npath: ${x}\n")
+    (tmp_path / "child.yaml").write_text("defaults:\n  - base\n  - _self_\nname: child\nroles: {a: {t: 0.1}}\n")
+    plain = {"name": "child", "k": 10, "roles": {"a": {"t": 0.1, "n": 5}}, "path": "p", "old_key": 1}
+    assert overrides(plain, tmp_path) == {}
+    assert overrides({**plain, "k": 3, "roles": {"a": {"t": 0.7, "n": 5}}}, tmp_path) == {"k": 3, "roles.a.t": 0.7}
+    assert overrides({"name": "unknown", "k": 1}, tmp_path) == {}
+    assert variant_label({"a": 1, "b": 2, "c": 3, "d": 4}) == "a=1, b=2, c=3 and 1 more"
