@@ -1,0 +1,67 @@
+"""A backbone for any memory system: it fills in each role's schema, the same way for the same request."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from memsys.llm.contract import Reply, Role
+from memsys.seeding import generator
+from memsys.vocabulary import Completion
+
+
+class SchemaModel:
+    """Replies with an object that validates, made of the prompt's own words and numbers, or with garbage.
+
+    Args:
+        garbage: reply with text that is no object, whatever the role.
+    """
+
+    context_length = 8192
+
+    def __init__(self, *, garbage: bool = False) -> None:
+        self._garbage = garbage
+        self.calls: list[tuple[str, str]] = []
+
+    async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
+        """Answer a role; the reply depends on role, values and key alone."""
+        self.calls.append((role.name, key))
+        prompt = role.prompt.render(values)
+        shown = " ".join(values[name] for name in sorted(values))
+        made = _Made(shown, generator(role.name, prompt, key))
+        value = None if self._garbage or role.schema is None else made.value(role.schema)
+        text = "}{ no such object" if self._garbage else json.dumps(value) if value is not None else made.sentence()
+        completion = Completion(text=text, prompt_tokens=1, completion_tokens=1, seconds=0.0, finish_reason="stop")
+        return Reply(value, text, completion, malformed=value is None and role.schema is not None)
+
+    async def count_tokens(self, text: str) -> int:
+        """Count words."""
+        return len(text.split())
+
+
+class _Made:
+    def __init__(self, shown: str, rng: Any) -> None:
+        self._words = re.findall(r"[a-z]\w+", shown) or ["word"]
+        self._numbers = [int(number) for number in re.findall(r"\b\d{1,3}\b", shown)] or [0]
+        self._rng = rng
+
+    def sentence(self) -> str:
+        return " ".join(self._pick(self._words) for _ in range(3))
+
+    def value(self, schema: Mapping[str, Any]) -> Any:
+        if "enum" in schema:
+            return self._pick(schema["enum"])
+        kind = schema["type"]
+        if kind == "object":
+            return {name: self.value(inner) for name, inner in schema["properties"].items()}
+        if kind == "array":
+            return [self.value(schema["items"]) for _ in range(min(2, schema.get("maxItems", 2)))]
+        if kind == "string":
+            return self.sentence()
+        if kind == "boolean":
+            return bool(self._rng.integers(4))
+        number = self._pick(self._numbers)
+        return min(max(number, schema.get("minimum", number)), schema.get("maximum", number))
+
+    def _pick(self, choices: Any) -> Any:
+        return choices[int(self._rng.integers(len(choices)))]
