@@ -156,7 +156,7 @@ class _Connection(asyncio.Protocol):
         method, path, _ = head.split("\r\n", 1)[0].split(" ", 2)
         if method == "GET":
             models = {"object": "list", "data": [{"id": self._state.model, "object": "model"}]}
-            self._send(200, models if path.endswith("/models") else {"status": "ok"})
+            self._send(200, models if path.endswith("/models") else {"status": "ok", "version": "stub"})
             return
         request = json.loads(body or b"{}")
         if path.endswith("/tokenize"):

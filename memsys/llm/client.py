@@ -1,0 +1,186 @@
+"""The backbone as one conversation sees it: renders the role's prompt, asks, parses, asks again, books every call."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from memsys.errors import BackboneError
+from memsys.llm.cache import ReplyCache
+from memsys.llm.config import BackboneConfig
+from memsys.llm.contract import CallRecord, CallScope, Reply, Role, call_scope
+from memsys.llm.limiter import Limiter
+from memsys.llm.structured import Parsed, parse_object, strip_thinking
+from memsys.llm.tokens import TokenCounter
+from memsys.llm.transport import ContextLengthError, Sent, Transport
+from memsys.llm.wire import Request, effective_temperature, make_request, read_completion
+from memsys.seeding import stable_seed
+from memsys.vocabulary import Completion, Json
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a backbone did since it was opened. Tokens are those of calls that were made, not of cached ones."""
+
+    calls: int = 0
+    cache_hits: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What all conversations of an open backbone share."""
+
+    config: BackboneConfig
+    dialect: str
+    model: Mapping[str, Json]
+    run_seed: int
+    transport: Transport
+    limiter: Limiter
+    tokens: TokenCounter
+    cache: ReplyCache | None
+    counters: Counters
+    on_call: Callable[[CallRecord], None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One attempt's completion and how it was got."""
+
+    completion: Completion
+    request_hash: str
+    cache_hit: bool
+    queue_seconds: float = 0.0
+    transport_retries: int = 0
+    endpoint: str = ""
+
+
+class BoundModel:
+    """A :class:`memsys.llm.contract.LanguageModel` of one conversation."""
+
+    def __init__(self, line: Line, conversation_id: str) -> None:
+        self._line, self._conversation_id = line, conversation_id
+
+    @property
+    def context_length(self) -> int:
+        """Tokens of prompt and reply together that one request may hold."""
+        return self._line.config.context_length
+
+    async def count_tokens(self, text: str) -> int:
+        """Count tokens as ``backbone.token_counter`` says."""
+        return await self._line.tokens.count(text)
+
+    async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
+        """Make one call; again with another seed while the reply is malformed and retries are left.
+
+        At temperature 0 there is no other attempt: it would give the same reply.
+
+        Raises:
+            BackboneError: the server cannot be reached, or refuses (a prompt longer than the context, say).
+            RuntimeError: called outside a call scope.
+        """
+        scope = _current_scope(role)
+        prompt = role.prompt.render(values)
+        varies = effective_temperature(self._line.config, role) != 0
+        retries = role.malformed_retries if role.schema is not None and varies else 0
+        attempt = 0
+        while True:
+            seed = stable_seed(self._line.run_seed, self._conversation_id, role.name, key, attempt)
+            request = make_request(self._line.config, self._line.dialect, role, prompt, seed)
+            answered = await self._answer(request, role, key, scope)
+            text = strip_thinking(answered.completion.text)
+            parsed = self._parse(text, role)
+            malformed = role.schema is not None and parsed.value is None
+            self._book(answered, role, key, scope, attempt, parsed)
+            if not malformed or attempt >= retries:
+                return Reply(parsed.value, text, answered.completion, malformed, parsed.repaired)
+            attempt += 1
+
+    def _parse(self, text: str, role: Role) -> Parsed:
+        if role.schema is None:
+            return Parsed(None)
+        return parse_object(text, role.schema, repair=self._line.config.json_repair)
+
+    async def _answer(self, request: Request, role: Role, key: str, scope: CallScope) -> Answered:
+        """Get a completion from the cache or the server."""
+        line, digest = self._line, request.digest(self._line.model)
+        made: list[Answered] = []
+
+        async def call() -> Completion:
+            made.append(await self._send(request, digest, scope))
+            return made[0].completion
+
+        try:
+            if line.cache is None or scope.fresh:
+                await call()
+                return made[0]
+            completion, hit = await line.cache.fetch(digest, call)
+        except ContextLengthError as error:
+            raise BackboneError(await self._explain_length(request, role, key, str(error))) from error
+        except BackboneError as error:
+            raise BackboneError(f"{self._where(role, key)}: {error}") from error
+        return Answered(completion, digest, cache_hit=True) if hit else made[0]
+
+    async def _send(self, request: Request, digest: str, scope: CallScope) -> Answered:
+        line = self._line
+        async with line.limiter.slot(scope.phase) as waited:
+            sent: Sent[Completion] = await line.transport.send(
+                request.path, request.body, read_completion, affinity=self._conversation_id
+            )
+        return Answered(sent.reply, digest, False, waited, sent.retries, sent.endpoint)
+
+    async def _explain_length(self, request: Request, role: Role, key: str, server: str) -> str:
+        prompt = str(request.body.get("prompt") or "\n".join(m["content"] for m in request.body.get("messages", ())))
+        try:
+            size = f"{await self._line.tokens.count(prompt)} tokens"
+        except BackboneError:
+            size = f"{len(prompt)} characters"
+        return (
+            f"{self._where(role, key)}: a prompt of {size} and up to {role.max_tokens} new tokens do not fit into the "
+            f"context of {self.context_length} tokens (backbone.context_length); retrieve less, lower the role's "
+            f"max_tokens, or choose a backbone with a longer context. The server says: {server}"
+        )
+
+    def _where(self, role: Role, key: str) -> str:
+        return f"role {role.name}, {key}, conversation {self._conversation_id}"
+
+    def _book(self, answered: Answered, role: Role, key: str, scope: CallScope, attempt: int, parsed: Parsed) -> None:
+        """Count the attempt and write its row of the ledger."""
+        line, completion = self._line, answered.completion
+        line.counters.calls += 1
+        if answered.cache_hit:
+            line.counters.cache_hits += 1
+        else:
+            line.counters.prompt_tokens += completion.prompt_tokens
+            line.counters.completion_tokens += completion.completion_tokens
+        if line.on_call is None:
+            return
+        line.on_call(
+            CallRecord(
+                conversation_id=self._conversation_id,
+                phase=scope.phase,
+                role=role.name,
+                key=key,
+                item=scope.item,
+                attempt=attempt,
+                prompt_tokens=completion.prompt_tokens,
+                completion_tokens=completion.completion_tokens,
+                seconds=completion.seconds,
+                queue_seconds=answered.queue_seconds,
+                finish_reason=completion.finish_reason,
+                cache_hit=answered.cache_hit,
+                malformed=role.schema is not None and parsed.value is None,
+                repaired=parsed.repaired,
+                transport_retries=answered.transport_retries,
+                request_hash=answered.request_hash,
+                endpoint=answered.endpoint,
+            )
+        )
+
+
+def _current_scope(role: Role) -> CallScope:
+    try:
+        return call_scope.get()
+    except LookupError as error:
+        raise RuntimeError(
+            f"role {role.name} was asked outside a call scope; set memsys.llm.contract.call_scope around the step"
+        ) from error

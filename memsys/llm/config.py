@@ -1,0 +1,120 @@
+"""What a ``conf/backbone/*.yaml`` says: which model, how it is served, and how it is asked.
+
+Every YAML spells out every field. Fields in :attr:`BackboneConfig.RUNTIME_FIELDS` (and the engine's own
+``RUNTIME_FIELDS``) cannot change a reply, only how fast or how stubbornly it is fetched.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from memsys.errors import ConfigError
+from memsys.llm.engines.contract import EngineConfig
+from memsys.vocabulary import Json
+
+#: Request fields of the sampler. ``None`` leaves the server's default, and the field is not sent.
+SAMPLING_FIELDS = (
+    "top_p",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "presence_penalty",
+    "frequency_penalty",
+)
+
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "prompt_mode": ("chat", "completion"),
+    "thinking": ("off", "on", "none"),
+    "structured": ("json_schema", "json_object", "off"),
+}
+_TOKEN_COUNTERS = ("server", "characters", "transformers:<folder or hub name>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackboneConfig:
+    """One backbone.
+
+    Attributes:
+        name: short name, as tables and paths show it, e.g. ``qwen3_06b``.
+        model: the model's name as papers write it, e.g. ``Qwen3-0.6B``; part of the cache key.
+        engine: what serves it.
+        context_length: tokens of prompt and reply together that one request may hold.
+        prompt_mode: ``chat`` sends messages through the model's chat template (POST ``/chat/completions``);
+            ``completion`` sends the raw prompt (POST ``/completions``), as CLAG's code does.
+        thinking: ``off`` or ``on`` for models with a switch, ``none`` for models without.
+        thinking_switch: request fields that set it, e.g. ``{"chat_template_kwargs": {"enable_thinking": False}}``;
+            empty for ``none``. Sent in chat mode only: a raw prompt passes no template.
+        sampling: one value for each of :data:`SAMPLING_FIELDS`; ``None`` is not sent.
+        temperature: overrides every role's temperature; ``None`` keeps the role's.
+        structured: how a role's schema binds the server: ``json_schema`` constrains decoding to it, ``json_object`` to
+            any JSON object, ``off`` leaves it to prompt and parser.
+        json_repair: whether a reply that does not parse may be repaired (counted as ``repaired``).
+        token_counter: ``server`` asks its ``/tokenize``; ``transformers:<name>`` loads a tokenizer here;
+            ``characters`` estimates a quarter of the characters, for hosted models that offer neither.
+        send_temperature: ``False`` for hosted models that refuse any temperature but their own.
+        send_seed: ``False`` for hosted models that refuse seeds; replies are then not reproducible without the cache.
+        max_tokens_field: ``max_tokens``, or ``max_completion_tokens`` for hosted reasoning models.
+        max_in_flight: requests at the servers at once, over all conversations.
+        timeout_s: seconds one request may take, from sent to answered.
+        transport_retries: how often a request that failed on the way is sent again.
+        backoff_s: seconds before the first resend; doubles each time, up to 30.
+    """
+
+    #: Fields that cannot change a reply. The engine's own are named with the prefix ``engine.``; see
+    #: :meth:`runtime_fields`.
+    RUNTIME_FIELDS: ClassVar[frozenset[str]] = frozenset(
+        {"max_in_flight", "timeout_s", "transport_retries", "backoff_s"}
+    )
+
+    name: str
+    model: str
+    engine: EngineConfig
+    context_length: int
+    prompt_mode: str
+    thinking: str
+    thinking_switch: Mapping[str, Json]
+    sampling: Mapping[str, float | int | None]
+    temperature: float | None
+    structured: str
+    json_repair: bool
+    token_counter: str
+    send_temperature: bool
+    send_seed: bool
+    max_tokens_field: str
+    max_in_flight: int
+    timeout_s: float
+    transport_retries: int
+    backoff_s: float
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work.
+
+        Raises:
+            ConfigError: names key, value and choices.
+        """
+        for key, choices in _CHOICES.items():
+            _require(getattr(self, key) in choices, key, getattr(self, key), f"one of {', '.join(choices)}")
+        fields = ("max_tokens", "max_completion_tokens")
+        _require(self.max_tokens_field in fields, "max_tokens_field", self.max_tokens_field, f"one of {fields}")
+        _require(set(self.sampling) == set(SAMPLING_FIELDS), "sampling", dict(self.sampling),
+                 f"a mapping with the keys {', '.join(SAMPLING_FIELDS)} (null: server default)")  # fmt: skip
+        for key, least in (("context_length", 1), ("max_in_flight", 1), ("transport_retries", 0), ("backoff_s", 0)):
+            _require(getattr(self, key) >= least, key, getattr(self, key), f"at least {least}")
+        _require(self.timeout_s > 0, "timeout_s", self.timeout_s, "above 0")
+        counter = self.token_counter
+        known = counter in _TOKEN_COUNTERS[:2] or counter.startswith("transformers:")
+        _require(known, "token_counter", counter, f"one of {', '.join(_TOKEN_COUNTERS)}")
+        switched = bool(self.thinking_switch)
+        fits = switched == (self.thinking != "none") or self.prompt_mode == "completion"
+        _require(fits, "thinking_switch", dict(self.thinking_switch),
+                 "request fields that set thinking on or off; {} for thinking: none")  # fmt: skip
+
+    def runtime_fields(self) -> frozenset[str]:
+        """Dotted names, within the backbone node, of all settings that cannot change a reply."""
+        engine: frozenset[str] = getattr(self.engine, "RUNTIME_FIELDS", frozenset())
+        return self.RUNTIME_FIELDS | {f"engine.{name}" for name in engine}
+
+
+def _require(holds: bool, key: str, value: object, expected: str) -> None:
+    if not holds:
+        raise ConfigError(f"backbone.{key} is {value!r}; it must be {expected}")

@@ -1,0 +1,55 @@
+"""Which of several servers the next request goes to."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from memsys.llm.engines.contract import Endpoint
+
+
+class Endpoints:
+    """Spreads requests.
+
+    The least busy server is taken; among equals the one that has the conversation's prompts in its prefix cache, else
+    the next in turn.
+
+    Args:
+        engine: name of the engine; labels are ``<engine>-<number>``, so that no record shows an address.
+        endpoints: the servers.
+    """
+
+    def __init__(self, engine: str, endpoints: Sequence[Endpoint]) -> None:
+        self._engine = engine
+        self._busy: Counter[Endpoint] = Counter()
+        self._homes: dict[str, Endpoint] = {}
+        self._labels: dict[str, str] = {}
+        self._turn = 0
+        self._all: tuple[Endpoint, ...] = ()
+        self.replace(endpoints)
+
+    def replace(self, endpoints: Sequence[Endpoint]) -> None:
+        """Go on with other servers; requests at the old ones end there."""
+        self._all = tuple(endpoints)
+        self._homes = {name: home for name, home in self._homes.items() if home in self._all}
+        for index, endpoint in enumerate(self._all):
+            self._labels.setdefault(endpoint.base_url, f"{self._engine}-{index}")
+
+    def take(self, affinity: str) -> Endpoint:
+        """Choose the server of a request and count it in."""
+        least = min(self._busy[endpoint] for endpoint in self._all)
+        idle = [endpoint for endpoint in self._all if self._busy[endpoint] == least]
+        chosen = self._homes.get(affinity)
+        if chosen not in idle:
+            chosen = idle[self._turn % len(idle)]
+            self._turn += 1
+        if affinity and len(self._all) > 1:
+            self._homes[affinity] = chosen
+        self._busy[chosen] += 1
+        return chosen
+
+    def give_back(self, endpoint: Endpoint) -> None:
+        """Count a request out."""
+        self._busy[endpoint] -= 1
+
+    def label(self, endpoint: Endpoint) -> str:
+        """Name of a server in records."""
+        return self._labels[endpoint.base_url]

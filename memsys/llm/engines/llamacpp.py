@@ -1,0 +1,199 @@
+"""llama.cpp's server inside this process: the backbone that needs no GPU, no server and no hub."""
+
+import contextlib
+import os
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+from memsys.assets.catalog import CATALOG, asset_path
+from memsys.assets.fetch import sha256
+from memsys.assets.paths import ROOT, models_dir
+from memsys.errors import AssetError, BackboneError, ConfigError
+from memsys.llm.engines.contract import Endpoint, Engine
+from memsys.vocabulary import Json
+
+#: The server's threads that hold connections; idle ones cost nothing.
+_HTTP_THREADS = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlamaCppEngineConfig:
+    """How llama.cpp serves a GGUF file.
+
+    Attributes:
+        model_file: an asset's name (:mod:`memsys.assets.catalog`), a file under ``models/``, or a path.
+        context_length: tokens of one sequence, prompt and reply together.
+        parallel: sequences decoded together; each has its own share of the key-value cache.
+        batch_invariant: replies must not depend on what else is decoded at the same time. Chooses the arithmetic that
+            makes it so on a CPU: no repacked weights, and a key-value cache in 8 bits, for which llama.cpp has but one
+            attention kernel. Holds for weights without a kernel of their own for batches (Q4_1 and the K-quants; not
+            Q4_0, Q5_0, Q8_0, F16, F32).
+        threads: for decoding and prompts; ``None``: the cores this process may use.
+        port: on 127.0.0.1; 0 takes a free one.
+    """
+
+    #: Fields that cannot change a reply; with ``batch_invariant``, the number of sequences cannot either.
+    RUNTIME_FIELDS: ClassVar[frozenset[str]] = frozenset({"threads", "port"})
+
+    model_file: str
+    context_length: int
+    parallel: int
+    batch_invariant: bool
+    threads: int | None
+    port: int
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work.
+
+        Raises:
+            ConfigError: names key and value.
+        """
+        for key in ("context_length", "parallel", "threads"):
+            value = getattr(self, key)
+            if value is not None and value < 1:
+                raise ConfigError(f"backbone.engine.{key} is {value!r}; it must be at least 1")
+        if not 0 <= self.port < 65536:
+            raise ConfigError(f"backbone.engine.port is {self.port!r}; it must be 0 (any) to 65535")
+
+    def build(self) -> Engine:
+        """Make the engine without starting it."""
+        return LlamaCppEngine(self)
+
+
+class LlamaCppEngine:
+    """One server on 127.0.0.1, in threads of this process."""
+
+    name = "llamacpp"
+
+    def __init__(self, config: LlamaCppEngineConfig) -> None:
+        self._config = config
+        self._lock = threading.Lock()
+        self._server: Any = None
+        self._sha256 = ""
+
+    def start(self, log_dir: Path) -> Sequence[Endpoint]:
+        """Load the model and listen; returns the same endpoint while the server lives.
+
+        Raises:
+            AssetError: the model file is missing.
+            BackboneError: llama.cpp refused the file.
+        """
+        with self._lock:
+            if self._server is None:
+                self._launch(log_dir)
+            return [Endpoint(base_url=f"{self._server.listening_address}/v1", model=self._path().stem)]
+
+    def recover(self, log_dir: Path) -> Sequence[Endpoint]:
+        """Start the server again unless it answers.
+
+        Raises:
+            BackboneError: it does not come back.
+        """
+        with self._lock:
+            if self._server is not None and not _is_healthy(self._server.listening_address):
+                self._server = None
+        return self.start(log_dir)
+
+    def stop(self) -> None:
+        """Free the model; safe to call twice."""
+        with self._lock:
+            self._server = None
+
+    def fingerprint(self) -> Mapping[str, Json]:
+        """Say what was served."""
+        config = self._config
+        self._sha256 = self._sha256 or sha256(self._path())
+        # What batches together can move a reply, unless the arithmetic is chosen so that it cannot.
+        batch = {} if config.batch_invariant else {"parallel": config.parallel}
+        return {
+            "engine": self.name,
+            "version": version("xllamacpp"),
+            "file": self._path().name,
+            "sha256": self._sha256,
+            "context_length": config.context_length,
+            "batch_invariant": config.batch_invariant,
+            **batch,
+        }
+
+    def _path(self) -> Path:
+        """The model file.
+
+        Raises:
+            AssetError: it is missing.
+        """
+        name = self._config.model_file
+        if name in CATALOG:
+            return asset_path(name)
+        for path in (Path(name).expanduser(), models_dir() / name, ROOT / name):
+            if path.is_file():
+                return path.resolve()
+        raise AssetError(
+            f"model file {name} (backbone.engine.model_file) is neither an asset ({', '.join(CATALOG)}) nor a file, "
+            f"also not under {models_dir()}; run `make models`, or name an existing GGUF file"
+        )
+
+    def _launch(self, log_dir: Path) -> None:
+        path = self._path()
+        log_dir.mkdir(parents=True, exist_ok=True)
+        log = log_dir / "llamacpp.log"
+        import xllamacpp
+
+        with _errors_to(log):
+            try:
+                self._server = xllamacpp.Server(_parameters(xllamacpp, self._config, path))
+            except RuntimeError as error:
+                raise BackboneError(
+                    f"llama.cpp cannot serve {path.name} ({error}); is it a whole GGUF file? See {log.name}, "
+                    "fetch it again with `make models`, or free memory"
+                ) from error
+
+
+def _parameters(xllamacpp: Any, config: LlamaCppEngineConfig, path: Path) -> Any:
+    """Parameters of the server."""
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = os.fspath(path)
+    parameters.n_ctx = config.context_length * config.parallel
+    parameters.n_parallel = config.parallel
+    threads = config.threads or len(os.sched_getaffinity(0))
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
+    parameters.hostnames, parameters.port, parameters.ui = ["127.0.0.1"], config.port, False
+    parameters.n_threads_http = _HTTP_THREADS
+    parameters.cache_ram_mib = 0  # prefixes are kept in the slots; a second copy in memory is not worth gigabytes
+    parameters.ctx_shift = parameters.fit_params = False  # never drop the beginning of a prompt, never shrink
+    parameters.verbosity = 1  # errors
+    if config.batch_invariant:
+        parameters.n_gpu_layers = 0
+        parameters.no_extra_bufts = True
+        parameters.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_ENABLED
+        parameters.cache_type_k = parameters.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_Q8_0
+    return parameters
+
+
+@contextlib.contextmanager
+def _errors_to(log: Path) -> Iterator[None]:
+    """Send what C++ writes to the error stream into a file while the model loads."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with log.open("ab") as stream:
+            os.dup2(stream.fileno(), 2)
+            yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _is_healthy(address: str) -> bool:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"{address}/health", timeout=10) as reply:
+            return bool(reply.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False

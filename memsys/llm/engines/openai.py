@@ -1,0 +1,88 @@
+"""Endpoints that somebody else runs and that speak the OpenAI protocol: hosted models, or any compatible server."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from memsys.errors import ConfigError
+from memsys.llm.engines.contract import Endpoint, Engine
+from memsys.vocabulary import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenAIEngineConfig:
+    """Where a hosted model is reached.
+
+    Attributes:
+        base_urls: up to and including ``/v1``; requests are spread over several. Without user or password.
+        model: the name the provider knows the model by; name a dated version where there is one.
+        api_key_env: environment variable that holds the key, ``None`` for servers without. The key is read for each
+            request and never written anywhere.
+    """
+
+    #: Fields that cannot change a reply.
+    RUNTIME_FIELDS: ClassVar[frozenset[str]] = frozenset({"base_urls", "api_key_env"})
+
+    base_urls: Sequence[str]
+    model: str
+    api_key_env: str | None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work.
+
+        Raises:
+            ConfigError: names key and value.
+        """
+        if isinstance(self.base_urls, str) or not self.base_urls:
+            raise ConfigError("backbone.engine.base_urls must be a list of at least one URL")
+        for url in self.base_urls:
+            parts = urlsplit(url)
+            if parts.username or parts.password:
+                raise ConfigError(
+                    "backbone.engine.base_urls must hold no user or password; use backbone.engine.api_key_env"
+                )
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ConfigError(f"backbone.engine.base_urls: {url!r} is no address of the form https://host/v1")
+        if not self.model:
+            raise ConfigError("backbone.engine.model is empty; it must be the provider's name of the model")
+
+    def build(self) -> Engine:
+        """Make the engine."""
+        return OpenAIEngine(self)
+
+
+class OpenAIEngine:
+    """Nothing to start, nothing to repair."""
+
+    name = "openai"
+
+    def __init__(self, config: OpenAIEngineConfig) -> None:
+        self._config = config
+
+    def start(self, log_dir: Path) -> Sequence[Endpoint]:
+        """Give the endpoints.
+
+        Raises:
+            ConfigError: the key's environment variable is not set.
+        """
+        variable = self._config.api_key_env
+        if variable is not None and not os.environ.get(variable, "").strip():
+            raise ConfigError(
+                f"environment variable {variable} (backbone.engine.api_key_env) is not set; export the key, or set "
+                "backbone.engine.api_key_env=null for a server without one"
+            )
+        return [Endpoint(url.rstrip("/"), self._config.model, variable) for url in self._config.base_urls]
+
+    def recover(self, log_dir: Path) -> Sequence[Endpoint]:
+        """Go on with the same endpoints: they are not ours to repair, and resending may be enough."""
+        return self.start(log_dir)
+
+    def stop(self) -> None:
+        """Nothing was started."""
+
+    def fingerprint(self) -> Mapping[str, Json]:
+        """Say what was asked for; a provider does not say what it serves."""
+        return {"engine": self.name, "model": self._config.model}

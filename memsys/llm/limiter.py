@@ -1,0 +1,64 @@
+"""Slots for requests, handed out by phase: what others wait for goes first.
+
+A write holds up every later write of its conversation, a prepared note only itself. So writes and consolidations come
+before questions, and questions before preparation; within a phase, first come, first served.
+"""
+
+import asyncio
+import heapq
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from time import perf_counter
+
+#: Smaller goes first.
+PRIORITY: Mapping[str, int] = {"write": 0, "consolidate": 0, "retrieve": 1, "answer": 1, "judge": 1, "prepare": 2}
+
+
+class Limiter:
+    """A semaphore whose waiters have priorities. Belongs to one event loop.
+
+    Args:
+        slots: how many may hold a slot at once.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._free = slots
+        self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._arrivals = 0
+        self.held = 0
+
+    @asynccontextmanager
+    async def slot(self, phase: str) -> AsyncIterator[float]:
+        """Hold a slot; yields the seconds it was waited for."""
+        waited = await self._acquire(PRIORITY[phase])
+        self.held += 1
+        try:
+            yield waited
+        finally:
+            self.held -= 1
+            self._release()
+
+    async def _acquire(self, priority: int) -> float:
+        if self._free:
+            self._free -= 1
+            return 0.0
+        begun = perf_counter()
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._arrivals += 1
+        heapq.heappush(self._waiters, (priority, self._arrivals, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # the slot was ours already: pass it on
+                self._release()
+            raise
+        return perf_counter() - begun
+
+    def _release(self) -> None:
+        """Give the slot to the first waiter that still waits."""
+        while self._waiters:
+            turn = heapq.heappop(self._waiters)[2]
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1

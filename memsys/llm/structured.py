@@ -1,0 +1,119 @@
+"""From a model's text to the object its role asked for.
+
+The ladder: drop thinking; parse; cut to the outermost braces; let ``json_repair`` close what was left open. Every
+object must validate against the role's schema. Whatever needed more than the first step counts as repaired. Whether
+an empty string or list is an answer is the memory system's business, not the parser's.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from memsys.vocabulary import Json
+
+_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What became of a text.
+
+    Attributes:
+        value: the object; ``None`` when there is no valid one.
+        repaired: the object needed more than parsing.
+        problem: why there is none, in a few words.
+    """
+
+    value: Mapping[str, Any] | None
+    repaired: bool = False
+    problem: str = ""
+
+
+def strip_thinking(text: str) -> str:
+    """Drop ``<think>`` blocks, also one that was never closed or was opened in the prompt, and outer blanks."""
+    _, closed_without_opening, rest = text.rpartition("</think>")
+    if closed_without_opening and "<think>" not in text:
+        text = rest
+    return _THINKING.sub("", text).strip()
+
+
+def clean(text: str) -> str:
+    """Replace half surrogate pairs, which small models emit as JSON escapes and no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def parse_object(text: str, schema: Mapping[str, Json], *, repair: bool) -> Parsed:
+    """Climb the ladder.
+
+    Args:
+        text: the reply without thinking.
+        schema: JSON schema of the object.
+        repair: whether the last step may be taken.
+    """
+    value = _loads(text)
+    problem = _problem(value, schema)
+    if not problem:
+        return Parsed(value)
+    start, end = text.find("{"), text.rfind("}") + 1
+    candidates = [_loads(text[start:end])] if 0 <= start < end else []
+    if repair and start >= 0:
+        candidates.append(_repair(text[start:]))
+    for candidate in candidates:
+        if not _problem(candidate, schema):
+            return Parsed(candidate, repaired=True)
+    return Parsed(None, problem=problem)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _loads(text: str) -> Any:
+    """Parse JSON; ``None`` where it is none (or the value ``null``, which no role asks for)."""
+    try:
+        return _clean_tree(json.loads(text, parse_constant=_refuse_constant))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _repair(text: str) -> Any:
+    import json_repair
+
+    try:
+        return _clean_tree(json_repair.loads(text, skip_json_loads=True))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _clean_tree(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_clean_tree(item) for item in value]
+    if isinstance(value, dict):
+        return {clean(name): _clean_tree(item) for name, item in value.items()}
+    return value
+
+
+def _problem(value: Any, schema: Mapping[str, Json]) -> str:
+    """Say why a value is not what the schema asks for; empty when it is."""
+    if not isinstance(value, dict):
+        return "not a JSON object"
+    for error in _validator(json.dumps(schema, sort_keys=True)).iter_errors(value):
+        return f"{error.json_path}: {error.message}"[:200]
+    return ""
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> Any:
+    """Compile a schema once; the text is the key because schemas are mappings."""
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(json.loads(schema))

@@ -1,0 +1,85 @@
+"""Counting tokens: by the server's tokenizer, by one loaded here, or by estimate."""
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from memsys.assets.paths import models_dir
+from memsys.errors import ConfigError
+from memsys.llm.config import BackboneConfig
+from memsys.llm.transport import Transport
+from memsys.llm.wire import MalformedReplyError
+
+_REMEMBERED = 8192
+
+Counter = Callable[[str], Awaitable[int]]
+
+
+class TokenCounter:
+    """Counts the tokens of texts, without special tokens, and remembers the latest counts.
+
+    Args:
+        config: says how to count.
+        dialect: name of the engine.
+        transport: reaches the server's tokenizer.
+    """
+
+    def __init__(self, config: BackboneConfig, dialect: str, transport: Transport) -> None:
+        self._dialect, self._transport = dialect, transport
+        self._known: OrderedDict[bytes, int] = OrderedDict()
+        self._tokenizer: Any = None
+        method, _, self._name = config.token_counter.partition(":")
+        methods: dict[str, Counter] = {
+            "server": self._ask_server,
+            "transformers": self._tokenize,
+            "characters": self._estimate,
+        }
+        self._count = methods[method]
+
+    async def count(self, text: str) -> int:
+        """Count the tokens of ``text``."""
+        key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        if key not in self._known:
+            self._known[key] = await self._count(text)
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return self._known[key]
+
+    async def _ask_server(self, text: str) -> int:
+        """llama.cpp answers with the tokens, vLLM with their number too."""
+        body = (
+            {"content": text, "add_special": False}
+            if self._dialect == "llamacpp"
+            else {"prompt": text, "add_special_tokens": False}
+        )
+        return (await self._transport.send("//tokenize", body, _read_count)).reply
+
+    async def _tokenize(self, text: str) -> int:
+        if self._tokenizer is None:
+            self._tokenizer = await asyncio.to_thread(_load_tokenizer, self._name)
+        return len(self._tokenizer.encode(text, add_special_tokens=False))
+
+    async def _estimate(self, text: str) -> int:
+        return -(-len(text) // 4)
+
+
+def _read_count(payload: Any, seconds: float) -> int:
+    try:
+        return int(payload["count"]) if "count" in payload else len(payload["tokens"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise MalformedReplyError("the reply of /tokenize holds no tokens") from error
+
+
+def _load_tokenizer(name: str) -> Any:
+    from transformers import AutoTokenizer
+
+    folder = models_dir() / name
+    try:
+        return AutoTokenizer.from_pretrained(folder if folder.is_dir() else name)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"backbone.token_counter: no tokenizer {name!r} under {models_dir()} nor on the hub; name an existing one, "
+            "or choose server or characters"
+        ) from error

@@ -1,0 +1,220 @@
+"""Getting a request to a server and its reply back: endpoints, retries on what fails on the way, recovery.
+
+aiohttp rather than httpx, whose connection pool is scanned once per connection and request: measured against a local
+server at 1,000 requests in flight, 0.2 ms of our CPU time per call against 14.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Generic, TypeVar
+
+import aiohttp
+
+from memsys.errors import BackboneError, ConfigError
+from memsys.llm.config import BackboneConfig
+from memsys.llm.endpoints import Endpoints
+from memsys.llm.engines.contract import Endpoint, Engine
+from memsys.llm.wire import MalformedReplyError
+from memsys.vocabulary import Json
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_LONGEST_PAUSE = 30.0
+#: Seconds; below the 5 after which uvicorn and llama.cpp close an idle connection, else a request can meet the close.
+_KEEP_ALIVE = 4.0
+_RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+_CONTEXT_WORDS = ("context length", "context size", "context window", "maximum model length", "max_model_len")
+
+
+class ContextLengthError(BackboneError):
+    """The server says that prompt and reply do not fit into the model's context."""
+
+
+class _TransientError(Exception):
+    """A failure on the way: the request is sent again. ``pause``: seconds the server asks to wait."""
+
+    def __init__(self, what: str, pause: float = 0.0) -> None:
+        super().__init__(what)
+        self.pause = pause
+
+
+class _ConnectionLostError(_TransientError):
+    """Nobody answers at the endpoint: the engine is asked to look after its server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent(Generic[T]):
+    """A reply, read, with the resends it took and the endpoint that gave it."""
+
+    reply: T
+    retries: int
+    endpoint: str
+
+
+class Transport:
+    """Sends requests to an engine's endpoints. Belongs to one event loop.
+
+    Args:
+        config: timeouts and retries.
+        engine: gives endpoints, and repairs them after a lost connection.
+        log_dir: for the engine's log.
+    """
+
+    def __init__(self, config: BackboneConfig, engine: Engine, log_dir: Path) -> None:
+        self._config, self._engine, self._log_dir = config, engine, log_dir
+        self._session: aiohttp.ClientSession | None = None
+        self._endpoints = Endpoints(engine.name, ())
+        self._recovering = asyncio.Lock()
+        self._recoveries = 0
+
+    async def open(self) -> None:
+        """Start the engine and open the session.
+
+        Raises:
+            BackboneError: the engine did not come up.
+        """
+        self._endpoints = Endpoints(self._engine.name, await asyncio.to_thread(self._engine.start, self._log_dir))
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE),
+            timeout=aiohttp.ClientTimeout(total=self._config.timeout_s),
+            trust_env=self._engine.name == "openai",  # proxies are for hosted servers, not for our own
+        )
+
+    async def close(self) -> None:
+        """Close the session; the engine runs on."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def send(
+        self, path: str, body: Mapping[str, Json], read: Callable[[Any, float], T], *, affinity: str = ""
+    ) -> Sent[T]:
+        """Send a request, again where it failed on the way.
+
+        Args:
+            path: below the endpoint's base URL; starting with ``//``, below the server's root.
+            body: without the model's name.
+            read: makes the result from the JSON reply and the seconds it took; a ``MalformedReplyError`` is retried.
+            affinity: requests of equal affinity prefer one endpoint among equally busy ones.
+
+        Raises:
+            BackboneError: the server refused, or failed more often than ``transport_retries`` allows.
+        """
+        retries = 0
+        while True:
+            known = self._recoveries
+            endpoint = self._endpoints.take(affinity)
+            try:
+                payload, seconds = await self._post(endpoint, path, body)
+                return Sent(read(payload, seconds), retries, self._endpoints.label(endpoint))
+            except (_TransientError, MalformedReplyError) as error:
+                failure = error
+            finally:
+                self._endpoints.give_back(endpoint)
+            await self._after_failure(failure, endpoint, retries, known)
+            retries += 1
+
+    async def _post(self, endpoint: Endpoint, path: str, body: Mapping[str, Json]) -> tuple[Any, float]:
+        """Make one HTTP exchange."""
+        assert self._session is not None, "the backbone is not open: use `async with Backbone(...)`"
+        url = endpoint.base_url + path
+        if path.startswith("//"):
+            url = endpoint.base_url.removesuffix("/v1") + path[1:]
+        headers = {"Content-Type": "application/json", **_authorization(endpoint)}
+        data = json.dumps({"model": endpoint.model, **body}).encode()
+        begun = perf_counter()
+        try:
+            async with self._session.post(url, data=data, headers=headers, allow_redirects=False) as response:
+                text = await response.read()
+        except TimeoutError as error:
+            raise _TransientError(f"no reply within {self._config.timeout_s} s (backbone.timeout_s)") from error
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
+            raise _ConnectionLostError(f"{type(error).__name__}: {error}") from error
+        except aiohttp.ClientError as error:
+            raise _TransientError(f"{type(error).__name__}: {error}") from error
+        seconds = perf_counter() - begun
+        payload = _payload(text)
+        if response.status != 200:
+            raise _refusal(response.status, response.headers.get("Retry-After"), _message(payload, text, endpoint))
+        if payload is None:
+            raise _TransientError("the reply is not JSON")
+        return payload, seconds
+
+    async def _after_failure(self, failure: Exception, endpoint: Endpoint, retries: int, known: int) -> None:
+        """Look after the server and wait, or give up."""
+        label = self._endpoints.label(endpoint)
+        repair = ""
+        if isinstance(failure, _ConnectionLostError):
+            repair = await self._recover(known)
+        if retries >= self._config.transport_retries:
+            raise BackboneError(
+                f"backbone {self._config.name} ({label}, {endpoint.base_url}) failed {retries + 1} times, last: "
+                f"{failure}{repair}; see that the server runs and answers, then start the run again: it resumes"
+            ) from failure
+        logger.info("%s: %s; sending again (%d of %d)", label, failure, retries + 1, self._config.transport_retries)
+        asked = failure.pause if isinstance(failure, _TransientError) else 0.0
+        pause = min(self._config.backoff_s * 2**retries, _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
+        await asyncio.sleep(max(pause, min(asked, 2 * _LONGEST_PAUSE)))
+
+    async def _recover(self, known: int) -> str:
+        """Let the engine repair its server, once for all callers that lost it; returns what went wrong, if anything."""
+        async with self._recovering:
+            if self._recoveries != known:
+                return ""  # another caller's recovery has come since the request was sent
+            try:
+                found = await asyncio.to_thread(self._engine.recover, self._log_dir)
+            except BackboneError as error:
+                return f" ({error})"
+            finally:
+                self._recoveries += 1
+            self._endpoints.replace(found)
+            return ""
+
+
+def _authorization(endpoint: Endpoint) -> Mapping[str, str]:
+    """The key, read from the environment for each request and kept nowhere."""
+    if endpoint.api_key_env is None:
+        return {}
+    key = os.environ.get(endpoint.api_key_env, "").strip()
+    if not key:
+        raise ConfigError(
+            f"environment variable {endpoint.api_key_env} (backbone.engine.api_key_env) is not set; export the key, "
+            "or set backbone.engine.api_key_env=null for a server without one"
+        )
+    return {"Authorization": f"Bearer {key}"}
+
+
+def _payload(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _message(payload: Any, text: bytes, endpoint: Endpoint) -> str:
+    """The server's own words, without the key if it quotes it."""
+    error = payload.get("error", payload.get("message", payload)) if isinstance(payload, dict) else None
+    found = error.get("message", error) if isinstance(error, dict) else error
+    message = str(found if found is not None else text.decode("utf-8", "replace"))[:600]
+    key = os.environ.get(endpoint.api_key_env or "", "").strip()
+    return message.replace(key, "***") if key else message
+
+
+def _refusal(status: int, retry_after: str | None, message: str) -> Exception:
+    """The error of a status that is not 200."""
+    if status in _RETRIED_STATUS or status > 500:
+        pause = float(retry_after) if retry_after and retry_after.strip().isdigit() else 0.0
+        return _TransientError(f"status {status}: {message}", pause)
+    lowered = message.lower()
+    if status in (400, 413, 422) and any(word in lowered for word in _CONTEXT_WORDS):
+        return ContextLengthError(message)
+    return BackboneError(f"the server refused the request with status {status}: {message}")

@@ -1,0 +1,151 @@
+"""Requests and replies as the OpenAI protocol writes them, with llama.cpp's and vLLM's additions."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
+from memsys.llm.contract import Role
+from memsys.llm.structured import clean
+from memsys.vocabulary import Completion, Json, TokenLogprob
+
+#: Names of our sampling fields that llama.cpp knows by another.
+_LLAMACPP_NAMES = {"repetition_penalty": "repeat_penalty"}
+
+
+class MalformedReplyError(Exception):
+    """A server's reply is not of the protocol's shape; the request is sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent, except for the server's name of the model. ``path`` follows the base URL."""
+
+    path: str
+    body: Mapping[str, Json]
+
+    def digest(self, model: Mapping[str, Json]) -> str:
+        """Hash of all that can change the reply: this request and the fingerprint of the model."""
+        # The body keeps its order: constrained decoding writes an object's members in the schema's.
+        whole = f"{json.dumps(model, sort_keys=True)}\n{self.path}\n{json.dumps(self.body)}"
+        return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def effective_temperature(config: BackboneConfig, role: Role) -> float | None:
+    """Temperature that is sent; ``None`` where the server takes its own."""
+    if not config.send_temperature:
+        return None
+    return role.temperature if config.temperature is None else config.temperature
+
+
+def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, seed: int) -> Request:
+    """Write a request.
+
+    Args:
+        config: the backbone.
+        dialect: name of the engine.
+        role: purpose of the call.
+        prompt: the rendered prompt.
+        seed: of the server's sampler.
+    """
+    chat = config.prompt_mode == "chat"
+    body: dict[str, Json] = {config.max_tokens_field: role.max_tokens}
+    temperature = effective_temperature(config, role)
+    if temperature is not None:
+        body["temperature"] = temperature
+    if config.send_seed:
+        body["seed"] = seed
+    names = _LLAMACPP_NAMES if dialect == "llamacpp" else {}
+    chosen = {name: config.sampling[name] for name in SAMPLING_FIELDS}
+    body |= {names.get(name, name): value for name, value in chosen.items() if value is not None}
+    body |= {**_messages(role, prompt), **config.thinking_switch} if chat else {"prompt": prompt}
+    if role.top_logprobs:
+        body |= {"logprobs": True, "top_logprobs": role.top_logprobs} if chat else {"logprobs": role.top_logprobs}
+    body |= _constraint(config.structured, dialect, role, chat=chat)
+    return Request("/chat/completions" if chat else "/completions", body)
+
+
+def _messages(role: Role, prompt: str) -> dict[str, Json]:
+    system = [{"role": "system", "content": role.system}] if role.system else []
+    return {"messages": [*system, {"role": "user", "content": prompt}]}
+
+
+def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dict[str, Json]:
+    """Fields that bind decoding to the role's schema."""
+    if role.schema is None or structured == "off":
+        return {}
+    if structured == "json_object":
+        return {"response_format": {"type": "json_object"}}
+    schema = dict(role.schema)
+    if dialect == "llamacpp" and not chat:
+        return {"json_schema": schema}  # its raw completions do not read response_format
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", role.name)[:64]
+    return {"response_format": {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}}
+
+
+def read_completion(payload: Any, seconds: float) -> Completion:
+    """Read a server's reply.
+
+    Raises:
+        MalformedReplyError: it lacks choices or text.
+    """
+    try:
+        choice = payload["choices"][0]
+        usage = payload["usage"]
+        text = _text(choice)
+        finish_reason = str(choice.get("finish_reason") or "")
+        logprobs = _logprobs(choice.get("logprobs"))
+        prompt_tokens, completion_tokens = int(usage["prompt_tokens"]), int(usage.get("completion_tokens", 0))
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise MalformedReplyError(
+            f"reply without {error}" if isinstance(error, KeyError) else "reply of no known shape"
+        ) from error
+    return Completion(clean(text), prompt_tokens, completion_tokens, seconds, finish_reason, logprobs)
+
+
+def _text(choice: Mapping[str, Any]) -> str:
+    """Text of a choice. A model that only thought, or refused, did reply: with nothing, or with its refusal."""
+    message = choice.get("message", choice)
+    text = message.get("content", message.get("text"))
+    if text is None and message.get("refusal"):
+        text = message["refusal"]
+    if text is None and (message.get("reasoning_content") or message.get("reasoning")):
+        text = ""
+    if not isinstance(text, str):
+        raise KeyError("text")
+    return text
+
+
+def _logprobs(given: Mapping[str, Any] | None) -> tuple[TokenLogprob, ...]:
+    """Read either shape: a list of tokens (chat, and llama.cpp throughout) or parallel lists (completions)."""
+    if not given:
+        return ()
+    if given.get("content") is not None:
+        return tuple(
+            TokenLogprob(
+                clean(item["token"]),
+                _number(item["logprob"]),
+                {clean(other["token"]): _number(other["logprob"]) for other in item.get("top_logprobs") or ()},
+            )
+            for item in given["content"]
+        )
+    tokens: Sequence[str] = given.get("tokens") or ()
+    tops = given.get("top_logprobs") or [None] * len(tokens)
+    return tuple(
+        TokenLogprob(
+            clean(token), _number(logprob), {clean(name): _number(value) for name, value in (top or {}).items()}
+        )
+        for token, logprob, top in zip(tokens, given["token_logprobs"], tops, strict=True)
+    )
+
+
+def _alternatives(top: Mapping[str, float | None] | None) -> dict[str, float]:
+    return {clean(token): _number(logprob) for token, logprob in (top or {}).items()}
+
+
+def _number(logprob: float | None) -> float:
+    """A log-probability; servers write that of an impossible token as null or as vLLM's floor."""
+    return -9999.0 if logprob is None else float(logprob)
