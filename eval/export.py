@@ -15,6 +15,7 @@ from typing import Any
 
 from eval.files import write_atomic, write_json
 from eval.scoring import DIGITS, SCORES, SCORES_META, ScoreRow
+from eval.tables.places import without_places
 from eval.tables.stored import SUMMARIES, Skipped, StoredRun, find_run_folders, read_run
 from eval.terminal import complain, console
 from memsys.errors import MemsysError, RunDirectoryError
@@ -24,8 +25,6 @@ _KEPT = (
     "schema_version", "run_id", "experiment", "status", "started", "finished", "seed", "mode", "config", "data",
     "model", "commit", "dirty", "packages", "hardware", "prompts", "counts",
 )  # fmt: skip
-#: Strings that name a place on a machine or a network.
-_PLACE = re.compile(r"^(/|~|[A-Za-z]:\\|\\\\|[a-z][a-z0-9+.-]*://)")
 #: Counted values of traces that are names; anything else might quote the data set.
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")
 
@@ -62,15 +61,6 @@ def reduced_record(run: StoredRun) -> dict[str, Any]:
     """Keep provenance, drop problems, identity and every place; note what makes runs repetitions of each other."""
     record = {key: run.record[key] for key in _KEPT if key in run.record}
     return {**without_places(record), "settings": run.settings_hash()}
-
-
-def without_places(value: Any) -> Any:
-    """Replace paths and URLs by ``<place>``, throughout a tree."""
-    if isinstance(value, Mapping):
-        return {key: without_places(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_places(item) for item in value]
-    return "<place>" if isinstance(value, str) and _PLACE.match(value) else value
 
 
 def _without_words(summary: Mapping[str, Any]) -> dict[str, Any]:

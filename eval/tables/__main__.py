@@ -10,11 +10,11 @@ from eval.files import write_atomic
 from eval.printed import load_printed
 from eval.protocols import load_protocol
 from eval.tables.build import TableBuilder
+from eval.tables.candidates import group_runs
 from eval.tables.flat import render_csv
 from eval.tables.latex import render_latex
 from eval.tables.markdown import render_markdown
 from eval.tables.model import Table
-from eval.tables.select import group_runs
 from eval.tables.spec import load_spec
 from eval.tables.stored import ROOT, RUNS, SUMMARIES, Skipped, StoredRun, read_runs
 from eval.terminal import complain, console

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from eval.printed import PrintedNumber
 from eval.protocols import Protocol
+from eval.tables.candidates import Candidates, RowKey, choose
 from eval.tables.measure import measure, scaled
 from eval.tables.model import Block, Cell, Column, Row, Table
-from eval.tables.select import Candidates, RowKey, choose
 from eval.tables.spec import NO_BACKBONE, PaperSpec, TableSpec
 from memsys.errors import ConfigError
 

@@ -11,7 +11,7 @@ from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.protocols import Adversarial, Protocol
 from eval.scoring import ScoreRow
-from eval.tables.select import LATENCY_METRICS, Selected
+from eval.tables.candidates import LATENCY_METRICS, Selected
 from eval.tables.spec import DatasetSpec
 
 #: Conversations named when a run covers a part; of more only the number is told.
@@ -137,8 +137,7 @@ def _caveats(selected: Selected, metric: str, dataset: DatasetSpec, hardware: st
         found.append(f"{conversations} of {dataset.conversations} conversations{names}")
     elif questions < dataset.questions:
         found.append(f"{questions} of {dataset.questions} questions")
-    if run.dataset != dataset.runs[0]:
-        found.append(f"data set config {run.dataset}, the paper's is {dataset.runs[0]}")
+    found += selected.departures
     if metric in LATENCY_METRICS and hardware and not any(hardware in gpu for gpu in run.gpus):
         found.append(f"other hardware than {hardware}")
     return tuple(found)

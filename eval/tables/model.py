@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from eval.printed import PrintedNumber
+from eval.tables.candidates import RowKey
 from eval.tables.measure import Measured
-from eval.tables.select import RowKey
 from eval.tables.spec import PaperSpec, TableSpec
 
 

@@ -64,6 +64,7 @@ class PaperSpec:
     label: str
     protocol: str
     reader: str
+    embedder: str
     bertscore_model: str
     plain_metrics: frozenset[str]
     datasets: Mapping[str, DatasetSpec]

@@ -1,20 +1,23 @@
-"""Settings in which a run's memory differs from its own YAML: an overridden run is another method, with its own row."""
+"""Settings in which a run differs from the YAML it names: an overridden memory is another method, with its own row."""
 
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parents[2] / "conf" / "memory"
+from eval.tables.places import without_places
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
+MEMORY = CONF / "memory"
 
 #: Settings named in a row's label; the others are counted.
 _SHOWN = 3
 
 
 @cache
-def default_settings(memory: str, folder: Path = FOLDER) -> Mapping[str, Any] | None:
-    """Settings of ``conf/memory/<memory>.yaml`` with those of its ``defaults``, flat; ``None`` when it is not there."""
-    path = folder / f"{memory}.yaml"
+def default_settings(name: str, folder: Path) -> Mapping[str, Any] | None:
+    """Settings of ``<folder>/<name>.yaml`` with those of its ``defaults``, flat; ``None`` when it is not there."""
+    path = folder / f"{name}.yaml"
     return _flat(_composed(path)) if path.is_file() else None
 
 
@@ -24,8 +27,9 @@ def _composed(path: Path) -> dict[str, Any]:
     own: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     composed: dict[str, Any] = {}
     for entry in own.pop("defaults", ["_self_"]):
-        layer = own if entry == "_self_" else _composed(path.with_name(f"{entry}.yaml"))
-        composed = _merged(composed, layer)
+        if isinstance(entry, str):  # another group's choice (a mapping) is no setting of this file's own
+            layer = own if entry == "_self_" else _composed(path.with_name(f"{entry}.yaml"))
+            composed = _merged(composed, layer)
     return composed
 
 
@@ -47,17 +51,17 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return leaves
 
 
-def overrides(settings: Mapping[str, Any], folder: Path = FOLDER) -> dict[str, Any]:
-    """Settings of a run's memory that differ from its YAML, flat and sorted.
+def overrides(settings: Mapping[str, Any], folder: Path = MEMORY) -> dict[str, Any]:
+    """Settings of a run's memory (or of another part) that differ from its YAML, flat and sorted.
 
-    A key that the run's version did not have yet, an interpolation, or a memory without a YAML counts as no difference.
+    A key that the run's version did not have yet, an interpolation, or a part without a YAML counts as no difference.
     """
     defaults = default_settings(str(settings.get("name")), folder)
     if defaults is None:
         return {}
     own = _flat(settings)
     return {
-        key: own[key]
+        key: without_places(own[key])
         for key, default in sorted(defaults.items())
         if key in own and key != "_target_" and not _is_interpolation(default) and own[key] != default
     }

@@ -36,6 +36,8 @@ class FakeRun:
     mode: str = "answers"
     timing: str = "throughput"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
     gpus: Sequence[str] = ()
     finished: str = "2026-01-02T00:00:00+00:00"
     experiment: str = "fake"
@@ -78,6 +80,8 @@ class FakeRun:
         named = ("memory", "backbone", "dataset", "reader")
         config: dict[str, Any] = {part: {"name": getattr(self, part)} for part in named}
         config["memory"] |= self.settings
+        for part, settings in self.parts.items():
+            config[part] = {**config.get(part, {}), **settings}
         config |= {"timing": self.timing, "mode": self.mode, "seed": self.seed, "protocol": {"name": "clag"}}
         sizes = {"conversations": len(self.conversations), "questions": len(self.conversations) * self.questions_each}
         return RunRecord(
@@ -87,7 +91,7 @@ class FakeRun:
             mode=self.mode,
             config=config,
             identity={**config, "data_sha256": "0" * 64},
-            data={"name": self.dataset, "sha256": "0" * 64, **sizes},
+            data={"name": self.dataset, "sha256": "0" * 64, "notes": dict(self.notes), **sizes},
             model={"file": "/somewhere/models/model.gguf", "sha256": "1" * 64},
             commit="abcdef0123456789",
             dirty=False,

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.export import export_run, main, without_places
+from eval.export import export_run, main
 from eval.tables.__main__ import main as tables
+from eval.tables.places import without_places
 from memsys.errors import RunDirectoryError
 from tests.support.fake_run import FakeRun
 

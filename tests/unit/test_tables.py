@@ -33,7 +33,7 @@ TEN = tuple(f"conv-{number}" for number in range(10))
 @pytest.fixture(autouse=True)
 def small_locomo(monkeypatch: pytest.MonkeyPatch) -> None:
     """LoCoMo of these tests has ten conversations of ten questions."""
-    import eval.tables.__main__ as command
+    from eval.tables import __main__ as command
 
     spec = load_spec("clag")
     locomo = replace(spec.datasets["locomo"], questions=100)
@@ -182,6 +182,31 @@ def test_another_turn_format_is_shown_but_not_compared(tmp_path: Path) -> None:
     assert found.measured is not None
     assert found.measured.caveats == ("data set config locomo, the paper's is locomo_clag",)
     assert found.difference is None
+
+
+def test_other_settings_are_shown_but_not_compared(tmp_path: Path) -> None:
+    parts = {
+        "dataset": {"turn_style": "bare", "conversations": ["conv-26"]},
+        "reader": {"abstention": "No"},
+        "embedder": {"name": "hashing"},
+        "backbone": {"prompt_mode": "chat", "max_in_flight": 1},
+    }
+    full(memory="rag", parts=parts, notes={"pinned": False}).write(tmp_path)
+    found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1").measured
+    assert found is not None
+    assert found.caveats == (
+        "the data file is not the published one",
+        "data set settings turn_style=bare",
+        "embedder hashing, the paper's is all-MiniLM-L6-v2",
+        "reader settings abstention=No",
+        "backbone settings prompt_mode=chat",
+    )
+
+
+def test_the_projects_own_sample_is_no_locomo(tmp_path: Path) -> None:
+    full(memory="rag", parts={"dataset": {"sample": True}}).write(tmp_path)
+    _, unused = build_tables("clag", read_runs([tmp_path])[0], [1])
+    assert list(unused.values()) == ["the project's own sample is not the published data set"]
 
 
 def test_latency_comes_from_measured_answers_alone(tmp_path: Path) -> None:
@@ -391,4 +416,5 @@ def test_overrides_follow_defaults_lists(tmp_path: Path) -> None:
     assert overrides(plain, tmp_path) == {}
     assert overrides({**plain, "k": 3, "roles": {"a": {"t": 0.7, "n": 5}}}, tmp_path) == {"k": 3, "roles.a.t": 0.7}
     assert overrides({"name": "unknown", "k": 1}, tmp_path) == {}
+    assert overrides({**plain, "k": "/data/prompts/x.txt"}, tmp_path) == {"k": "<place>"}
     assert variant_label({"a": 1, "b": 2, "c": 3, "d": 4}) == "a=1, b=2, c=3 and 1 more"

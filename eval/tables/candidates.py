@@ -7,6 +7,7 @@ from math import fsum
 from pathlib import PurePath
 
 from eval.scoring import ScoreRow
+from eval.tables.departures import departures
 from eval.tables.spec import PaperSpec
 from eval.tables.stored import StoredRun
 from eval.tables.variants import overrides, variant_label
@@ -32,12 +33,14 @@ class Selected:
         rows: values by question; means over the seeds where there are several.
         seeds: seeds that entered, one run each.
         runs: ids of these runs.
+        departures: settings that are not the paper's.
     """
 
     run: StoredRun
     rows: tuple[ScoreRow, ...]
     seeds: tuple[int, ...]
     runs: tuple[str, ...]
+    departures: tuple[str, ...]
 
 
 #: Runs of a row on a data set.
@@ -56,6 +59,8 @@ def group_runs(runs: Iterable[StoredRun], spec: PaperSpec) -> tuple[Candidates, 
         dataset = spec.dataset_of(run.dataset)
         if dataset is None:
             unused[run.run_id] = f"data set {run.dataset} is in no table of {spec.label}"
+        elif (run.record["config"].get("dataset") or {}).get("sample"):
+            unused[run.run_id] = "the project's own sample is not the published data set"
         elif not run.retrieval_only and run.reader != spec.reader:
             unused[run.run_id] = f"reader {run.reader} is not {spec.label}'s ({spec.reader})"
         else:
@@ -96,7 +101,8 @@ def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec
             by_seed.setdefault(int(run.record["seed"]), run)
     seeds = tuple(sorted(by_seed))
     chosen = [by_seed[seed] for seed in seeds]
-    return Selected(best, mean_over_runs(chosen, metric), seeds, tuple(run.run_id for run in chosen))
+    names = tuple(run.run_id for run in chosen)
+    return Selected(best, mean_over_runs(chosen, metric), seeds, names, departures(best, dataset, spec))
 
 
 def _obstacle(run: StoredRun, metric: str, spec: PaperSpec) -> str | None:
