@@ -2,12 +2,24 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memsys.llm.contract import Reply, Role
 from memsys.seeding import generator
 from memsys.vocabulary import Completion
+
+#: Strings that a schema does not list, by property, so that replies lead somewhere.
+CHOICES: Mapping[str, Sequence[str]] = {"actions": ("strengthen", "update_neighbor")}
+
+#: Replies of roles without a schema; each ``%s`` becomes a word, each ``%d`` a number of the prompt.
+TEXTS: Mapping[str, Sequence[str]] = {
+    "analyse_sections": ("KEYWORDS: %s, %s\nCONTEXT: %s %s\nTAGS: %s, %s", "CONTEXT: %s %s"),
+    "focus_keywords": ("KEYWORDS: %s, %s",),
+    "decide": ("DECISION: STRENGTHEN_AND_UPDATE", "DECISION: STRENGTHEN", "DECISION: NO_EVOLUTION"),
+    "strengthen": ("CONNECTIONS: %d, %d\nTAGS: %s",),
+    "update_neighbours": ("NEIGHBOR 0\nCONTEXT: %s %s\nTAGS: %s\nNEIGHBOR 1\nTAGS: %s",),
+}
 
 
 class SchemaModel:
@@ -30,7 +42,8 @@ class SchemaModel:
         shown = " ".join(values[name] for name in sorted(values))
         made = _Made(shown, generator(role.name, prompt, key))
         value = None if self._garbage or role.schema is None else made.value(role.schema)
-        text = "}{ no such object" if self._garbage else json.dumps(value) if value is not None else made.sentence()
+        text = json.dumps(value) if value is not None else made.text(TEXTS.get(role.name, ("%s %s %s",)))
+        text = "}{ no such object" if self._garbage else text
         completion = Completion(text=text, prompt_tokens=1, completion_tokens=1, seconds=0.0, finish_reason="stop")
         return Reply(value, text, completion, malformed=value is None and role.schema is not None)
 
@@ -42,22 +55,24 @@ class SchemaModel:
 class _Made:
     def __init__(self, shown: str, rng: Any) -> None:
         self._words = re.findall(r"[a-z]\w+", shown) or ["word"]
-        self._numbers = [int(number) for number in re.findall(r"\b\d{1,3}\b", shown)] or [0]
+        self._numbers = [int(number) for number in re.findall(r"memory index: (\d+)", shown)] or [0]
         self._rng = rng
 
-    def sentence(self) -> str:
-        return " ".join(self._pick(self._words) for _ in range(3))
+    def text(self, patterns: Sequence[str]) -> str:
+        pattern = self._pick(patterns)
+        made = (self._pick(self._numbers if kind == "%d" else self._words) for kind in re.findall("%[sd]", pattern))
+        return str(pattern % tuple(made))
 
-    def value(self, schema: Mapping[str, Any]) -> Any:
-        if "enum" in schema:
-            return self._pick(schema["enum"])
+    def value(self, schema: Mapping[str, Any], name: str = "") -> Any:
+        if "enum" in schema or (name in CHOICES and schema["type"] == "string"):
+            return self._pick(schema.get("enum", CHOICES.get(name)))
         kind = schema["type"]
         if kind == "object":
-            return {name: self.value(inner) for name, inner in schema["properties"].items()}
+            return {key: self.value(inner, key) for key, inner in schema["properties"].items()}
         if kind == "array":
-            return [self.value(schema["items"]) for _ in range(min(2, schema.get("maxItems", 2)))]
+            return [self.value(schema["items"], name) for _ in range(min(2, schema.get("maxItems", 2)))]
         if kind == "string":
-            return self.sentence()
+            return self.text(("%s %s %s",))
         if kind == "boolean":
             return bool(self._rng.integers(4))
         number = self._pick(self._numbers)
