@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         for path in find_run_folders(options.runs):
-            console().print(f"exported: {export_run(path, options.out)}", highlight=False, markup=False)
+            console().print(f"exported: {export_run(path, options.out)}", highlight=False, markup=False, soft_wrap=True)
     except MemsysError as error:
         complain(str(error))
         return 2

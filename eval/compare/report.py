@@ -56,7 +56,10 @@ class Report:
             for row in self.rows
             for estimate in row.estimates.values()
         )
-        lines = [f"protocol {self.protocol.name}: {_CATEGORY_5[self.protocol.adversarial]}"]
+        answered = any(not row.run.retrieval_only for row in self.rows)
+        lines = [f"protocol {self.protocol.name}"]
+        if answered:
+            lines[0] += f": {_CATEGORY_5[self.protocol.adversarial]}"
         lines.append("[low, high]: 95 % percentile bootstrap over conversations")
         if by_question:
             lines.append(f"{BY_QUESTION} one conversation: the interval resamples its questions, not conversations")
@@ -87,7 +90,8 @@ def compare(run_dirs: Sequence[Path], out_dir: Path, protocol: str | None = None
         paths.append(out_dir / f"compare.{suffix}")
         write_atomic(paths[-1], render(report).encode())
     paths += plot(report, out_dir / "compare")
-    console().print(f"written: {out_dir}/compare.{{md,csv,tex,svg,png}}", highlight=False, markup=False)
+    written = f"written: {out_dir}/compare.{{md,csv,tex,svg,png}}"
+    console().print(written, highlight=False, markup=False, soft_wrap=True)
     return paths
 
 
@@ -155,10 +159,15 @@ def pair_cells(pair: Pair) -> tuple[str, ...]:
         str(result.questions),
         f"{result.difference:+.1f}",
         interval,
-        "" if pair.adjusted is None else f"{pair.adjusted:.3f}",
+        "" if pair.adjusted is None else p_text(pair.adjusted),
         f"{result.wins}/{result.ties}/{result.losses}",
         "" if result.detectable is None else f"{result.detectable:.1f}",
     )
+
+
+def p_text(p_value: float) -> str:
+    """Three decimals, never a zero."""
+    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
 def show(report: Report) -> None:
@@ -325,10 +334,11 @@ def plot(report: Report, out: Path) -> list[Path]:
     """Draw the comparison."""
     column, _ = lead_metric([row.run for row in report.rows], report.protocol)
     cost = "tokens" if any("tokens" in row.estimates for row in report.rows) else "context"
+    fooled = column == "F1" and report.protocol.adversarial == "paper_trap"
     series = [
         Series(
             label=row.label,
-            groups={_category(category, report.protocol): _point(value) for category, value in row.by_category.items()},
+            groups={_category(name, report.protocol, fooled): _point(value) for name, value in row.by_category.items()},
             overall=_point(row.estimates[column]) if column in row.estimates else None,
             cost=row.estimates[cost].value if cost in row.estimates else None,
         )
@@ -339,9 +349,9 @@ def plot(report: Report, out: Path) -> list[Path]:
     return plot_comparison(series, Wording(column, meaning, f"{report.legend[0]}\n{_bars(report)}"), out)
 
 
-def _category(category: int, protocol: Protocol) -> str:
+def _category(category: int, protocol: Protocol, fooled: bool) -> str:
     label = protocol.labels[category].replace("-", "-\n")
-    return f"{label}\n(fooled)" if category == ADVERSARIAL and protocol.adversarial == "paper_trap" else label
+    return f"{label}\n(fooled)" if fooled and category == ADVERSARIAL else label
 
 
 def _bars(report: Report) -> str:

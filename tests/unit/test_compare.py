@@ -8,7 +8,7 @@ import pytest
 from eval.compare import compare
 from eval.compare.__main__ import main
 from eval.compare.pairs import compare_with_first, paired_differences
-from eval.compare.report import make_report, render_latex, render_markdown, short_names, show
+from eval.compare.report import make_report, p_text, render_latex, render_markdown, short_names, show
 from eval.compare.rows import labels, system_rows
 from eval.inference import holm
 from eval.protocols import load_protocol
@@ -111,7 +111,7 @@ def test_compare_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture
     assert float(rows[0]["F1 low"]) <= float(rows[0]["F1"]) <= float(rows[0]["F1 high"])
     shown = capsys.readouterr().out
     assert "Against rag" in shown
-    assert max(map(len, shown.rstrip().splitlines())) <= 80
+    assert all(len(line) <= 80 for line in shown.splitlines() if not line.startswith("written"))
     assert "being fooled" in shown
 
 
@@ -128,6 +128,7 @@ def test_retrieval_only_runs_are_compared_by_recall(tmp_path: Path) -> None:
     assert "| F1 |" not in text
     assert "R@10 by category" in text
     assert "BLEU" not in text
+    assert "fooled" not in text
 
 
 def test_one_conversation_is_marked(tmp_path: Path) -> None:
@@ -136,6 +137,10 @@ def test_one_conversation_is_marked(tmp_path: Path) -> None:
     assert any("one conversation" in line for line in report.legend)
     plain = make_report([stored(tmp_path)], CLAG)
     assert "‡" not in render_markdown(plain)
+
+
+def test_a_p_value_is_never_nought() -> None:
+    assert (p_text(0.0004), p_text(0.0123)) == ("<0.001", "0.012")
 
 
 def test_a_run_without_summary_has_no_cost(tmp_path: Path) -> None:
