@@ -7,8 +7,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from memsys.clag.cluster import Cluster, Partition
 from memsys.clag.config import ClagConfig
 from memsys.clag.memory import ClagMemory
+from memsys.index.vector import VectorIndex
 from memsys.protocol import Parts
 from memsys.vocabulary import Turn, Unit
 from tests.support.fakes import FakeModel, WordEmbedder
@@ -103,3 +107,14 @@ def write_all(system: ClagMemory, units: Sequence[Unit]) -> None:
             await system.write(each, await system.prepare(each))
 
     asyncio.run(run())
+
+
+def partition_of(**centroids: list[float]) -> Partition:
+    """Make a partition of one-note clusters with the given centroids."""
+    partition = Partition()
+    for name, centroid in centroids.items():
+        vector = np.array(centroid, dtype=np.float32)
+        index = VectorIndex(len(centroid))
+        index.add([f"note of {name}"], vector[None])
+        partition.put(Cluster(name, "", [], vector, index))
+    return partition

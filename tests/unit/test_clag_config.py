@@ -10,19 +10,18 @@ import pytest
 
 from eval.snapshot import load_snapshot, save_snapshot
 from memsys.clag.centroids import Centroids
-from memsys.clag.cluster import Cluster, Partition, frequent_tags, provisional_summary
+from memsys.clag.cluster import frequent_tags, provisional_summary
 from memsys.clag.config import ClagConfig
 from memsys.clag.geometry import groups, kmeans, mean, nearest_rows
 from memsys.clag.profile import profile_from_reply
 from memsys.clag.roles import SCHEMAS, make_roles, router_for, selector_for
 from memsys.clag.routing import Router
 from memsys.errors import ConfigError
-from memsys.index.vector import VectorIndex
 from memsys.llm.contract import Reply
 from memsys.notes.note import Note
 from memsys.notes.store import NoteStore
 from memsys.vocabulary import Completion
-from tests.support.clag import CONF, composed, memory, preset, replying, unit, write_all
+from tests.support.clag import CONF, composed, memory, partition_of, preset, replying, unit, write_all
 
 PRESETS = sorted(path.stem for path in (CONF / "memory").glob("clag*.yaml") if path.stem != "clag_quickstart")
 
@@ -95,16 +94,6 @@ def test_wrong_settings_inside_groups_are_refused() -> None:
         preset(roles={**settings["roles"], "router": {"heat": 1}})
     with pytest.raises(ConfigError, match=r"context\.link_cap"):
         preset(context={**settings["context"], "link_cap": "none"})
-
-
-def partition_of(**centroids: list[float]) -> Partition:
-    partition = Partition()
-    for name, centroid in centroids.items():
-        vector = np.array(centroid, dtype=np.float32)
-        index = VectorIndex(len(centroid))
-        index.add([f"note of {name}"], vector[None])
-        partition.put(Cluster(name, "", [], vector, index))
-    return partition
 
 
 def test_a_cosine_of_tau_is_accepted_and_one_below_is_not() -> None:
