@@ -6,6 +6,7 @@ from math import fsum, sqrt
 from statistics import median
 
 from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.registry import METRICS
 from eval.protocols import Protocol, Weighting
 from eval.scoring import ScoreRow
 from memsys.vocabulary import Json
@@ -104,8 +105,9 @@ def combine(means: Sequence[Mean], weighting: Weighting) -> Mean:
 
 
 def _metric(metric: str, category: int, protocol: Protocol) -> str:
-    """The score that a column takes in a category."""
-    return ABSTENTION if category == ADVERSARIAL and protocol.adversarial == "abstain" else metric
+    """The score that a column takes in a category; what was retrieved is no abstention, whatever the protocol."""
+    abstention = category == ADVERSARIAL and protocol.adversarial == "abstain"
+    return ABSTENTION if abstention and "retrievals" not in METRICS[metric].needs else metric
 
 
 def aggregate(rows: Sequence[ScoreRow], protocol: Protocol) -> ProtocolMeans:

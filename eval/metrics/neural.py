@@ -112,6 +112,9 @@ class BertScorer:
         self._batch_size = batch_size
         self._tokenizer = _load(AutoTokenizer.from_pretrained, model, "BERTScore")
         self._model = _load(AutoModel.from_pretrained, model, "BERTScore").eval()
+        # Package bert_score lets the first word of byte-level BPE models look like any other: after a blank. Under
+        # transformers 5 its request is ignored without a word, so it is not left to the tokenizer here.
+        self._prefix = " " if type(self._tokenizer).__name__.startswith(("Roberta", "GPT2")) else ""
         depth = int(self._model.config.num_hidden_layers)
         self._layers = layers if layers is not None else _TUNED_LAYERS.get(Path(model).name, depth)
         if not 0 <= self._layers <= depth:
@@ -144,7 +147,11 @@ class BertScorer:
         for start in range(0, len(order), self._batch_size):
             chosen = order[start : start + self._batch_size]
             batch = self._tokenizer(
-                [texts[index] for index in chosen], return_tensors="pt", padding=True, truncation=True, max_length=limit
+                [self._prefix + texts[index] if texts[index] else "" for index in chosen],
+                return_tensors="pt",
+                padding=True,
+                truncation=True,
+                max_length=limit,
             ).to(device)
             with torch.inference_mode():
                 states = self._model(**batch, output_hidden_states=True).hidden_states[self._layers].float().cpu()

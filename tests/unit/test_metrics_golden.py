@@ -9,9 +9,11 @@ import pytest
 
 from eval.aggregate import Mean, aggregate_metrics, combine
 from eval.metrics.evidence import evidence_scores, rank_by_substring
+from eval.metrics.locomo import stems
 from eval.metrics.neural import BertScore, greedy_match, rescale
+from eval.metrics.ngrams import punkt_tokens
 from eval.metrics.registry import METRICS
-from eval.metrics.text import ValueRule, as_text
+from eval.metrics.text import ValueRule, amem_tokens, as_text
 from eval.scoring import ScoreRow, score_answer
 from memsys.assets.catalog import asset_path
 from memsys.errors import AssetError
@@ -96,6 +98,25 @@ def test_pairs_from_data_sets_agree(key: str, name: str, data_dir: Path) -> None
     pairs = _shared_pairs(data_dir)
     assert sum(key in pair["metrics"] for pair in pairs) > 200
     assert _disagreements(pairs, key, name) == []
+
+
+def _check_tokens(pairs: list[dict[str, Any]]) -> None:
+    cutters = {"word_tokenize_lower": punkt_tokens, "clag_simple": amem_tokens, "locomo_stems": stems}
+    for pair in pairs:
+        for name, cut in cutters.items():
+            for side, text in (("pred", pair["prediction"]), ("ref", pair["reference"])):
+                assert list(cut(text)) == pair["tokens"][f"{name}_{side}"], (pair["id"], name, side)
+
+
+def test_tokens_of_own_pairs_agree() -> None:
+    _skip_without("punkt_tab")
+    _check_tokens(OWN["pairs"])
+
+
+@pytest.mark.real_data
+def test_tokens_of_pairs_from_data_sets_agree(data_dir: Path) -> None:
+    _skip_without("punkt_tab")
+    _check_tokens(_shared_pairs(data_dir))
 
 
 @pytest.mark.real_data
@@ -229,7 +250,8 @@ def test_sentence_similarity_agrees() -> None:
 @pytest.mark.real_model
 def test_bertscore_of_a_small_model_agrees() -> None:
     _skip_without("all_minilm_l6_v2")
-    from eval.metrics.neural import BertScorer
+    from eval.metrics.locomo import stems
+from eval.metrics.neural import BertScorer
 
     key = "bert_score(all-MiniLM-L6-v2,num_layers=6)."
     pairs = [pair for pair in OWN["pairs"] if f"{key}F" in pair["metrics"]]

@@ -233,6 +233,12 @@ def test_protocols_average_differently(adversarial: Any, weighting: Any, overall
     assert [category.label for category in means.categories][:2] == ["multi-hop", "single-hop"]
 
 
+def test_an_abstention_is_no_retrieval() -> None:
+    rows = [ScoreRow("q", "c", 5, {"f1_set": 0.0, "abstained": 1.0, "e_recall": 0.25})]
+    means = aggregate(rows, replace(load_protocol("locomo"), columns={"F1": "f1_set", "E-Recall": "e_recall"}))
+    assert (means.overall["F1"].value, means.overall["E-Recall"].value) == (1.0, 0.25)
+
+
 def test_nothing_scored_has_no_mean() -> None:
     assert mean_of([None, None]).value is None
     rows = [ScoreRow("q", "c", 4, {"f1_set": None})]
