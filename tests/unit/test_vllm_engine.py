@@ -151,8 +151,18 @@ def test_fingerprint_tells_version_model_and_flags_and_no_path(engine: ManagedVl
     assert told["version"] == "0.32.0"
     assert told["model"] == "owner/tiny"
     assert told["dtype"] == "float32"
-    assert told["weights"] == {"revision": "main"}
     assert str(tmp_path) not in json.dumps(told)
+
+
+def test_fingerprint_of_a_hub_model_holds_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    refs = tmp_path / "models--owner--tiny" / "refs"
+    refs.mkdir(parents=True)
+    (refs / "main").write_text("c0ffee")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    assert config().build().fingerprint()["weights"] == {"revision": "c0ffee"}
+    assert config(revision="v2").build().fingerprint()["weights"] == {"revision": "v2"}
 
 
 def test_missing_environment_names_the_make_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,18 @@ def served_name(model: str) -> str:
     return folder.name if folder else model
 
 
+def hub_commit(model: str, revision: str) -> str | None:
+    """Commit that a branch or tag of a hub model stood for when it was downloaded; ``None`` if it was not, here."""
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    folder = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=model, repo_type="model")
+    try:
+        return (folder / "refs" / revision).read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+
+
 def environment(config: VllmEngineConfig, model: str) -> Mapping[str, str]:
     """Environment of the server: ours without what belongs to our own interpreter."""
     ours = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}

@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 _POLL_SECONDS = 0.25
 _REPORT_SECONDS = 10.0
 _PORT_ATTEMPTS = 3
+#: A server in the middle of long prompts may take its time to say that it is well.
+_PATIENCE_SECONDS = 60.0
 #: Settings that can change a reply.
 _FLAGS = (
     "max_model_len",
@@ -47,6 +49,7 @@ class ManagedVllm:
         self._process: GuardedProcess | None = None
         self._endpoints: tuple[Endpoint, ...] = ()
         self._version = ""
+        self._checksums: dict[str, str] = {}
         self.restarts = 0
 
     def start(self, log_dir: Path) -> Sequence[Endpoint]:
@@ -67,7 +70,7 @@ class ManagedVllm:
             BackboneError: it did so more often than ``max_restarts`` allows, or does not come back.
         """
         with self._lock:
-            if self._process and self._process.exit_status is None and is_healthy(self._root()):
+            if self._process and self._process.exit_status is None and is_healthy(self._root(), _PATIENCE_SECONDS):
                 return self._endpoints
             log = log_dir / "vllm.log"
             if self.restarts >= self._config.max_restarts:
@@ -101,11 +104,14 @@ class ManagedVllm:
         }
 
     def _weights(self) -> Mapping[str, str]:
-        """Checksums of a local model's weights; of a hub model the revision that was asked for."""
+        """Checksums of a local model's weights, or the hub commit of a downloaded one."""
         folder = launch.local_model(self._model)
         if folder is None:
-            return {"revision": self._config.revision or "main"}
-        return {path.name: sha256(path) for path in sorted(folder.glob("*.safetensors"))}
+            revision = self._config.revision or "main"
+            return {"revision": launch.hub_commit(self._model, revision) or revision}
+        if not self._checksums:
+            self._checksums = {path.name: sha256(path) for path in sorted(folder.glob("*.safetensors"))}
+        return self._checksums
 
     def _root(self) -> str:
         return self._endpoints[0].base_url.removesuffix("/v1") if self._endpoints else ""

@@ -10,10 +10,15 @@ from memsys.errors import BackboneError
 _TIMEOUT = 10.0
 
 
-def is_healthy(root: str) -> bool:
-    """Whether a server says that it can serve. ``root`` is its address without ``/v1``."""
+def is_healthy(root: str, patience: float = _TIMEOUT) -> bool:
+    """Whether a server says that it can serve.
+
+    Args:
+        root: its address without ``/v1``.
+        patience: seconds to wait for a word of it; one that is not there is known at once.
+    """
     try:
-        return httpx.get(f"{root}/health", timeout=_TIMEOUT, trust_env=_is_remote(root)).is_success
+        return _get(f"{root}/health", timeout=patience).is_success
     except httpx.HTTPError:
         return False
 
@@ -25,15 +30,15 @@ def server_version(root: str) -> str:
         BackboneError: it does not say.
     """
     try:
-        reply = httpx.get(f"{root}/version", timeout=_TIMEOUT, trust_env=_is_remote(root)).raise_for_status()
+        reply = _get(f"{root}/version").raise_for_status()
     except httpx.HTTPError as error:
         raise BackboneError(f"vLLM server {root} does not tell its version: {error}") from error
     return str(reply.json()["version"])
 
 
-def _is_remote(root: str) -> bool:
-    """Proxies of the environment are for other machines."""
-    return not root.startswith("http://127.0.0.1")
+def _get(url: str, headers: Mapping[str, str] | None = None, timeout: float = _TIMEOUT) -> httpx.Response:
+    """Ask without the environment's proxies: they are for hosted servers, not for ours."""
+    return httpx.get(url, headers=headers, timeout=timeout, trust_env=False)
 
 
 def authorization(variable: str | None) -> Mapping[str, str]:
@@ -58,7 +63,7 @@ def served_models(root: str, api_key_env: str | None) -> Sequence[str]:
     """
     headers = authorization(api_key_env)
     try:
-        reply = httpx.get(f"{root}/v1/models", timeout=_TIMEOUT, headers=headers).raise_for_status()
+        reply = _get(f"{root}/v1/models", headers).raise_for_status()
     except httpx.HTTPError as error:
         raise BackboneError(f"vLLM server {root} does not list its models: {error}") from error
     return [str(model["id"]) for model in reply.json()["data"]]
