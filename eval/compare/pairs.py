@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from eval.compare.rows import SystemRow, lead_metric
-from eval.inference import Comparison, Scores, compare_paired, holm
+from eval.inference import Scores
+from eval.paired import Comparison, compare_paired, holm
 from eval.protocols import Protocol
 from eval.scoring import ScoreRow
 from eval.tables.measure import counted_categories, mean_of_protocol, score_name

@@ -42,7 +42,7 @@ def small_locomo(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def full(**changes: object) -> FakeRun:
-    return FakeRun(**{"conversations": TEN, "questions_each": 10, "backbone": "qwen3_06b", **changes})  # type: ignore[arg-type]
+    return FakeRun(**{"conversations": TEN, "questions_each": 10, "backbone": "qwen3_06b", "summary": False, **changes})  # type: ignore[arg-type]
 
 
 def table(root: Path, number: int = 1) -> Table:

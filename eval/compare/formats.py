@@ -1,0 +1,97 @@
+"""A comparison as Markdown, LaTeX and CSV."""
+
+import csv
+import io
+from collections.abc import Sequence
+
+from eval.compare.model import PAIR_HEADINGS, Report, cell, interval_text, pair_cells, shown_columns
+from eval.compare.rows import COLUMNS, Column, Estimate, lead_metric
+from eval.tables.latex import escape
+
+
+def render_markdown(report: Report) -> str:
+    """Return the comparison as Markdown."""
+    columns = shown_columns(report, COLUMNS)
+    parts = ["# Comparison", "", *_markdown_table(["system", "n", *(column.name for column in columns)], _rows(report))]
+    parts += ["", *(f"- {line}" for line in report.legend)]
+    parts += [f"- {column.name}: {column.meaning}" for column in columns]
+    if report.pairs:
+        lines = [pair_cells(pair) for pair in report.pairs]
+        parts += ["", "## Paired tests", "", *_markdown_table(PAIR_HEADINGS, lines), "", *(f"- {t}" for t in _PAIRS)]
+    parts += ["", "## Runs", "", *(f"- {row.label}: `{row.run.run_id}`" for row in report.rows)]
+    lead = lead_metric([row.run for row in report.rows], report.protocol)[0]
+    parts += ["", f"![{lead} by category, and {lead} against cost](compare.svg)"]
+    return "\n".join(parts) + "\n"
+
+
+_PAIRS = (
+    "diff: system minus baseline on the questions that both were scored on, percentage points",
+    "p: two-sided paired randomisation test over conversations (over questions with one conversation), Holm's "
+    "correction over the tests of one metric",
+    "detect: smallest true difference found with 80 % power at level 5 %",
+)
+
+
+def _rows(report: Report) -> list[list[str]]:
+    columns = shown_columns(report, COLUMNS)
+    return [
+        [row.label, str(row.questions), *(_with_interval(row.estimates.get(column.name), column) for column in columns)]
+        for row in report.rows
+    ]
+
+
+def _with_interval(estimate: Estimate | None, column: Column) -> str:
+    return f"{cell(estimate, column)} {interval_text(estimate)}".strip()
+
+
+def _markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    align = ["---", *("---:" for _ in headings[1:])]
+    return [f"| {' | '.join(text.replace('|', '/') for text in row)} |" for row in (headings, align, *rows)]
+
+
+def render_latex(report: Report) -> str:
+    """Return the comparison as a LaTeX table (booktabs, graphicx)."""
+    columns = shown_columns(report, COLUMNS)
+    headings = ["System", "n", *(column.name for column in columns)]
+    body = [" & ".join(map(escape, row)) + r" \\" for row in (headings, *_rows(report))]
+    return "\n".join(
+        [
+            r"\begin{table*}",
+            r"\centering",
+            r"\resizebox{\textwidth}{!}{%",
+            rf"\begin{{tabular}}{{l{'r' * (len(columns) + 1)}}}",
+            r"\toprule",
+            body[0],
+            r"\midrule",
+            *body[1:],
+            r"\bottomrule",
+            r"\end{tabular}}",
+            rf"\caption{{{escape('; '.join(report.legend))}.}}",
+            r"\end{table*}",
+            "",
+        ]
+    )
+
+
+def render_csv(report: Report) -> str:
+    """Return one row per run with every column and its interval, unrounded to the eye."""
+    names = [column.name for column in COLUMNS]
+    intervals = [f"{name} {end}" for name in names for end in ("low", "high")]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["system", "run", "protocol", "n", "interval_by", *names, *intervals])
+    for row in report.rows:
+        found = [row.estimates.get(name) for name in names]
+        by = {estimate.interval.by for estimate in found if estimate is not None and estimate.interval is not None}
+        values = ["" if estimate is None else f"{estimate.value:.4f}" for estimate in found]
+        ends = [end for estimate in found for end in _ends(estimate)]
+        writer.writerow(
+            [row.label, row.run.run_id, report.protocol.name, row.questions, "".join(sorted(by)), *values, *ends]
+        )
+    return text.getvalue()
+
+
+def _ends(estimate: Estimate | None) -> tuple[str, str]:
+    if estimate is None or estimate.interval is None:
+        return "", ""
+    return f"{estimate.interval.low:.4f}", f"{estimate.interval.high:.4f}"

@@ -1,0 +1,83 @@
+"""A comparison on the terminal, within 80 columns."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from eval.compare.model import PAIR_HEADINGS, Report, cell, interval_text, pair_cells, shown_columns
+from eval.compare.rows import ANSWER_COLUMNS, COST_COLUMNS, EVIDENCE_COLUMNS, Column
+from eval.terminal import console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def show(report: Report) -> None:
+    """Print the comparison."""
+    names = short_names(report)
+    for name, row in zip(names, report.rows, strict=True):
+        if name != row.label:
+            console().print(f"{name}: {row.label}", highlight=False, markup=False)
+    for title, columns in _TERMINAL_TABLES:
+        shown = shown_columns(report, columns)
+        if shown:
+            console().print(_terminal_table(report, names, title, shown))
+    if report.pairs:
+        console().print(_pair_table(report, names))
+    for line in report.legend:
+        console().print(line, style="dim", highlight=False, markup=False)
+
+
+_TERMINAL_TABLES = (("Answers", ANSWER_COLUMNS), ("Evidence", EVIDENCE_COLUMNS), ("Cost", COST_COLUMNS))
+#: Columns whose interval has room on a terminal; the files have them all.
+_WITH_INTERVAL = ("F1", "R@10")
+#: Longest name of a system that fits beside its figures on a terminal of 80 columns.
+_LONGEST = 18
+
+
+def short_names(report: Report) -> list[str]:
+    """Names that fit a terminal: the labels, or numbers with the memory's name where a label is too long."""
+    if max(len(row.label) for row in report.rows) <= _LONGEST:
+        return [row.label for row in report.rows]
+    return [f"{number} {row.run.memory}"[:_LONGEST] for number, row in enumerate(report.rows, start=1)]
+
+
+def _terminal_table(report: Report, names: Sequence[str], title: str, columns: Sequence[Column]) -> "Table":
+    table = _bare_table(title)
+    table.add_column("system", no_wrap=True)
+    table.add_column("n", justify="right", no_wrap=True)
+    for column in columns:
+        table.add_column(column.name, justify="right", no_wrap=True)
+        if column.name in _WITH_INTERVAL:
+            table.add_column("95 %", justify="right", style="dim", no_wrap=True)
+    for name, row in zip(names, report.rows, strict=True):
+        cells = []
+        for column in columns:
+            estimate = row.estimates.get(column.name)
+            cells.append(cell(estimate, column))
+            if column.name in _WITH_INTERVAL:
+                cells.append(interval_text(estimate))
+        table.add_row(_plain(name), str(row.questions), *map(_plain, cells))
+    return table
+
+
+def _pair_table(report: Report, names: Sequence[str]) -> "Table":
+    short = {row.label: name for row, name in zip(report.rows, names, strict=True)}
+    table = _bare_table(f"Against {short[report.pairs[0].baseline]}, on the same questions")
+    table.add_column("system", no_wrap=True)
+    for heading in PAIR_HEADINGS[2:]:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for pair in report.pairs:
+        table.add_row(_plain(short[pair.system]), *map(_plain, pair_cells(pair)[2:]))
+    return table
+
+
+def _bare_table(title: str) -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    return Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+
+
+def _plain(text: str) -> str:
+    """Keep brackets from being read as markup."""
+    return text.replace("[", "\\[")
