@@ -250,8 +250,7 @@ def test_sentence_similarity_agrees() -> None:
 @pytest.mark.real_model
 def test_bertscore_of_a_small_model_agrees() -> None:
     _skip_without("all_minilm_l6_v2")
-    from eval.metrics.locomo import stems
-from eval.metrics.neural import BertScorer
+    from eval.metrics.neural import BertScorer
 
     key = "bert_score(all-MiniLM-L6-v2,num_layers=6)."
     pairs = [pair for pair in OWN["pairs"] if f"{key}F" in pair["metrics"]]
