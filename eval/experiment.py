@@ -20,14 +20,14 @@ from eval.runner import Equipment, Outcome, Runner, Schedule, first_error
 from eval.terminal import complain, console
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
-from memsys.llm.backbone import BackboneConfig
+from memsys.llm.config import BackboneConfig
 from memsys.llm.engines.contract import Engine
 from memsys.llm.none import NoBackbone
 from memsys.protocol import MemoryConfig
 from memsys.vocabulary import Json, Sample
 
 if TYPE_CHECKING:
-    from memsys.llm.client import Backbone
+    from memsys.llm.backbone import Backbone
 
 MODES = ("answers", "retrieval_only")
 TIMINGS = ("throughput", "latency")
@@ -309,7 +309,7 @@ async def open_backbone(plan: Plan, directory: RunDirectory, stack: AsyncExitSta
     if plan.backbone is None:
         return None
     from memsys.llm.cache import ReplyCache
-    from memsys.llm.client import Backbone
+    from memsys.llm.backbone import Backbone
 
     backbone = Backbone(
         plan.backbone,

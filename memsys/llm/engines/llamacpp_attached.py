@@ -1,0 +1,107 @@
+"""llama.cpp servers (``llama-server``) that run elsewhere, for example on a GPU."""
+
+import json
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, ClassVar
+
+from memsys.errors import BackboneError, ConfigError
+from memsys.llm.engines.contract import Endpoint, Engine
+from memsys.vocabulary import Json
+
+_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachedLlamaCppConfig:
+    """Where the servers are.
+
+    Attributes:
+        urls: ``http://host:port`` of each; requests are spread. All must serve the same model file.
+        api_key_env: environment variable that holds the key the servers want; ``None`` for none.
+    """
+
+    #: Fields that cannot change a reply.
+    RUNTIME_FIELDS: ClassVar[frozenset[str]] = frozenset({"urls", "api_key_env"})
+
+    urls: Sequence[str]
+    api_key_env: str | None
+
+    def __post_init__(self) -> None:
+        """Refuse an empty list.
+
+        Raises:
+            ConfigError: no URL is given.
+        """
+        if isinstance(self.urls, str) or not self.urls:
+            raise ConfigError("backbone.engine.urls must be a list of at least one URL, e.g. [http://127.0.0.1:8080]")
+
+    def build(self) -> Engine:
+        """Make the engine."""
+        return AttachedLlamaCpp(self)
+
+
+class AttachedLlamaCpp:
+    """Running servers that belong to somebody else."""
+
+    name = "llamacpp"
+
+    def __init__(self, config: AttachedLlamaCppConfig) -> None:
+        self._config = config
+        self._properties: Mapping[str, Any] = {}
+
+    def start(self, log_dir: Path) -> Sequence[Endpoint]:
+        """Ask every server what it serves.
+
+        Raises:
+            BackboneError: one does not answer, or serves another model than the first.
+        """
+        return [self._attach(url) for url in self._config.urls]
+
+    def recover(self, log_dir: Path) -> Sequence[Endpoint]:
+        """Ask again: they are not ours to restart.
+
+        Raises:
+            BackboneError: one is still gone.
+        """
+        return self.start(log_dir)
+
+    def stop(self) -> None:
+        """Nothing was started."""
+
+    def fingerprint(self) -> Mapping[str, Json]:
+        """Say what the servers say of themselves: build, model file, sequences decoded together."""
+        properties = self._properties
+        return {
+            "engine": self.name,
+            "mode": "attached",
+            "build": properties.get("build_info"),
+            "file": _model_name(properties),
+            "parallel": properties.get("total_slots"),
+        }
+
+    def _attach(self, url: str) -> Endpoint:
+        root = url.rstrip("/").removesuffix("/v1")
+        properties = _properties(root)
+        name = _model_name(properties)
+        if self._properties and _model_name(self._properties) != name:
+            raise BackboneError(
+                f"{root} serves {name}, another server {_model_name(self._properties)}; attach one model"
+            )
+        self._properties = properties
+        return Endpoint(f"{root}/v1", name, self._config.api_key_env)
+
+
+def _model_name(properties: Mapping[str, Any]) -> str:
+    return PurePath(str(properties.get("model_path") or "model")).stem
+
+
+def _properties(root: str) -> Mapping[str, Any]:
+    try:
+        with urllib.request.urlopen(f"{root}/props", timeout=_TIMEOUT_S) as reply:
+            properties: Mapping[str, Any] = json.load(reply)
+    except (OSError, ValueError) as error:
+        raise BackboneError(f"no llama.cpp server answers at {root}/props ({error}); is it running?") from error
+    return properties
