@@ -1,0 +1,217 @@
+"""The reply cache: what is stored, what survives kills, other processes and full disks."""
+
+import asyncio
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memsys.errors import BackboneError, MemsysError
+from memsys.llm.cache import ReplyCache
+from memsys.vocabulary import Completion, TokenLogprob
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def key(number: int) -> str:
+    return f"{number:064x}"
+
+
+def reply(text: str) -> Completion:
+    logprobs = (TokenLogprob("a", -0.25, {"b": -1.5}), TokenLogprob("c", -9999.0))
+    return Completion(text, 7, 3, 0.125, "stop", logprobs)
+
+
+def segment(folder: Path) -> Path:
+    (only,) = folder.glob("*.jsonl")
+    return only
+
+
+def test_a_reply_comes_back_whole_here_and_after_reopening(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path / "replies")
+    assert not (tmp_path / "replies").exists()  # made with the first reply
+    cache.put(key(1), reply("one \n \U0001f600 \ufffd"))
+    cache.put(key(2), reply("two"))
+    for opened in (cache, ReplyCache(tmp_path / "replies")):
+        assert opened.get(key(1)) == reply("one \n \U0001f600 \ufffd") and opened.get(key(2)) == reply("two")
+        assert opened.get(key(3)) is None and len(opened) == 2 and opened.corrupt == 0
+
+
+def test_a_closed_cache_goes_on_in_another_file(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path)
+    cache.close()
+    cache.put(key(1), reply("one"))
+    cache.close()
+    cache.put(key(2), reply("two"))
+    assert len(list(tmp_path.glob("*.jsonl"))) == 2
+    assert cache.get(key(1)) == reply("one") and ReplyCache(tmp_path).get(key(2)) == reply("two")
+
+
+def test_of_two_replies_the_earlier_stays(tmp_path: Path) -> None:
+    first, second = ReplyCache(tmp_path), ReplyCache(tmp_path)
+    first.put(key(1), reply("earlier"))
+    second.put(key(1), reply("later"))
+    assert ReplyCache(tmp_path).get(key(1)) == reply("earlier")
+
+
+@pytest.mark.parametrize("cut", [1, 2, 10, 70, 120])
+def test_a_cut_last_line_is_dropped(tmp_path: Path, cut: int) -> None:
+    cache = ReplyCache(tmp_path)
+    cache.put(key(1), reply("one"))
+    cache.put(key(2), reply("two"))
+    data = segment(tmp_path).read_bytes()
+    segment(tmp_path).write_bytes(data[:-cut])
+    opened = ReplyCache(tmp_path)
+    assert opened.get(key(1)) == reply("one") and opened.get(key(2)) is None and opened.corrupt == 0
+
+
+def test_corrupt_lines_are_counted_and_asked_again(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path)
+    for number in range(4):
+        cache.put(key(number), reply(str(number)))
+    lines = segment(tmp_path).read_bytes().splitlines(keepends=True)
+    lines[0] = b"\x00\x01 nothing of ours\n"
+    lines[1] = lines[1].replace(b'"reply"', b'"rep\xffy"')  # the head is whole, the row is not
+    lines[2] = lines[2].replace(key(2).encode(), b"z" * 64)
+    segment(tmp_path).write_bytes(b"".join(lines))
+    opened = ReplyCache(tmp_path)
+    assert [opened.get(key(number)) for number in range(4)] == [None, None, None, reply("3")]
+    assert opened.corrupt == 3
+
+
+def test_equal_requests_in_flight_make_one_call(tmp_path: Path) -> None:
+    cache, calls = ReplyCache(tmp_path), []
+
+    async def call() -> Completion:
+        calls.append(1)
+        await asyncio.sleep(0.01)
+        return reply("one")
+
+    async def run() -> list[tuple[Completion, bool]]:
+        return list(await asyncio.gather(*(cache.fetch(key(1), call) for _ in range(5))))
+
+    got = asyncio.run(run())
+    assert len(calls) == 1 and {text.text for text, _ in got} == {"one"}
+    assert [hit for _, hit in got] == [False, True, True, True, True]
+    assert asyncio.run(cache.fetch(key(1), call)) == (reply("one"), True) and len(calls) == 1
+
+
+def test_who_waits_for_a_cancelled_call_makes_it(tmp_path: Path) -> None:
+    cache, calls = ReplyCache(tmp_path), []
+
+    async def call() -> Completion:
+        calls.append(1)
+        await asyncio.sleep(0.01)
+        return reply("one")
+
+    async def run() -> tuple[Completion, bool]:
+        first = asyncio.create_task(cache.fetch(key(1), call))
+        second = asyncio.create_task(cache.fetch(key(1), call))
+        await asyncio.sleep(0)
+        first.cancel()
+        return await second
+
+    assert asyncio.run(run()) == (reply("one"), False) and len(calls) == 2
+
+
+def test_who_waits_for_a_failed_call_fails_with_it(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path)
+
+    async def call() -> Completion:
+        await asyncio.sleep(0)
+        raise BackboneError("no server")
+
+    async def run() -> list[Any]:
+        return await asyncio.gather(*(cache.fetch(key(1), call) for _ in range(3)), return_exceptions=True)
+
+    errors = asyncio.run(run())
+    assert [str(error) for error in errors] == ["no server"] * 3
+    assert all(isinstance(error, BackboneError) for error in errors) and cache.get(key(1)) is None
+
+
+def test_a_full_disk_is_one_clear_error_and_damages_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = ReplyCache(tmp_path)
+    cache.put(key(1), reply("one"))
+    really, left = os.write, [10]
+
+    def write(file: int, data: bytes) -> int:
+        if left[0] == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = really(file, data[: left[0]])
+        left[0] -= written
+        return written
+
+    monkeypatch.setattr(os, "write", write)
+    with pytest.raises(MemsysError, match="disk is full: free space"):
+        cache.put(key(2), reply("two"))
+    monkeypatch.setattr(os, "write", really)
+    cache.put(key(3), reply("three"))
+    for opened in (cache, ReplyCache(tmp_path)):
+        assert opened.get(key(1)) == reply("one") and opened.get(key(3)) == reply("three")
+        assert opened.get(key(2)) is None
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MemsysError, match="cannot be written"):
+        ReplyCache(tmp_path / "file").put(key(1), reply("one"))
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from memsys.llm.cache import ReplyCache
+from memsys.vocabulary import Completion
+cache, start, count = ReplyCache(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
+print("open", flush=True)
+for number in range(start, start + count):
+    cache.put(f"{number:064x}", Completion(f"text {number} " + "x" * 300, 1, 1, 0.0, "stop"))
+"""
+
+
+def writer(folder: Path, start: int, count: int) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", WRITER, str(folder), str(start), str(count)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+def test_many_processes_share_a_folder(tmp_path: Path) -> None:
+    each, overlap = 200, 50
+    processes = [writer(tmp_path, number * (each - overlap), each) for number in range(4)]
+    for process in processes:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    opened = ReplyCache(tmp_path)
+    assert len(opened) == 4 * each - 3 * overlap and opened.corrupt == 0
+    for number in range(len(opened)):
+        found = opened.get(key(number))
+        assert found is not None and found.text.startswith(f"text {number} ")
+
+
+def test_a_killed_process_leaves_whole_replies(tmp_path: Path) -> None:
+    process = writer(tmp_path, 0, 1_000_000)
+    assert process.stdout is not None and process.stdout.readline() == "open\n"
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not any(path.stat().st_size > 50_000 for path in tmp_path.glob("*.jsonl")):
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    opened = ReplyCache(tmp_path)
+    assert len(opened) > 50 and opened.corrupt == 0
+    last = opened.get(key(len(opened) - 1))
+    assert last is not None and last.text.endswith("x" * 300)
+
+
+def test_a_row_holds_key_and_reply_alone(tmp_path: Path) -> None:
+    ReplyCache(tmp_path).put(key(1), reply("one"))
+    row = json.loads(segment(tmp_path).read_text())
+    assert set(row) == {"key", "reply"}
+    assert set(row["reply"]) == {
+        "text", "prompt_tokens", "completion_tokens", "seconds", "finish_reason", "logprobs"
+    }  # fmt: skip

@@ -1,0 +1,95 @@
+"""The ladder from text to object, and what must not climb it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memsys.llm.structured import parse_object, strip_thinking
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"choice": {"type": "string"}, "n": {"type": "integer"}},
+    "required": ["choice"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "repaired"),
+    [
+        ('{"choice": "a"}', {"choice": "a"}, False),
+        ('  {"choice": "a", "n": 2}\n', {"choice": "a", "n": 2}, False),
+        ('{"choice": ""}', {"choice": ""}, False),  # an empty string is the system's business
+        ('Sure! {"choice": "a"} Hope it helps.', {"choice": "a"}, True),
+        ('```json\n{"choice": "a"}\n```', {"choice": "a"}, True),
+        ('{"choice": "a", "n": 2', {"choice": "a", "n": 2}, True),  # cut off
+        ('{"choice": "a lon', {"choice": "a lon"}, True),
+        ("{'choice': 'a',}", {"choice": "a"}, True),
+        ('{"choice": "half \\ud83d pair"}', {"choice": "half \ufffd pair"}, False),
+        ('{"choice": "\\ud83d\\ude00"}', {"choice": "\U0001f600"}, False),
+    ],
+)
+def test_valid_objects(text: str, value: dict[str, object], repaired: bool) -> None:
+    parsed = parse_object(text, SCHEMA, repair=True)
+    assert (parsed.value, parsed.repaired) == (value, repaired)
+    assert parsed.value is not None
+    json.dumps(parsed.value, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I cannot answer that.",
+        "[1, 2]",
+        "null",
+        '"choice"',
+        '{"chosen": "a"}',
+        '{"choice": 3}',
+        '{"choice": "a", "extra": 1}',
+        '{"choice": "a", "n": NaN}',
+        '{"n": 3',
+        "[" * 100_000,
+        "{" * 3_000,
+    ],
+)
+def test_malformed_texts(text: str) -> None:
+    parsed = parse_object(text, SCHEMA, repair=True)
+    assert parsed.value is None and parsed.problem and not parsed.repaired
+
+
+def test_repair_is_a_setting_cutting_is_not() -> None:
+    assert parse_object('{"choice": "a"', SCHEMA, repair=False).value is None
+    assert parse_object('x {"choice": "a"} y', SCHEMA, repair=False).value == {"choice": "a"}
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("<think>\nhm {\n</think>\n\nyes", "yes"),
+        ("<think></think>yes", "yes"),
+        ("hm, the template opened it</think> yes", "yes"),
+        ("<think>never closed", ""),
+        ("a <think>b</think> c <think>d</think> e", "a  c  e"),
+        ("  plain  ", "plain"),
+        ("", ""),
+    ],
+)
+def test_thinking_is_dropped(text: str, left: str) -> None:
+    assert strip_thinking(text) == left
+
+
+@given(st.dictionaries(st.sampled_from(["choice"]), st.text(), min_size=1), st.integers())
+def test_any_valid_object_comes_back_unrepaired(value: dict[str, str], number: int) -> None:
+    whole = {**value, "n": number}
+    parsed = parse_object(json.dumps(whole), SCHEMA, repair=True)
+    assert parsed.value == json.loads(json.dumps(whole).encode()) and not parsed.repaired
+
+
+@given(st.text(max_size=80))
+def test_no_text_breaks_the_ladder(text: str) -> None:
+    for candidate in (text, '{"choice": ' + text):
+        parsed = parse_object(strip_thinking(candidate), SCHEMA, repair=True)
+        assert parsed.value is None or set(parsed.value) <= {"choice", "n"}
