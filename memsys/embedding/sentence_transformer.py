@@ -7,6 +7,7 @@ the same bits for any batch on x86 CPUs (``tests/unit/test_embedding_model.py`` 
 """
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +38,8 @@ class SentenceTransformerConfig:
         max_word_pieces: longer texts are cut here and counted.
         pad_to_multiple_of: see the module's text.
         cache_entries: vectors kept in memory (all-MiniLM-L6-v2: 1.5 KiB each).
-        threads: torch threads on the CPU; ``None`` leaves torch's choice, one per physical core. Process-wide.
+        threads: torch threads on the CPU; ``None`` takes half of the cores, because the backbone and the event loop run
+            beside it: with a thread for every core, encoding on busy cores takes several times as long. Process-wide.
     """
 
     name: str
@@ -128,9 +130,9 @@ class _LocalModel:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as transformers_logging
 
-        transformers_logging.disable_progress_bar()  # loading six layers is no progress worth a bar
-        if self._config.threads is not None:
-            torch.set_num_threads(self._config.threads)
+        quieten: Any = transformers_logging.disable_progress_bar
+        quieten()  # loading six layers is no progress worth a bar
+        torch.set_num_threads(self._config.threads or max(1, _usable_cores() // 2))
         model = SentenceTransformer(str(self._folder()), device=self._device(), local_files_only=True).eval()
         found = model.get_embedding_dimension()
         if found != self._config.dimension:
@@ -152,3 +154,8 @@ class _LocalModel:
         if self._config.device == "cuda" and not has_cuda:
             raise ConfigError("embedder.device=cuda, but torch sees no CUDA device; use auto or cpu")
         return "cpu" if self._config.device == "cpu" or not has_cuda else "cuda"
+
+
+def _usable_cores() -> int:
+    """Count the cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
