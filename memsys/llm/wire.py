@@ -100,9 +100,8 @@ def read_completion(payload: Any, seconds: float) -> Completion:
         logprobs = _logprobs(choice.get("logprobs"))
         prompt_tokens, completion_tokens = int(usage["prompt_tokens"]), int(usage.get("completion_tokens", 0))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise MalformedReplyError(
-            f"reply without {error}" if isinstance(error, KeyError) else "reply of no known shape"
-        ) from error
+        what = f"it lacks {error}" if isinstance(error, KeyError) else "its shape is unknown"
+        raise MalformedReplyError(f"the reply is no completion: {what}") from error
     return Completion(clean(text), prompt_tokens, completion_tokens, seconds, finish_reason, logprobs)
 
 

@@ -1,0 +1,136 @@
+"""The embedded engine with its real model: constrained replies, log-probabilities, the same text for the same seed."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memsys.assets.catalog import asset_path
+from memsys.errors import AssetError, BackboneError, ConfigError
+from memsys.llm.backbone import Backbone
+from memsys.llm.contract import Reply
+from memsys.llm.engines.contract import Engine
+from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
+from tests.support.backbones import backbone_config, enter, role
+
+TURNS = (
+    "Ana: I went hiking in the Alps with my sister last week, and it rained all day.",
+    "Ben: My band plays on Friday!",
+    "Ana: Which songs will you play? I still remember the concert in June, the one by the lake.",
+    "Ben: Mostly our own. I wrote two new ones about moving house.",
+    "Ana: Good luck. I have to work late that day, we are short of nurses again.",
+    "Ben: Then come to the next one, on the third of October in the old cinema.",
+)
+
+
+def engine_config(**changes: Any) -> LlamaCppEngineConfig:
+    settings: dict[str, Any] = {
+        "model_file": "smollm2_135m_gguf",
+        "context_length": 1024,
+        "parallel": 6,
+        "batch_invariant": True,
+        "threads": None,
+        "port": 0,
+    }
+    return LlamaCppEngineConfig(**{**settings, **changes})
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    try:
+        asset_path("smollm2_135m_gguf")
+    except AssetError as error:
+        pytest.skip(str(error))
+    built = engine_config().build()
+    yield built
+    built.stop()
+
+
+def ask_all(engine: Engine, folder: Path, turns: Sequence[str], *, at_once: int, mode: str = "chat") -> list[Reply]:
+    async def run() -> list[Reply]:
+        enter()
+        config = backbone_config(
+            engine=engine_config(), context_length=1024, max_in_flight=at_once, timeout_s=300, prompt_mode=mode
+        )
+        async with Backbone(config, engine, log_dir=folder, run_seed=3) as backbone:
+            model = backbone.bind("c1")
+            asks = [
+                model.ask(role(max_tokens=24, malformed_retries=0, top_logprobs=2), {"text": turn}, key=turn)
+                for turn in turns
+            ]
+            return list(await asyncio.gather(*asks))
+
+    return asyncio.run(run())
+
+
+@pytest.mark.real_model
+@pytest.mark.parametrize("mode", ["chat", "completion"])
+def test_replies_follow_the_schema_and_have_log_probabilities(engine: Engine, tmp_path: Path, mode: str) -> None:
+    (reply,) = ask_all(engine, tmp_path, TURNS[:1], at_once=1, mode=mode)
+    assert reply.text.lstrip().startswith("{") and '"keywords"' in reply.text
+    assert reply.completion.prompt_tokens > 10 and 0 < reply.completion.completion_tokens <= 24
+    tokens = reply.completion.logprobs
+    assert len(tokens) == reply.completion.completion_tokens
+    assert all(token.logprob <= 0 and len(token.top) == 2 for token in tokens)
+
+
+@pytest.mark.real_model
+def test_a_reply_depends_on_its_request_alone(engine: Engine, tmp_path: Path) -> None:
+    """One at a time, all at once, again with warm prefixes, in another order, after a restart: the same texts."""
+    alone = ask_all(engine, tmp_path, TURNS, at_once=1)
+    texts = {turn: reply.text for turn, reply in zip(TURNS, alone, strict=True)}
+    assert len(set(texts.values())) == len(TURNS)
+    backwards = tuple(reversed(TURNS))
+    for turns in (TURNS, backwards):
+        together = ask_all(engine, tmp_path, turns, at_once=6)
+        assert {turn: reply.text for turn, reply in zip(turns, together, strict=True)} == texts
+    engine.stop()
+    again = ask_all(engine, tmp_path, backwards, at_once=3)
+    assert {turn: reply.text for turn, reply in zip(backwards, again, strict=True)} == texts
+
+
+@pytest.mark.real_model
+def test_tokens_context_and_recovery(engine: Engine, tmp_path: Path) -> None:
+    async def run() -> None:
+        enter()
+        config = backbone_config(engine=engine_config(), context_length=1024, timeout_s=300)
+        async with Backbone(config, engine, log_dir=tmp_path, run_seed=0) as backbone:
+            model = backbone.bind("c1")
+            assert await model.count_tokens("hello world") == 2
+            with pytest.raises(BackboneError, match=r"1203 tokens .* context of 1024 tokens"):
+                await model.ask(role(), {"text": "word " * 1200}, key="long")
+            engine.stop()  # as if it had died
+            reply = await model.ask(role(max_tokens=8, malformed_retries=0), {"text": "x"}, key="x")
+            assert reply.completion.completion_tokens > 0
+
+    asyncio.run(run())
+    assert "sha256" in engine.fingerprint() and str(tmp_path) not in repr(engine.fingerprint())
+
+
+@pytest.mark.real_model
+def test_a_broken_model_file_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF, but not really")
+    with pytest.raises(BackboneError, match=r"llama\.cpp cannot serve broken\.gguf"):
+        engine_config(model_file=str(tmp_path / "broken.gguf")).build().start(tmp_path / "logs")
+    assert "broken.gguf" in (tmp_path / "logs" / "llamacpp.log").read_text()
+
+
+def test_a_missing_model_file_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(AssetError, match="make models"):
+        engine_config(model_file="nowhere.gguf").build().start(tmp_path)
+
+
+@pytest.mark.parametrize("changes", [{"parallel": 0}, {"context_length": 0}, {"threads": 0}, {"port": 70000}])
+def test_settings_that_cannot_work(changes: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match=f"backbone.engine.{next(iter(changes))}"):
+        engine_config(**changes)
+
+
+def test_the_number_of_sequences_is_a_runtime_field_only_if_it_cannot_move_a_reply() -> None:
+    def names(**changes: Any) -> frozenset[str]:
+        return backbone_config(engine=engine_config(**changes)).runtime_fields()
+
+    assert "engine.parallel" in names() and "engine.threads" in names() and "max_in_flight" in names()
+    assert "engine.parallel" not in names(batch_invariant=False)

@@ -1,0 +1,275 @@
+"""What fails on the way is sent again, what the server refuses is not, and nothing is ever made up."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memsys.errors import BackboneError, ConfigError
+from memsys.llm.cache import ReplyCache
+from memsys.llm.contract import CallRecord, Reply
+from memsys.llm.endpoints import Endpoints
+from memsys.llm.engines.contract import Endpoint
+from memsys.llm.engines.openai import OpenAIEngineConfig
+from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
+from tests.support.stub_server import StubServer, stub
+
+
+@pytest.fixture
+def server() -> Iterator[StubServer]:
+    with stub() as running:
+        yield running
+
+
+def ask(
+    server: StubServer,
+    folder: Path,
+    *,
+    engine: StubEngine | None = None,
+    values: dict[str, str] | None = None,
+    **changes: Any,
+) -> tuple[Reply, CallRecord]:
+    """Ask once; returns the reply and the last row of the ledger."""
+    records: list[CallRecord] = []
+
+    async def run() -> Reply:
+        enter()
+        config = backbone_config(**changes)
+        backbone = open_backbone(engine or StubEngine([server.url]), folder, config=config, on_call=records.append)
+        async with backbone:
+            return await backbone.bind("c1").ask(role(), values or {"text": "hello"}, key="t1")
+
+    reply = asyncio.run(run())
+    return reply, records[-1]
+
+
+@pytest.mark.parametrize("failure", ["500", "429", "garbage", "empty_choices", "no_content", "drop"])
+def test_what_fails_on_the_way_is_sent_again(server: StubServer, tmp_path: Path, failure: str) -> None:
+    undisturbed, _ = ask(server, tmp_path)
+    server.fail(failure, failure)
+    engine = StubEngine([server.url])
+    reply, record = ask(server, tmp_path, engine=engine)
+    assert reply.value == undisturbed.value is not None
+    assert record.transport_retries == 2 and record.attempt == 0
+    assert server.state.count == 4
+    assert engine.recoveries == (2 if failure == "drop" else 0)
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        ("500", "status 500: stub failure 500"),
+        ("garbage", "not JSON"),
+        ("empty_choices", "no completion"),
+        ("no_content", "no completion: it lacks 'text'"),
+        ("drop", "ServerDisconnectedError"),
+    ],
+)
+def test_a_failure_that_stays_is_an_error_and_no_reply(
+    server: StubServer, tmp_path: Path, failure: str, said: str
+) -> None:
+    server.fail(*[failure] * 3)
+    cache = ReplyCache(tmp_path / "replies")
+
+    async def run() -> None:
+        enter()
+        async with open_backbone(StubEngine([server.url]), tmp_path, cache=cache) as backbone:
+            await backbone.bind("c1").ask(role(), {"text": "hello"}, key="t1")
+
+    with pytest.raises(BackboneError) as raised:
+        asyncio.run(run())
+    message = str(raised.value)
+    assert said in message and "role analyse, t1, conversation c1" in message and "failed 3 times" in message
+    assert server.url in message and "resumes" in message
+    assert len(cache) == 0
+
+
+def test_a_hanging_server_is_timed_out(server: StubServer, tmp_path: Path) -> None:
+    server.fail("hang")
+    _, record = ask(server, tmp_path, timeout_s=0.5)
+    assert record.transport_retries == 1 and record.seconds < 0.5  # of the attempt that was answered
+    server.fail("hang", "hang", "hang")
+    with pytest.raises(BackboneError, match=r"no reply within 0\.1 s \(backbone\.timeout_s\)"):
+        ask(server, tmp_path, timeout_s=0.1)
+
+
+@pytest.mark.parametrize("status", ["400"])
+def test_a_refusal_is_final_and_says_why(server: StubServer, tmp_path: Path, status: str) -> None:
+    server.fail(status)
+    with pytest.raises(BackboneError, match=f"refused the request with status {status}: stub failure {status}"):
+        ask(server, tmp_path)
+    assert server.state.count == 1
+
+
+def test_a_prompt_longer_than_the_context_names_role_and_sizes(server: StubServer, tmp_path: Path) -> None:
+    server.fail("context")
+    with pytest.raises(BackboneError) as raised:
+        ask(server, tmp_path, values={"text": "word " * 99})
+    message = str(raised.value)
+    for part in ("role analyse, t1, conversation c1", "100 tokens", "50 new tokens", "4096", "backbone.context_length"):
+        assert part in message
+    assert server.state.count == 1
+
+
+def test_a_dead_server_is_recovered_once_for_all_who_lost_it(server: StubServer, tmp_path: Path) -> None:
+    engine = StubEngine([server.url])
+
+    def restart() -> None:
+        time.sleep(0.05)
+        server.start()
+
+    engine.on_recover = restart
+
+    async def run() -> list[Reply]:
+        enter()
+        async with open_backbone(engine, tmp_path, config=backbone_config(max_in_flight=16)) as backbone:
+            model = backbone.bind("c1")
+            server.stop_listening()
+            asks = [model.ask(role(), {"text": str(number)}, key=str(number)) for number in range(16)]
+            return list(await asyncio.gather(*asks))
+
+    replies = asyncio.run(run())
+    assert engine.recoveries == 1 and all(reply.value for reply in replies)
+
+
+def test_a_server_that_is_not_ours_may_come_back_by_itself(server: StubServer, tmp_path: Path) -> None:
+    engine = StubEngine([server.url])
+    engine.recover_error = "not ours to restart"
+
+    async def run() -> Reply:
+        enter()
+        config = backbone_config(transport_retries=5, backoff_s=0.1)
+        async with open_backbone(engine, tmp_path, config=config) as backbone:
+            server.stop_listening()
+            asyncio.get_running_loop().call_later(0.15, server.start)
+            return await backbone.bind("c1").ask(role(), {"text": "x"}, key="x")
+
+    assert asyncio.run(run()).value is not None and engine.recoveries >= 1
+
+
+def test_a_server_that_stays_dead_is_an_error_with_both_reasons(server: StubServer, tmp_path: Path) -> None:
+    engine = StubEngine([server.url])
+    engine.recover_error = "not ours to restart"
+    server.stop_listening()
+    with pytest.raises(BackboneError, match=r"(?s)failed 3 times.*Connect.*not ours to restart"):
+        ask(server, tmp_path, engine=engine)
+
+
+def test_requests_are_spread_over_endpoints(tmp_path: Path) -> None:
+    with stub(delay=0.02) as first, stub(delay=0.02) as second:
+
+        async def run() -> list[CallRecord]:
+            enter()
+            records: list[CallRecord] = []
+            engine = StubEngine([first.url, second.url])
+            config = backbone_config(max_in_flight=10)
+            async with open_backbone(engine, tmp_path, config=config, on_call=records.append) as backbone:
+                models = [backbone.bind(f"c{number}") for number in range(10)]
+                await asyncio.gather(
+                    *(
+                        model.ask(role(), {"text": f"{number} {turn}"}, key=str(turn))
+                        for turn in range(4)
+                        for number, model in enumerate(models)
+                    )
+                )
+            return records
+
+        records = asyncio.run(run())
+        assert first.state.count == second.state.count == 20
+        assert first.state.most_in_flight == second.state.most_in_flight == 5
+        assert {record.endpoint for record in records} == {"vllm-0", "vllm-1"}
+
+
+def test_a_conversation_keeps_its_endpoint_while_both_are_equally_busy() -> None:
+    one, two = Endpoint("http://a/v1", "m"), Endpoint("http://b/v1", "m")
+    endpoints = Endpoints("vllm", [one, two])
+    for affinity, home in (("c1", one), ("c2", two), ("c2", two), ("c1", one), ("c2", two)):
+        assert endpoints.take(affinity) == home
+        endpoints.give_back(home)
+    assert endpoints.take("c1") == one
+    assert endpoints.take("c1") == two  # the idle one, though it is not the home
+    endpoints.replace([two])
+    assert endpoints.take("c3") == two and endpoints.label(two) == "vllm-1"
+
+
+KEY = "sk-secret-0123456789"
+
+
+def test_the_key_comes_from_the_environment_and_goes_nowhere_else(
+    server: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUB_KEY", KEY)
+    engine = StubEngine([server.url], name="openai", api_key_env="STUB_KEY")
+    reply, record = ask(server, tmp_path, engine=engine)
+    assert server.state.requests[0]["headers"]["authorization"] == f"Bearer {KEY}"
+    assert KEY not in repr((reply, record))
+
+    server.state.replies = lambda request: None
+    server.fail("400")
+    with pytest.raises(BackboneError) as raised:
+        ask(server, tmp_path, engine=engine)
+    assert KEY not in str(raised.value)
+    monkeypatch.delenv("STUB_KEY")
+    with pytest.raises(ConfigError, match="STUB_KEY"):
+        ask(server, tmp_path, engine=engine)
+
+
+def test_a_key_that_the_server_quotes_is_masked(
+    server: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memsys.llm.transport import _message
+
+    monkeypatch.setenv("STUB_KEY", KEY)
+    endpoint = Endpoint(server.url, "m", "STUB_KEY")
+    payload = {"error": {"message": f"Incorrect API key provided: {KEY}."}}
+    assert _message(payload, b"", endpoint) == "Incorrect API key provided: ***."
+
+
+def hosted(**changes: Any) -> OpenAIEngineConfig:
+    settings = {"base_urls": ["https://api.example.org/v1/"], "model": "m-2025", "api_key_env": None}
+    return OpenAIEngineConfig(**{**settings, **changes})
+
+
+def test_hosted_endpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert hosted().build().start(tmp_path) == [Endpoint("https://api.example.org/v1", "m-2025", None)]
+    assert hosted(api_key_env="STUB_KEY").build().fingerprint() == {"engine": "openai", "model": "m-2025"}
+    monkeypatch.delenv("STUB_KEY", raising=False)
+    with pytest.raises(ConfigError, match="environment variable STUB_KEY"):
+        hosted(api_key_env="STUB_KEY").build().start(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"base_urls": []}, "base_urls"),
+        ({"base_urls": "https://api.example.org/v1"}, "a list"),
+        ({"base_urls": ["api.example.org/v1"]}, "https://host/v1"),
+        ({"base_urls": ["https://user:secret@example.org/v1"]}, "no user or password"),
+        ({"model": ""}, "model"),
+    ],
+)
+def test_hosted_settings_that_cannot_work(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as raised:
+        hosted(**changes)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_thousand_in_flight(tmp_path: Path) -> None:
+    with stub(delay=0.05) as server:
+
+        async def run() -> float:
+            enter()
+            config = backbone_config(max_in_flight=1000, timeout_s=60)
+            async with open_backbone(StubEngine([server.url]), tmp_path, config=config) as backbone:
+                model = backbone.bind("c1")
+                asks = [model.ask(role(), {"text": str(number)}, key=str(number)) for number in range(1000)]
+                begun = time.process_time()
+                await asyncio.gather(*asks)
+                return time.process_time() - begun
+
+        seconds = asyncio.run(run())
+        assert server.state.count == 1000 and server.state.most_in_flight > 200
+        assert seconds < 6  # with the stub's own share; a pool that is scanned per request takes 20
