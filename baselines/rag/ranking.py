@@ -58,9 +58,8 @@ class PassageIndex:
         fusion = self._config.fusion_settings
         by_vector = dict(dense.search(vector, fusion.depth))
         by_words = [item for item, score in bm25.search(query, fusion.depth) if score > 0]
-        position = {item: place for place, item in enumerate(dense.ids)}
-        both = sorted({*by_vector, *by_words}, key=position.__getitem__)
-        cosines = dict(zip(both, (dense.vectors(both) @ vector).tolist(), strict=True)) if both else {}
+        both = sorted({*by_vector, *by_words}, key=dense.position)
+        cosines = dict(zip(both, dense.cosines(both, vector).tolist(), strict=True)) if both else {}
         weights = [fusion.dense_weight, fusion.bm25_weight]
         return fuse([list(by_vector), by_words], cosines, weights, k=fusion.k, depth=fusion.depth)
 

@@ -70,7 +70,11 @@ class BM25Index:
     def search(self, query: str, k: int) -> list[tuple[str, float]]:
         """Find the ``k`` best documents, best first; ties (six decimals) and documents without a match oldest first."""
         scores = self.scores(query)
-        order = np.argsort(-np.round(scores, SCORE_DECIMALS), kind="stable")[: max(k, 0)]
+        ranked = np.round(scores, SCORE_DECIMALS)
+        rows = np.arange(len(ranked))
+        if 0 < k < len(ranked):  # sort only what ties with the last place or is better
+            rows = np.flatnonzero(ranked >= np.partition(ranked, len(ranked) - k)[len(ranked) - k])
+        order = rows[np.argsort(-ranked[rows], kind="stable")][: max(k, 0)]
         return [(self._ids[row], float(scores[row])) for row in order]
 
     def state(self) -> Mapping[str, Any]:

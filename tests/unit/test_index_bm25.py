@@ -62,6 +62,15 @@ def test_search_keeps_document_order_where_nothing_matches() -> None:
     assert BM25Index().search("lake", 3) == []
 
 
+@settings(deadline=None)
+@given(documents, queries, st.integers(0, 14))
+def test_search_is_the_head_of_a_stable_sort(texts: list[str], query: str, k: int) -> None:
+    index = filled(texts)
+    scores = np.round(index.scores(query), 6)
+    expected = sorted(range(len(texts)), key=lambda row: (-scores[row], row))[:k]
+    assert [item for item, _ in index.search(query, k)] == [f"d{row}" for row in expected]
+
+
 def test_documents_without_words_score_0() -> None:
     assert filled(["the", "..."]).scores("the lake").tolist() == [0, 0]
 

@@ -74,11 +74,19 @@ def test_remove_keeps_the_order_of_the_rest() -> None:
     rows = unit_rows(6)
     index = filled(rows)
     index.remove(["n4", "n1"])
-    assert index.ids == ("n0", "n2", "n3", "n5") and len(index) == 4
+    assert index.ids == ("n0", "n2", "n3", "n5") and len(index) == 4 and index.position("n3") == 2
     assert "n1" not in index and "n2" in index
     assert index.search(rows[5], 1)[0][0] == "n5"
     index.add(["n1"], rows[1:2])
     assert index.search(rows[1], 1)[0][0] == "n1" and index.ids[-1] == "n1"
+
+
+def test_cosines_equal_those_of_a_search() -> None:
+    rows = unit_rows(30)
+    index = filled(rows)
+    found = index.search(rows[4], 30)
+    assert index.cosines([item for item, _ in found], rows[4]).tolist() == [score for _, score in found]
+    assert index.cosines([], rows[4]).shape == (0,)
 
 
 def test_vectors_are_copies() -> None:
