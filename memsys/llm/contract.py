@@ -170,13 +170,20 @@ class LanguageModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RoleSettings:
-    """What a config says of a role; ``prompt: null`` takes the file shipped with the system."""
+    """What a config says of a role.
+
+    ``prompt: null`` takes the file shipped with the system. ``max_items`` and ``max_chars`` bound every list and every
+    string of the role's schema, which keeps a small model from repeating itself up to ``max_tokens``; the papers set
+    no such bounds.
+    """
 
     temperature: float
     max_tokens: int
     prompt: str | None = None
     system: str | None = None
     malformed_retries: int = 1
+    max_items: int | None = None
+    max_chars: int | None = None
 
 
 def make_role(
@@ -204,8 +211,26 @@ def make_role(
         prompt=Prompt.load(path),
         temperature=known.temperature,
         max_tokens=known.max_tokens,
-        schema=schema,
+        schema=bounded(schema, known.max_items, known.max_chars) if schema is not None else None,
         system=known.system,
         top_logprobs=top_logprobs,
         malformed_retries=known.malformed_retries,
     )
+
+
+def bounded(schema: Mapping[str, Json], max_items: int | None, max_chars: int | None) -> Mapping[str, Json]:
+    """Return the schema with every list limited to ``max_items`` and every free string to ``max_chars``."""
+
+    def limit(node: Json) -> Json:
+        if isinstance(node, list):
+            return [limit(part) for part in node]
+        if not isinstance(node, Mapping):
+            return node
+        limited = {key: limit(part) for key, part in node.items()}
+        if max_items is not None and node.get("type") == "array":
+            limited.setdefault("maxItems", max_items)
+        if max_chars is not None and node.get("type") == "string" and "enum" not in node:
+            limited.setdefault("maxLength", max_chars)
+        return limited
+
+    return {key: limit(part) for key, part in schema.items()}
