@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -32,21 +32,22 @@ _STAMP = "converted_from.json"
 def convert(gguf: Path, out: Path) -> None:
     """Write the folder ``out``: bfloat16 would round the weights again, so they are stored as float32."""
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+    import transformers
 
+    library: Any = transformers  # its factories are untyped
     source = {"pretrained_model_name_or_path": str(gguf.parent), "gguf_file": gguf.name}
-    tokenizer = AutoTokenizer.from_pretrained(**source)
+    tokenizer = library.AutoTokenizer.from_pretrained(**source)
     if not tokenizer.chat_template:
         raise AssetError(f"{gguf.name} holds no chat template; without it a chat endpoint cannot serve the model")
     tokenizer.backend_tokenizer.pre_tokenizer = _pre_tokenizer(gguf)
-    dequantised = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
-    config = AutoConfig.from_pretrained(**source)
+    dequantised = library.AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
+    config = library.AutoConfig.from_pretrained(**source)
     # transformers marks the config as GGUF-quantised; a server that reads it would look for a quantised file.
     if hasattr(config, "quantization_config"):
         del config.quantization_config
-    plain = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    plain = library.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     plain.load_state_dict(dequantised.state_dict())
-    plain.generation_config = GenerationConfig(
+    plain.generation_config = library.GenerationConfig(
         bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
     )
     plain.save_pretrained(out)
@@ -93,16 +94,16 @@ def main() -> int:
             print(f"in place at {out}")
             return 0
         os.environ["HF_HUB_OFFLINE"] = "1"
-        temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-        convert(gguf, temporary)
+        with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as parent:
+            folder = Path(parent) / out.name
+            convert(gguf, folder)
+            (folder / "model.safetensors").chmod(0o644)
+            (folder / _STAMP).write_text(json.dumps(_origin(gguf)), encoding="utf-8")
+            shutil.rmtree(out, ignore_errors=True)
+            folder.rename(out)
     except AssetError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    (temporary / _STAMP).write_text(json.dumps(_origin(gguf)), encoding="utf-8")
-    temporary.chmod(0o755)
-    (temporary / "model.safetensors").chmod(0o644)
-    shutil.rmtree(out, ignore_errors=True)
-    temporary.rename(out)
     print(f"converted {gguf.name} to {out}")
     return 0
 
