@@ -19,7 +19,7 @@ class Selection:
         sample: read the small sample that comes with the project instead.
         conversations: ids to keep; ``None`` keeps all. Kept in the order of the file.
         limit_conversations: keep the first so many, after ``conversations``.
-        limit_questions: keep the first so many questions of each conversation, after ``categories``.
+        limit_questions: keep so many questions of each conversation, evenly spread, after ``categories``.
         categories: category numbers to keep.
         turn_style: see :class:`memsys.turns.TurnFormat`.
         turn_captions: see :class:`memsys.turns.TurnFormat`.
@@ -73,9 +73,12 @@ class Selection:
         return picked
 
     def _pick_questions(self, sample: Sample) -> Sample:
-        questions = [
+        asked = [
             question for question in sample.questions if self.categories is None or question.category in self.categories
-        ][: self.limit_questions]
+        ]
+        # Spread over the conversation: data sets sort by category or by session, so the first ones are not like the rest.
+        limit = min(self.limit_questions or len(asked), len(asked))
+        questions = [asked[index * len(asked) // limit] for index in range(limit)]
         references = {question.question_id: sample.references[question.question_id] for question in questions}
         return replace(sample, questions=tuple(questions), references=references)
 

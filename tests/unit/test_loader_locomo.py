@@ -224,12 +224,12 @@ def test_sample_text_holds_no_list_field_of_the_file() -> None:
     )
 
 
-def test_limits_cut_after_the_category_filter() -> None:
+def test_limits_spread_over_what_the_category_filter_left() -> None:
     data = LocomoConfig(sample=True, categories=[5, 1], limit_questions=3).load()
     assert [question.question_id for question in data.samples[0].questions] == [
         "sample-1:q005",
-        "sample-1:q012",
-        "sample-1:q017",
+        "sample-1:q025",
+        "sample-1:q029",
     ]
     assert set(data.samples[0].references) == {question.question_id for question in data.samples[0].questions}
     assert len(data.samples[0].conversation.turns) == 73
