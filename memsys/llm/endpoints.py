@@ -33,10 +33,16 @@ class Endpoints:
         for index, endpoint in enumerate(self._all):
             self._labels.setdefault(endpoint.base_url, f"{self._engine}-{index}")
 
-    def take(self, affinity: str) -> Endpoint:
-        """Choose the server of a request and count it in."""
-        least = min(self._busy[endpoint] for endpoint in self._all)
-        idle = [endpoint for endpoint in self._all if self._busy[endpoint] == least]
+    def take(self, affinity: str, avoid: Endpoint | None = None) -> Endpoint:
+        """Choose the server of a request and count it in.
+
+        Args:
+            affinity: name of the conversation.
+            avoid: the server that just failed this request; a dead one is never busy and would draw every resend.
+        """
+        offered = [endpoint for endpoint in self._all if endpoint != avoid] or self._all
+        least = min(self._busy[endpoint] for endpoint in offered)
+        idle = [endpoint for endpoint in offered if self._busy[endpoint] == least]
         chosen = self._homes.get(affinity)
         if chosen not in idle:
             chosen = idle[self._turn % len(idle)]

@@ -109,10 +109,10 @@ class Transport:
         Raises:
             BackboneError: the server refused, or failed more often than ``transport_retries`` allows.
         """
-        retries = 0
+        retries, endpoint = 0, None
         while True:
             known = self._recoveries
-            endpoint = self._endpoints.take(affinity)
+            endpoint = self._endpoints.take(affinity, avoid=endpoint)
             try:
                 payload, seconds = await self._post(endpoint, path, body)
                 return Sent(read(payload, seconds), retries, self._endpoints.label(endpoint))

@@ -183,6 +183,31 @@ def test_requests_are_spread_over_endpoints(tmp_path: Path) -> None:
         assert {record.endpoint for record in records} == {"vllm-0", "vllm-1"}
 
 
+def test_a_dead_endpoint_does_not_draw_every_resend(tmp_path: Path) -> None:
+    with stub() as dead, stub(delay=0.01) as alive:
+        dead.stop_listening()
+
+        async def run() -> list[Reply]:
+            enter()
+            engine = StubEngine([dead.url, alive.url], name="openai")
+            config = backbone_config(max_in_flight=20, transport_retries=1)
+            async with open_backbone(engine, tmp_path, config=config) as backbone:
+                model = backbone.bind("c1")
+                return list(await asyncio.gather(*(model.ask(role(), {"text": str(n)}, key=str(n)) for n in range(20))))
+
+        assert all(reply.value for reply in asyncio.run(run())) and alive.state.count == 20
+
+
+@pytest.mark.parametrize(
+    ("status", "retry_after", "pause"), [(429, "3", 3.0), (503, None, 0.0), (529, "soon", 0.0), (404, "3", None)]
+)
+def test_a_busy_server_says_how_long_to_wait(status: int, retry_after: str | None, pause: float | None) -> None:
+    from memsys.llm.transport import _refusal
+
+    error = _refusal(status, retry_after, "busy")
+    assert getattr(error, "pause", None) == pause and isinstance(error, BackboneError) == (pause is None)
+
+
 def test_a_conversation_keeps_its_endpoint_while_both_are_equally_busy() -> None:
     one, two = Endpoint("http://a/v1", "m"), Endpoint("http://b/v1", "m")
     endpoints = Endpoints("vllm", [one, two])
