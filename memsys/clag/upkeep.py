@@ -10,7 +10,7 @@ import numpy as np
 from memsys.clag.cluster import Cluster, Partition, frequent_tags, provisional_summary
 from memsys.clag.config import ClagConfig
 from memsys.clag.geometry import groups, kmeans, mean, nearest_rows
-from memsys.clag.profile import Profile, ask_profile
+from memsys.clag.profiling import Profile, ask_profile
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.index.vector import VectorIndex
 from memsys.llm.contract import LanguageModel, Role

@@ -69,7 +69,7 @@ def compose_plan(memory: str, embedder: str, url: str, folder: str) -> Plan:
 
     overrides = [
         f"memory={memory}", f"embedder={embedder}", "dataset=locomo", "backbone=smollm2_135m_vllm",
-        "backbone.engine.mode=attached", f"backbone.engine.urls=[{url}]", "backbone.token_counter=characters",
+        "backbone.engine.mode=attached", "backbone.engine.model=null", f"backbone.engine.urls=[{url}]", "backbone.token_counter=characters",
         "backbone.max_in_flight=2000", "use_cache=false", f"run_dir={folder}", "score=false",
         f"schedule.questions_in_flight={IN_FLIGHT}",
     ]  # fmt: skip

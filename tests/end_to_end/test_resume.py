@@ -27,7 +27,7 @@ def url() -> Iterator[str]:
 def command(url: str, folder: Path, *extra: str) -> list[str]:
     return [
         sys.executable, "-m", "eval.run", "dataset=locomo_sample", "memory=clag_quickstart", "embedder=hashing",
-        "backbone=smollm2_135m_vllm", "backbone.engine.mode=attached", f"backbone.engine.urls=[{url}]",
+        "backbone=smollm2_135m_vllm", "backbone.engine.mode=attached", "backbone.engine.model=null", f"backbone.engine.urls=[{url}]",
         "backbone.token_counter=characters", f"run_dir={folder / 'run'}", f"cache_dir={folder / 'cache'}",
         "score=false", "progress=lines", "schedule.checkpoint_every=10", *extra,
     ]  # fmt: skip

@@ -37,6 +37,7 @@ class StubState:
     model: str = "stub"
     context_length: int | None = None
     failures: deque[str] = field(default_factory=deque)
+    every: str = ""  # the failure of every request without one of its own
     replies: Callable[[Mapping[str, Any]], str | None] | None = None
     requests: list[dict[str, Any]] = field(default_factory=list)
     keep_requests: bool = True
@@ -175,7 +176,7 @@ class _Connection(asyncio.Protocol):
                 name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head.split("\r\n"))
             }
             state.requests.append({"path": path, "headers": headers, **request})
-        failure = state.failures.popleft() if state.failures else ""
+        failure = state.failures.popleft() if state.failures else state.every
         if failure == "hang":
             state.in_flight -= 1
             return
@@ -294,9 +295,9 @@ def stub(**settings: Any) -> Iterator[StubServer]:
         yield server
 
 
-async def serve(delay: float, port: int) -> None:
+async def serve(state: StubState, port: int) -> None:
     """Serve until killed, and say where."""
-    server = await listen(StubState(delay=delay, keep_requests=False), port)
+    server = await listen(state, port)
     sys.stdout.write(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1\n")
     sys.stdout.flush()
     await server.serve_forever()
@@ -307,9 +308,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--delay", type=float, default=0.05, help="seconds until a request is answered")
     parser.add_argument("--port", type=int, default=0, help="0: any free port")
+    parser.add_argument("--fail", default="", choices=("", *FAILURES), help="how every request fails")
     arguments = parser.parse_args()
+    state = StubState(delay=arguments.delay, every=arguments.fail, keep_requests=False)
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(arguments.delay, arguments.port))
+        asyncio.run(serve(state, arguments.port))
 
 
 if __name__ == "__main__":
