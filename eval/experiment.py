@@ -308,8 +308,8 @@ async def open_backbone(plan: Plan, directory: RunDirectory, stack: AsyncExitSta
     """Open the plan's backbone on the stack; ``None`` for a retrieval-only run."""
     if plan.backbone is None:
         return None
-    from memsys.llm.cache import ReplyCache
     from memsys.llm.backbone import Backbone
+    from memsys.llm.cache import ReplyCache
 
     backbone = Backbone(
         plan.backbone,

@@ -54,7 +54,7 @@ def make_plan(config: DictConfig) -> Any:
     from eval.experiment import make_plan as plan
     from memsys.errors import ConfigError, MemsysError
 
-    settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     parts: dict[str, Any] = {"backbone": None}
     for name in PARTS:
         if name == "backbone" and config.mode == "retrieval_only":
@@ -73,7 +73,7 @@ def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-class Comparison(Callback):  # type: ignore[misc]
+class Comparison(Callback):
     """After a sweep: one table, its files and a plot over all of the sweep's runs."""
 
     def __init__(self) -> None:

@@ -76,7 +76,7 @@ class Selection:
         asked = [
             question for question in sample.questions if self.categories is None or question.category in self.categories
         ]
-        # Spread over the conversation: data sets sort by category or by session, so the first ones are not like the rest.
+        # Spread out: data sets sort questions by category or by session, so the first ones are not like the rest.
         limit = min(self.limit_questions or len(asked), len(asked))
         questions = [asked[index * len(asked) // limit] for index in range(limit)]
         references = {question.question_id: sample.references[question.question_id] for question in questions}

@@ -3,7 +3,7 @@
 The server answers every request after 50 ms, any number at once, so wall time is what the scheduling leaves on the
 table. The critical path of ingestion is the longest chain of dependent calls in any conversation, counted from the
 ledger (one analysis, then each write's routing, evolution and consolidation in turn), times the delay. For answering
-it is calls / 64 times the delay. With ``--embedder minilm`` the bound is the larger of critical path and embedding work.
+it is calls / 64 times the delay. With ``--embedder minilm`` the bound is the larger of that and the embedding work.
 
 Run: ``python tests/benchmarks/bench_scheduling.py [--embedder hashing|minilm] [--memories amem clag] [--stages ...]``
 """
@@ -28,7 +28,7 @@ from eval.files import read_json_lines  # noqa: E402
 from eval.rundir import RunDirectory  # noqa: E402
 from eval.runner import Runner  # noqa: E402
 from memsys.vocabulary import Sample  # noqa: E402
-from tests.support.stub_process import stub_server  # noqa: E402
+from tests.support.stub_process import attached, stub_server  # noqa: E402
 
 DELAY = 0.05
 IN_FLIGHT = 64
@@ -68,9 +68,8 @@ def compose_plan(memory: str, embedder: str, url: str, folder: str) -> Plan:
     from eval.run import make_plan
 
     overrides = [
-        f"memory={memory}", f"embedder={embedder}", "dataset=locomo", "backbone=smollm2_135m_vllm",
-        "backbone.engine.mode=attached", "backbone.engine.model=null", f"backbone.engine.urls=[{url}]", "backbone.token_counter=characters",
-        "backbone.max_in_flight=2000", "use_cache=false", f"run_dir={folder}", "score=false",
+        f"memory={memory}", f"embedder={embedder}", "dataset=locomo", *attached(url), "backbone.max_in_flight=2000",
+        "use_cache=false", f"run_dir={folder}", "score=false",
         f"schedule.questions_in_flight={IN_FLIGHT}",
     ]  # fmt: skip
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):

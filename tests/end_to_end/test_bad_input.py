@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stub_process import stub_server
+from tests.support.stub_process import attached, stub_server
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,10 +21,8 @@ def run(tmp_path: Path, *overrides: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def attached(url: str) -> tuple[str, ...]:
-    return ("backbone=smollm2_135m_vllm", "backbone.engine.mode=attached", "backbone.engine.model=null", f"backbone.engine.urls=[{url}]",
-            "backbone.token_counter=characters", "backbone.transport_retries=1", "backbone.backoff_s=0.01",
-            "backbone.timeout_s=2")  # fmt: skip
+def impatient(url: str) -> tuple[str, ...]:
+    return (*attached(url), "backbone.transport_retries=1", "backbone.backoff_s=0.01", "backbone.timeout_s=2")
 
 
 @pytest.mark.parametrize(
@@ -74,20 +72,20 @@ def test_damaged_data_is_named(tmp_path: Path, damage: object, words: list[str])
 def test_a_failing_server_leaves_an_incomplete_run_that_resumes(tmp_path: Path, failure: str) -> None:
     settings = ("memory=rag", "dataset.limit_questions=6")
     with stub_server(delay=0.0, extra=("--fail", failure)) as url:
-        code, errors = run(tmp_path, *attached(url), *settings)
+        code, errors = run(tmp_path, *impatient(url), *settings)
     assert code == 3, errors
     assert "incomplete" in errors and "Traceback" not in errors
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert record["status"] == "incomplete" and record["problems"]
     assert (tmp_path / "run" / "answers.jsonl").read_text() == ""
     with stub_server(delay=0.0) as url:
-        code, errors = run(tmp_path, *attached(url), *settings)
+        code, errors = run(tmp_path, *impatient(url), *settings)
     assert code == 0, errors
     assert len((tmp_path / "run" / "answers.jsonl").read_text().splitlines()) == 6
 
 
 def test_a_refusing_server_is_named(tmp_path: Path) -> None:
-    code, errors = run(tmp_path, *attached("http://127.0.0.1:9/v1"), "memory=rag", "dataset.limit_questions=2")
+    code, errors = run(tmp_path, *impatient("http://127.0.0.1:9/v1"), "memory=rag", "dataset.limit_questions=2")
     assert code in (2, 3) and "127.0.0.1:9" in errors and "Traceback" not in errors
 
 
@@ -95,7 +93,7 @@ def test_a_server_that_dies_is_survived(tmp_path: Path) -> None:
     settings = ("memory=clag_quickstart", "dataset.limit_questions=4")
     with stub_server(delay=0.02) as url:
         command = [sys.executable, "-m", "eval.run", f"run_dir={tmp_path / 'run'}", f"cache_dir={tmp_path / 'cache'}",
-                   "embedder=hashing", "score=false", *attached(url), *settings]  # fmt: skip
+                   "embedder=hashing", "score=false", *impatient(url), *settings]  # fmt: skip
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         calls = tmp_path / "run" / "calls.jsonl"
         while (not calls.is_file() or calls.read_bytes().count(b"\n") < 40) and process.poll() is None:
@@ -103,7 +101,7 @@ def test_a_server_that_dies_is_survived(tmp_path: Path) -> None:
     _, errors = process.communicate(timeout=90)
     assert process.returncode == 3 and "Traceback" not in errors, errors
     with stub_server(delay=0.0) as url:
-        code, errors = run(tmp_path, *attached(url), *settings)
+        code, errors = run(tmp_path, *impatient(url), *settings)
     assert code == 0, errors
 
 
@@ -124,10 +122,10 @@ def test_a_full_disk_is_said_and_resumed(tmp_path: Path) -> None:
         pytest.skip("mounting a small file system needs root")
     try:
         with stub_server(delay=0.0) as url:
-            code, errors = run(disk, *attached(url), "memory=rag", f"cache_dir={tmp_path / 'cache'}")
+            code, errors = run(disk, *impatient(url), "memory=rag", f"cache_dir={tmp_path / 'cache'}")
             assert code == 2 and "disk is full" in errors and "Traceback" not in errors, errors
             subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
-            code, errors = run(disk, *attached(url), "memory=rag", f"cache_dir={tmp_path / 'cache'}")
+            code, errors = run(disk, *impatient(url), "memory=rag", f"cache_dir={tmp_path / 'cache'}")
         assert code == 0, errors
     finally:
         subprocess.run(["umount", str(disk)], check=False)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from eval.files import read_json_lines
-from tests.support.stub_process import stub_server
+from tests.support.stub_process import attached, stub_server
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,8 +27,7 @@ def url() -> Iterator[str]:
 def command(url: str, folder: Path, *extra: str) -> list[str]:
     return [
         sys.executable, "-m", "eval.run", "dataset=locomo_sample", "memory=clag_quickstart", "embedder=hashing",
-        "backbone=smollm2_135m_vllm", "backbone.engine.mode=attached", "backbone.engine.model=null", f"backbone.engine.urls=[{url}]",
-        "backbone.token_counter=characters", f"run_dir={folder / 'run'}", f"cache_dir={folder / 'cache'}",
+        *attached(url), f"run_dir={folder / 'run'}", f"cache_dir={folder / 'cache'}",
         "score=false", "progress=lines", "schedule.checkpoint_every=10", *extra,
     ]  # fmt: skip
 

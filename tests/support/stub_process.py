@@ -9,6 +9,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def attached(url: str) -> tuple[str, ...]:
+    """Overrides of ``eval.run`` that make it use the server at ``url``."""
+    return (
+        "backbone=smollm2_135m_vllm",
+        "backbone.engine.mode=attached",
+        "backbone.engine.model=null",
+        f"backbone.engine.urls=[{url}]",
+        "backbone.token_counter=characters",
+    )
+
+
 @contextmanager
 def stub_server(*, delay: float, extra: tuple[str, ...] = ()) -> Iterator[str]:
     """Start ``tests/support/stub_server.py`` and yield its base URL (with ``/v1``)."""

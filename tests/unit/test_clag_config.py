@@ -13,7 +13,7 @@ from memsys.clag.centroids import Centroids
 from memsys.clag.cluster import frequent_tags, provisional_summary
 from memsys.clag.config import ClagConfig
 from memsys.clag.geometry import groups, kmeans, mean, nearest_rows
-from memsys.clag.profile import profile_from_reply
+from memsys.clag.profiling import profile_from_reply
 from memsys.clag.roles import SCHEMAS, make_roles, router_for, selector_for
 from memsys.clag.routing import Router
 from memsys.errors import ConfigError

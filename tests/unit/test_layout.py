@@ -62,7 +62,9 @@ def test_modules_import_without_heavy_libraries(module: str) -> None:
 
 def test_committed_text_names_no_machine() -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
-    suspicious = re.compile("|".join(("/" + "work/", "/" + "root/", r"/home/\w", r"pypi\." + "org", "python" + "hosted")))
+    suspicious = re.compile(
+        "|".join(("/" + "work/", "/" + "root/", r"/home/\w", r"pypi\." + "org", "python" + "hosted"))
+    )
     for name in listed.stdout.splitlines():
         path = ROOT / name
         if path.suffix in {".png", ".npz", ".gz"} or not path.is_file():
