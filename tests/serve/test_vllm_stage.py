@@ -92,11 +92,18 @@ def chat(endpoint: Endpoint, number: int, **changes: Any) -> Any:
     return post(endpoint, "/chat/completions", {**body, **changes})["choices"][0]
 
 
-def server_group(endpoint: Endpoint) -> list[int]:
-    """Processes of the server that listens on the endpoint's port: its group, engine and workers included."""
+def server_pid(endpoint: Endpoint) -> int:
+    """The process that listens on the endpoint's port."""
     port = endpoint.base_url.rsplit(":", 1)[1].removesuffix("/v1")
-    leaders = [pid for pid, line in _command_lines() if f"--port\0{port}\0" in line and _group(pid) == pid]
-    return [pid for pid, _ in _command_lines() if _group(pid) in leaders]
+    lines = _command_lines()
+    (found,) = [pid for pid, line in lines if f"--port\0{port}\0" in line and "guard.py" not in line]
+    return found
+
+
+def group_of(pid: int) -> list[int]:
+    """All processes of a process's group: guard, server, engine and workers."""
+    group = _group(pid)
+    return [other for other, _ in _command_lines() if _group(other) == group]
 
 
 def _command_lines() -> Sequence[tuple[int, str]]:
@@ -167,9 +174,10 @@ def test_killed_server_comes_back_and_answers_as_before(
     endpoint: Endpoint, engine: ManagedVllm, log_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = chat(endpoint, 2)["message"]["content"]
-    old = server_group(endpoint)
-    assert len(old) > 1
-    os.kill(min(old), signal.SIGKILL)
+    server = server_pid(endpoint)
+    group, old = _group(server), group_of(server)
+    assert len(old) > 2
+    os.kill(server, signal.SIGKILL)
     with pytest.raises(httpx.HTTPError):
         chat(endpoint, 2)
     with caplog.at_level(logging.WARNING):
@@ -177,7 +185,7 @@ def test_killed_server_comes_back_and_answers_as_before(
     assert engine.restarts == 1
     assert "restart 1 of 3" in caplog.text
     assert chat(again, 2)["message"]["content"] == before
-    assert not [pid for pid in old if _group(pid) == min(old)], "processes of the killed server live on"
+    assert not [pid for pid in old if _group(pid) == group], "processes of the killed server's group live on"
     assert engine.recover(log_dir) == (again,)
 
 
@@ -197,7 +205,7 @@ def test_client_rides_out_a_killed_server(engine: ManagedVllm, log_dir: Path) ->
             asked = [asyncio.create_task(model.ask(role, {"n": str(n)}, key=str(n))) for n in range(12)]
             if fatal:
                 await asyncio.sleep(2.0)
-                os.kill(min(server_group(engine.start(log_dir)[0])), signal.SIGKILL)
+                os.kill(server_pid(engine.start(log_dir)[0]), signal.SIGKILL)
             return [reply.text for reply in await asyncio.gather(*asked)]
 
     undisturbed = asyncio.run(ask_all(fatal=False))
@@ -208,8 +216,7 @@ def test_client_rides_out_a_killed_server(engine: ManagedVllm, log_dir: Path) ->
 
 def test_stop_leaves_no_process(engine: ManagedVllm, log_dir: Path) -> None:
     (endpoint,) = engine.start(log_dir)
-    group = server_group(endpoint)
-    assert group
+    group = group_of(server_pid(endpoint))
+    assert len(group) > 2
     engine.stop()
     assert not [pid for pid in group if _group(pid) in group]
-    assert not server_group(endpoint)

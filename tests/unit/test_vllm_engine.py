@@ -239,6 +239,18 @@ def test_recover_restarts_a_killed_server_and_gives_up_after_max_restarts(engine
     assert endpoint.model == "owner/tiny"
 
 
+def test_nothing_is_left_when_the_guard_itself_is_killed(
+    engine: ManagedVllm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_MODE", "stubborn")
+    engine.start(tmp_path)
+    server, worker = server_pids(tmp_path)
+    os.kill(os.getpgid(server), signal.SIGKILL)
+    assert eventually(lambda: not is_alive(server))
+    assert engine.recover(tmp_path)
+    assert not is_alive(worker)
+
+
 def test_recover_tells_why_the_server_does_not_come_back(
     engine: ManagedVllm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

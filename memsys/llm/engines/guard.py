@@ -1,14 +1,16 @@
 """Run a server so that nothing of it outlives us, however we end.
 
-Run as a program: ``python guard.py GRACE_SECONDS COMMAND ...``. The guard starts the command in a session of its own
-and waits for the first of three things: the command ends; its own standard input reaches its end, which happens when
-the parent closes the pipe or dies in any way (``kill -9`` included); a termination signal comes. Then it ends every
-process of the command's group: SIGTERM, the grace period, SIGKILL. Its exit status is the command's.
+Run as a program in a session of its own: ``python guard.py GRACE_SECONDS COMMAND ...``. The guard starts the command in
+its process group and waits for the first of three things: the command ends; its own standard input reaches its end,
+which happens when the parent closes the pipe or dies in any way (``kill -9`` included); a termination signal comes.
+Then it ends every process of the group: SIGTERM, the grace period, SIGKILL. Its exit status is the command's, unless
+that last step took the guard along.
 
 A pipe is used rather than the parent-death signal alone because that signal fires when the starting *thread* ends.
-The guard has one thread, so the signal is right between guard and command, and covers a ``kill -9`` of the guard.
+The guard has one thread, so between guard and command the signal is right. Should the guard itself be killed, the
+parent finds the rest of the group under the guard's process id.
 
-Standard library only: it starts in a few hundredths of a second.
+Standard library only: it starts in a few hundredths of a second. Linux only in that orphans of the command are adopted.
 """
 
 import ctypes
@@ -44,12 +46,11 @@ class Guard:
         self._grace = grace_seconds
         self._status: int | None = None
         self._stopping = False
-        # Orphans of the command become our children, so that we can reap them and see when the group is empty.
+        # Orphans of the command become our children, so that we see when the last of them has ended.
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
         self._pid = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            start_new_session=True,
             preexec_fn=lambda: _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL),
         ).pid
 
@@ -57,37 +58,35 @@ class Guard:
         """Wait, clean up, return the command's exit status (128 + signal if one killed it)."""
         while self._status is None and not self._stopping and not _parent_gone():
             self._reap()
-        self._end_group(signal.SIGTERM, self._grace)
-        self._end_group(signal.SIGKILL, 5.0)
+        if self._reap() and not self._ended_after_sigterm():
+            os.killpg(0, signal.SIGKILL)
         return self._status if self._status is not None and self._status >= 0 else 128 - (self._status or 0)
 
     def ask_to_stop(self, signum: int, frame: FrameType | None) -> None:
         """Signal handler."""
         self._stopping = True
 
-    def _end_group(self, signum: signal.Signals, seconds: float) -> None:
-        """Signal the group and wait until it is empty, at most ``seconds``."""
-        deadline = time.monotonic() + seconds
-        try:
-            os.killpg(self._pid, signum)
-            while time.monotonic() < deadline:
-                self._reap()
-                if self._status is not None:
-                    deadline = min(deadline, time.monotonic() + _LEFTOVER_SECONDS)
-                os.killpg(self._pid, 0)
-                time.sleep(_TICK_SECONDS / 2)
-        except ProcessLookupError:
-            return
+    def _ended_after_sigterm(self) -> bool:
+        """Ask the group to end; whether it did within the grace period."""
+        deadline = time.monotonic() + self._grace
+        os.killpg(0, signal.SIGTERM)  # we are of the group too, and have a handler
+        while self._reap():
+            if self._status is not None:
+                deadline = min(deadline, time.monotonic() + _LEFTOVER_SECONDS)
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_TICK_SECONDS / 2)
+        return True
 
-    def _reap(self) -> None:
-        """Collect every child that has ended, and remember the command's own status."""
+    def _reap(self) -> bool:
+        """Collect every child that has ended, and remember the command's status; whether any child is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                return False
             if pid == 0:
-                return
+                return True
             if pid == self._pid:
                 self._status = os.waitstatus_to_exitcode(status)
 

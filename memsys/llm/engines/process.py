@@ -1,8 +1,10 @@
 """A server process that cannot outlive the run."""
 
 import atexit
+import contextlib
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -31,6 +33,7 @@ class GuardedProcess:
     ) -> None:
         self._grace = grace_seconds
         self._lock = threading.Lock()
+        self._stopped = False
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
             self._process = subprocess.Popen(
@@ -52,12 +55,20 @@ class GuardedProcess:
     def stop(self) -> None:
         """End the command and all it started; safe to call twice and from any thread."""
         with self._lock:
+            if self._stopped:
+                return  # the system may have given our process ids to others since
+            self._stopped = True
             if self._process.stdin is not None and not self._process.stdin.closed:
                 self._process.stdin.close()
             try:
                 self._process.wait(self._grace + _KILL_SECONDS)
             except subprocess.TimeoutExpired:
-                logger.warning("the guard of process %d did not end; killing it", self._process.pid)
-                self._process.kill()  # the command gets SIGKILL from the kernel when its guard dies
-                self._process.wait()
+                logger.warning("the guard %d did not end; killing it and its group", self._process.pid)
+            self._kill_group()
             atexit.unregister(self.stop)
+
+    def _kill_group(self) -> None:
+        """Kill what is left where the guard could not: it was killed itself, or hangs."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
