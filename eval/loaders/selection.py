@@ -19,6 +19,8 @@ class Selection:
         sample: read the small sample that comes with the project instead.
         conversations: ids to keep; ``None`` keeps all. Kept in the order of the file.
         limit_conversations: keep the first so many, after ``conversations``.
+        limit_sessions: keep the first so many sessions of each conversation, and the questions whose whole evidence
+            lies in them; questions without evidence go.
         limit_questions: keep so many questions of each conversation, evenly spread, after ``categories``.
         categories: category numbers to keep.
         turn_style: see :class:`memsys.turns.TurnFormat`.
@@ -30,6 +32,7 @@ class Selection:
     sample: bool = False
     conversations: Sequence[str] | None = None
     limit_conversations: int | None = None
+    limit_sessions: int | None = None
     limit_questions: int | None = None
     categories: Sequence[int] | None = None
     turn_style: Style = "plain"
@@ -40,7 +43,7 @@ class Selection:
         object.__setattr__(self, "turn_format", TurnFormat(style=self.turn_style, captions=self.turn_captions))
         for name, kind in (("conversations", str), ("categories", int)):
             self._freeze_list(name, kind)
-        for name in ("limit_conversations", "limit_questions"):
+        for name in ("limit_conversations", "limit_sessions", "limit_questions"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name), " (null: no limit)")
         if self.sample and (self.path or self.data_dir):
@@ -67,7 +70,8 @@ class Selection:
             for sample in samples
             if self.conversations is None or sample.conversation.conversation_id in self.conversations
         ]
-        picked = tuple(self._pick_questions(sample) for sample in kept[: self.limit_conversations])
+        shortened = [first_sessions(sample, self.limit_sessions) for sample in kept[: self.limit_conversations]]
+        picked = tuple(self._pick_questions(sample) for sample in shortened)
         if not any(sample.questions for sample in picked):
             raise ConfigError(f"the selection leaves no question: dataset.categories={self.categories!r}")
         return picked
@@ -81,6 +85,23 @@ class Selection:
         questions = [asked[index * len(asked) // limit] for index in range(limit)]
         references = {question.question_id: sample.references[question.question_id] for question in questions}
         return replace(sample, questions=tuple(questions), references=references)
+
+
+def first_sessions(sample: Sample, limit: int | None) -> Sample:
+    """Cut a conversation after its first sessions, and drop the questions that need more than these."""
+    if limit is None:
+        return sample
+    conversation = sample.conversation
+    kept_sessions = list(dict.fromkeys(turn.session_id for turn in conversation.turns))[:limit]
+    turns = tuple(turn for turn in conversation.turns if turn.session_id in kept_sessions)
+    known = {turn.turn_id for turn in turns}
+    questions = tuple(
+        question
+        for question in sample.questions
+        if (evidence := sample.references[question.question_id].evidence) and known.issuperset(evidence)
+    )
+    references = {question.question_id: sample.references[question.question_id] for question in questions}
+    return Sample(replace(conversation, turns=turns), questions, references)
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:

@@ -237,3 +237,19 @@ def test_limits_spread_over_what_the_category_filter_left() -> None:
 
 def test_two_loads_are_equal() -> None:
     assert LocomoConfig(sample=True).load() == LocomoConfig(sample=True).load()
+
+
+def test_limited_sessions_keep_the_questions_they_answer() -> None:
+    whole = LocomoConfig(sample=True).load().samples[0]
+    part = LocomoConfig(sample=True, limit_sessions=3).load().samples[0]
+    assert {turn.session_id for turn in part.conversation.turns} == {"session_1", "session_2", "session_3"}
+    known = {turn.turn_id for turn in part.conversation.turns}
+    expected = [
+        question
+        for question in whole.questions
+        if whole.references[question.question_id].evidence
+        and set(whole.references[question.question_id].evidence) <= known
+    ]
+    assert list(part.questions) == expected
+    assert 0 < len(expected) < len(whole.questions)
+    assert set(part.references) == {question.question_id for question in expected}
