@@ -65,12 +65,14 @@ def make_plan(config: DictConfig) -> Any:
             cause = error.__cause__ or error
             if isinstance(cause, MemsysError):
                 raise cause from error
-            raise ConfigError(f"{name}: {_first_line(cause)}") from error
+            raise ConfigError(f"{name}: {_lines(cause)}") from error
     return plan(settings, parts)
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
+def _lines(error: BaseException) -> str:
+    """The first and the last line of Hydra's message: what could not be made, and why."""
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [repr(error)]
+    return " ".join(dict.fromkeys((lines[0], lines[-1])))
 
 
 class Comparison(Callback):
