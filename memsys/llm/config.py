@@ -25,7 +25,7 @@ SAMPLING_FIELDS = (
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "prompt_mode": ("chat", "completion"),
     "thinking": ("off", "on", "none"),
-    "structured": ("json_schema", "json_object", "off"),
+    "structured": ("json_schema", "json_compact", "json_object", "off"),
 }
 _TOKEN_COUNTERS = ("server", "characters", "transformers:<folder or hub name>")
 
@@ -46,7 +46,8 @@ class BackboneConfig:
             empty for ``none``. Sent in chat mode only: a raw prompt passes no template.
         sampling: one value for each of :data:`SAMPLING_FIELDS`; ``None`` is not sent.
         temperature: overrides every role's temperature; ``None`` keeps the role's.
-        structured: how a role's schema binds the server: ``json_schema`` constrains decoding to it, ``json_object`` to
+        structured: how a role's schema binds the server: ``json_schema`` constrains decoding to it, ``json_compact``
+            (llama.cpp) does so without white space between the parts, ``json_object`` binds to
             any JSON object, ``off`` leaves it to prompt and parser.
         json_repair: whether a reply that does not parse may be repaired (counted as ``repaired``).
         token_counter: ``server`` asks its ``/tokenize``; ``transformers:<name>`` loads a tokenizer here;

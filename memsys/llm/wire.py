@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memsys.errors import ConfigError
 from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
 from memsys.llm.contract import Role
+from memsys.llm.gbnf import compact_grammar
 from memsys.llm.structured import clean
 from memsys.vocabulary import Completion, Json, TokenLogprob
 
@@ -80,6 +82,10 @@ def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dic
     if structured == "json_object":
         return {"response_format": {"type": "json_object"}}
     schema = dict(role.schema)
+    if structured == "json_compact":
+        if dialect != "llamacpp":
+            raise ConfigError("backbone.structured=json_compact is for llama.cpp; use json_schema with other engines")
+        return {"grammar": compact_grammar(schema)}
     if dialect == "llamacpp" and not chat:
         return {"json_schema": schema}  # its raw completions do not read response_format
     name = re.sub(r"[^A-Za-z0-9_-]", "_", role.name)[:64]

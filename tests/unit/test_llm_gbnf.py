@@ -1,0 +1,58 @@
+"""Compact grammars: hand-written expectations, and what the real roles need."""
+
+import pytest
+
+from eval.reader import ANSWER_SCHEMA
+from memsys.clag.roles import SCHEMAS as CLAG_SCHEMAS
+from memsys.errors import ConfigError
+from memsys.llm.gbnf import compact_grammar
+from memsys.llm.wire import make_request
+from memsys.notes.roles import SCHEMAS as NOTE_SCHEMAS
+from tests.support.backbones import backbone_config, role
+
+
+def test_object_of_bounded_parts() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "yes": {"type": "boolean"},
+            "ids": {"type": "array", "items": {"type": "integer"}, "maxItems": 2},
+            "pick": {"type": "string", "enum": ["a", 'b"c']},
+        },
+    }
+    assert compact_grammar(schema) == (
+        'root ::= "{" "\\"yes\\":" ("true" | "false") '
+        '",\\"ids\\":" ("[]" | "[" (("-"? ("0" | [1-9] [0-9]{0,8}))) ("," (("-"? ("0" | [1-9] [0-9]{0,8})))){0,1} "]") '
+        '",\\"pick\\":" ("\\"a\\"" | "\\"b\\\\\\"c\\"") "}"'
+    )
+
+
+def test_lists_that_must_not_be_empty() -> None:
+    grammar = compact_grammar({"type": "array", "items": {"type": "null"}, "minItems": 2})
+    assert grammar == 'root ::= "[" ("null") ("," ("null")){1,} "]"'
+
+
+def test_string_length_is_bounded() -> None:
+    assert compact_grammar({"type": "string", "maxLength": 7}).endswith('{0,7} "\\""')
+    assert compact_grammar({"type": "string"}).endswith('* "\\""')
+
+
+def test_unknown_schema_is_refused() -> None:
+    with pytest.raises(ValueError, match="no compact grammar"):
+        compact_grammar({"anyOf": []})
+
+
+def test_request_carries_the_grammar_for_llama_cpp_alone() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    config = backbone_config(structured="json_compact")
+    body = make_request(config, "llamacpp", role(schema=schema), "hello", 1).body
+    assert body["grammar"] == compact_grammar(schema) and "response_format" not in body
+    with pytest.raises(ConfigError, match="json_compact is for llama"):
+        make_request(config, "vllm", role(schema=schema), "hello", 1)
+
+
+def test_every_role_of_every_preset_has_a_compact_grammar() -> None:
+    for schemas in (NOTE_SCHEMAS, CLAG_SCHEMAS):
+        for schema in schemas.values():
+            assert compact_grammar(schema).startswith("root ::= ")
+    assert compact_grammar(ANSWER_SCHEMA)
