@@ -1,5 +1,6 @@
 """The one console that everything printed goes through."""
 
+import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ def console() -> "Console":
     """Console on standard output; plain text where it is no terminal."""
     from rich.console import Console
 
-    return Console(soft_wrap=False)
+    # Logs and pipes have no width of their own; eighty columns would cut the tables.
+    return Console(soft_wrap=False, width=None if sys.stdout.isatty() else 120)
 
 
 def complain(message: str) -> None:
