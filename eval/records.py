@@ -88,7 +88,7 @@ class RetrievalRecord:
 class ReferenceRecord:
     """Gold of one question, copied into the run so that scoring needs neither data set nor model.
 
-    ``evidence_texts`` are the gold turns' texts as the data set's turn format shows them, for substring matching.
+    ``evidence_texts`` are the gold turns' plain texts, for substring matching.
     """
 
     question_id: str

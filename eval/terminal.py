@@ -1,5 +1,6 @@
 """The one console that everything printed goes through."""
 
+import os
 import sys
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,7 +15,8 @@ def console() -> "Console":
     from rich.console import Console
 
     # Logs and pipes have no width of their own; eighty columns would cut the tables.
-    return Console(soft_wrap=False, width=None if sys.stdout.isatty() else 120)
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(soft_wrap=False, width=None if known else 120)
 
 
 def complain(message: str) -> None:

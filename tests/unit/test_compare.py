@@ -1,6 +1,7 @@
 """Runs side by side: rows, labels, paired tests, files."""
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from eval.compare.terminal import short_names, show
 from eval.paired import holm
 from eval.protocols import load_protocol
 from eval.tables.stored import Skipped, StoredRun, read_run
+from eval.terminal import console
 from memsys.errors import RunDirectoryError
 from tests.support.fake_run import FakeRun
 
@@ -103,6 +105,16 @@ def test_runs_on_other_data_are_not_tested_against_each_other(tmp_path: Path) ->
     assert compare_with_first(rows, CLAG) == []
 
 
+@pytest.fixture
+def narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Eighty columns; the console is made once per process."""
+    monkeypatch.setenv("COLUMNS", "80")
+    console.cache_clear()
+    yield
+    console.cache_clear()
+
+
+@pytest.mark.usefixtures("narrow_terminal")
 def test_compare_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [FakeRun(memory=name).write(tmp_path) for name in ("rag", "amem", "clag")]
     paths = compare(runs, tmp_path / "out")
