@@ -148,7 +148,7 @@ class RunDirectory:
 
     def add_call(self, record: CallRecord) -> None:
         """Append to the ledger; a call that a resumed run repeats from the cache is not booked twice."""
-        row = asdict(record)
+        row = _row(record)
         identity = _call_identity(row)
         if identity not in self._known_calls:
             self._known_calls.add(identity)
@@ -156,15 +156,15 @@ class RunDirectory:
 
     def add_conversation(self, record: ConversationRecord) -> None:
         """Append one ingested conversation."""
-        self._conversations.append(asdict(record))
+        self._conversations.append(_row(record))
 
     def add_retrieval(self, record: RetrievalRecord) -> None:
         """Append what one question retrieved."""
-        self._retrievals.append(asdict(record))
+        self._retrievals.append({**_row(record), "hits": [_row(hit) for hit in record.hits]})
 
     def add_answer(self, record: AnswerRecord) -> None:
         """Append one answer. Its retrieval must have been added before, so that no answer lacks one."""
-        self._answers.append(asdict(record))
+        self._answers.append(_row(record))
 
     def finished_questions(self, mode: str) -> set[str]:
         """Ids of the questions that need not be asked again; stray retrievals without an answer are dropped."""
@@ -198,6 +198,11 @@ class RunDirectory:
         for file in (self._answers, self._retrievals, self._conversations, self._calls):
             file.close()
         os.close(self._lock)
+
+
+def _row(record: Any) -> dict[str, Any]:
+    """Fields of a slotted dataclass. ``asdict`` would copy every leaf, a tenth of a millisecond for each question."""
+    return {name: getattr(record, name) for name in record.__slots__}
 
 
 def _call_identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
