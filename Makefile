@@ -57,7 +57,7 @@ serve-env: env models  ## the environment vLLM runs in (.venv-serve): GPU build 
 
 test-serve: serve-env  ## really serve SmolLM2 with vLLM and run an experiment against it
 	$(PY) -m pytest -m serve tests/serve -p no:xdist
-	$(PY) -m eval.run backbone=smollm2_135m_vllm memory=rag_quickstart dataset=locomo_sample dataset.limit_questions=8 experiment=vllm_stage use_cache=false run_dir=$$(mktemp -d)
+	$(PY) -m eval.run backbone=smollm2_135m_vllm memory=rag_quickstart dataset=locomo_sample dataset.limit_questions=8 use_cache=false run_dir=$$(mktemp -d)
 
 lock: env  ## write requirements.lock from what is installed
 	@{ head -1 requirements.lock; $(PY) -m pip freeze --exclude-editable --exclude memsys | sed 's/+cpu$$//'; } > .lock && mv .lock requirements.lock
