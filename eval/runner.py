@@ -19,7 +19,7 @@ from eval.rundir import RunDirectory
 from eval.snapshot import load_snapshot, save_snapshot
 from memsys.embedding.contract import Embedder
 from memsys.errors import BackboneError, RunDirectoryError
-from memsys.llm.contract import CallScope, LanguageModel, Phase, Reply, Role, call_scope
+from memsys.llm.contract import CallScope, LanguageModel, Reply, Role, call_scope
 from memsys.protocol import MemoryConfig, MemorySystem, Parts
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Question, Reference, Retrieval, Sample, Unit
@@ -284,8 +284,7 @@ class Ingestion:
         return await self._memory.prepare(unit), time.perf_counter() - begun
 
     async def _write(self, unit: Unit, prepared: Any) -> None:
-        phase: Phase = "write"
-        call_scope.set(CallScope(phase, unit.unit_id))
+        call_scope.set(CallScope("write", unit.unit_id))
         begun = time.perf_counter()
         await self._memory.write(unit, prepared)
         self._write_seconds.append(time.perf_counter() - begun)

@@ -15,22 +15,11 @@ from memsys.notes.note import Note
 from memsys.notes.store import NoteStore
 from memsys.protocol import MemorySystem
 from memsys.vocabulary import Turn, Unit
+from tests.support.clag import evolution
 from tests.support.composing import memory_config, parts
 from tests.support.fakes import FakeModel, WordEmbedder
 
 WORDS = ["boat", "cake", "song", "rose", "harbour", "oven", "drum", "seed"]
-
-
-def evolution(**changes: Any) -> dict[str, Any]:
-    return {
-        "should_evolve": True,
-        "actions": [],
-        "suggested_connections": [],
-        "tags_to_update": [],
-        "new_context_neighborhood": [],
-        "new_tags_neighborhood": [],
-        **changes,
-    }
 
 
 def replying(**replies: Any) -> FakeModel:
