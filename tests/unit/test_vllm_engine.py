@@ -289,6 +289,12 @@ def test_a_killed_run_leaves_no_server_behind(
     assert eventually(lambda: not is_alive(pids[1]), 25), "the child that ignores SIGTERM lives on"
 
 
+def test_attached_servers_that_are_declared_unlike_do_not_share_replies() -> None:
+    twins = [config(mode="attached", urls=("http://a:1",), dtype=dtype).build() for dtype in ("float32", "bfloat16")]
+    assert twins[0].fingerprint() != twins[1].fingerprint()
+    assert twins[0].fingerprint()["declared"]["dtype"] == "float32"
+
+
 def test_attached_spreads_over_all_servers_and_goes_on_with_the_living(interpreter: Path, tmp_path: Path) -> None:
     servers = [config().build() for _ in range(2)]
     urls = [server.start(tmp_path)[0].base_url for server in servers]

@@ -56,6 +56,11 @@ class AttachedVllm:
         """Nothing was started."""
 
     def fingerprint(self) -> Mapping[str, Json]:
-        """Say what was served, as far as the servers tell."""
+        """Say what was served, as far as the servers tell; the rest, which they do not, as the config declares it.
+
+        What is declared counts: a server with other weights or another dtype under the same name would otherwise be
+        given replies that its twin left in the cache.
+        """
         model = self._endpoints[0].model if self._endpoints else self._config.model
-        return {"engine": self.name, "version": self._version, "mode": "attached", "model": model}
+        told = {"engine": self.name, "version": self._version, "mode": "attached", "model": model}
+        return {**told, "declared": {"revision": self._config.revision, **self._config.declared()}}

@@ -1,11 +1,12 @@
 """The ``engine:`` node of a backbone that vLLM serves."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from memsys.errors import ConfigError
 from memsys.llm.engines.contract import Engine
+from memsys.vocabulary import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,19 @@ class VllmEngineConfig:
         }
     )
 
+    #: Fields that say how a reply is computed, and so belong to the model's fingerprint.
+    FINGERPRINT_FIELDS: ClassVar[tuple[str, ...]] = (
+        "max_model_len",
+        "dtype",
+        "tensor_parallel_size",
+        "max_num_batched_tokens",
+        "chunked_prefill",
+        "prefix_caching",
+        "enforce_eager",
+        "batch_invariant",
+        "seed",
+    )
+
     mode: str
     urls: Sequence[str]
     api_key_env: str | None
@@ -98,6 +112,13 @@ class VllmEngineConfig:
         share = self.gpu_memory_utilization
         _require(share is None or 0 < share <= 1, "gpu_memory_utilization", share, "above 0 and at most 1")
         _require(0 <= self.port < 65536, "port", self.port, "0 (any) to 65535")
+
+    def declared(self) -> Mapping[str, Json]:
+        """How replies are computed, by the config: true of a managed server, believed of an attached one."""
+        return {
+            **{field: getattr(self, field) for field in self.FINGERPRINT_FIELDS},
+            "extra_args": list(self.extra_args),
+        }
 
     def build(self) -> Engine:
         """Make the engine without starting it."""

@@ -23,18 +23,6 @@ _REPORT_SECONDS = 10.0
 _PORT_ATTEMPTS = 3
 #: A server in the middle of long prompts may take its time to say that it is well.
 _PATIENCE_SECONDS = 60.0
-#: Settings that can change a reply.
-_FLAGS = (
-    "max_model_len",
-    "dtype",
-    "tensor_parallel_size",
-    "max_num_batched_tokens",
-    "chunked_prefill",
-    "prefix_caching",
-    "enforce_eager",
-    "batch_invariant",
-    "seed",
-)
 
 
 class ManagedVllm:
@@ -99,8 +87,7 @@ class ManagedVllm:
             "mode": "managed",
             "model": launch.served_name(self._model),
             "weights": self._weights(),
-            **{flag: getattr(config, flag) for flag in _FLAGS},
-            "extra_args": list(config.extra_args),
+            **config.declared(),
         }
 
     def _weights(self) -> Mapping[str, str]:
