@@ -1,11 +1,11 @@
 """The papers' printed numbers as data: ``results/printed/<paper>.csv``, one row per number.
 
 Values are kept as printed (``12.9`` stays ``12.9``), so that a table shows the paper's own digits. What is known to be
-wrong with a number stands in its ``note``.
+wrong with a number stands in its ``note``. What follows from what is checked by :mod:`eval.printed_arithmetic`.
 """
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from memsys.errors import DataError
 PRINTED = Path(__file__).resolve().parents[1] / "results" / "printed"
 
 MARKS = ("", "bold", "underline")
+#: Stands for the table of numbers that are printed in running text or beside a figure.
+TEXT = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class PrintedNumber:
 
     Attributes:
         paper: short name, e.g. ``clag``.
-        table: number of the table.
+        table: number of the table; :data:`TEXT` for running text and figures, whose place the column names.
         row: row label as printed.
         column: column label as printed, its group first.
         dataset: the harness's name of the data set; empty where the number belongs to none.
@@ -55,8 +57,18 @@ class PrintedNumber:
         """The number."""
         return float(self.text)
 
+    @property
+    def half_unit(self) -> float:
+        """Half a unit of the last printed digit: what rounding may hide."""
+        return 0.5 * 10.0 ** -len(self.text.partition(".")[2])
+
 
 _COLUMNS = tuple("value" if field.name == "text" else field.name for field in fields(PrintedNumber))
+
+
+def papers(folder: Path = PRINTED) -> tuple[str, ...]:
+    """Names of the papers with printed numbers, sorted."""
+    return tuple(sorted(path.stem for path in folder.glob("*.csv")))
 
 
 def load_printed(paper: str, folder: Path = PRINTED) -> tuple[PrintedNumber, ...]:
@@ -67,7 +79,7 @@ def load_printed(paper: str, folder: Path = PRINTED) -> tuple[PrintedNumber, ...
     """
     path = folder / f"{paper}.csv"
     if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in folder.glob("*.csv"))) or "none"
+        known = ", ".join(papers(folder)) or "none"
         raise DataError(f"{path} does not exist; papers with printed numbers: {known}")
     with path.open(encoding="utf-8", newline="") as handle:
         reader = csv.DictReader(handle)
@@ -100,47 +112,3 @@ def _check_unique(numbers: Iterable[PrintedNumber], path: Path) -> None:
         if key in seen:
             raise DataError(f"{path}: table {number.table}, row {number.row!r}, column {number.column!r} occurs twice")
         seen.add(key)
-
-
-@dataclass(frozen=True, slots=True)
-class Mismatch:
-    """A printed overall value that does not follow from the printed category values."""
-
-    overall: PrintedNumber
-    recomputed: float
-
-
-def recompute_overall(
-    numbers: Sequence[PrintedNumber], weights: Mapping[int, int], tables: tuple[int, int], tolerance: float
-) -> tuple[Mismatch, ...]:
-    """Weigh printed category values by question counts and compare with the printed overall values.
-
-    Args:
-        numbers: the printed numbers of one paper.
-        weights: questions per category.
-        tables: the table of overall values and the table of category values.
-        tolerance: largest difference that rounding of the parts explains.
-
-    Returns:
-        The overall values that do not follow. Overall values without category values are left out.
-    """
-    overall, parts = tables
-    found = []
-    for number in numbers:
-        if number.table != overall:
-            continue
-        values = {
-            part.category: part.value
-            for part in numbers
-            if part.table == parts and part.category is not None and _same_cell(part, number)
-        }
-        if values and set(values) == set(weights):
-            mean = sum(weights[category] * values[category] for category in weights) / sum(weights.values())
-            if abs(mean - number.value) > tolerance:
-                found.append(Mismatch(number, mean))
-    return tuple(found)
-
-
-def _same_cell(one: PrintedNumber, other: PrintedNumber) -> bool:
-    names = ("dataset", "backbone", "system", "metric")
-    return all(getattr(one, name) == getattr(other, name) for name in names)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from eval.files import write_atomic
 from eval.printed import load_printed
+from eval.printed_faults import check_all, render_faults
 from eval.protocols import load_protocol
 from eval.tables.build import TableBuilder
 from eval.tables.candidates import group_runs
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 OUT = ROOT / "results" / "tables"
+FAULTS = "averages_that_do_not_follow.md"
 _OVERVIEW_LEGEND = (
     "numbers the paper prints; of them measured on the same terms; printed number inside the measured interval; "
     "measured on a part or on other terms; not measured; measured numbers that the paper does not print"
@@ -64,6 +66,7 @@ def _run(paper: str, numbers: Sequence[int] | None, folders: Sequence[Path] | No
     tables, unused = build_tables(paper, runs, numbers)
     for table in tables:
         write_table(table, out)
+    write_atomic(out / FAULTS, render_faults(check_all()).encode())
     console().print(f"{tables[0].paper.label}: tables in {_short(out)}", highlight=False, markup=False)
     console().print(_overview(tables))
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
