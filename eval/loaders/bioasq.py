@@ -17,8 +17,8 @@ from typing import Literal, get_args
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import Node, read_json
 from eval.loaders.locate import find_source, sample_path
-from eval.loaders.pooled import PooledQuestion, make_pool
-from eval.loaders.selection import Selection, check_choice, check_positive, count
+from eval.loaders.pooled import PooledQuestion, PooledSelection, make_pool
+from eval.loaders.selection import check_choice, check_positive, count
 from memsys.errors import ConfigError, DataError
 from memsys.vocabulary import Sample
 
@@ -51,8 +51,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BioasqConfig(Selection):
-    """Settings of the BioASQ loader; see :class:`eval.loaders.selection.Selection` for the rest.
+class BioasqConfig(PooledSelection):
+    """Settings of the BioASQ loader; see :class:`eval.loaders.pooled.PooledSelection` for the rest.
 
     Attributes:
         name: the preset's name.
@@ -86,7 +86,7 @@ class BioasqConfig(Selection):
         else:
             folder = find_source(BIOASQ, FOLDER, self.path, self.data_dir)
         records, skipped, hashes = read_batches(folder, keep_repeats=self.build == "plain")
-        everything = build_pools(records, self.pools, self.pool_questions, self.seed)
+        everything = build_pools(records, self.pools, self.pool_questions, self.seed, self.date_time)
         samples = self.apply(everything, BIOASQ.category_names)
         listing = "".join(f"{sha256}  {name}\n" for name, sha256 in hashes.items())
         return LoadedData(
@@ -190,7 +190,9 @@ def _answer_items(node: Node) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(name.strip() for name in item if name.strip()) for item in items if item and item[0].strip())
 
 
-def build_pools(records: Sequence[BioasqRecord], pools: int, pool_questions: int, seed: int) -> list[Sample]:
+def build_pools(
+    records: Sequence[BioasqRecord], pools: int, pool_questions: int, seed: int, date_time: str | None = None
+) -> list[Sample]:
     """Shuffle the questions and cut them into pools.
 
     The order must be CLAG's, so the shuffle is Python's own and not the harness's generator.
@@ -206,10 +208,10 @@ def build_pools(records: Sequence[BioasqRecord], pools: int, pool_questions: int
     order = list(range(len(records)))
     random.Random(seed).shuffle(order)
     chunks = [order[n * pool_questions : (n + 1) * pool_questions] for n in range(pools)]
-    return [_pool(number, [records[index] for index in chunk]) for number, chunk in enumerate(chunks)]
+    return [_pool(number, [records[index] for index in chunk], date_time) for number, chunk in enumerate(chunks)]
 
 
-def _pool(number: int, records: Sequence[BioasqRecord]) -> Sample:
+def _pool(number: int, records: Sequence[BioasqRecord], date_time: str | None) -> Sample:
     texts: list[str] = []
     questions: list[PooledQuestion] = []
     for record in records:
@@ -225,7 +227,7 @@ def _pool(number: int, records: Sequence[BioasqRecord]) -> Sample:
                 extra=_synonyms(record),
             )
         )
-    return make_pool("bioasq20", number, texts, questions)
+    return make_pool("bioasq20", number, texts, questions, date_time)
 
 
 def _synonyms(record: BioasqRecord) -> Mapping[str, list[list[str]]]:

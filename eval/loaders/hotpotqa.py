@@ -20,7 +20,8 @@ from eval.loaders.hotpotqa_pools import (
     one_memory_per_question,
 )
 from eval.loaders.locate import find_source, sample_path
-from eval.loaders.selection import Selection, check_choice, check_positive, count
+from eval.loaders.pooled import PooledSelection
+from eval.loaders.selection import check_choice, check_positive, count
 from memsys.errors import ConfigError
 
 HOTPOTQA = DatasetInfo(
@@ -60,8 +61,8 @@ Layout = Literal["pooled", "per_question"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class HotpotqaConfig(Selection):
-    """Settings of the HotpotQA loader; see :class:`eval.loaders.selection.Selection` for the rest.
+class HotpotqaConfig(PooledSelection):
+    """Settings of the HotpotQA loader; see :class:`eval.loaders.pooled.PooledSelection` for the rest.
 
     Attributes:
         name: the preset's name.
@@ -106,9 +107,11 @@ class HotpotqaConfig(Selection):
         """Read or build the pools, cut them into memories, and select."""
         pools, sha256, source_name = self._read()
         if self.layout == "per_question":
-            everything = one_memory_per_question(pools, self.unit, self.passages_per_question, self.seed)
+            everything = one_memory_per_question(
+                pools, self.unit, self.passages_per_question, self.seed, self.date_time
+            )
         else:
-            everything = one_memory_per_pool(pools, self.unit)
+            everything = one_memory_per_pool(pools, self.unit, self.date_time)
         samples = self.apply(everything, HOTPOTQA.category_names)
         return LoadedData(
             samples=samples,

@@ -98,18 +98,20 @@ def _join(records: Sequence[Record]) -> Pool:
     return Pool(tuple(paragraphs), tuple(asked))
 
 
-def one_memory_per_pool(pools: Sequence[Pool], unit: PassageUnit) -> list[Sample]:
+def one_memory_per_pool(pools: Sequence[Pool], unit: PassageUnit, date_time: str | None = None) -> list[Sample]:
     """One memory per pool, its questions asked of it."""
-    return [_sample(number, pool, unit) for number, pool in enumerate(pools)]
+    return [_sample(number, pool, unit, date_time) for number, pool in enumerate(pools)]
 
 
-def one_memory_per_question(pools: Sequence[Pool], unit: PassageUnit, passages: int, seed: int) -> list[Sample]:
+def one_memory_per_question(
+    pools: Sequence[Pool], unit: PassageUnit, passages: int, seed: int, date_time: str | None = None
+) -> list[Sample]:
     """One memory per question: its own paragraphs, filled up to ``passages`` with others of its pool, shuffled.
 
     CLAG's file does not say which distractors belong to which question; there the own paragraphs are the gold ones.
     """
     single = [_narrow(pool, asked, passages, seed) for pool in pools for asked in pool.questions]
-    return [_sample(number, pool, unit) for number, pool in enumerate(single)]
+    return [_sample(number, pool, unit, date_time) for number, pool in enumerate(single)]
 
 
 def _narrow(pool: Pool, asked: Asked, passages: int, seed: int) -> Pool:
@@ -134,7 +136,7 @@ def _narrow(pool: Pool, asked: Asked, passages: int, seed: int) -> Pool:
     return Pool(tuple(pool.paragraphs[n] for n in chosen), (moved,))
 
 
-def _sample(number: int, pool: Pool, unit: PassageUnit) -> Sample:
+def _sample(number: int, pool: Pool, unit: PassageUnit, date_time: str | None) -> Sample:
     texts: list[str] = []
     places: list[list[int]] = []
     for paragraph in pool.paragraphs:
@@ -152,7 +154,7 @@ def _sample(number: int, pool: Pool, unit: PassageUnit) -> Sample:
         )
         for asked in pool.questions
     ]
-    return make_pool(PREFIX, number, texts, questions)
+    return make_pool(PREFIX, number, texts, questions, date_time)
 
 
 def _facts(number: int, asked: Asked, places: Sequence[Sequence[int]], unit: PassageUnit) -> dict[str, list[str]]:

@@ -6,12 +6,12 @@ A pool is one memory: the passages of several questions, each question's passage
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from eval.loaders.selection import Selection
+from memsys.errors import ConfigError
 from memsys.vocabulary import Conversation, Json, Question, Reference, Sample, Turn
 
 SPEAKER = "System"
 SESSION = "session_0"
-#: The constant time stamp that CLAG's builders give to every passage.
-DATE_TIME = "2020-01-01 00:00:00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,30 @@ class PooledQuestion:
     extra: Mapping[str, Json] = field(default_factory=dict)
 
 
-def make_pool(prefix: str, number: int, texts: Sequence[str], questions: Sequence[PooledQuestion]) -> Sample:
+@dataclass(frozen=True, kw_only=True)
+class PooledSelection(Selection):
+    """Settings of both pooled sets; see :class:`eval.loaders.selection.Selection` for the rest.
+
+    Attributes:
+        date_time: of every turn; ``None`` for none. Passages have no date; CLAG's builders stamp a constant on them,
+            which its notes and contexts then show.
+    """
+
+    date_time: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.date_time is not None and not isinstance(self.date_time, str):
+            raise ConfigError(f"dataset.date_time={self.date_time!r} must be text (in quotes), or null for none")
+
+
+def make_pool(
+    prefix: str, number: int, texts: Sequence[str], questions: Sequence[PooledQuestion], date_time: str | None
+) -> Sample:
     """Make the sample of one pool; turn ids are ``<number>:<position>``, as in CLAG's files."""
     conversation_id = f"{prefix}-{number}"
     turns = tuple(
-        Turn(turn_id=f"{number}:{n}", session_id=SESSION, speaker=SPEAKER, text=text, date_time=DATE_TIME)
+        Turn(turn_id=f"{number}:{n}", session_id=SESSION, speaker=SPEAKER, text=text, date_time=date_time or "")
         for n, text in enumerate(texts)
     )
     asked = tuple(

@@ -26,7 +26,7 @@ def test_the_released_sample() -> None:
     sample = data.samples[0]
     assert sample.conversation.speakers == ("System", "User")
     turn = sample.conversation.turns[1]
-    assert (turn.turn_id, turn.session_id, turn.date_time) == ("0:1", "session_0", "2020-01-01 00:00:00")
+    assert (turn.turn_id, turn.session_id, turn.date_time) == ("0:1", "session_0", "")
     assert turn.text == "Title: Tarn Bridge\nContent:  It was designed by Hanna Orlik and opened in 1911."
     assert sample.references["hotpotqa20-0:own01"].evidence == ("0:0", "0:1", "0:2", "0:3")
     assert sample.questions[0].category == 4
