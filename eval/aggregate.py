@@ -89,6 +89,11 @@ def mean_of(values: Iterable[float | None]) -> Mean:
     return Mean(value, len(scored), len(everything) - len(scored))
 
 
+def undoubted(rows: Sequence[ScoreRow], mark: str) -> list[ScoreRow]:
+    """Leave out the questions that bear a mark of :mod:`eval.loaders.label_problems`."""
+    return [row for row in rows if not row.metrics.get(mark)]
+
+
 def combine(means: Sequence[Mean], weighting: Weighting) -> Mean:
     """Overall mean from category means; a category without any scored question does not count.
 

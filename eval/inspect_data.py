@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from eval.loaders.contract import DatasetConfig, LoadedData
+from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.terminal import complain, console
 from memsys.errors import ConfigError, MemsysError
 from memsys.vocabulary import Json, Reference, Sample
@@ -130,7 +131,7 @@ def _category(data: LoadedData, number: int, name: str) -> dict[str, Json]:
 
 
 def _label_problem(reference: Reference) -> bool:
-    return "label_problem" in reference.extra or reference.extra.get("support", 1.0) < 0.5
+    return LABEL_PROBLEM in reference.extra
 
 
 def _mean(values: Sequence[int]) -> float | None:

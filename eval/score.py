@@ -132,7 +132,9 @@ def _table(title: str) -> "Table":
 
 def _answer_table(summary: Any) -> "Table":
     """One line per protocol and column: the categories by their meaning, then the overall mean."""
-    table = _table("answers, percent; adv: reading of category 5; n: scored (unscored)")
+    audited = ("audited", "n") if summary["audited"] else ()
+    remark = "; audited: without doubtful gold answers" if audited else ""
+    table = _table(f"answers, percent; adv: reading of category 5; n: scored (unscored){remark}")
     labels = {
         int(number): means["label"]
         for protocol in summary["protocols"].values()
@@ -140,7 +142,7 @@ def _answer_table(summary: Any) -> "Table":
     }
     for heading in ("protocol", "column", "metric", "adv"):
         table.add_column(heading, no_wrap=True)
-    for heading in (*(labels[number] for number in sorted(labels)), "overall", "n"):
+    for heading in (*(labels[number] for number in sorted(labels)), "overall", "n", *audited):
         table.add_column(heading, justify="right")
     for name, protocol in summary["protocols"].items():
         for column, overall in protocol["overall"].items():
@@ -149,8 +151,19 @@ def _answer_table(summary: Any) -> "Table":
             cells = [_cell(protocol["categories"].get(str(number)), column) for number in sorted(labels)]
             count = f"{overall['scored']} ({overall['unscored']})"
             metric = protocol["metrics"][column]
-            table.add_row(name, column, metric, protocol["adversarial"], *cells, _percent(overall["mean"]), count)
+            without = _audited_cells(summary, name, column)
+            table.add_row(
+                name, column, metric, protocol["adversarial"], *cells, _percent(overall["mean"]), count, *without
+            )
     return table
+
+
+def _audited_cells(summary: Any, protocol: str, column: str) -> list[str]:
+    """Mean and number of questions whose gold answer is not in doubt; nothing where none is."""
+    if not summary["audited"]:
+        return []
+    mean = summary["audited"]["protocols"][protocol][column]
+    return [_percent(mean["mean"]), str(mean["scored"])]
 
 
 def _cell(category: Any, column: str) -> str:
@@ -164,7 +177,10 @@ def _evidence_table(summary: Any) -> "Table":
     table.add_column("questions", no_wrap=True)
     for name in (*names, "n"):
         table.add_column(name, justify="right")
-    for population, means in summary["evidence"].items():
+    populations = dict(summary["evidence"])
+    if summary["audited"]:
+        populations |= {f"audited, {name}": means for name, means in summary["audited"]["evidence"].items()}
+    for population, means in populations.items():
         for matching, suffix in (("lineage", ""), ("substring", "_substring")):
             values = [_percent(means[name + suffix]["mean"]) for name in names]
             table.add_row(matching, population, *values, str(means["e_recall" + suffix]["scored"]))

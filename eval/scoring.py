@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.files import read_json_lines, write_atomic, write_json
+from eval.loaders.label_problems import marks
 from eval.metrics.evidence import SubstringMatching, evidence_scores, rank_by_lineage, rank_by_substring
 from eval.metrics.locomo import ADVERSARIAL, abstains, chosen_option, is_trapped
 from eval.metrics.neural import BertScorer, SentenceScorer
@@ -261,6 +262,7 @@ def _row(item: _Item, metrics: Sequence[Metric], config: ScoringConfig, neural: 
         scores |= neural or {}
     if item.retrieval is not None:
         scores |= _retrieval_scores(item.retrieval, item.reference, config)
+    scores |= marks(item.reference.extra)
     return ScoreRow(
         item.reference.question_id,
         item.reference.conversation_id,

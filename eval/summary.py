@@ -2,8 +2,9 @@
 
 Keys: ``counts``; ``protocols`` (means as each paper took them); ``metrics`` (every score described overall and per
 category, as A-Mem does); ``adversarial``; ``evidence`` (means over questions with gold, with and without category 5);
-``latency`` (measured questions alone, else null); ``calls`` (by phase and role); ``cost``; ``context``; ``memory``
-(sizes and statistics over conversations); ``trace`` (retrieval diagnostics over questions).
+``audited`` (both again without the questions whose gold is in doubt, null where none is); ``latency`` (measured
+questions alone, else null); ``calls`` (by phase and role); ``cost``; ``context``; ``memory`` (sizes and statistics over
+conversations); ``trace`` (retrieval diagnostics over questions).
 """
 
 from collections import Counter, defaultdict
@@ -12,8 +13,9 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from eval.aggregate import aggregate, aggregate_metrics, describe, mean_of
+from eval.aggregate import aggregate, aggregate_metrics, describe, mean_of, undoubted
 from eval.files import write_json
+from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.evidence import EVIDENCE_METRICS
 from eval.metrics.locomo import ADVERSARIAL
 from eval.protocols import load_protocol, protocol_names
@@ -57,6 +59,7 @@ def summarise(run_dir: Path) -> Json:
         "metrics": aggregate_metrics(rows),
         "adversarial": _adversarial(rows),
         "evidence": _evidence(rows),
+        "audited": _audited(rows),
         "latency": latency(answers.values(), retrievals),
         "calls": _calls(calls),
         "cost": _cost(calls, len(answers) or len(retrievals), len(conversations)),
@@ -104,6 +107,19 @@ def _adversarial(rows: Sequence[ScoreRow]) -> Json:
         "abstained": mean_of(row.metrics.get("abstained") for row in traps).value,
         "trapped": mean_of(row.metrics.get("trapped") for row in traps).value,
         "declined_answerable": mean_of(row.metrics.get("abstained") for row in others).value,
+    }
+
+
+def _audited(rows: Sequence[ScoreRow]) -> Json:
+    """Means over the questions whose gold is not in doubt; see :mod:`eval.loaders.label_problems`."""
+    answers, evidence = (undoubted(rows, mark) for mark in (DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE))
+    if len(evidence) == len(rows):
+        return None
+    return {
+        "answers_left_out": len(rows) - len(answers),
+        "evidence_left_out": len(rows) - len(evidence),
+        "protocols": {name: aggregate(answers, load_protocol(name)).as_json()["overall"] for name in protocol_names()},
+        "evidence": _evidence(evidence),
     }
 
 

@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from eval.aggregate import undoubted
 from eval.inference import Interval, bootstrap_interval
+from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.locomo import ADVERSARIAL
 from eval.protocols import Protocol
 from eval.tables.measure import mean_value, scores_and_mean
@@ -33,6 +35,7 @@ class Column:
 ANSWER_COLUMNS = (
     Column("F1", 1, "token F1, percent"),
     Column("F1 w/o 5", 1, "token F1 without category 5, percent"),
+    Column("F1 audited", 1, "token F1 without the questions whose gold answer is in doubt, percent"),
     Column("BLEU-1", 1, "percent"),
     Column("METEOR", 1, "percent"),
     Column("ROUGE-L", 1, "percent"),
@@ -42,6 +45,7 @@ EVIDENCE_COLUMNS = (
     Column("E-F1", 1, "evidence F1 by turn ids, percent"),
     Column("R@5", 1, "evidence recall, percent"),
     Column("R@10", 1, "evidence recall, percent"),
+    Column("R@10 audited", 1, "evidence recall without the questions whose gold is in doubt, percent"),
     Column("nDCG@10", 1, "percent"),
     Column("context", 0, "tokens of retrieved context per question"),
 )
@@ -143,9 +147,23 @@ def _estimates(run: StoredRun, protocol: Protocol) -> dict[str, Estimate]:
         found["F1"] = estimate(run, f1_metric(protocol), protocol)
         found["F1 w/o 5"] = estimate(run, f1_metric(protocol), answerable)
         found["abstain"] = _abstentions(run)
+    found |= _audited(run, protocol)
     context = mean_value(run.rows, "context_tokens", None, protocol)
     found["context"] = None if context is None else Estimate(context)
     return {name: value for name, value in found.items() if value is not None} | _cost(run.summary)
+
+
+def _audited(run: StoredRun, protocol: Protocol) -> dict[str, Estimate | None]:
+    """The lead figures without the questions that the loader marked as doubtful; nothing where it marked none."""
+    wanted = {"R@10 audited": ("recall@10", DOUBTFUL_EVIDENCE)}
+    if not run.retrieval_only:
+        wanted["F1 audited"] = (f1_metric(protocol), DOUBTFUL_ANSWER)
+    kept = {name: undoubted(run.rows, mark) for name, (_, mark) in wanted.items()}
+    return {
+        name: estimate(replace(run, rows=tuple(kept[name])), metric, protocol)
+        for name, (metric, _) in wanted.items()
+        if len(kept[name]) < len(run.rows)
+    }
 
 
 def _abstentions(run: StoredRun) -> Estimate | None:

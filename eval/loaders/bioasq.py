@@ -18,8 +18,8 @@ from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import Node, read_json
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.pooled import PooledQuestion, PooledSelection, make_pool
-from eval.loaders.selection import check_choice, check_positive, count
-from memsys.errors import ConfigError, DataError
+from eval.loaders.selection import check_choice, count
+from memsys.errors import DataError
 from memsys.vocabulary import Sample
 
 FOLDER = "bioasq10b"
@@ -57,22 +57,16 @@ class BioasqConfig(PooledSelection):
     Attributes:
         name: the preset's name.
         build: ``gold_context`` drops a question's repeated snippets; ``plain`` keeps them.
-        pools: number of pools.
-        pool_questions: questions per pool.
         seed: of the shuffle.
     """
 
     name: str = "bioasq20"
     build: Build = "gold_context"
-    pools: int = 10
-    pool_questions: int = 20
     seed: int = 42
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("build", self.build, get_args(Build))
-        for name in ("pools", "pool_questions"):
-            check_positive(name, getattr(self, name))
 
     @property
     def info(self) -> DatasetInfo:
@@ -86,7 +80,7 @@ class BioasqConfig(PooledSelection):
         else:
             folder = find_source(BIOASQ, FOLDER, self.path, self.data_dir)
         records, skipped, hashes = read_batches(folder, keep_repeats=self.build == "plain")
-        everything = build_pools(records, self.pools, self.pool_questions, self.seed, self.date_time)
+        everything = build_pools(records, *self.pool_sizes(len(records)), self.seed, self.date_time)
         samples = self.apply(everything, BIOASQ.category_names)
         listing = "".join(f"{sha256}  {name}\n" for name, sha256 in hashes.items())
         return LoadedData(
@@ -196,15 +190,7 @@ def build_pools(
     """Shuffle the questions and cut them into pools.
 
     The order must be CLAG's, so the shuffle is Python's own and not the harness's generator.
-
-    Raises:
-        ConfigError: there are fewer usable questions than are wanted.
     """
-    if pools * pool_questions > len(records):
-        raise ConfigError(
-            f"dataset.pools={pools} of dataset.pool_questions={pool_questions} need {pools * pool_questions} "
-            f"questions, the files have {len(records)} usable ones"
-        )
     order = list(range(len(records)))
     random.Random(seed).shuffle(order)
     chunks = [order[n * pool_questions : (n + 1) * pool_questions] for n in range(pools)]

@@ -70,9 +70,8 @@ class HotpotqaConfig(PooledSelection):
             ``distractor_hub`` from the Hugging Face hub.
         layout: ``pooled`` is one memory per pool of questions, ``per_question`` one per question.
         unit: what a turn holds, a sentence (CLAG) or a paragraph.
-        pools: number of pools to build (distractor sources).
-        pool_questions: questions per pool (distractor sources).
-        passages_per_question: paragraphs of each memory (``per_question``): the question's own and others of its pool.
+        passages_per_question: paragraphs of each memory (``per_question``): the question's own and others of its pool;
+            cut to what the pool has with ``sample``.
         seed: of the questions drawn (distractor sources) and the paragraphs added (``per_question``).
         hub_split: split of the hub's set.
     """
@@ -81,8 +80,6 @@ class HotpotqaConfig(PooledSelection):
     source: Source = "released"
     layout: Layout = "pooled"
     unit: PassageUnit = "sentence"
-    pools: int = 10
-    pool_questions: int = 20
     passages_per_question: int = 20
     seed: int = 42
     hub_split: str = "validation"
@@ -95,8 +92,7 @@ class HotpotqaConfig(PooledSelection):
             raise ConfigError(
                 "dataset.sample=true reads the project's own sample; dataset.source=distractor_hub does not"
             )
-        for name in ("pools", "pool_questions", "passages_per_question"):
-            check_positive(name, getattr(self, name))
+        check_positive("passages_per_question", self.passages_per_question)
 
     @property
     def info(self) -> DatasetInfo:
@@ -107,9 +103,10 @@ class HotpotqaConfig(PooledSelection):
         """Read or build the pools, cut them into memories, and select."""
         pools, sha256, source_name = self._read()
         if self.layout == "per_question":
-            everything = one_memory_per_question(
-                pools, self.unit, self.passages_per_question, self.seed, self.date_time
-            )
+            passages = self.passages_per_question
+            if self.sample:
+                passages = min(passages, *(len(pool.paragraphs) for pool in pools))
+            everything = one_memory_per_question(pools, self.unit, passages, self.seed, self.date_time)
         else:
             everything = one_memory_per_pool(pools, self.unit, self.date_time)
         samples = self.apply(everything, HOTPOTQA.category_names)
@@ -139,7 +136,7 @@ class HotpotqaConfig(PooledSelection):
             path = self._path("sample_distractor.json", HOTPOTQA_OFFICIAL)
             records, sha256 = read_official(path)
             source_name = path.name
-        return draw_pools(records, self.pools, self.pool_questions, self.seed), sha256, source_name
+        return draw_pools(records, *self.pool_sizes(len(records)), self.seed), sha256, source_name
 
     def _path(self, sample: str, info: DatasetInfo) -> Path:
         if self.sample:

@@ -58,17 +58,8 @@ class Pool:
 
 
 def draw_pools(records: Sequence[Record], pools: int, pool_questions: int, seed: int) -> list[Pool]:
-    """Draw questions without repetition and join the paragraphs of each ``pool_questions`` of them.
-
-    Raises:
-        ConfigError: the set has fewer questions than are wanted.
-    """
+    """Draw questions without repetition and join the paragraphs of each ``pool_questions`` of them."""
     wanted = pools * pool_questions
-    if wanted > len(records):
-        raise ConfigError(
-            f"dataset.pools={pools} of dataset.pool_questions={pool_questions} need {wanted} questions, "
-            f"the file has {len(records)}"
-        )
     order = generator(seed, "hotpotqa").permutation(len(records))[:wanted]
     return [
         _join([records[i] for i in order[start : start + pool_questions]]) for start in range(0, wanted, pool_questions)

@@ -10,22 +10,24 @@ from pathlib import Path
 from typing import Literal
 
 from eval.loaders.jsonfile import read_json
-from eval.loaders.locate import sample_path
+from eval.loaders.label_problems import LABEL_PROBLEM, MISCITED, answer_is_doubtful
+from eval.loaders.locate import ROOT
 from memsys.errors import ConfigError
 from memsys.vocabulary import Reference, Sample
 
 #: ``as_published`` asks everything; ``audited`` leaves out questions whose gold answer is wrong.
 Labels = Literal["as_published", "audited"]
 
-#: Key of ``Reference.extra`` that holds the kind of problem.
-LABEL_PROBLEM = "label_problem"
-_MISCITED = "citation"
-_REPAIRED = "citation_repaired"
-
 
 def read_audit(sha256: str, path: Path | None = None) -> dict[str, str]:
-    """Return question id -> kind of problem for the file with this checksum; empty for any other file."""
-    top, _ = read_json(path or sample_path("locomo", "label_audit.json"))
+    """Return question id -> kind of problem for the file with this checksum; empty for any other file.
+
+    The list's source is CC BY-NC 4.0; where someone has taken it out, everything but ``audited`` works without it.
+    """
+    path = path or ROOT / "datasets" / "locomo" / "label_audit.json"
+    if not path.exists():
+        return {}
+    top, _ = read_json(path)
     if top.get("sha256").text() != sha256:
         return {}
     return {question_id: kind.text() for question_id, kind in top.get("problems").members().items()}
@@ -42,7 +44,8 @@ def apply_audit(samples: Sequence[Sample], problems: Mapping[str, str], labels: 
     """
     if labels == "audited" and not problems:
         raise ConfigError(
-            "dataset.labels=audited needs the published locomo10.json: the audit names its questions only"
+            "dataset.labels=audited needs the published locomo10.json, whose questions alone the audit names, and the "
+            "audit itself (datasets/locomo/label_audit.json)"
         )
     return [_apply(sample, problems, labels == "audited") for sample in samples]
 
@@ -51,18 +54,14 @@ def _apply(sample: Sample, problems: Mapping[str, str], mask: bool) -> Sample:
     references = {
         question_id: _mark(reference, problems.get(question_id), mask)
         for question_id, reference in sample.references.items()
-        if not (mask and _answer_is_wrong(problems.get(question_id)))
+        if not (mask and answer_is_doubtful(problems.get(question_id)))
     }
     questions = tuple(question for question in sample.questions if question.question_id in references)
     return replace(sample, questions=questions, references=references)
-
-
-def _answer_is_wrong(kind: str | None) -> bool:
-    return kind is not None and kind not in (_MISCITED, _REPAIRED)
 
 
 def _mark(reference: Reference, kind: str | None, mask: bool) -> Reference:
     if kind is None:
         return reference
     marked = replace(reference, extra={**reference.extra, LABEL_PROBLEM: kind})
-    return replace(marked, evidence=(), unresolved_evidence=()) if mask and kind == _MISCITED else marked
+    return replace(marked, evidence=(), unresolved_evidence=()) if mask and kind == MISCITED else marked

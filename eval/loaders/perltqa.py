@@ -12,6 +12,7 @@ from typing import get_args
 
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import read_json
+from eval.loaders.label_problems import LABEL_PROBLEM, LOW_SUPPORT
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.perltqa_memory import Source, read_character, records
 from eval.loaders.perltqa_questions import SECTIONS, ask, by_character, read_entries
@@ -21,6 +22,8 @@ from memsys.seeding import generator
 from memsys.vocabulary import Sample
 
 FOLDER = "perltqa"
+#: Names of the files of version 2, which the sample's bear too.
+_NAMES = ("perltmem_en_v2.json", "perltqa_en_v2.json")
 _V2 = "https://raw.githubusercontent.com/Elvin-Yiming-Du/PerLTQA/67f8351aa6cedddcfc9985e475cfb5565ffd6fa8/Dataset/en_v2"
 
 PERLTQA = DatasetInfo(
@@ -30,10 +33,7 @@ PERLTQA = DatasetInfo(
     licence="CC BY-NC 4.0",
     citation="Du et al., PerLTQA: A Personal Long-Term Memory Dataset for Memory Classification, Retrieval, and "
     "Synthesis in Question Answering, arXiv 2402.16288, 2024",
-    files=tuple(
-        PinnedFile(f"{FOLDER}/{name}", sha256="", size=0, url=f"{_V2}/{name}")
-        for name in ("perltmem_en_v2.json", "perltqa_en_v2.json")
-    ),
+    files=tuple(PinnedFile(f"{FOLDER}/{name}", sha256="", size=0, url=f"{_V2}/{name}") for name in _NAMES),
     category_names=SECTIONS,
 )
 
@@ -48,14 +48,18 @@ class PerltqaConfig(Selection):
         question_file: name of the question file in the folder.
         sources: what is ingested; ``profile_description`` restates the profile and is off by default.
         per_section: questions drawn from each section of each character; ``None`` takes all.
+        min_support: questions whose answer the memory they name holds to a smaller share are marked as doubtful, so
+            that means without them stand beside; none is left out. See
+            :func:`eval.loaders.perltqa_questions.support`.
         seed: of that draw.
     """
 
     name: str = "perltqa"
-    memory_file: str = "perltmem_en_v2.json"
-    question_file: str = "perltqa_en_v2.json"
+    memory_file: str = _NAMES[0]
+    question_file: str = _NAMES[1]
     sources: Sequence[Source] = ("profile", "relationships", "events", "dialogues")
     per_section: int | None = None
+    min_support: float = 0.5
     seed: int = 42
 
     def __post_init__(self) -> None:
@@ -67,6 +71,8 @@ class PerltqaConfig(Selection):
         object.__setattr__(self, "sources", tuple(self.sources))
         if self.per_section is not None:
             check_positive("per_section", self.per_section, " (null: all)")
+        if not isinstance(self.min_support, int | float) or not 0 <= self.min_support <= 1:
+            raise ConfigError(f"dataset.min_support={self.min_support!r} must be a number from 0 to 1")
 
     @property
     def info(self) -> DatasetInfo:
@@ -78,14 +84,15 @@ class PerltqaConfig(Selection):
         folder = (
             sample_path(FOLDER, "sample") if self.sample else find_source(PERLTQA, FOLDER, self.path, self.data_dir)
         )
-        everything, quirks, sha256 = read_perltqa(folder / self.memory_file, folder / self.question_file, self.sources)
+        memory_file, question_file = _NAMES if self.sample else (self.memory_file, self.question_file)
+        everything, quirks, sha256 = read_perltqa(folder / memory_file, folder / question_file, self.sources)
         if self.per_section is not None:
             everything = [_draw(sample, self.per_section, self.seed) for sample in everything]
-        samples = self.apply(everything, PERLTQA.category_names)
+        samples = self.apply([_mark(sample, self.min_support) for sample in everything], PERLTQA.category_names)
         return LoadedData(
             samples=samples,
             sha256=sha256,
-            source_name=f"{self.memory_file}, {self.question_file}",
+            source_name=f"{memory_file}, {question_file}",
             category_names=PERLTQA.category_names,
             counts=count(samples),
             notes={"pinned": False, "sample": self.sample, **dict(sorted(quirks.items())), **_low_support(samples)},
@@ -133,10 +140,20 @@ def _draw(sample: Sample, per_section: int, seed: int) -> Sample:
     return replace(sample, questions=questions, references=references)
 
 
-def _low_support(samples: Sequence[Sample], below: float = 0.5) -> dict[str, dict[str, int]]:
+def _mark(sample: Sample, min_support: float) -> Sample:
+    references = {
+        question_id: replace(reference, extra={**reference.extra, LABEL_PROBLEM: LOW_SUPPORT})
+        if reference.extra.get("support", 1.0) < min_support
+        else reference
+        for question_id, reference in sample.references.items()
+    }
+    return replace(sample, references=references)
+
+
+def _low_support(samples: Sequence[Sample]) -> dict[str, dict[str, int]]:
     """Count questions per section whose answer is mostly absent from the memory it refers to."""
     low: Counter[str] = Counter()
     for sample in samples:
         for reference in sample.references.values():
-            low[str(reference.extra["section"])] += reference.extra.get("support", 1.0) < below
+            low[str(reference.extra["section"])] += LABEL_PROBLEM in reference.extra
     return {"low_support_by_section": dict(sorted(low.items()))}

@@ -10,8 +10,9 @@ from eval.loaders.jsonfile import Node
 from eval.loaders.perltqa_memory import Character, clean, entries
 from memsys.vocabulary import Json, Question, Reference
 
-#: The set numbers no categories; sections get these numbers, in the order of the file.
-SECTIONS = {1: "profile", 2: "social_relationship", 3: "events", 4: "dialogues"}
+#: The set numbers no categories. Sections get numbers that no other set uses: a reader or a scorer that has a rule for
+#: LoCoMo's category 2 or 3 must not apply it here.
+SECTIONS = {7: "profile", 8: "social_relationship", 9: "events", 10: "dialogues"}
 _WORD = re.compile(r"\w+")
 _FUNCTION_WORDS = frozenset(
     re.findall(

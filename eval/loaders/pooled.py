@@ -6,7 +6,7 @@ A pool is one memory: the passages of several questions, each question's passage
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from eval.loaders.selection import Selection
+from eval.loaders.selection import Selection, check_positive
 from memsys.errors import ConfigError
 from memsys.vocabulary import Conversation, Json, Question, Reference, Sample, Turn
 
@@ -33,14 +33,39 @@ class PooledSelection(Selection):
     Attributes:
         date_time: of every turn; ``None`` for none. Passages have no date; CLAG's builders stamp a constant on them,
             which its notes and contexts then show.
+        pools: number of pools, where they are built; a sample gives as many as it has questions for.
+        pool_questions: questions per pool, likewise.
     """
 
     date_time: str | None = None
+    pools: int = 10
+    pool_questions: int = 20
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.date_time is not None and not isinstance(self.date_time, str):
             raise ConfigError(f"dataset.date_time={self.date_time!r} must be text (in quotes), or null for none")
+        for name in ("pools", "pool_questions"):
+            check_positive(name, getattr(self, name))
+
+    def pool_sizes(self, usable: int) -> tuple[int, int]:
+        """Return pools and questions per pool; a sample's are cut to what it has.
+
+        Args:
+            usable: questions there are.
+
+        Raises:
+            ConfigError: the published files have fewer questions than are wanted.
+        """
+        if self.sample:
+            each = min(self.pool_questions, usable)
+            return min(self.pools, usable // each), each
+        if self.pools * self.pool_questions > usable:
+            raise ConfigError(
+                f"dataset.pools={self.pools} of dataset.pool_questions={self.pool_questions} need "
+                f"{self.pools * self.pool_questions} questions, the source has {usable} usable ones"
+            )
+        return self.pools, self.pool_questions
 
 
 def make_pool(

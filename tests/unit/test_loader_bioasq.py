@@ -118,7 +118,7 @@ def test_an_empty_folder_says_that_registration_is_needed(tmp_path: Path) -> Non
 
 
 def test_too_few_questions_and_bad_settings_are_refused() -> None:
-    with pytest.raises(ConfigError, match="need 200 questions, the files have 8 usable ones"):
-        BioasqConfig(sample=True).load()
+    with pytest.raises(ConfigError, match="need 200 questions, the source has 8 usable ones"):
+        BioasqConfig(path=str(sample_path("bioasq20", "sample"))).load()
     with pytest.raises(ConfigError, match=r"dataset.build='x' is unknown; choose one of gold_context, plain"):
         BioasqConfig(build="x")  # type: ignore[arg-type]

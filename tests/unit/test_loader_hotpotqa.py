@@ -182,13 +182,21 @@ def test_bad_settings_are_refused(given_settings: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_settings", "message"),
+    ("file", "given_settings", "message"),
     [
-        ({"source": "distractor_file"}, "need 200 questions, the file has 4"),
-        ({"layout": "per_question", "passages_per_question": 1}, "must lie between the question's own 2 and the 16"),
-        ({"layout": "per_question"}, "must lie between the question's own 2 and the 16"),
+        ("sample_distractor.json", {"source": "distractor_file"}, "need 200 questions, the source has 4"),
+        ("sample.json", {"layout": "per_question", "passages_per_question": 1}, "the question's own 2 and the 16"),
+        ("sample.json", {"layout": "per_question"}, "must lie between the question's own 2 and the 16"),
     ],
 )
-def test_what_the_file_cannot_give_is_refused(given_settings: Any, message: str) -> None:
+def test_what_the_file_cannot_give_is_refused(file: str, given_settings: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        HotpotqaConfig(sample=True, **given_settings).load()
+        HotpotqaConfig(path=str(sample_path("hotpotqa20", file)), **given_settings).load()
+
+
+def test_the_date_is_the_one_asked_for() -> None:
+    stamp = "2020-01-01 00:00:00"
+    dated = HotpotqaConfig(sample=True, date_time=stamp).load().samples[0].conversation
+    assert {turn.date_time for turn in dated.turns} == {stamp}
+    with pytest.raises(ConfigError, match=r"dataset.date_time=2020 must be text"):
+        HotpotqaConfig(sample=True, date_time=2020)  # type: ignore[arg-type]

@@ -62,7 +62,7 @@ def test_every_written_form_of_a_date_means_the_same(date: Any) -> None:
 def test_the_sample_has_every_quirk() -> None:
     config: DatasetConfig = PerltqaConfig(sample=True)
     data = config.load()
-    assert data.counts["questions_by_category"] == {"1": 5, "2": 4, "3": 4, "4": 4}
+    assert data.counts["questions_by_category"] == {"7": 5, "8": 4, "9": 4, "10": 4}
     assert data.counts["turns_per_conversation"] == [13, 23]
     assert data.notes == {
         "pinned": False,
@@ -174,7 +174,7 @@ def test_sources_choose_what_is_ingested() -> None:
 
 def test_a_draw_per_section_is_seeded_and_stratified() -> None:
     data = PerltqaConfig(sample=True, per_section=1, seed=1).load()
-    assert data.counts["questions_by_category"] == {"1": 2, "2": 2, "3": 2, "4": 2}
+    assert data.counts["questions_by_category"] == {"7": 2, "8": 2, "9": 2, "10": 2}
     assert data == PerltqaConfig(sample=True, per_section=1, seed=1).load()
     draws = {
         tuple(

@@ -263,7 +263,7 @@ def test_wrong_protocols_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="adversarial='trap'"):
         replace(load_protocol("clag"), adversarial="trap")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="no label for categories"):
-        replace(load_protocol("clag"), categories=[1, 9])
+        replace(load_protocol("clag"), categories=[1, 99])
     with pytest.raises(ConfigError, match="did you mean f1_set"):
         replace(load_protocol("clag"), columns={"F1": "f1_setx"})
     (tmp_path / "odd.yaml").write_text("name: odd\nweights: 3\n")
