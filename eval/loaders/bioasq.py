@@ -32,6 +32,8 @@ _PINS = {
     "10B6_golden.json": ("bf59785a8293b3fac257125e6c82227ce47aecac824cfe8bb00bedc429ef8902", 322_974),
 }
 CATEGORIES = {"factoid": 4, "list": 6}
+#: Kinds of question that have no short answer; CLAG leaves them out.
+_UNUSED = ("yesno", "summary")
 
 BIOASQ = DatasetInfo(
     key="bioasq20",
@@ -142,7 +144,10 @@ def read_batches(folder: Path, keep_repeats: bool) -> tuple[list[BioasqRecord], 
 
 def _record(node: Node, keep_repeats: bool, skipped: Counter[str]) -> BioasqRecord | None:
     kind = node.get("type").text()
-    if kind not in CATEGORIES:
+    if kind not in (*CATEGORIES, *_UNUSED):
+        known = ", ".join((*CATEGORIES, *_UNUSED))
+        raise node.get("type").error(f"unknown type {kind!r}; known are {known}")
+    if kind in _UNUSED:
         skipped[f"skipped_{kind}"] += 1
         return None
     snippets = _snippets(node, keep_repeats, skipped)

@@ -40,8 +40,17 @@ def _released_pool(node: Node) -> Pool:
             sentences.append(content)
         sizes.append(len(sentences))
         paragraphs.append(Paragraph(title, tuple(sentences)))
-    questions = tuple(_released_question(item, paragraph_of, sizes) for item in node.get("qa").elements())
-    return Pool(tuple(paragraphs), questions)
+    items = node.get("qa").elements()
+    _check_unique([item.get("question_id") for item in items])
+    return Pool(tuple(paragraphs), tuple(_released_question(item, paragraph_of, sizes) for item in items))
+
+
+def _check_unique(ids: list[Node]) -> None:
+    seen: set[str] = set()
+    for node in ids:
+        if node.text() in seen:
+            raise node.error(f"duplicate question id {node.value!r}")
+        seen.add(node.text())
 
 
 def _title_and_content(text: Node) -> tuple[str, str]:
@@ -78,6 +87,7 @@ def read_official(path: Path) -> tuple[list[Record], str]:
         Its questions in the order of the file, and the file's sha256.
     """
     top, sha256 = read_json(path)
+    _check_unique([node.get("_id") for node in top.elements()])
     return [_official_record(node) for node in top.elements()], sha256
 
 

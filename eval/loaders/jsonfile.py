@@ -84,14 +84,24 @@ def read_json(path: Path) -> tuple[Node, str]:
         The top-level value and the file's sha256 in hexadecimal.
 
     Raises:
-        DataError: the file cannot be read, is no UTF-8 or no JSON (a download that was cut off, most often).
+        DataError: the file cannot be read, is no UTF-8 or no JSON (a download that was cut off, most often), or an
+            object in it has the same key twice, of which JSON readers silently keep one.
     """
+    repeated: list[tuple[str, dict[str, Json]]] = []
+
+    def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        members = dict(pairs)
+        if len(members) < len(pairs):
+            keys = [key for key, _ in pairs]
+            repeated.append((next(key for key in keys if keys.count(key) > 1), members))
+        return members
+
     try:
         content = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check dataset.path, dataset.data_dir") from error
     try:
-        value = json.loads(content)
+        value = json.loads(content, object_pairs_hook=unique)
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text at byte {error.start}; fetch the file again") from error
     except json.JSONDecodeError as error:
@@ -100,4 +110,19 @@ def read_json(path: Path) -> tuple[Node, str]:
             f"{path}: no valid JSON at {place} ({error.msg}, {len(content)} bytes read); "
             "the file may be cut off: fetch it again"
         ) from error
-    return Node(value, "", path.name), hashlib.sha256(content).hexdigest()
+    top = Node(value, "", path.name)
+    if repeated:
+        key, owner = repeated[0]
+        raise _holder(top, owner).error(f"duplicate key {key!r}; remove one of the two")
+    return top, hashlib.sha256(content).hexdigest()
+
+
+def _holder(node: Node, wanted: dict[str, Json]) -> Node:
+    """Find the node of an object; the node itself where the object is not below it."""
+    below = node.elements() if isinstance(node.value, list) else []
+    if isinstance(node.value, dict):
+        if node.value is wanted:
+            return node
+        below = list(node.members().values())
+    found = (_holder(child, wanted) for child in below if isinstance(child.value, list | dict))
+    return next((child for child in found if child.value is wanted), node)

@@ -5,13 +5,13 @@ English version 2 (which xMemory uses) and the original English version; both la
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
-from eval.loaders.jsonfile import read_json
+from eval.loaders.jsonfile import Node, read_json
 from eval.loaders.label_problems import LABEL_PROBLEM, LOW_SUPPORT
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.perltqa_memory import Source, read_character, records
@@ -110,8 +110,8 @@ def read_perltqa(
     memory_top, memory_hash = read_json(memory_file)
     question_top, question_hash = read_json(question_file)
     quirks: Counter[str] = Counter()
-    memories = dict(records(memory_top))
-    asked = dict(by_character(question_top))
+    memories = _by_name(records(memory_top))
+    asked = _by_name(by_character(question_top))
     quirks["characters_without_questions"] = len(memories.keys() - asked.keys())
     samples = []
     for name, node in asked.items():
@@ -124,6 +124,16 @@ def read_perltqa(
         samples.append(Sample(character.conversation, tuple(questions), {ref.question_id: ref for ref in references}))
     listing = f"{memory_hash}  {memory_file.name}\n{question_hash}  {question_file.name}\n"
     return samples, quirks, hashlib.sha256(listing.encode()).hexdigest()
+
+
+def _by_name(pairs: Iterable[tuple[str, Node]]) -> dict[str, Node]:
+    """Index by the trimmed name; characters are matched by nothing else."""
+    found: dict[str, Node] = {}
+    for name, node in pairs:
+        if name in found:
+            raise node.error(f"duplicate character {name!r}")
+        found[name] = node
+    return found
 
 
 def _draw(sample: Sample, per_section: int, seed: int) -> Sample:

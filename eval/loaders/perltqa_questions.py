@@ -45,6 +45,10 @@ def by_character(top: Node) -> Iterator[tuple[str, Node]]:
 def read_entries(node: Node) -> list[Entry]:
     """Read one character's questions; the profile's are a plain array, the others are grouped by memory id."""
     out: list[Entry] = []
+    known = {*SECTIONS.values(), *(section.replace("_", " ") for section in SECTIONS.values())}
+    for name, section_node in node.members().items():
+        if name not in known:
+            raise section_node.error(f"unknown section {name!r}; known are {', '.join(SECTIONS.values())}")
     for section in SECTIONS.values():
         found = node.find(section) or node.find(section.replace("_", " "))
         if found is None:
