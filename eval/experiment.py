@@ -155,6 +155,7 @@ def run_experiment(plan: Plan) -> RunResult:
 
 def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory) -> bool:
     """Run the loop; tasks raise in groups, a user reads one message."""
+    check_before_models(plan, data)
     try:
         return asyncio.run(_run(plan, data, identity, directory))
     except asyncio.CancelledError as error:
@@ -164,6 +165,19 @@ def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directo
         if ours is None:
             raise
         raise first_error(ours) from group
+
+
+def check_before_models(plan: Plan, data: LoadedData) -> None:
+    """Refuse what cannot work while it costs nothing: before a server starts or a model is loaded.
+
+    Raises:
+        ConfigError: the reader lacks a prompt for a category that is asked, or a prompt or the embedder is not usable.
+    """
+    if plan.backbone is not None:
+        asked = sorted({question.category for sample in data.samples for question in sample.questions})
+        plan.reader.check(plan.dataset.name, {number: data.category_names.get(number, "") for number in asked})
+        plan.reader.build(plan.seed)
+    embedder_for(plan)
 
 
 def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:

@@ -3,13 +3,16 @@
 Category 5 of LoCoMo is answered by choosing between two options, one of which is the data set's false answer: the only
 gold a reader ever sees, and only where the config says ``adversarial_options``. Which option stands first comes from a
 hash of run seed and question id, so it is the same for every system.
+
+Category numbers mean the same in every data set, so they choose the prompt. A reader without a prompt for a category
+that is asked is refused before any model is loaded.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Reply, Role, make_role
@@ -17,6 +20,10 @@ from memsys.seeding import stable_seed
 from memsys.vocabulary import Json, Question, Reference
 
 PROMPTS = Path(__file__).parent / "prompts"
+CONF = Path(__file__).resolve().parents[1] / "conf" / "reader"
+
+AnswerFormat = Literal["json", "text", "whole"]
+OptionStyle = Literal["named", "lettered"]
 
 ANSWER_SCHEMA: Mapping[str, Json] = {
     "type": "object",
@@ -24,6 +31,9 @@ ANSWER_SCHEMA: Mapping[str, Json] = {
     "required": ["answer"],
     "additionalProperties": False,
 }
+
+#: What a prompt may show; the options only in category 5.
+PLACEHOLDERS = ("context", "question", "option_a", "option_b")
 
 _LETTER = re.compile(r"^\W*\(?([ab])\)?(?:\W|$)", re.IGNORECASE)
 
@@ -38,7 +48,7 @@ class ReaderConfig:
         roles: role name -> sampling (see :class:`memsys.llm.contract.RoleSettings`).
         by_category: category number -> role name; the data set's numbers, as strings, because YAML keys are.
         answer_format: ``json`` asks for ``{"answer": ...}`` by schema and takes the raw text when that fails;
-            ``text`` takes the first line of the reply.
+            ``text`` takes the first line of the reply, ``whole`` all of it without white space around it.
         adversarial_options: offer category 5's false answer beside the abstention; off asks the plain question.
         option_style: ``named`` shows the texts, ``lettered`` shows (a) and (b) and maps the letter back.
         abstention: wording of the abstaining option.
@@ -48,13 +58,14 @@ class ReaderConfig:
     prompt_set: str
     roles: Mapping[str, Mapping[str, Json]]
     by_category: Mapping[str, str]
-    answer_format: Literal["json", "text"]
+    answer_format: AnswerFormat
     adversarial_options: bool
-    option_style: Literal["named", "lettered"]
+    option_style: OptionStyle
     abstention: str
 
     def __post_init__(self) -> None:
-        for field, choices in (("answer_format", ("json", "text")), ("option_style", ("named", "lettered"))):
+        for field, literal in (("answer_format", AnswerFormat), ("option_style", OptionStyle)):
+            choices = get_args(literal)
             if getattr(self, field) not in choices:
                 raise ConfigError(f"reader.{field}={getattr(self, field)!r}; choose one of {', '.join(choices)}")
         unknown = sorted(set(self.by_category.values()) - set(self.roles))
@@ -62,8 +73,43 @@ class ReaderConfig:
             raise ConfigError(f"reader.by_category names roles that reader.roles lacks: {', '.join(unknown)}")
 
     def build(self, seed: int) -> "Reader":
-        """Make the reader of a run."""
+        """Make the reader of a run.
+
+        Raises:
+            ConfigError: a prompt file is missing or has an unknown placeholder, or a role has an unknown setting.
+        """
         return Reader(self, seed)
+
+    def check(self, dataset: str, asked: Mapping[int, str]) -> None:
+        """Refuse a data set that asks what this reader has no prompt for.
+
+        Args:
+            dataset: name of the data set.
+            asked: category number -> its name, of every category that has questions.
+
+        Raises:
+            ConfigError: names reader, category and what to choose.
+        """
+        lacking = [number for number in asked if str(number) not in self.by_category]
+        if not lacking:
+            return
+        left = [number for number in asked if number not in lacking]
+        ways = [f"choose reader={' or reader='.join(fitting)}"] if (fitting := readers_for(asked)) else []
+        ways += [f"leave these questions out (dataset.categories={left})"] if left else []
+        ways += ["give the category a role in reader.by_category"]
+        named = ", ".join(f"{number} ({asked[number]})" for number in lacking)
+        raise ConfigError(
+            f"reader {self.name} has no prompt for category {named} of data set {dataset}; {', or '.join(ways)}"
+        )
+
+
+def readers_for(categories: Iterable[int], folder: Path = CONF) -> list[str]:
+    """Names of the readers in ``conf/reader`` that have a prompt for all these categories, sorted."""
+    import yaml
+
+    wanted = {str(number) for number in categories}
+    settings = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.yaml"))}
+    return [name for name, reader in settings.items() if wanted <= set(reader.get("by_category", ()))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +135,8 @@ class Reader:
         self._roles: dict[str, Role] = {
             name: make_role(name, settings, folder, schema) for name, settings in config.roles.items()
         }
+        for role in self._roles.values():
+            role.prompt.render(dict.fromkeys(PLACEHOLDERS, ""))
 
     def options(self, question: Question, reference: Reference) -> tuple[str, ...]:
         """The two options of an adversarial question in the order shown; empty for every other question."""
@@ -138,8 +186,10 @@ class Reader:
 
     def _prediction(self, reply: Reply, options: tuple[str, ...]) -> str:
         text = _field(reply.value) if reply.value is not None else reply.text
+        if self._config.answer_format != "json":
+            text = text.strip()
         if self._config.answer_format == "text":
-            text = text.strip().partition("\n")[0].strip()
+            text = text.partition("\n")[0].strip()
         return _named_option(text, options) if options and self._config.option_style == "lettered" else text
 
 

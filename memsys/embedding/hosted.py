@@ -1,0 +1,190 @@
+"""Embeddings from a server that speaks the OpenAI protocol: a provider's, vLLM's or Ollama's (POST ``/embeddings``).
+
+xMemory and Mem0 embed with text-embedding-3-small, SAGE's open models with nomic-embed-text under Ollama. A provider
+may give the same text slightly different vectors at different times; within a run every text is asked for once while
+it is in the cache, and stored memories keep the vectors they got.
+"""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from memsys.embedding.batching import BatchingEmbedder
+from memsys.embedding.contract import Vectors
+from memsys.errors import BackboneError, ConfigError
+
+_RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_LONGEST_PAUSE = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class HostedEmbedderConfig:
+    """Settings of a hosted embedder.
+
+    Attributes:
+        name: recorded in the run.
+        model: the name the server knows the model by.
+        dimension: length of a vector; checked against the reply.
+        base_url: up to and including ``/v1``.
+        api_key_env: environment variable that holds the key, ``None`` for servers without. Read for each request.
+        max_batch: texts per request.
+        max_chars: longer texts are cut here and counted; the server would refuse them.
+        cache_entries: vectors kept in memory.
+        timeout_s: of one request.
+        retries: of a request that failed on the way.
+        backoff_s: pause before the first retry; doubles with each.
+    """
+
+    name: str
+    model: str
+    dimension: int
+    base_url: str
+    api_key_env: str | None
+    max_batch: int
+    max_chars: int
+    cache_entries: int
+    timeout_s: float
+    retries: int
+    backoff_s: float
+
+    def __post_init__(self) -> None:
+        minima: Mapping[str, float] = {"dimension": 1, "max_batch": 1, "max_chars": 1, "retries": 0, "backoff_s": 0}
+        for key, least in minima.items():
+            if getattr(self, key) < least:
+                raise ConfigError(f"embedder.{key}={getattr(self, key)} must be at least {least}")
+        if self.timeout_s <= 0:
+            raise ConfigError(f"embedder.timeout_s={self.timeout_s} must be above 0")
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+            raise ConfigError("embedder.base_url must have the form https://host/v1, without user or password")
+
+    def build(self) -> "HostedEmbedder":
+        """Make the embedder.
+
+        Raises:
+            ConfigError: the key's environment variable is not set.
+        """
+        _headers(self)
+        return HostedEmbedder(self)
+
+
+class HostedEmbedder(BatchingEmbedder):
+    """A micro-batching embedder over a server."""
+
+    def __init__(self, config: HostedEmbedderConfig) -> None:
+        self._server = _Server(config)
+        super().__init__(
+            config.name,
+            config.dimension,
+            self._server,
+            max_batch=config.max_batch,
+            cache_entries=config.cache_entries,
+        )
+
+    def statistics(self) -> Mapping[str, float]:
+        """Counts since the embedder was made; ``truncated`` counts texts that were cut."""
+        return {**super().statistics(), "truncated": self._server.truncated}
+
+
+class _TransientError(Exception):
+    """A failure on the way: the request is sent again."""
+
+
+class _Server:
+    """The blocking side: one request per batch, again where it failed on the way."""
+
+    def __init__(self, config: HostedEmbedderConfig) -> None:
+        self._config = config
+        self._client: Any = None
+        self.truncated = 0
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Ask for the vectors of one batch.
+
+        Raises:
+            BackboneError: the server refused, failed too often, or gave no vectors. The run can be resumed.
+            ConfigError: the vectors have another dimension than the config says.
+        """
+        self.truncated += sum(len(text) > self._config.max_chars for text in texts)
+        # providers refuse an empty string; a blank stands for it
+        sent = [text[: self._config.max_chars] or " " for text in texts]
+        return self._read(self._request({"model": self._config.model, "input": sent}), len(sent))
+
+    def _request(self, body: Mapping[str, Any]) -> Any:
+        attempt = 0
+        while True:
+            try:
+                return self._post(body)
+            except _TransientError as error:
+                if attempt >= self._config.retries:
+                    raise BackboneError(
+                        f"{self._where()} failed {attempt + 1} times, last: {error}; see that the server runs and "
+                        "answers, then start the run again: it resumes"
+                    ) from error
+            time.sleep(min(self._config.backoff_s * 2**attempt, _LONGEST_PAUSE))
+            attempt += 1
+
+    def _post(self, body: Mapping[str, Any]) -> Any:
+        """Make one exchange."""
+        import httpx
+
+        if self._client is None:
+            self._client = httpx.Client(timeout=self._config.timeout_s)
+        headers = _headers(self._config)
+        try:
+            response = self._client.post(self._config.base_url.rstrip("/") + "/embeddings", json=body, headers=headers)
+            response.raise_for_status()
+            return response.json()
+        except httpx.HTTPStatusError as error:
+            message = f"status {error.response.status_code}: {_without_key(error.response.text[:600], headers)}"
+            if error.response.status_code in _RETRIED_STATUS:
+                raise _TransientError(message) from error
+            raise BackboneError(f"{self._where()} refused the request with {message}") from error
+        except httpx.HTTPError as error:
+            raise _TransientError(f"{type(error).__name__}: {error}") from error
+        except ValueError as error:
+            raise _TransientError("the reply is not JSON") from error
+
+    def _read(self, payload: Any, count: int) -> Vectors:
+        """Read unit vectors in the order of the texts; a server may send them in any order, each with its index."""
+        try:
+            rows = sorted(payload["data"], key=lambda row: row["index"])
+            vectors = np.array([row["embedding"] for row in rows], dtype=np.float64)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BackboneError(f"{self._where()} gave no embeddings ({type(error).__name__}: {error})") from error
+        if vectors.ndim != 2 or len(vectors) != count:
+            raise BackboneError(f"{self._where()} gave vectors of shape {vectors.shape} for {count} texts")
+        if vectors.shape[1] != self._config.dimension:
+            found = f"{self._config.model} has {vectors.shape[1]}"
+            raise ConfigError(f"embedder.dimension={self._config.dimension}, but {found}; set it so")
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.all(norms > 0):
+            raise BackboneError(f"{self._where()} gave a vector that is zero or not finite")
+        return np.ascontiguousarray(vectors / norms, dtype=np.float32)
+
+    def _where(self) -> str:
+        return f"embedder {self._config.name} ({self._config.base_url})"
+
+
+def _headers(config: HostedEmbedderConfig) -> Mapping[str, str]:
+    """The key, read from the environment and kept nowhere."""
+    if config.api_key_env is None:
+        return {}
+    key = os.environ.get(config.api_key_env, "").strip()
+    if not key:
+        raise ConfigError(
+            f"environment variable {config.api_key_env} (embedder.api_key_env) is not set; export the key, set "
+            "embedder.api_key_env=null for a server without one, or choose embedder=minilm"
+        )
+    return {"Authorization": f"Bearer {key}"}
+
+
+def _without_key(text: str, headers: Mapping[str, str]) -> str:
+    """The server's own words, without the key if it quotes it."""
+    key = headers.get("Authorization", "").removeprefix("Bearer ")
+    return text.replace(key, "***") if key else text
