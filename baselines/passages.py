@@ -18,6 +18,7 @@ class Passage:
         lines: one per turn, in the run's turn format.
         turn_ids: the turns.
         tokens: of the shown text, counted with the backbone's tokenizer line by line; 0 where nothing needs it.
+        labels: how the lines name their speakers.
     """
 
     passage_id: str
@@ -25,6 +26,7 @@ class Passage:
     lines: tuple[str, ...]
     turn_ids: tuple[str, ...]
     tokens: int = 0
+    labels: tuple[str, ...] = ()
 
     @property
     def undated(self) -> str:
@@ -50,6 +52,7 @@ class Passage:
             "lines": list(self.lines),
             "turn_ids": list(self.turn_ids),
             "tokens": self.tokens,
+            "labels": list(self.labels),
         }
 
     @classmethod
@@ -61,12 +64,21 @@ class Passage:
             lines=tuple(state["lines"]),
             turn_ids=tuple(state["turn_ids"]),
             tokens=int(state["tokens"]),
+            labels=tuple(state["labels"]),
         )
 
 
 def passage_of_turn(turn: Turn, turn_format: TurnFormat, tokens: int = 0) -> Passage:
     """Make the passage of one turn; it bears the turn's id."""
-    return Passage(turn.turn_id, turn.date_time, (turn_format.render(turn),), (turn.turn_id,), tokens)
+    label = turn_format.label(turn)
+    return Passage(
+        passage_id=turn.turn_id,
+        date_time=turn.date_time,
+        lines=(turn_format.render(turn),),
+        turn_ids=(turn.turn_id,),
+        tokens=tokens,
+        labels=(label,) if label else (),
+    )
 
 
 def shown_together(passages: Sequence[Passage]) -> str:

@@ -35,11 +35,15 @@ class TurnFormat:
             return ""
         return turn.caption
 
+    def label(self, turn: Turn) -> str:
+        """Return how the turn's line names its speaker, without the punctuation; empty where it does not."""
+        return {"plain": turn.speaker, "clag": f"Speaker {turn.speaker}says", "bare": ""}[self.style]
+
     def render(self, turn: Turn) -> str:
         """Write the turn."""
-        caption = self.caption(turn)
+        caption, label = self.caption(turn), self.label(turn)
         if self.style == "clag":
             text = f"[Image: {caption}] {turn.text}" if caption else turn.text
-            return f"Speaker {turn.speaker}says : {text}"
+            return f"{label} : {text}"
         text = f"{turn.text} [shares {caption}]" if caption else turn.text
-        return text if self.style == "bare" else f"{turn.speaker}: {text}"
+        return f"{label}: {text}" if self.style == "plain" else text

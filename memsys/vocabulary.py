@@ -22,7 +22,8 @@ class Turn:
     text: str
     date_time: str = ""
     caption: str = ""
-    #: What the data set adds and no other field holds, e.g. ``{"img_url": True}`` in LoCoMo.
+    #: What the data set adds and no other field holds, e.g. ``{"img_url": True}`` in LoCoMo. ``record`` names the
+    #: record (article, snippet, person, event) that the turn is a part of, where that is less than its session.
     extra: Mapping[str, Json] = field(default_factory=dict)
 
 

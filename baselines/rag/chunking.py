@@ -1,8 +1,18 @@
-"""Greedy packing of whole turns into chunks; a chunk never crosses a session."""
+"""Greedy packing of whole turns into chunks; a chunk never crosses a session, nor a record where that is the bound."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from baselines.passages import Passage
+from memsys.vocabulary import Turn
+
+#: What a chunk may not cross. Where a data set has no records within a session, both are the same.
+Bound = Literal["record", "session"]
+
+
+def bound_of(turn: Turn, bound: Bound) -> tuple[str, str]:
+    """Return what two turns must share to stand in one chunk: the session, and for ``record`` the record."""
+    return turn.session_id, str(turn.extra.get("record", "")) if bound == "record" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +20,7 @@ class CountedTurn:
     """One turn as a passage of its own, with the tokens of its line and of its date's line."""
 
     passage: Passage
-    session_id: str
+    bound: tuple[str, str]
     line_tokens: int
     date_tokens: int
 
@@ -25,32 +35,22 @@ class ChunkPacker:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self.open: Passage | None = None
-        self.session_id = ""
+        self.bound = ("", "")
 
     def add(self, turn: CountedTurn) -> Passage | None:
-        """Add a turn; returns the chunk that it closed, if it did not fit or began another session."""
-        fits = (
-            self.open is not None
-            and turn.session_id == self.session_id
-            and self.open.tokens + turn.line_tokens <= self._limit
-        )
+        """Add a turn; returns the chunk that it closed, if it did not fit or crossed the bound."""
+        fits = self.open is not None and turn.bound == self.bound and self.open.tokens + turn.line_tokens <= self._limit
         if fits and self.open is not None:
-            self.open = Passage(
-                passage_id=self.open.passage_id,
-                date_time=self.open.date_time,
+            self.open = replace(
+                self.open,
                 lines=self.open.lines + turn.passage.lines,
                 turn_ids=self.open.turn_ids + turn.passage.turn_ids,
                 tokens=self.open.tokens + turn.line_tokens,
+                labels=tuple(dict.fromkeys(self.open.labels + turn.passage.labels)),
             )
             return None
-        closed, self.session_id = self.open, turn.session_id
-        self.open = Passage(
-            passage_id=turn.passage.passage_id,
-            date_time=turn.passage.date_time,
-            lines=turn.passage.lines,
-            turn_ids=turn.passage.turn_ids,
-            tokens=turn.date_tokens + turn.line_tokens,
-        )
+        closed, self.bound = self.open, turn.bound
+        self.open = replace(turn.passage, tokens=turn.date_tokens + turn.line_tokens)
         return closed
 
     def close(self) -> Passage | None:

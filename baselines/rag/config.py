@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from baselines.rag.chunking import Bound
 from memsys.errors import ConfigError
 from memsys.notes.roles import note_role
 from memsys.notes.settings import check_choices, check_minimum, from_settings
@@ -42,7 +43,9 @@ class RagConfig:
     Attributes:
         name: of the preset.
         uses_gold: always false.
-        unit: a passage is one turn, or a chunk of whole turns of one session.
+        unit: a passage is one turn, or a chunk of whole turns.
+        chunk_within: what a chunk may not cross: a ``session``, or a ``record`` of the data set (an article, a snippet,
+            a person, an event), which is the session where the set has none.
         chunk_tokens: limit of a chunk in the backbone's tokens, date included; a longer turn is a chunk of its own.
         scorer: ``dense`` cosine, ``bm25``, or ``hybrid`` (reciprocal rank fusion of both).
         k: passages retrieved; ``None`` with ``budget_tokens``.
@@ -50,6 +53,8 @@ class RagConfig:
         order: of the passages in the context: by rank, or by time.
         query: what is searched by: the question, or keywords that the backbone makes of it (one call).
         date_in_index: the session's date is part of what is embedded and indexed; the reader always sees it.
+        speakers_in_bm25: the words that name the speakers of turns count for BM25; false leaves them out of its index,
+            wherever they stand. Embedding, question and context keep them.
         bm25: fields of :class:`Bm25Settings`.
         fusion: fields of :class:`FusionSettings`.
         roles: per role (``keywords``) the fields of :class:`memsys.llm.contract.RoleSettings`.
@@ -59,18 +64,22 @@ class RagConfig:
     uses_gold: bool
     unit: PassageUnit
     chunk_tokens: int
+    chunk_within: Bound
     scorer: Scorer
     k: int | None
     budget_tokens: int | None
     order: Order
     query: QuerySource
     date_in_index: bool
+    speakers_in_bm25: bool
     bm25: Mapping[str, Json]
     fusion: Mapping[str, Json]
     roles: Mapping[str, Mapping[str, Json]]
 
     def __post_init__(self) -> None:
-        check_choices(self, "memory", unit=PassageUnit, scorer=Scorer, order=Order, query=QuerySource)
+        check_choices(
+            self, "memory", unit=PassageUnit, chunk_within=Bound, scorer=Scorer, order=Order, query=QuerySource
+        )
         check_minimum(self, "memory", chunk_tokens=1)
         if self.uses_gold:
             raise ConfigError("memory.uses_gold=True: plain retrieval never sees gold evidence; set it to false")

@@ -1,10 +1,10 @@
 """Plain retrieval as a memory system: no backbone call at write time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from baselines.passages import Passage, passage_of_turn, shown_together
-from baselines.rag.chunking import ChunkPacker, CountedTurn
+from baselines.rag.chunking import ChunkPacker, CountedTurn, bound_of
 from baselines.rag.config import RagConfig
 from baselines.rag.ranking import NO_VECTORS, PassageIndex, Ranking
 from memsys.embedding.contract import Vectors
@@ -12,7 +12,7 @@ from memsys.notes.keywords import ask_keywords
 from memsys.notes.roles import note_role
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
-from memsys.vocabulary import Json, Retrieval, Unit
+from memsys.vocabulary import Json, Retrieval, Turn, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,7 @@ class RagMemory(BaseMemory):
 
     async def prepare(self, unit: Unit) -> PreparedTurns:
         """Write, count and embed the unit's turns."""
-        turns = [
-            await self._counted(passage_of_turn(turn, self._parts.turn_format), turn.session_id) for turn in unit.turns
-        ]
+        turns = [await self._counted(turn) for turn in unit.turns]
         passages = [turn.passage for turn in turns] if self._config.unit == "turn" else []
         return PreparedTurns(turns, await self._embed(passages))
 
@@ -90,13 +88,13 @@ class RagMemory(BaseMemory):
         }
         return Retrieval(hits, context, trace)
 
-    async def _counted(self, passage: Passage, session_id: str) -> CountedTurn:
+    async def _counted(self, turn: Turn) -> CountedTurn:
+        passage, bound = passage_of_turn(turn, self._parts.turn_format), bound_of(turn, self._config.chunk_within)
         if not self._config.counts_tokens:
-            return CountedTurn(passage, session_id, 0, 0)
+            return CountedTurn(passage, bound, 0, 0)
         line = await self._parts.llm.count_tokens(passage.undated + "\n")
         date = await self._parts.llm.count_tokens(f"[{passage.date_time}]\n") if passage.date_time else 0
-        counted = Passage(passage.passage_id, passage.date_time, passage.lines, passage.turn_ids, line + date)
-        return CountedTurn(counted, session_id, line, date)
+        return CountedTurn(replace(passage, tokens=line + date), bound, line, date)
 
     async def _embed(self, passages: Sequence[Passage]) -> Vectors:
         if not self._index.uses_vectors:
@@ -148,7 +146,7 @@ class RagMemory(BaseMemory):
             "index": self._index.state(),
             "packed": [passage.state() for passage in self._packed],
             "open": self._packer.open.state() if self._packer.open is not None else None,
-            "open_session": self._packer.session_id,
+            "open_bound": list(self._packer.bound),
         }
 
     def load_state(self, state: State) -> None:
@@ -158,4 +156,5 @@ class RagMemory(BaseMemory):
         self._index.load_state(state["index"], passages)
         self._packed = [Passage.from_state(entry) for entry in state["packed"]]
         self._packer.open = Passage.from_state(state["open"]) if state["open"] is not None else None
-        self._packer.session_id = state["open_session"]
+        session, record = state["open_bound"]
+        self._packer.bound = (session, record)

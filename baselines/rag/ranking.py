@@ -11,6 +11,7 @@ from memsys.embedding.contract import Vectors
 from memsys.index.bm25 import BM25Index
 from memsys.index.fusion import fuse
 from memsys.index.vector import VectorIndex
+from memsys.index.words import words
 
 #: Passage id and score, best first.
 Ranking = list[tuple[str, float]]
@@ -23,10 +24,9 @@ class PassageIndex:
     """Passages by the scorer of the config; keeps only the indexes that it needs."""
 
     def __init__(self, config: RagConfig, dimension: int) -> None:
-        bm25 = config.bm25_settings
         self._config = config
         self._dense = VectorIndex(dimension) if config.scorer != "bm25" else None
-        self._bm25 = BM25Index(bm25.k1, bm25.b, bm25.epsilon) if config.scorer != "dense" else None
+        self._bm25 = LexicalIndex(config) if config.scorer != "dense" else None
 
     @property
     def uses_vectors(self) -> bool:
@@ -35,7 +35,7 @@ class PassageIndex:
 
     def indexed_text(self, passage: Passage) -> str:
         """Return the text under which a passage is found."""
-        return passage.shown if self._config.date_in_index else passage.undated
+        return indexed_text(passage, self._config)
 
     def add(self, passages: Sequence[Passage], vectors: Vectors) -> None:
         """Append passages; ``vectors`` are those of their indexed texts, or ``NO_VECTORS``."""
@@ -43,7 +43,7 @@ class PassageIndex:
         if self._dense is not None:
             self._dense.add(ids, vectors)
         if self._bm25 is not None:
-            self._bm25.add(ids, [self.indexed_text(passage) for passage in passages])
+            self._bm25.add(passages)
 
     def rank(self, query: str, vector: Vectors, count: int) -> Ranking:
         """Return the ``count`` best passages; ``vector`` is the query's, shape ``(dimension,)``, or ``NO_VECTORS``."""
@@ -53,7 +53,7 @@ class PassageIndex:
             return self._dense.search(vector, count)
         return self._bm25.search(query, count) if self._bm25 is not None else []
 
-    def _rank_both(self, dense: VectorIndex, bm25: BM25Index, query: str, vector: Vectors) -> Ranking:
+    def _rank_both(self, dense: VectorIndex, bm25: "LexicalIndex", query: str, vector: Vectors) -> Ranking:
         """Fuse both lists. A passage without any word of the query has no BM25 rank, rather than one by its place."""
         fusion = self._config.fusion_settings
         by_vector = dict(dense.search(vector, fusion.depth))
@@ -72,5 +72,47 @@ class PassageIndex:
         if self._dense is not None:
             self._dense.load_state(state["dense"])
         if self._bm25 is not None:
-            texts = [self.indexed_text(passage) for passage in passages]
-            self._bm25.load_state({"ids": [passage.passage_id for passage in passages], "texts": texts})
+            self._bm25 = LexicalIndex(self._config)
+            self._bm25.add(passages)
+
+
+class LexicalIndex:
+    """BM25 over passages. Without ``speakers_in_bm25`` it forgets the words of every speaker's label that it meets."""
+
+    def __init__(self, config: RagConfig) -> None:
+        self._config = config
+        self._passages: list[Passage] = []
+        self._labels: frozenset[str] = frozenset()
+        self._index = self._empty()
+
+    def add(self, passages: Sequence[Passage]) -> None:
+        """Append passages; a label not met before is taken out of those that are there already."""
+        self._passages.extend(passages)
+        labels = self._labels.union(*(words(label) for passage in passages for label in passage.labels))
+        if self._config.speakers_in_bm25 or labels == self._labels:
+            self._fill(passages)
+            return
+        self._labels, self._index = labels, self._empty()
+        self._fill(self._passages)
+
+    def search(self, query: str, k: int) -> Ranking:
+        """Find the ``k`` best passages; see :meth:`memsys.index.bm25.BM25Index.search`."""
+        return self._index.search(query, k)
+
+    def _empty(self) -> BM25Index:
+        settings = self._config.bm25_settings
+        return BM25Index(settings.k1, settings.b, settings.epsilon)
+
+    def _fill(self, passages: Sequence[Passage]) -> None:
+        self._index.add([passage.passage_id for passage in passages], [self._text(passage) for passage in passages])
+
+    def _text(self, passage: Passage) -> str:
+        text = indexed_text(passage, self._config)
+        if self._config.speakers_in_bm25:
+            return text
+        return " ".join(word for word in words(text) if word not in self._labels)
+
+
+def indexed_text(passage: Passage, config: RagConfig) -> str:
+    """Return the text under which a passage is found."""
+    return passage.shown if config.date_in_index else passage.undated

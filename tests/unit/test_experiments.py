@@ -1,28 +1,141 @@
-"""Every experiment composes, its parts can be made, and what cannot change a result is no part of its identity."""
+"""Every experiment composes, its parts fit each other, every pair of the papers has one; what cannot change a result is
+no part of a run's identity."""
 
+import csv
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_dir
 
-from eval.experiment import identity_of, run_path
+from eval.experiment import Plan, identity_of, run_path
 from eval.run import make_plan
 from eval.rundir import identity_hash
 
-CONF = Path(__file__).resolve().parents[2] / "conf"
-EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
+ROOT = Path(__file__).resolve().parents[2]
+CONF = ROOT / "conf"
+EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").rglob("*.yaml"))
+
+#: Paper -> data set -> the backbones its tables have.
+PAIRS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "clag": dict.fromkeys(
+        ("locomo", "hotpotqa20", "bioasq20"), ("qwen3_06b", "llama32_1b", "deepseek_r1_15b", "qwen3_8b")
+    ),
+    "xmemory": dict.fromkeys(("locomo", "perltqa"), ("qwen3_8b", "llama31_8b", "gpt5_nano")),
+    "memfly": {"locomo": ("gpt4o_mini", "gpt4o", "qwen3_8b", "qwen3_14b")},
+    "sage": {
+        "locomo": (
+            "deepseek_r1_15b", "deepseek_r1_7b", "llama32_1b", "llama32_3b", "qwen25_15b", "qwen25_3b", "qwen25_7b",
+            "gpt4o_mini",
+        )
+    },
+    "sage_gate": {"locomo": ("qwen25_3b", "qwen25_7b", "llama31_8b", "llama32_3b", "gpt4o_mini")},
+}  # fmt: skip
+#: How the file names call the data sets.
+SHORT = {"hotpotqa20": "hotpotqa", "bioasq20": "bioasq"}
+PAPERS = [
+    (paper, dataset, backbone)
+    for paper, datasets in PAIRS.items()
+    for dataset, backbones in datasets.items()
+    for backbone in backbones
+]
+
+#: Paper and data set -> presets of data set, embedder and reader.
+SETTINGS = {
+    ("clag", "locomo"): ("locomo_clag", "all-MiniLM-L6-v2", "clag"),
+    ("clag", "hotpotqa20"): ("hotpotqa20_clag", "all-MiniLM-L6-v2", "clag"),
+    ("clag", "bioasq20"): ("bioasq20_clag", "all-MiniLM-L6-v2", "clag"),
+    ("xmemory", "locomo"): ("locomo", "text-embedding-3-small", "xmemory"),
+    ("xmemory", "perltqa"): ("perltqa", "text-embedding-3-small", "perltqa"),
+    ("memfly", "locomo"): ("locomo", "all-MiniLM-L6-v2", "amem"),
+    ("sage", "locomo"): ("locomo", "nomic-embed-text", "sage"),
+    ("sage_gate", "locomo"): ("locomo_clag", "all-MiniLM-L6-v2", "amem"),
+}
 
 
-def plan(*overrides: str) -> object:
+@cache
+def plan(*overrides: str) -> Plan:
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        return make_plan(compose("config", overrides=list(overrides)))
+        made: Plan = make_plan(compose("config", overrides=list(overrides)))
+    return made
+
+
+def experiment(paper: str, dataset: str, backbone: str) -> Plan:
+    name = f"{paper}_{SHORT.get(dataset, dataset)}_{backbone}"
+    assert name in EXPERIMENTS, f"{paper} prints {dataset} on {backbone}, and conf/experiment/{name}.yaml is not there"
+    return plan(f"+experiment={name}")
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_experiment_makes_a_plan(name: str) -> None:
     made = plan(f"+experiment={name}")
-    assert made.experiment == name  # type: ignore[attr-defined]
-    assert run_path(made, identity_of(made, "0" * 64)).parent.name == name  # type: ignore[arg-type]
+    assert made.experiment == name
+    assert run_path(made, identity_of(made, "0" * 64)).parent.name == name
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_reader_answers_every_category_of_the_data_set(name: str) -> None:
+    made = plan(f"+experiment={name}")
+    names = made.dataset.info.category_names
+    asked = getattr(made.dataset, "categories", None) or sorted(names)
+    made.reader.check(made.dataset.name, {number: names[number] for number in asked})
+
+
+@pytest.mark.parametrize(("paper", "dataset", "backbone"), PAPERS)
+def test_every_pair_of_the_papers_has_an_experiment_in_its_setting(paper: str, dataset: str, backbone: str) -> None:
+    made = experiment(paper, dataset, backbone)
+    assert made.backbone is not None
+    assert (made.dataset.info.key, made.backbone.name) == (dataset, backbone)
+    preset, embedder, reader = SETTINGS[paper, dataset]
+    if (paper, backbone) == ("sage", "gpt4o_mini"):
+        embedder = "text-embedding-3-small"
+    assert (made.dataset.name, made.embedder.name, made.reader.name) == (preset, embedder, reader)
+    assert made.protocol.name == paper.removesuffix("_gate")
+    assert (made.mode, made.timing) == ("answers", "throughput")
+
+
+def printed_pairs() -> set[tuple[str, str, str]]:
+    """Pairs that the printed numbers of ``results/printed`` name, by this file's names of papers and data sets."""
+    pairs = set()
+    for path in (ROOT / "results" / "printed").glob("*.csv"):
+        with path.open(newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                if row.get("dataset") and row.get("backbone"):
+                    pairs.add((row["paper"], row["dataset"], row["backbone"]))
+    return pairs
+
+
+#: What printed numbers call by a name that is no data set or backbone of a run: a fifth of LoCoMo's questions (the same
+#: experiment with another dataset.path), and means over SAGE's open backbones.
+NO_RUN = {"locomo_20_percent", "seven_open_models"}
+
+
+def test_no_printed_number_lacks_its_experiment() -> None:
+    long = {short: name for name, short in SHORT.items()}
+    known = {(paper.removesuffix("_gate"), dataset, backbone) for paper, dataset, backbone in PAPERS}
+    named = {(paper, long.get(dataset, dataset), backbone) for paper, dataset, backbone in printed_pairs()}
+    assert named, "results/printed holds no number"
+    assert {pair for pair in named if not NO_RUN.intersection(pair)} <= known
+
+
+def test_papers_ask_a_backbone_that_they_share_each_in_their_own_way() -> None:
+    def asked(paper: str, backbone: str) -> tuple[str, object, object]:
+        config = experiment(paper, "locomo", backbone).backbone
+        assert config is not None
+        return config.prompt_mode, config.sampling["top_p"], config.context_length
+
+    assert asked("clag", "qwen3_8b") == ("completion", 1.0, 32768)
+    assert asked("xmemory", "qwen3_8b") == asked("memfly", "qwen3_8b") == ("chat", 0.8, 32768)
+    assert asked("clag", "llama32_1b") == ("completion", 1.0, 32768)
+    assert asked("sage", "llama32_1b") == ("chat", 0.1, 8192)
+    assert asked("sage", "gpt4o_mini") == ("chat", 0.1, 128000)
+
+
+def test_sage_neither_shows_captions_nor_asks_category_5() -> None:
+    made = experiment("sage", "locomo", "llama32_1b")
+    assert made.dataset.turn_format.captions == "none"
+    assert list(made.dataset.categories) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -42,6 +155,6 @@ def test_experiment_makes_a_plan(name: str) -> None:
     ],
 )
 def test_identity_holds_what_can_change_a_result(override: str, same: bool) -> None:
-    base = identity_of(plan("memory=clag"), "x")  # type: ignore[arg-type]
-    changed = identity_of(plan("memory=clag", override), "x")  # type: ignore[arg-type]
+    base = identity_of(plan("memory=clag"), "x")
+    changed = identity_of(plan("memory=clag", override), "x")
     assert (identity_hash(base) == identity_hash(changed)) is same

@@ -95,7 +95,7 @@ def test_chunks_pack_whole_turns_of_one_session() -> None:
 
 
 def counted(number: int, session: str, tokens: int) -> CountedTurn:
-    return CountedTurn(Passage(f"t{number}", "d", (f"line {number}",), (f"t{number}",)), session, tokens, 2)
+    return CountedTurn(Passage(f"t{number}", "d", (f"line {number}",), (f"t{number}",)), (session, ""), tokens, 2)
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 30)), max_size=20), st.integers(1, 40))
