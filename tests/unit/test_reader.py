@@ -2,16 +2,21 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from eval.reader import ReaderConfig
+from eval.reader import ReaderConfig, readers_for
 from memsys.errors import ConfigError
 from memsys.llm.contract import Reply, Role
 from memsys.vocabulary import Completion, Question, Reference
 
-ROLES = {name: {"temperature": 0.7, "max_tokens": 10} for name in ("default", "temporal", "adversarial", "list")}
+CONF = Path(__file__).resolve().parents[2] / "conf"
+
+ROLES: dict[str, dict[str, Any]] = {
+    name: {"temperature": 0.7, "max_tokens": 10} for name in ("default", "temporal", "adversarial", "list")
+}
 BY_CATEGORY = {"1": "default", "2": "temporal", "3": "default", "4": "default", "5": "adversarial", "6": "list"}
 
 
@@ -117,3 +122,161 @@ def test_unknown_category_is_refused() -> None:
 def test_role_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ConfigError, match="lacks: poetic"):
         config(by_category={"1": "poetic"})
+
+
+def preset(name: str) -> ReaderConfig:
+    from hydra import compose, initialize_config_dir
+    from hydra.utils import instantiate
+
+    with initialize_config_dir(str(CONF), version_base=None):
+        made: ReaderConfig = instantiate(compose(f"reader/{name}").reader, _convert_="all")
+    return made
+
+
+class Recorder(Backbone):
+    """Keeps the roles it was asked."""
+
+    def __init__(self, text: str = "it is Lisbon") -> None:
+        super().__init__({"answer": text}, text)
+        self.roles: list[Role] = []
+
+    async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
+        self.roles.append(role)
+        reply = await super().ask(role, values, key=key)
+        return reply if role.schema is not None else Reply(None, self.text, reply.completion)
+
+
+READERS = sorted(path.stem for path in (CONF / "reader").glob("*.yaml"))
+
+#: Reader -> category -> role and temperature, as the papers' drivers have them (specification of each paper).
+ASKED: Mapping[str, Mapping[int, tuple[str, float]]] = {
+    "clag": {1: ("default", 0.7), 2: ("temporal", 0.7), 3: ("default", 0.7), 4: ("default", 0.7),
+             5: ("adversarial", 0.5), 6: ("list", 0.7)},
+    "amem": {1: ("default", 0.7), 2: ("temporal", 0.7), 3: ("default", 0.7), 4: ("default", 0.7),
+             5: ("adversarial", 0.5)},
+    "locomo": {1: ("default", 0.0), 2: ("temporal", 0.0), 3: ("default", 0.0), 4: ("default", 0.0),
+               5: ("adversarial", 0.0)},
+    "xmemory": dict.fromkeys(range(1, 6), ("default", 0.0)),
+    "sage": dict.fromkeys(range(1, 6), ("default", 0.0)),
+    "perltqa": dict.fromkeys(range(7, 11), ("sentence", 0.0)),
+}  # fmt: skip
+CASES = [(name, category) for name, categories in ASKED.items() for category in categories]
+
+
+def test_every_reader_is_listed_here() -> None:
+    assert set(READERS) == set(ASKED)
+
+
+@pytest.mark.parametrize(("name", "category"), CASES)
+def test_role_and_temperature_of_each_category(name: str, category: int) -> None:
+    backbone = Recorder()
+    ask(preset(name), backbone, category, trap="in Porto" if category == 5 else None)
+    (role,) = backbone.roles
+    assert (role.name, role.temperature) == ASKED[name][category]
+
+
+@pytest.mark.parametrize(("name", "category"), CASES)
+def test_a_reader_sees_no_gold_but_the_false_answer_that_its_config_names(name: str, category: int) -> None:
+    backbone, reader = Recorder(), preset(name)
+    answer = ask(reader, backbone, category, trap="in Porto")
+    ((_, prompt),) = backbone.asked
+    offered = category == 5 and reader.adversarial_options
+    assert "GOLD-ANSWER" not in prompt and ("in Porto" in prompt) is offered
+    assert prompt.count("CONTEXT-TEXT") == 1 and prompt.count("Where does Ana live?") == 1
+    assert sorted(answer.options) == (sorted([reader.abstention, "in Porto"]) if offered else [])
+
+
+@pytest.mark.parametrize(("name", "tokens"), [("clag", 1000), ("amem", 1000), ("xmemory", 64), ("perltqa", 128)])
+def test_length_of_a_reply(name: str, tokens: int) -> None:
+    assert {settings["max_tokens"] for settings in preset(name).roles.values()} == {tokens}
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "expected"),
+    [
+        ("locomo", 4, "In Lisbon, by the river."),
+        ("perltqa", 7, "In Lisbon, by the river."),
+        ("xmemory", 4, "In Lisbon, by the river.\nShe moved in 2021."),
+        ("sage", 4, "In Lisbon, by the river.\nShe moved in 2021."),
+    ],
+)
+def test_what_of_a_plain_reply_is_the_answer(name: str, category: int, expected: str) -> None:
+    backbone = Recorder("\n In Lisbon, by the river.\nShe moved in 2021. \n")
+    answer = ask(preset(name), backbone, category)
+    assert answer.prediction == expected and not answer.malformed
+    assert backbone.roles[0].schema is None
+
+
+def test_a_sentence_with_periods_inside_is_not_cut() -> None:
+    sentence = "Dr. Ana Reis, b. 1985, earns 1.5 million a year."
+    assert ask(preset("perltqa"), Recorder(sentence), 8).prediction == sentence
+
+
+def test_amem_asks_as_clag_does_but_for_lists_and_the_system_message() -> None:
+    amem, clag = preset("amem"), preset("clag")
+    assert amem.prompt_set == clag.prompt_set and set(clag.by_category) - set(amem.by_category) >= {"6"}
+    for name, settings in amem.roles.items():
+        assert {**settings, "system": None} == {"system": None, **clag.roles[name]}
+        assert "JSON" in settings["system"]
+
+
+def test_prompts_of_other_sets_carry_no_instruction_of_locomo() -> None:
+    for category in (7, 8, 9, 10):
+        backbone = Recorder()
+        ask(preset("perltqa"), backbone, category)
+        prompt = backbone.asked[0][1].lower()
+        foreign = ("two people", "two speakers", "both", "conversation", "short phrase", "yesterday")
+        assert not [words for words in foreign if words in prompt]
+        assert "sentence" in prompt
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset", "asked", "words"),
+    [
+        ("amem", "bioasq20", {4: "factoid", 6: "list"}, ["reader amem", "category 6 (list)", "data set bioasq20",
+                                                        "reader=clag", "dataset.categories=[4]", "by_category"]),
+        ("xmemory", "perltqa", {7: "profile", 8: "social_relationship"}, [
+            "7 (profile), 8 (social_relationship)", "reader=clag or reader=perltqa"]),
+        ("perltqa", "locomo", {1: "multi-hop", 5: "adversarial"}, ["1 (multi-hop), 5 (adversarial)", "reader=amem",
+                                                                  "reader=xmemory"]),
+        ("clag", "other", {11: "riddles"}, ["11 (riddles)", "by_category"]),
+    ],
+)  # fmt: skip
+def test_a_category_without_a_prompt_is_refused_with_what_to_choose(
+    name: str, dataset: str, asked: Mapping[int, str], words: list[str]
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        preset(name).check(dataset, asked)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_nothing_is_offered_that_does_not_help() -> None:
+    with pytest.raises(ConfigError) as caught:
+        preset("clag").check("other", {11: "riddles"})
+    assert "choose reader=" not in str(caught.value) and "leave these questions out" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "categories"),
+    [("clag", [1, 2, 3, 4, 5]), ("clag", [4]), ("clag", [4, 6]), ("clag", [7, 8, 9, 10]), ("amem", [4]),
+     ("locomo", [1, 2, 3, 4, 5]), ("xmemory", [1, 2, 3, 4, 5]), ("sage", [1, 2, 3, 4]), ("perltqa", [7, 8, 9, 10])],
+)  # fmt: skip
+def test_what_each_reader_answers(name: str, categories: list[int]) -> None:
+    preset(name).check("any", {number: "" for number in categories})
+    assert name in readers_for(categories)
+
+
+def test_a_prompt_with_an_unknown_placeholder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("$context $question $answer")
+    roles = {**ROLES, "default": {**ROLES["default"], "prompt": str(tmp_path / "mine.txt")}}
+    with pytest.raises(ConfigError, match="placeholder 'answer' cannot be filled"):
+        config(roles=roles).build(0)
+
+
+def test_the_order_of_options_is_the_same_for_every_reader_that_shows_them() -> None:
+    for seed in range(6):
+        shown = [
+            ask(preset(name), Recorder(), 5, trap="in Porto", seed=seed).options for name in ("clag", "amem", "locomo")
+        ]
+        assert len(set(shown)) == 1
