@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,7 @@ def test_role_that_does_not_exist_is_refused() -> None:
         config(by_category={"1": "poetic"})
 
 
+@cache
 def preset(name: str) -> ReaderConfig:
     from hydra import compose, initialize_config_dir
     from hydra.utils import instantiate
