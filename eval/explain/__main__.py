@@ -1,0 +1,108 @@
+"""``python -m eval.explain TABLE ROW COLUMN``: the run behind a cell, and the questions it lost."""
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from eval.explain.find import Place, find_cells
+from eval.explain.questions import read_questions, worst
+from eval.explain.settings import differences
+from eval.explain.show import cell_lines, heading, question_lines, run_lines, setting_lines
+from eval.protocols import load_protocol
+from eval.tables.__main__ import build_tables
+from eval.tables.candidates import mean_over_runs
+from eval.tables.model import Table
+from eval.tables.stored import ROOT, RUNS, SUMMARIES, StoredRun, find_run_folders, read_json, read_runs
+from eval.terminal import complain, console
+from memsys.errors import ConfigError, MemsysError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and explain; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        folders = options.runs or [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()]
+        runs, _ = read_runs(folders)
+        table = _table(options.table, runs)
+        by_id = {run.run_id: run for run in runs}
+        for place in _worth_showing(find_cells(table, options.row, options.column, options.block)):
+            _explain(place, by_id, run_folders(folders), options.worst)
+    except MemsysError as error:
+        complain(str(error))
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.explain",
+        description="The run behind a cell of a table: commit, data, model, settings, and its worst questions.",
+        epilog="example: python -m eval.explain 3 rag_quickstart 'Temporal F1'",
+    )
+    parser.add_argument("table", metavar="TABLE", help="number of a table, or PAPER:NUMBER (paper: clag)")
+    parser.add_argument("row", metavar="ROW", help="row label, or name of the system")
+    parser.add_argument("column", metavar="COLUMN", help="column label")
+    parser.add_argument("--block", help="backbone or data set, where several blocks have the row")
+    parser.add_argument("--worst", type=int, default=3, metavar="N", help="questions shown (default: %(default)s)")
+    parser.add_argument("--runs", type=Path, nargs="+", help="run directories or folders of them")
+    return parser
+
+
+def _table(name: str, runs: Sequence[StoredRun]) -> Table:
+    paper, _, number = name.rpartition(":")
+    if not number.isdecimal():
+        raise ConfigError(f"table {name!r}: write a number, or PAPER:NUMBER, e.g. 3 or clag:3")
+    return build_tables(paper or "clag", runs, [int(number)])[0][0]
+
+
+def _worth_showing(places: Sequence[Place]) -> Sequence[Place]:
+    """Measured cells, or all of them where none was measured."""
+    return [place for place in places if place.cell.measured is not None] or places
+
+
+def run_folders(roots: Iterable[Path]) -> dict[str, Path]:
+    """Folder of each run; of a run and its summary the run's, which has the texts."""
+    found: dict[str, Path] = {}
+    for folder in find_run_folders(list(roots)):
+        run_id = str(read_json(folder / "run.json").get("run_id"))
+        if run_id not in found or (folder / "references.jsonl").is_file():
+            found[run_id] = folder
+    return found
+
+
+def _explain(place: Place, runs: Mapping[str, StoredRun], folders: Mapping[str, Path], count: int) -> None:
+    spec, cell = place.table.paper, place.cell
+    protocol = load_protocol(spec.protocol)
+    console().print(heading(place), style="bold", highlight=False, markup=False)
+    _print(cell_lines(place, protocol.name))
+    if cell.measured is None:
+        return
+    chosen = [runs[name] for name in cell.measured.runs]
+    for run in chosen:
+        _print(run_lines(run, _short(folders[run.run_id])))
+        _print(setting_lines(differences(run, cell.dataset, place.row.key.system, spec)))
+    rows = mean_over_runs(chosen, place.column.metric)
+    lowest = worst(rows, place.column.metric, place.column.category, protocol, count)
+    first = folders[chosen[0].run_id]
+    whole = (first / "references.jsonl").is_file()
+    if lowest:
+        where = "" if whole else " (only scores are at hand: the run directory, which has the texts, is not here)"
+        seeds = f", scores over {len(chosen)} seeds, texts of the first" if len(chosen) > 1 else ""
+        _print([f"worst questions{seeds}{where}:"])
+    for asked in read_questions(first if whole else None, lowest):
+        _print(question_lines(asked))
+
+
+def _short(path: Path) -> str:
+    absolute = path.resolve()
+    return str(absolute.relative_to(ROOT)) if absolute.is_relative_to(ROOT) else str(path)
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        console().print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""The questions that cost a cell most, with what the run retrieved and answered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.registry import METRICS
+from eval.protocols import Protocol
+from eval.records import AnswerRecord, ReferenceRecord, RetrievalRecord
+from eval.scoring import ScoreRow, gold_answers
+from eval.stored import load_answers, load_references, load_retrievals
+from eval.tables.candidates import LATENCY_METRICS
+from eval.tables.measure import counted_categories, score_name
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question of a run.
+
+    Attributes:
+        question_id: its id.
+        category: its category.
+        score: of the cell's metric, as stored.
+        evidence: gold turn id -> rank of the first memory that comes from it, ``None`` when no memory does.
+        question: its text; empty where only scores are at hand.
+        gold: reference answers; of category 5 the data set's false answer.
+        answer: what was scored; ``None`` in a run without a reader.
+        has_texts: whether the run directory was there to read texts and evidence from.
+    """
+
+    question_id: str
+    category: int
+    score: float
+    evidence: Mapping[str, int | None]
+    question: str = ""
+    gold: tuple[str, ...] = ()
+    answer: str | None = None
+    has_texts: bool = True
+
+
+def worst(
+    rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol, count: int
+) -> list[tuple[ScoreRow, float]]:
+    """Questions of a cell with the lowest scores (of a latency the highest), in the run's order among equals.
+
+    A size, which is neither good nor bad, has none.
+    """
+    plain = metric not in METRICS and not metric.startswith("judge_")
+    if plain and metric not in LATENCY_METRICS:
+        return []
+    counted = counted_categories(protocol)
+    found = []
+    for row in rows:
+        if (category is None and (plain or row.category in counted)) or row.category == category:
+            name = score_name(metric, row.category, protocol) if metric in METRICS else metric
+            value = row.metrics.get(name)
+            if value is not None:
+                found.append((row, value))
+    return sorted(found, key=lambda pair: pair[1], reverse=metric in LATENCY_METRICS)[:count]
+
+
+def read_questions(run_dir: Path | None, chosen: Sequence[tuple[ScoreRow, float]]) -> list[Asked]:
+    """Read texts and evidence of some questions.
+
+    Args:
+        run_dir: the run; ``None`` where there is only a summary, which holds no text.
+        chosen: questions with their scores.
+    """
+    if run_dir is None:
+        return [Asked(row.question_id, row.category, score, {}, has_texts=False) for row, score in chosen]
+    references, answers = load_references(run_dir), load_answers(run_dir)
+    retrievals = load_retrievals(run_dir)
+    return [
+        _asked(row, score, references[row.question_id], answers.get(row.question_id), retrievals.get(row.question_id))
+        for row, score in chosen
+    ]
+
+
+def _asked(
+    row: ScoreRow,
+    score: float,
+    reference: ReferenceRecord,
+    answer: AnswerRecord | None,
+    retrieval: RetrievalRecord | None,
+) -> Asked:
+    return Asked(
+        row.question_id,
+        row.category,
+        score,
+        evidence_ranks(reference, retrieval),
+        question=answer.question if answer else str(retrieval.trace.get("query", "")) if retrieval else "",
+        gold=gold_answers(reference),
+        answer=answer.prediction if answer else None,
+    )
+
+
+def evidence_ranks(reference: ReferenceRecord, retrieval: RetrievalRecord | None) -> dict[str, int | None]:
+    """Gold turn id -> rank from 1 of the first memory that comes from it, ``None`` when no memory does."""
+    ranks: dict[str, int] = {}
+    for place, hit in enumerate(retrieval.hits if retrieval else (), start=1):
+        for turn_id in hit.turn_ids:
+            ranks.setdefault(turn_id, place)
+    return {turn_id: ranks.get(turn_id) for turn_id in reference.evidence}
+
+
+def is_trap(category: int) -> bool:
+    """Whether the gold of a category is a false answer."""
+    return category == ADVERSARIAL

@@ -1,0 +1,51 @@
+"""What a run did on other terms than the paper: every setting that differs, not only the first few."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from eval.tables.places import without_places
+from eval.tables.spec import PaperSpec
+from eval.tables.stored import StoredRun
+from eval.tables.variants import CONF, default_settings, overrides
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One setting: its path in the configuration, the paper's value, the run's."""
+
+    setting: str
+    paper: Any
+    run: Any
+
+
+def differences(run: StoredRun, dataset: str, system: str, spec: PaperSpec) -> list[Difference]:
+    """Compare a run with the presets that stand for the paper.
+
+    Args:
+        run: the run.
+        dataset: data set of the spec.
+        system: row of the spec; one that the paper does not have is compared with its own preset.
+        spec: the paper's tables.
+    """
+    config = run.record["config"]
+    own = spec.systems[system].memory[0] if system in spec.systems else run.memory
+    presets = {"dataset": spec.datasets[dataset].runs[0], "memory": own}
+    if not run.retrieval_only:
+        presets |= {"reader": spec.reader, "backbone": run.backbone}
+    found = [
+        difference for part, preset in presets.items() for difference in _part(config.get(part) or {}, part, preset)
+    ]
+    embedder = (config.get("embedder") or {}).get("name")
+    if embedder and embedder != spec.embedder:
+        found.append(Difference("embedder.name", spec.embedder, embedder))
+    return found
+
+
+def _part(settings: Mapping[str, Any], part: str, preset: str) -> list[Difference]:
+    folder = CONF / part
+    name = settings.get("name")
+    found = [Difference(f"{part}.name", preset, name)] if name != preset else []
+    defaults = default_settings(preset, folder) or {}
+    changed = overrides({**settings, "name": preset}, folder)
+    return found + [Difference(f"{part}.{key}", without_places(defaults[key]), value) for key, value in changed.items()]

@@ -1,0 +1,96 @@
+"""Printing what stands behind a cell."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from eval.explain.find import Place
+from eval.explain.questions import Asked, is_trap
+from eval.explain.settings import Difference
+from eval.metrics.registry import METRICS
+from eval.tables.measure import Measured
+from eval.tables.places import without_places
+from eval.tables.stored import StoredRun
+from eval.tables.text import number
+
+NOTHING = "none"
+
+
+def heading(place: Place) -> str:
+    """Where the cell stands."""
+    paper = place.table.paper
+    return f"{paper.label} Table {place.table.number}, {place.block.label}, {place.row.label}, {place.column.label}"
+
+
+def cell_lines(place: Place, protocol: str) -> Iterator[str]:
+    """Printed number, measured number, metric."""
+    printed, measured = place.cell.printed, place.cell.measured
+    yield f"printed    {printed.text if printed else NOTHING}{_note(printed.note) if printed else ''}"
+    yield f"measured   {_measured(measured) if measured else f'{NOTHING}: {place.cell.missing}'}"
+    metric = METRICS.get(place.column.metric)
+    source = f" ({metric.source})" if metric else ""
+    category = "all counted categories" if place.column.category is None else f"category {place.column.category}"
+    yield f"metric     {place.column.metric}{source}, {category}, protocol {protocol}"
+    if measured and measured.caveats and printed:
+        yield f"not compared with the printed number: {'; '.join(measured.caveats)}"
+
+
+def _note(note: str) -> str:
+    return f" ({note})" if note else ""
+
+
+def _measured(measured: Measured) -> str:
+    text = number(measured.value)
+    if measured.interval is not None:
+        units = f"{measured.interval.units} {measured.interval.by}s"
+        text += f" [{number(measured.interval.low)}, {number(measured.interval.high)}], 95 % over {units}"
+    seeds = f", mean of seeds {', '.join(map(str, measured.seeds))}" if len(measured.seeds) > 1 else ""
+    return f"{text}; {measured.questions} of {measured.covered} questions{seeds}"
+
+
+def run_lines(run: StoredRun, where: str) -> Iterator[str]:
+    """Provenance of one run."""
+    record = run.record
+    dirty = {True: ", with uncommitted changes", False: "", None: ", state unknown"}[record.get("dirty")]
+    data = record["data"]
+    yield f"run        {run.run_id}"
+    yield f"files      {where}"
+    yield f"commit     {record.get('commit') or 'unknown'}{dirty}"
+    yield f"data       {run.dataset}, {data.get('source', '')}, sha256 {data.get('sha256')}"
+    yield f"backbone   {run.backbone}"
+    for key, value in _leaves(without_places(record.get("model") or {})):
+        yield f"  {key} = {value}"
+    hardware = record.get("hardware") or {}
+    yield f"hardware   {', '.join([str(hardware.get('cpu', 'unknown')), *(hardware.get('gpus') or [])])}"
+    yield f"seed       {record.get('seed')}; finished {record.get('finished')}"
+
+
+def _leaves(tree: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in tree.items():
+        name = f"{path}.{key}" if path else str(key)
+        if isinstance(value, Mapping):
+            yield from _leaves(value, name)
+        else:
+            yield name, value if isinstance(value, str) else json.dumps(value)
+
+
+def setting_lines(found: Sequence[Difference]) -> Iterator[str]:
+    """Settings that are not the paper's."""
+    yield "settings that differ from the paper's:" if found else "settings: the paper's"
+    width = max((len(difference.setting) for difference in found), default=0)
+    for difference in found:
+        yield f"  {difference.setting:{width}}  {json.dumps(difference.paper)} -> {json.dumps(difference.run)}"
+
+
+def question_lines(asked: Asked) -> Iterator[str]:
+    """One question; texts where the run directory was at hand."""
+    yield f"  {asked.question_id}, category {asked.category}, score {asked.score:g}"
+    if not asked.has_texts:
+        return
+    yield f"    question  {asked.question}"
+    yield f"    gold      {' | '.join(asked.gold) or NOTHING}{' (the false answer)' if is_trap(asked.category) else ''}"
+    yield f"    answer    {NOTHING if asked.answer is None else asked.answer}"
+    ranks = [
+        f"{turn} {'not retrieved' if rank is None else f'at rank {rank}'}" for turn, rank in asked.evidence.items()
+    ]
+    yield f"    evidence  {'; '.join(ranks) or 'no gold turn'}"

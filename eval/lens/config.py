@@ -1,0 +1,53 @@
+"""What the lens shows: ``conf/lens.yaml``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from eval.metrics.registry import find_metric
+from memsys.errors import ConfigError
+
+FILE = Path(__file__).resolve().parents[2] / "conf" / "lens.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class LensConfig:
+    """What is set side by side.
+
+    Attributes:
+        definitions: group name -> metrics; the first metric of the first group leads.
+        grid: metrics that are crossed with every reading of category 5 and every mean.
+        counts: data set preset -> questions per category of the whole published set.
+    """
+
+    definitions: Mapping[str, Sequence[str]]
+    grid: Sequence[str]
+    counts: Mapping[str, Mapping[int, int]]
+
+    def __post_init__(self) -> None:
+        for metric in (*self.grid, *(metric for group in self.definitions.values() for metric in group)):
+            find_metric(metric)
+        if not any(self.definitions.values()):
+            raise ConfigError("lens.definitions is empty; name at least one metric")
+
+    @property
+    def lead(self) -> str:
+        """The metric that the others are held against."""
+        return next(metric for group in self.definitions.values() for metric in group)
+
+
+def load_config(path: Path = FILE) -> LensConfig:
+    """Read the configuration of the lens.
+
+    Raises:
+        ConfigError: a setting is missing or unknown, or names no metric.
+    """
+    import yaml
+
+    settings: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    try:
+        return LensConfig(**settings)
+    except TypeError as error:
+        known = ", ".join(item.name for item in fields(LensConfig))
+        raise ConfigError(f"{path}: {error}; settings are {known}") from error

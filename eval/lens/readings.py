@@ -1,0 +1,162 @@
+"""Readings: every way in which a table may have turned the same answers into one number."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from eval.lens.config import LensConfig
+from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.registry import METRICS
+from eval.protocols import Adversarial, Protocol
+
+#: ``counts``: category means weighted by the whole data set's questions; ``conversation``: conversations alike.
+Weights = Literal["question", "category", "counts", "conversation"]
+
+ADVERSARIAL_TEXT: Mapping[str, str] = {
+    "paper_trap": "5 as trap",
+    "abstain": "5 as abstention",
+    "exclude": "5 left out",
+}
+WEIGHTS_TEXT: Mapping[str, str] = {
+    "question": "mean over questions (micro)",
+    "category": "mean of category means (macro)",
+    "counts": "category means by the data set's counts",
+    "conversation": "mean of conversation means",
+}
+_WEIGHTINGS: Mapping[str, Weights] = {"question_mean": "question", "category_mean": "category"}
+#: Categories when no paper's protocol says which.
+ALL_CATEGORIES = (1, 2, 3, 4, 5, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read the answers.
+
+    Attributes:
+        label: what tells it from the others of its section.
+        metric: name in ``scores.jsonl``.
+        categories: that count.
+        adversarial: treatment of category 5, see :mod:`eval.protocols`.
+        weights: of the mean.
+        source: where the definition comes from.
+    """
+
+    label: str
+    metric: str
+    categories: tuple[int, ...] = ALL_CATEGORIES
+    adversarial: Adversarial = "exclude"
+    weights: Weights = "question"
+    source: str = ""
+
+    @property
+    def counted(self) -> frozenset[int]:
+        """Categories that enter the mean."""
+        left_out = {ADVERSARIAL} if self.adversarial == "exclude" else set()
+        return frozenset(self.categories) - left_out
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What all runs of a data set hold: metrics, question categories, and means that differ from each other."""
+
+    metrics: frozenset[str]
+    categories: frozenset[int]
+    weights: tuple[Weights, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Readings that belong together; each is held against the first."""
+
+    title: str
+    readings: tuple[Reading, ...]
+
+
+def sections(config: LensConfig, holdings: Holdings, protocols: Sequence[Protocol]) -> list[Section]:
+    """List what can be shown of some runs.
+
+    Args:
+        config: what is wanted.
+        holdings: of the runs.
+        protocols: of the papers.
+    """
+    found = [_definitions(config, holdings.metrics)]
+    if ADVERSARIAL in holdings.categories:
+        found.append(_category_five(config, holdings.metrics))
+    if len(holdings.weights) > 1:
+        found.append(_weights(config, holdings))
+    found.append(_papers(protocols, holdings.metrics))
+    return [section for section in found if section.readings]
+
+
+def _definitions(config: LensConfig, metrics: frozenset[str]) -> Section:
+    judges = sorted(name for name in metrics if name.startswith("judge_"))
+    groups = {**config.definitions, "judge": judges}
+    readings = [
+        Reading(f"{group}: {metric}", metric, source=METRICS[metric].source if metric in METRICS else "eval.judge")
+        for group, names in groups.items()
+        for metric in names
+        if metric in metrics
+    ]
+    return Section("Definitions, category 5 left out, mean over questions", tuple(readings))
+
+
+def _category_five(config: LensConfig, metrics: frozenset[str]) -> Section:
+    lead = config.lead
+    whole = [Reading(f"all, {text}", lead, adversarial=name) for name, text in _treatments(frozenset({ADVERSARIAL}))]
+    alone = Reading(f"5 alone, {lead} against the false answer", lead, (ADVERSARIAL,), "paper_trap")
+    shares = [
+        Reading(f"5 alone, {text}", name, (ADVERSARIAL,), "paper_trap")
+        for name, text in (("trapped", "share that gives the false answer"), ("abstained", "share that declines"))
+        if name in metrics
+    ]
+    return Section(f"Category 5, {lead}, mean over questions", (*whole, alone, *shares))
+
+
+def _treatments(categories: frozenset[int]) -> list[tuple[Adversarial, str]]:
+    """Readings of category 5 with their texts; without such questions there is one, and nothing to say of it."""
+    if ADVERSARIAL not in categories:
+        return [("exclude", "")]
+    return [(name, ADVERSARIAL_TEXT[name]) for name in get_args(Adversarial)]
+
+
+def _weights(config: LensConfig, holdings: Holdings) -> Section:
+    readings = [
+        Reading(_joined(WEIGHTS_TEXT[weights], text), config.lead, adversarial=name, weights=weights)
+        for name, text in _treatments(holdings.categories)
+        if name != "abstain"
+        for weights in holdings.weights
+    ]
+    return Section(f"Means, {config.lead}", tuple(readings))
+
+
+def _joined(*texts: str) -> str:
+    return ", ".join(text for text in texts if text)
+
+
+def _papers(protocols: Sequence[Protocol], metrics: frozenset[str]) -> Section:
+    readings = [
+        Reading(
+            f"{protocol.name}: {column} ({metric}, {ADVERSARIAL_TEXT[protocol.adversarial]})",
+            metric,
+            tuple(protocol.categories),
+            protocol.adversarial,
+            _WEIGHTINGS[protocol.weighting],
+            protocol.source,
+        )
+        for protocol in protocols
+        for column, metric in protocol.columns.items()
+        if metric in metrics
+    ]
+    return Section("As the papers print", tuple(readings))
+
+
+def grid(config: LensConfig, holdings: Holdings) -> list[Reading]:
+    """Cross the definitions of one metric with the readings of category 5 and the means."""
+    return [
+        Reading(_joined(metric, text, weights), metric, adversarial=name, weights=weights)
+        for metric in config.grid
+        if metric in holdings.metrics
+        for name, text in _treatments(holdings.categories)
+        for weights in holdings.weights
+    ]

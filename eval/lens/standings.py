@@ -1,0 +1,248 @@
+"""Where each system stands under a reading: value, rank, and whether the leader is ahead by more than chance."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from eval.aggregate import ABSTENTION
+from eval.compare.rows import labels
+from eval.inference import Mean, Scores, bootstrap_interval, point
+from eval.lens.config import LensConfig
+from eval.lens.readings import Holdings, Reading, Section, Weights, grid, sections
+from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.registry import METRICS
+from eval.protocols import Protocol
+from eval.scoring import ScoreRow
+from eval.tables.stored import StoredRun
+from memsys.errors import RunDirectoryError
+
+DIGITS = 6
+#: Question id -> value, conversation, category.
+_Scored = Mapping[str, tuple[float, str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One system under one reading.
+
+    Attributes:
+        value: the mean, percent; ``None`` where no question was scored.
+        rank: 1 for the highest; equal values share the better rank.
+        tied: another system has the same value.
+        unsure: not the first, but the paired 95 % interval of its distance to the first includes 0.
+    """
+
+    value: float | None
+    rank: int | None = None
+    tied: bool = False
+    unsure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One reading with every system's standing, in the order of the systems; ``questions`` counts the common ones."""
+
+    reading: Reading
+    questions: int
+    standings: tuple[Standing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """One system over all readings of the grid."""
+
+    first: float  # readings it leads; a shared lead counts its part
+    best: int
+    worst: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lens:
+    """What is shown of the runs on one data set.
+
+    Attributes:
+        dataset: name of the data set.
+        systems: labels, in the order of the runs.
+        runs: their ids.
+        questions: that all of them answered.
+        covered: that each of them answered.
+        sections: lines by section title.
+        tallies: over the grid, by system.
+        readings: size of the grid.
+    """
+
+    dataset: str
+    systems: tuple[str, ...]
+    runs: tuple[str, ...]
+    questions: int
+    covered: tuple[int, ...]
+    sections: Mapping[str, tuple[Line, ...]]
+    tallies: tuple[Tally, ...]
+    readings: int
+
+
+def look(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> list[Lens]:
+    """Set runs side by side, one lens per data set.
+
+    Raises:
+        RunDirectoryError: no run answered anything, or runs on one data set share no question.
+    """
+    answered = [run for run in runs if not run.retrieval_only]
+    if not answered:
+        raise RunDirectoryError("no run here holds answers; the lens compares readings of answers, not of retrievals")
+    groups: dict[str, list[StoredRun]] = {}
+    for run in answered:
+        groups.setdefault(str(run.record["data"].get("sha256")), []).append(run)
+    return [_lens(group, config, protocols) for group in groups.values()]
+
+
+def _lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> Lens:
+    everyone = [{row.question_id: row for row in run.rows} for run in runs]
+    shared = set(everyone[0]).intersection(*everyone[1:])
+    if not shared:
+        raise RunDirectoryError(
+            f"the runs on {runs[0].dataset} have no question in common: {', '.join(run.run_id for run in runs)}"
+        )
+    systems = [{name: row for name, row in rows.items() if name in shared} for rows in everyone]
+    counts = config.counts.get(runs[0].dataset, {})
+    holdings = _holdings(systems, counts)
+    crossed = [_line(reading, systems, counts, sure=False) for reading in grid(config, holdings)]
+    crossed = [line for line in crossed if line.questions]
+    shown = sections(config, holdings, protocols)
+    return Lens(
+        dataset=runs[0].dataset,
+        systems=tuple(labels(runs)),
+        runs=tuple(run.run_id for run in runs),
+        questions=len(shared),
+        covered=tuple(len(rows) for rows in everyone),
+        sections={section.title: _lines(section, systems, counts) for section in shown},
+        tallies=tuple(_tally(crossed, index) for index in range(len(runs))) if crossed else (),
+        readings=len(crossed),
+    )
+
+
+def _holdings(systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int]) -> Holdings:
+    """What all systems hold. A mean that must equal another one is no reading of its own."""
+    rows = systems[0].values()
+    categories = frozenset(row.category for row in rows)
+    weights: list[Weights] = ["question"]
+    if len(categories) > 1:
+        weights += ["category", "counts"] if counts else ["category"]
+    if len({row.conversation_id for row in rows}) > 1:
+        weights.append("conversation")
+    return Holdings(frozenset.intersection(*map(_metrics, systems)), categories, tuple(weights))
+
+
+def _metrics(rows: Mapping[str, ScoreRow]) -> frozenset[str]:
+    return frozenset(name for row in rows.values() for name, value in row.metrics.items() if value is not None)
+
+
+def _lines(section: Section, systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int]) -> tuple[Line, ...]:
+    lines = [_line(reading, systems, counts) for reading in section.readings]
+    return tuple(line for line in lines if line.questions)
+
+
+def _line(
+    reading: Reading, systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int], sure: bool = True
+) -> Line:
+    """Rank the systems on the questions that all of them were scored on."""
+    if reading.weights == "counts" and not reading.counted.intersection(counts):
+        return Line(reading, 0, tuple(Standing(None) for _ in systems))
+    scored = [_scored(rows, reading) for rows in systems]
+    common = sorted(set(scored[0]).intersection(*scored[1:]))
+    if not common:
+        return Line(reading, 0, tuple(Standing(None) for _ in systems))
+    values = [100 * _mean([one[name] for name in common], reading, counts) for one in scored]
+    ranks = rank(values)
+    leader = ranks.index(1)
+    standings = [
+        Standing(
+            value=value,
+            rank=place,
+            tied=ranks.count(place) > 1,
+            unsure=sure and place > 1 and _unsure(scored[leader], scored[index], common, reading, counts),
+        )
+        for index, (value, place) in enumerate(zip(values, ranks, strict=True))
+    ]
+    return Line(reading, len(common), tuple(standings))
+
+
+def rank(values: Sequence[float]) -> list[int]:
+    """Ranks from 1, highest first; values equal to six decimals share the better rank."""
+    rounded = [round(value, DIGITS) for value in values]
+    return [1 + sum(other > value for other in rounded) for value in rounded]
+
+
+def _scored(rows: Mapping[str, ScoreRow], reading: Reading) -> _Scored:
+    counted, found = reading.counted, {}
+    for name, row in rows.items():
+        if row.category in counted:
+            value = row.metrics.get(_score_name(reading, row.category))
+            if value is not None:
+                found[name] = (value, row.conversation_id, row.category)
+    return found
+
+
+def _score_name(reading: Reading, category: int) -> str:
+    """An abstention stands for every metric of an answer in category 5, where abstaining is right."""
+    abstention = category == ADVERSARIAL and reading.adversarial == "abstain" and reading.metric in METRICS
+    return ABSTENTION if abstention else reading.metric
+
+
+def _spread(
+    values: Sequence[tuple[float, str, int]], reading: Reading, counts: Mapping[int, int]
+) -> tuple[Scores, Mean]:
+    """Scores with what the mean weighs by: categories, or conversations."""
+    conversations = tuple(conversation for _, conversation, _ in values)
+    strata = [category for _, _, category in values]
+    if reading.weights == "conversation":
+        number = {name: index for index, name in enumerate(sorted(set(conversations)))}
+        strata = [number[name] for name in conversations]
+    scores = Scores(np.array([value for value, _, _ in values]), conversations, np.array(strata, dtype=np.int64))
+    if reading.weights == "question":
+        return scores, Mean()
+    weights = {stratum: 1.0 for stratum in sorted(set(strata))}
+    if reading.weights == "counts":
+        weights = {category: float(counts[category]) for category in weights if category in counts}
+    return scores, Mean(tuple(weights.items()))
+
+
+def _mean(values: Sequence[tuple[float, str, int]], reading: Reading, counts: Mapping[int, int]) -> float:
+    return point(*_spread(values, reading, counts))
+
+
+def _unsure(first: _Scored, other: _Scored, common: Sequence[str], reading: Reading, counts: Mapping[int, int]) -> bool:
+    differences = [(first[name][0] - other[name][0], *first[name][1:]) for name in common]
+    interval = bootstrap_interval(*_spread(differences, reading, counts))
+    return interval is None or interval.low <= 0
+
+
+def _tally(lines: Sequence[Line], system: int) -> Tally:
+    own = [line.standings[system] for line in lines]
+    ranks = [standing.rank or 0 for standing in own]
+    values = [standing.value or 0.0 for standing in own]
+    first = sum(
+        1 / sum(other.rank == 1 for other in line.standings)
+        for line, place in zip(lines, ranks, strict=True)
+        if place == 1
+    )
+    return Tally(first, min(ranks), max(ranks), min(values), max(values))
+
+
+def reversals(line: Line, reference: Line) -> tuple[int, int]:
+    """Count the pairs of systems whose order is the opposite of the reference's, and those tied in one of the two."""
+    opposite = parted = 0
+    for one, two in combinations(range(len(line.standings)), 2):
+        here, there = (_sign(each.standings[one], each.standings[two]) for each in (line, reference))
+        opposite += here * there < 0
+        parted += (here == 0) != (there == 0)
+    return opposite, parted
+
+
+def _sign(one: Standing, two: Standing) -> int:
+    ours, theirs = one.rank or 0, two.rank or 0
+    return (ours < theirs) - (ours > theirs)

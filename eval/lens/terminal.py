@@ -1,0 +1,59 @@
+"""The lens on the terminal."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from eval.lens.standings import Lens
+from eval.lens.text import LEGEND, TALLY_HEADINGS, heading, line_cells, short_names, summary, tally_rows
+from eval.terminal import console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+#: Columns beside those of the systems, and what a system needs.
+_FIXED, _SYSTEM = 96, 20
+
+
+def show(lenses: Sequence[Lens]) -> None:
+    """Print every data set's lens."""
+    for lens in lenses:
+        _show(lens)
+    for line in LEGEND:
+        console().print(line, style="dim", highlight=False, markup=False)
+
+
+def _show(lens: Lens) -> None:
+    from rich.console import Console
+
+    names = short_names(lens.systems)
+    wide = Console(width=max(console().width, _FIXED + _SYSTEM * len(names)))
+    wide.print(heading(lens), style="bold", highlight=False, markup=False)
+    for name, label in zip(names, lens.systems, strict=True):
+        if name != label:
+            wide.print(f"{name}: {label}", highlight=False, markup=False)
+    for title, lines in lens.sections.items():
+        table = _table(title, ("reading", "n", *names, "order"))
+        for line in lines:
+            table.add_row(*map(_plain, line_cells(line, lines[0])))
+        wide.print(table)
+    if len(lens.systems) > 1 and lens.tallies:
+        table = _table(f"All {lens.readings} readings: definitions of F1, category 5, means", TALLY_HEADINGS)
+        for row in tally_rows(lens):
+            table.add_row(*map(_plain, row))
+        wide.print(table)
+        wide.print(summary(lens), style="bold", highlight=False, markup=False)
+
+
+def _table(title: str, headings: Sequence[str]) -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for number, name in enumerate(headings):
+        table.add_column(_plain(name), justify="right" if 0 < number < len(headings) - 1 else "left", no_wrap=True)
+    return table
+
+
+def _plain(text: str) -> str:
+    """Keep brackets from being read as markup."""
+    return text.replace("[", "\\[")

@@ -1,0 +1,88 @@
+"""The words and figures of the lens, the same on the terminal and in Markdown."""
+
+from collections.abc import Sequence
+from math import comb
+
+from eval.lens.standings import Lens, Line, Standing, reversals
+
+UNSURE = "~"
+
+LEGEND = (
+    "figures: percent, rank behind the stroke (= shared); all systems on the same questions, n of them",
+    f"{UNSURE} no more than chance behind the first: the paired 95 % bootstrap interval of the difference includes 0",
+    "order: pairs of systems that stand the other way round than in the section's first line, or tie in one of the two",
+    "5 as trap: the data set's false answer counts as right; a reader that always declines gets about 0 there and 100 "
+    "under abstention, one that is always fooled the reverse, a coin 50",
+)
+
+
+def standing_text(standing: Standing) -> str:
+    """``16.6 /1`` with ``=`` for a shared rank and the mark of chance."""
+    if standing.value is None:
+        return ""
+    return f"{standing.value:.1f} /{standing.rank}{'=' if standing.tied else ''}{UNSURE if standing.unsure else ''}"
+
+
+def order_text(line: Line, reference: Line) -> str:
+    """How the order differs from the reference's."""
+    if line is reference:
+        return "reference"
+    opposite, parted = reversals(line, reference)
+    pairs = comb(len(line.standings), 2)
+    parts = [f"{opposite} of {pairs} reversed"] if opposite else []
+    parts += [f"{parted} only tied in one"] if parted else []
+    return ", ".join(parts) or "same"
+
+
+def line_cells(line: Line, reference: Line) -> list[str]:
+    """One row: reading, n, systems, order."""
+    return [
+        line.reading.label,
+        str(line.questions),
+        *map(standing_text, line.standings),
+        order_text(line, reference),
+    ]
+
+
+def tally_rows(lens: Lens) -> list[list[str]]:
+    """One row per system over the whole grid."""
+    return [
+        [
+            name,
+            f"{tally.first:.3g} of {lens.readings}",
+            f"{tally.best}" if tally.best == tally.worst else f"{tally.best} to {tally.worst}",
+            f"{tally.low:.1f} to {tally.high:.1f}",
+        ]
+        for name, tally in zip(lens.systems, lens.tallies, strict=False)
+    ]
+
+
+TALLY_HEADINGS = ("system", "leads", "ranks", "values")
+
+
+def heading(lens: Lens) -> str:
+    """Data set and coverage."""
+    text = f"{lens.dataset}: {lens.questions} questions that all {len(lens.systems)} systems answered"
+    if len(lens.systems) == 1:
+        text = f"{lens.dataset}: {lens.questions} questions"
+    partial = [
+        f"{name} {count}" for name, count in zip(lens.systems, lens.covered, strict=True) if count > lens.questions
+    ]
+    return text + (f" (answered in all: {', '.join(partial)})" if partial else "")
+
+
+def summary(lens: Lens) -> str:
+    """One sentence: how much the reading decides."""
+    leaders = [name for name, tally in zip(lens.systems, lens.tallies, strict=False) if tally.first > 0]
+    if not lens.tallies or len(lens.systems) == 1:
+        return ""
+    if len(leaders) == 1:
+        return f"{leaders[0]} leads under each of the {lens.readings} readings."
+    return f"Over {lens.readings} readings of one metric's name {len(leaders)} systems lead: {'; '.join(leaders)}."
+
+
+def short_names(names: Sequence[str], longest: int = 18) -> list[str]:
+    """Names that fit a column; numbered where one does not."""
+    if max(map(len, names)) <= longest:
+        return list(names)
+    return [f"{number} {name}"[:longest].rstrip(" ,") for number, name in enumerate(names, start=1)]
