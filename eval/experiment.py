@@ -99,16 +99,16 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
 def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
     """The settings that can change an answer, with the checksum of the data in place of its path."""
     kept = {key: value for key, value in plan.settings.items() if key not in NOT_IDENTITY}
-    kept["dataset"] = _without(kept["dataset"], ("path", "data_dir"))
+    kept["dataset"] = without(kept["dataset"], ("path", "data_dir"))
     if plan.backbone is None:
-        kept = _without(kept, ("backbone", "reader"))
+        kept = without(kept, ("backbone", "reader"))
     else:
-        kept["backbone"] = _without(kept["backbone"], sorted(plan.backbone.runtime_fields()))
+        kept["backbone"] = without(kept["backbone"], sorted(plan.backbone.runtime_fields()))
     kept["data_sha256"] = data_sha256
     return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
 
 
-def _without(node: Mapping[str, Any], dotted: Sequence[str]) -> dict[str, Any]:
+def without(node: Mapping[str, Any], dotted: Sequence[str]) -> dict[str, Any]:
     """Copy a tree without some of its keys; ``engine.port`` names a key of a child."""
     copy = {key: dict(value) if isinstance(value, Mapping) else value for key, value in node.items()}
     for name in dotted:
@@ -278,7 +278,7 @@ def _record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path: Pa
 
 def _recordable(settings: Mapping[str, Json]) -> Mapping[str, Json]:
     """The resolved configuration without paths of this machine."""
-    kept = _without(settings, ("run_dir", "runs_dir", "cache_dir", "dataset.path", "dataset.data_dir"))
+    kept = without(settings, ("run_dir", "runs_dir", "cache_dir", "dataset.path", "dataset.data_dir"))
     return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
 
 

@@ -48,25 +48,35 @@ def make_plan(config: DictConfig) -> Any:
     Raises:
         ConfigError: a part does not accept its settings, or a setting has the wrong type.
     """
-    from hydra.errors import InstantiationException
-    from hydra.utils import instantiate
-
     from eval.experiment import make_plan as plan
-    from memsys.errors import ConfigError, MemsysError
 
     settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     parts: dict[str, Any] = {"backbone": None}
     for name in PARTS:
         if name == "backbone" and config.mode == "retrieval_only":
             continue
-        try:
-            parts[name] = instantiate(config[name], _convert_="all")
-        except InstantiationException as error:
-            cause = error.__cause__ or error
-            if isinstance(cause, MemsysError):
-                raise cause from error
-            raise ConfigError(f"{name}: {_lines(cause)}") from error
+        parts[name] = make_part(config, name)
     return plan(settings, parts)
+
+
+def make_part(config: DictConfig, name: str) -> Any:
+    """Make one part of a composed configuration.
+
+    Raises:
+        ConfigError: the part does not accept its settings.
+    """
+    from hydra.errors import InstantiationException
+    from hydra.utils import instantiate
+
+    from memsys.errors import ConfigError, MemsysError
+
+    try:
+        return instantiate(config[name], _convert_="all")
+    except InstantiationException as error:
+        cause = error.__cause__ or error
+        if isinstance(cause, MemsysError):
+            raise cause from error
+        raise ConfigError(f"{name}: {_lines(cause)}") from error
 
 
 def _lines(error: BaseException) -> str:

@@ -4,7 +4,8 @@ Keys: ``counts``; ``protocols`` (means as each paper took them); ``metrics`` (ev
 category, as A-Mem does); ``adversarial``; ``evidence`` (means over questions with gold, with and without category 5);
 ``audited`` (both again without the questions whose gold is in doubt, null where none is); ``latency`` (measured
 questions alone, else null); ``calls`` (by phase and role); ``cost``; ``context``; ``memory`` (sizes and statistics over
-conversations); ``trace`` (retrieval diagnostics over questions).
+conversations); ``trace`` (retrieval diagnostics over questions); ``judges`` (what judges said, and how they did on
+answers whose grade is known).
 """
 
 from collections import Counter, defaultdict
@@ -15,6 +16,8 @@ from typing import Any
 
 from eval.aggregate import aggregate, aggregate_metrics, describe, mean_of, undoubted
 from eval.files import write_json
+from eval.judge.report import judge_summary
+from eval.judge.store import load_judged
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.evidence import EVIDENCE_METRICS
 from eval.metrics.locomo import ADVERSARIAL
@@ -66,6 +69,7 @@ def summarise(run_dir: Path) -> Json:
         "context": {name: _described(row.metrics.get(name) for row in rows) for name in _CONTEXT_METRICS},
         "memory": _memory(conversations),
         "trace": _trace(retrievals.values()),
+        "judges": {judged.column: judge_summary(judged, rows) for judged in load_judged(run_dir)},
     }
     rounded = _rounded(summary)
     write_json(run_dir / SUMMARY, rounded)
@@ -179,7 +183,8 @@ def _calls(calls: Sequence[CallRecord]) -> Json:
     for call in calls:
         by_phase[call.phase][call.role].append(call)
     return {
-        "total": _call_totals(calls),
+        # A judge's calls are no part of what the method costs.
+        "total": _call_totals([call for call in calls if call.phase != "judge"]),
         "by_phase": {
             phase: {
                 "total": _call_totals([call for group in roles.values() for call in group]),

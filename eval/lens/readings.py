@@ -57,11 +57,19 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What all runs of a data set hold: metrics, question categories, and means that differ from each other."""
+    """What all runs of a data set hold.
+
+    Attributes:
+        metrics: names of scores.
+        categories: of the questions.
+        weights: means that differ from each other.
+        judges: column of each judge -> its name and how it did on answers whose grade is known.
+    """
 
     metrics: frozenset[str]
     categories: frozenset[int]
     weights: tuple[Weights, ...]
+    judges: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,7 @@ def sections(config: LensConfig, holdings: Holdings, protocols: Sequence[Protoco
         holdings: of the runs.
         protocols: of the papers.
     """
-    found = [_definitions(config, holdings.metrics)]
+    found = [_definitions(config, holdings)]
     if ADVERSARIAL in holdings.categories:
         found.append(_category_five(config, holdings.metrics))
     if len(holdings.weights) > 1:
@@ -89,14 +97,17 @@ def sections(config: LensConfig, holdings: Holdings, protocols: Sequence[Protoco
     return [section for section in found if section.readings]
 
 
-def _definitions(config: LensConfig, metrics: frozenset[str]) -> Section:
-    judges = sorted(name for name in metrics if name.startswith("judge_"))
-    groups = {**config.definitions, "judge": judges}
+def _definitions(config: LensConfig, holdings: Holdings) -> Section:
     readings = [
-        Reading(f"{group}: {metric}", metric, source=METRICS[metric].source if metric in METRICS else "eval.judge")
-        for group, names in groups.items()
+        Reading(f"{group}: {metric}", metric, source=METRICS[metric].source)
+        for group, names in config.definitions.items()
         for metric in names
-        if metric in metrics
+        if metric in holdings.metrics
+    ]
+    readings += [
+        Reading(f"judge: {text}", column, source="eval.judge")
+        for column, text in holdings.judges.items()
+        if column in holdings.metrics
     ]
     return Section("Definitions, category 5 left out, mean over questions", tuple(readings))
 

@@ -9,6 +9,7 @@ import numpy as np
 from eval.aggregate import ABSTENTION
 from eval.compare.rows import labels
 from eval.inference import Mean, Scores, bootstrap_interval, point
+from eval.judge.probe import probe_text
 from eval.lens.config import LensConfig
 from eval.lens.readings import Holdings, Reading, Section, Weights, grid, sections
 from eval.metrics.locomo import ADVERSARIAL
@@ -109,7 +110,7 @@ def _lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Pro
         )
     systems = [{name: row for name, row in rows.items() if name in shared} for rows in everyone]
     counts = config.counts.get(runs[0].dataset, {})
-    holdings = _holdings(systems, counts)
+    holdings = _holdings(systems, counts, judge_texts(runs))
     crossed = [_line(reading, systems, counts, sure=False) for reading in grid(config, holdings)]
     crossed = [line for line in crossed if line.questions]
     shown = sections(config, holdings, protocols)
@@ -125,7 +126,18 @@ def _lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Pro
     )
 
 
-def _holdings(systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int]) -> Holdings:
+def judge_texts(runs: Sequence[StoredRun]) -> dict[str, str]:
+    """Column of each judge -> what is known of it; a judge that graded several runs was probed for each, alike."""
+    return {
+        column: f"{entry['judge']} on {entry['backbone']}; {probe_text(entry['probe'])}"
+        for run in runs
+        for column, entry in (run.summary.get("judges") or {}).items()
+    }
+
+
+def _holdings(
+    systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int], judges: Mapping[str, str]
+) -> Holdings:
     """What all systems hold. A mean that must equal another one is no reading of its own."""
     rows = systems[0].values()
     categories = frozenset(row.category for row in rows)
@@ -134,7 +146,7 @@ def _holdings(systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, in
         weights += ["category", "counts"] if counts else ["category"]
     if len({row.conversation_id for row in rows}) > 1:
         weights.append("conversation")
-    return Holdings(frozenset.intersection(*map(_metrics, systems)), categories, tuple(weights))
+    return Holdings(frozenset.intersection(*map(_metrics, systems)), categories, tuple(weights), judges)
 
 
 def _metrics(rows: Mapping[str, ScoreRow]) -> frozenset[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.files import read_json_lines
+from eval.judge.store import with_judgements
 from eval.records import SCHEMA_VERSION
 from eval.rundir import identity_hash
 from eval.scoring import SCORES, SCORES_META, ScoreRow, load_scores
@@ -124,7 +125,7 @@ def read_run(path: Path) -> StoredRun | Skipped:
         return Skipped(path, f"not complete ({record['status']}); the same command resumes it")
     whole = (path / "references.jsonl").is_file()
     try:
-        rows = load_scores(path) if whole else _exported_rows(path)
+        rows = with_judgements(path, load_scores(path)) if whole else _exported_rows(path)
     except ScoringError as error:
         return Skipped(path, str(error))
     if whole:

@@ -1,0 +1,111 @@
+"""``python -m eval.judge RUN... [judge=NAME] [backbone=NAME] [KEY=VALUE...]``: let a language model grade answers.
+
+Without a run it grades the probe set alone. Started again it goes on where it stopped; verdicts that are there cost
+nothing. Composes ``conf/judging.yaml``.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from memsys.errors import BackboneError, ConfigError, MemsysError
+
+if TYPE_CHECKING:
+    from eval.judge.work import JudgePlan
+
+EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED = 2, 3, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line, judge, show; returns the exit status."""
+    from eval.terminal import complain
+
+    given = _parser().parse_args(arguments).given
+    runs = [Path(text) for text in given if "=" not in text]
+    try:
+        _judge(runs, [text for text in given if "=" in text])
+    except BackboneError as error:
+        complain(f"{error}; verdicts so far are kept, the same command goes on")
+        return EXIT_INCOMPLETE
+    except MemsysError as error:
+        complain(str(error))
+        return EXIT_ERROR
+    except KeyboardInterrupt:
+        complain("interrupted; verdicts so far are kept, the same command goes on")
+        return EXIT_INTERRUPTED
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.judge",
+        description="Grade the answers of runs with a language model; without a run, grade the probe set alone.",
+        epilog="example: python -m eval.judge RUN judge=strict backbone=qwen3_8b judge.repeats=3",
+    )
+    parser.add_argument("given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of conf/judging")
+    return parser
+
+
+def _judge(runs: Sequence[Path], overrides: Sequence[str]) -> None:
+    from eval.judge.report import show, show_probe
+    from eval.judge.store import load_judged
+    from eval.judge.work import check_run, is_judged, judge_run
+    from eval.summary import summarise
+
+    plan = make_plan(overrides)
+    for run in runs:
+        check_run(run)
+    left = [run for run in runs if not is_judged(plan, run)]
+    if left or not runs:
+        probe = _probe(plan)
+        show_probe(f"judge {plan.judge.name} on {plan.backbone.name}", probe)
+        for run in left:
+            judge_run(plan, run, probe)
+    for run in runs:
+        show(str(run), summarise(run)["judges"], load_judged(run))
+
+
+def _probe(plan: "JudgePlan") -> dict[str, object]:
+    from eval.judge.work import probe_judge
+
+    with TemporaryDirectory() as folder:
+        return probe_judge(plan, Path(folder))
+
+
+def make_plan(overrides: Sequence[str]) -> "JudgePlan":
+    """Compose ``conf/judging.yaml`` with overrides.
+
+    Raises:
+        ConfigError: an unknown choice or key, or a part that does not accept its settings.
+    """
+    from hydra import compose, initialize_config_dir
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    from eval.judge.work import JudgePlan
+    from eval.run import CONF, make_part
+
+    try:
+        with initialize_config_dir(CONF, version_base="1.3"):
+            config = compose("judging", overrides=list(overrides))
+        settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(" ".join(str(error).split())) from error
+    assert isinstance(settings, dict)
+    return JudgePlan(
+        settings={str(key): value for key, value in settings.items()},
+        judge=make_part(config, "judge"),
+        backbone=make_part(config, "backbone"),
+        seed=int(config.seed),
+        cache_dir=Path(config.cache_dir),
+        use_cache=bool(config.use_cache),
+        in_flight=int(config.verdicts_in_flight),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

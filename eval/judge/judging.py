@@ -1,0 +1,98 @@
+"""Asking a judge: every answer of a run, or every item of the probe, as often as the judge repeats itself."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from eval.judge.config import JudgeConfig
+from eval.judge.store import Verdict, input_digest
+from eval.records import AnswerRecord, ReferenceRecord
+from eval.runner import first_error
+from memsys.errors import BackboneError
+from memsys.llm.contract import CallScope, LanguageModel, Role, call_scope
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One answer to judge."""
+
+    item_id: str
+    conversation_id: str
+    question: str
+    gold: str
+    answer: str
+
+    @property
+    def digest(self) -> str:
+        """Checksum of what the judge sees."""
+        return input_digest(self.question, self.gold, self.answer)
+
+
+def items_of(config: JudgeConfig, references: Iterable[ReferenceRecord], answers: Iterable[AnswerRecord]) -> list[Item]:
+    """Answers of a run that the judge grades, in the order of the references."""
+    given = {answer.question_id: answer for answer in answers}
+    found = []
+    for reference in references:
+        answer, gold = given.get(reference.question_id), config.gold(reference)
+        if answer is not None and gold is not None:
+            found.append(
+                Item(reference.question_id, reference.conversation_id, answer.question, gold, answer.prediction)
+            )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A judge at work.
+
+    Attributes:
+        config: how it asks.
+        bind: gives the backbone as one conversation sees it.
+        backbone: name of the backbone; part of the calls' keys, so that one ledger can hold several judges.
+        in_flight: verdicts asked for at once.
+    """
+
+    config: JudgeConfig
+    bind: Callable[[str], LanguageModel]
+    backbone: str
+    in_flight: int
+
+    async def grade(
+        self, items: Sequence[Item], done: Sequence[Verdict], on_verdict: Callable[[Verdict], None]
+    ) -> None:
+        """Get the verdicts that are not there yet; verdicts on another text of an answer do not count as there.
+
+        Args:
+            items: answers to grade.
+            done: verdicts stored before.
+            on_verdict: keeps a verdict; called as each comes.
+
+        Raises:
+            BackboneError: the backbone failed; all verdicts until then were kept.
+        """
+        known = {(verdict.question_id, verdict.repeat, verdict.input_sha256) for verdict in done}
+        role, slots = self.config.make_role(), asyncio.Semaphore(self.in_flight)
+
+        async def one(item: Item, repeat: int) -> None:
+            async with slots:
+                on_verdict(await self._verdict(role, item, repeat))
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for repeat in range(self.config.repeats):
+                    for item in items:
+                        if (item.item_id, repeat, item.digest) not in known:
+                            group.create_task(one(item, repeat))
+        except* BackboneError as errors:
+            raise BackboneError(str(first_error(errors))) from errors
+
+    async def _verdict(self, role: Role, item: Item, repeat: int) -> Verdict:
+        call_scope.set(CallScope("judge", item.item_id))
+        values = {"question": item.question, "gold": item.gold, "answer": item.answer, "form": self.config.form}
+        key = f"{self.backbone}:{item.item_id}:{repeat}"
+        reply = await self.bind(item.conversation_id).ask(role, values, key=key)
+        if reply.value is None:
+            return Verdict(item.item_id, repeat, None, reply.text, item.digest)
+        return Verdict(
+            item.item_id, repeat, str(reply.value["verdict"]), str(reply.value.get("reason", "")), item.digest
+        )

@@ -1,0 +1,97 @@
+"""How good is the judge? Answers whose grade is known (``probe.yaml``), graded by the judge."""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval.judge.config import CORRECT, WRONG
+from eval.judge.judging import Item
+from eval.judge.store import Verdict
+from memsys.errors import ConfigError
+from memsys.vocabulary import Json
+
+FILE = Path(__file__).parent / "probe.yaml"
+#: Stands for the conversation of the probe's calls.
+CONVERSATION = "probe"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One answer with its known grade; ``kind`` says what is special about it."""
+
+    item: Item
+    kind: str
+    grade: str
+
+
+def load_probe(path: Path = FILE) -> tuple[Probe, ...]:
+    """Read the probe set.
+
+    Raises:
+        ConfigError: an item lacks a field or has a grade that is none.
+    """
+    import yaml
+
+    found = []
+    for number, entry in enumerate(yaml.safe_load(path.read_text(encoding="utf-8"))):
+        try:
+            texts = (entry["question"], entry["reference"], entry["answer"])
+            probe = Probe(Item(f"probe-{number:02}", CONVERSATION, *texts), entry["kind"], entry["grade"])
+        except KeyError as error:
+            raise ConfigError(f"{path}: item {number} lacks {error}") from error
+        if probe.grade not in (CORRECT, WRONG) or not all(isinstance(text, str) for text in texts):
+            raise ConfigError(f"{path}: item {number}: grade is {CORRECT} or {WRONG}, everything else is text")
+        found.append(probe)
+    return tuple(found)
+
+
+def probe_sha256(path: Path = FILE) -> str:
+    """Checksum of the probe set."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def judge_accuracy(probes: Sequence[Probe], verdicts: Sequence[Verdict]) -> dict[str, Json]:
+    """How often the judge is right; verdicts that are none count apart.
+
+    Returns:
+        ``items``, ``verdicts`` (readable ones), ``unscored``, ``accuracy`` over the readable ones; ``false_accept``
+        (wrong answers called right) and ``false_reject``; ``always`` (accuracy of calling everything by the commoner
+        grade); ``by_kind``.
+    """
+    grades = {probe.item.item_id: probe for probe in probes}
+    readable = [verdict for verdict in verdicts if verdict.verdict is not None]
+    kinds: dict[str, list[bool]] = defaultdict(list)
+    by_grade: dict[str, list[bool]] = defaultdict(list)
+    for verdict in readable:
+        probe = grades[verdict.question_id]
+        right = verdict.verdict == probe.grade
+        kinds[probe.kind].append(right)
+        by_grade[probe.grade].append(right)
+    commonest = max(Counter(probe.grade for probe in probes).values())
+    return {
+        "items": len(probes),
+        "verdicts": len(readable),
+        "unscored": len(verdicts) - len(readable),
+        "accuracy": _share([right for own in by_grade.values() for right in own]),
+        "false_accept": _complement(_share(by_grade[WRONG])),
+        "false_reject": _complement(_share(by_grade[CORRECT])),
+        "always": commonest / len(probes),
+        "by_kind": {kind: _share(kinds[kind]) for kind in dict.fromkeys(probe.kind for probe in probes)},
+    }
+
+
+def _share(rights: Sequence[bool]) -> float | None:
+    return sum(rights) / len(rights) if rights else None
+
+
+def _complement(value: float | None) -> float | None:
+    return None if value is None else 1 - value
+
+
+def probe_text(probe: Mapping[str, Json]) -> str:
+    """``probe 72.5 % right (always one verdict: 55.0)``: what stands beside every judge column."""
+    if probe["accuracy"] is None:
+        return f"probe: no readable verdict on {probe['items']} items"
+    return f"probe {100 * probe['accuracy']:.1f} % right (always one verdict: {100 * probe['always']:.1f})"

@@ -1,0 +1,149 @@
+"""What judges said of a run, for its summary and for the terminal: never without what is known of the judge."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from statistics import fmean, pstdev
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eval.aggregate import mean_of
+from eval.inference import Scores, bootstrap_interval
+from eval.judge.agreement import agreement, majority
+from eval.judge.store import Judged, share
+from eval.scoring import ScoreRow
+from memsys.vocabulary import Json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def judge_summary(judged: Judged, rows: Sequence[ScoreRow]) -> Json:
+    """Describe a judge's verdicts on a run.
+
+    Args:
+        judged: the verdicts.
+        rows: the run's scores, for the questions' categories.
+
+    Returns:
+        ``correct`` (share of answers called right), its ``interval``, ``questions``, ``scored``, ``unscored`` (no
+        readable verdict), ``repeats`` (accuracy of each, mean, population deviation, answers whose verdict changed),
+        ``by_category``, ``identity`` of the judge and its ``probe``.
+    """
+    shares = judged.shares()
+    values = [(row, shares[row.question_id]) for row in rows if row.question_id in shares]
+    total = mean_of(value for _, value in values)
+    categories = sorted({row.category for row, _ in values})
+    by_category = {
+        str(category): mean_of(value for row, value in values if row.category == category) for category in categories
+    }
+    return {
+        "judge": judged.meta["judge"],
+        "backbone": judged.meta["backbone"],
+        "correct": total.value,
+        "interval": _interval([(row, value) for row, value in values if value is not None]),
+        "questions": len(values),
+        "scored": total.scored,
+        "unscored": total.unscored,
+        "unreadable_verdicts": sum(verdict.verdict is None for verdict in judged.verdicts),
+        "repeats": _repeats(judged),
+        "by_category": {
+            name: {"mean": mean.value, "scored": mean.scored, "unscored": mean.unscored}
+            for name, mean in by_category.items()
+        },
+        "probe": judged.meta["probe"],
+        "identity": judged.meta["identity"],
+    }
+
+
+def _interval(values: Sequence[tuple[ScoreRow, float]]) -> Json:
+    scores = Scores(
+        np.array([value for _, value in values], dtype=np.float64),
+        tuple(row.conversation_id for row, _ in values),
+        np.array([row.category for row, _ in values], dtype=np.int64),
+    )
+    interval = bootstrap_interval(scores)
+    return None if interval is None else {"low": interval.low, "high": interval.high, "by": interval.by}
+
+
+def _repeats(judged: Judged) -> Json:
+    """Accuracy of each repeat, as papers that judge several times report it."""
+    accuracies = [share(verdicts.values()) for verdicts in judged.by_repeat()]
+    known = [value for value in accuracies if value is not None]
+    changed = sum(len(set(verdicts)) > 1 for verdicts in judged.by_question().values())
+    return {
+        "accuracies": accuracies,
+        "mean": fmean(known) if known else None,
+        "std": pstdev(known) if known else None,
+        "changed": changed,
+    }
+
+
+def show(run_id: str, judges: Mapping[str, Json], judged: Sequence[Judged]) -> None:
+    """Print what every judge said of a run, and how far judges agree."""
+    from eval.terminal import console
+
+    console().print(run_id, style="bold", highlight=False, markup=False, soft_wrap=True)
+    console().print(_verdicts(judges))
+    if len(judged) > 1:
+        console().print(_agreements(judged))
+
+
+def show_probe(name: str, probe: Mapping[str, Json]) -> None:
+    """Print how a judge did on answers whose grade is known."""
+    from eval.terminal import console
+
+    table = _table(f"{name} on {probe['items']} answers whose grade is known, percent")
+    for heading, align in (("answers", "left"), ("right", "right")):
+        table.add_column(heading, justify=align)  # type: ignore[arg-type]
+    table.add_row("all", _percent(probe["accuracy"]))
+    table.add_row("always the commoner verdict", _percent(probe["always"]))
+    table.add_row("wrong ones called right", _percent(probe["false_accept"]))
+    table.add_row("right ones called wrong", _percent(probe["false_reject"]))
+    for kind, value in probe["by_kind"].items():
+        table.add_row(f"  {kind}", _percent(value))
+    console().print(table)
+    if probe["unscored"]:
+        console().print(f"{probe['unscored']} replies were no verdict; they count in none of these", highlight=False)
+
+
+def _verdicts(judges: Mapping[str, Json]) -> "Table":
+    table = _table("answers called right, percent; beside it how often the judge is right on answers of known grade")
+    for heading in ("judge", "right", "95 %", "n (null)", "repeats", "probe", "always one", "wrong accepted"):
+        table.add_column(heading, justify="left" if heading == "judge" else "right")
+    for entry in judges.values():
+        interval, probe, repeats = entry["interval"], entry["probe"], entry["repeats"]
+        spread = f"{len(repeats['accuracies'])}, sd {_percent(repeats['std'])}, {repeats['changed']} changed"
+        table.add_row(
+            f"{entry['judge']} on {entry['backbone']}",
+            _percent(entry["correct"]),
+            f"\\[{_percent(interval['low'])}, {_percent(interval['high'])}]" if interval else "",
+            f"{entry['scored']} ({entry['unscored']})",
+            spread if len(repeats["accuracies"]) > 1 else "1",
+            _percent(probe["accuracy"]),
+            _percent(probe["always"]),
+            _percent(probe["false_accept"]),
+        )
+    return table
+
+
+def _agreements(judged: Sequence[Judged]) -> "Table":
+    table = _table("agreement of two judges")
+    for heading in ("judges", "answers", "agree", "Cohen's kappa"):
+        table.add_column(heading, justify="left" if heading == "judges" else "right")
+    for one, two in combinations(judged, 2):
+        found = agreement(majority(one), majority(two))
+        kappa = "undefined" if found.kappa is None else f"{found.kappa:.2f}"
+        table.add_row(f"{one.column} / {two.column}", str(found.answers), _percent(found.agree), kappa)
+    return table
+
+
+def _table(title: str) -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    return Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"

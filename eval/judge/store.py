@@ -1,0 +1,143 @@
+"""Verdicts beside a run: ``judgements/<judge>-<backbone>.jsonl``, one row per verdict, and what made them.
+
+A column of scores, ``judge_<judge>_<backbone>``, is made of a complete set alone. A verdict that could not be read is
+null: it counts as unscored, never as wrong.
+"""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from eval.files import read_json_lines
+from eval.judge.config import CORRECT, WRONG
+from eval.scoring import ScoreRow
+from memsys.errors import RunDirectoryError, ScoringError
+
+FOLDER = "judgements"
+#: What verdicts depend on.
+INPUTS = ("answers.jsonl", "references.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One verdict.
+
+    Attributes:
+        question_id: what was judged.
+        repeat: which of the judge's repetitions, from 0.
+        verdict: ``CORRECT``, ``WRONG``, or ``None`` when the reply was no verdict.
+        reason: the judge's sentence, empty where none was asked for; the raw reply where it was no verdict.
+        input_sha256: of question, reference and answer as the judge saw them.
+    """
+
+    question_id: str
+    repeat: int
+    verdict: str | None
+    reason: str
+    input_sha256: str
+
+    def __post_init__(self) -> None:
+        if self.verdict not in (CORRECT, WRONG, None):
+            raise ValueError(f"{self.verdict!r} is no verdict")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A complete set of verdicts on one run; ``meta`` is the file beside them (identity, probe, counts)."""
+
+    column: str
+    meta: Mapping[str, Any]
+    verdicts: tuple[Verdict, ...]
+
+    def shares(self) -> dict[str, float | None]:
+        """Question id -> share of its readable verdicts that are ``CORRECT``; ``None`` where none is readable."""
+        return {name: share(own) for name, own in self.by_question().items()}
+
+    def by_question(self) -> dict[str, list[str | None]]:
+        """Verdicts of each question, in the order of the repeats."""
+        found: dict[str, list[str | None]] = defaultdict(list)
+        for verdict in sorted(self.verdicts, key=lambda one: one.repeat):
+            found[verdict.question_id].append(verdict.verdict)
+        return dict(found)
+
+    def by_repeat(self) -> list[dict[str, str | None]]:
+        """Question id -> verdict, for each repeat."""
+        repeats: dict[int, dict[str, str | None]] = defaultdict(dict)
+        for verdict in self.verdicts:
+            repeats[verdict.repeat][verdict.question_id] = verdict.verdict
+        return [repeats[number] for number in sorted(repeats)]
+
+
+def share(verdicts: Iterable[str | None]) -> float | None:
+    """Share of the readable verdicts that are ``CORRECT``."""
+    readable = [verdict for verdict in verdicts if verdict is not None]
+    return sum(verdict == CORRECT for verdict in readable) / len(readable) if readable else None
+
+
+def input_digest(question: str, gold: str, answer: str) -> str:
+    """Checksum of what a judge sees; a verdict on anything else is stale."""
+    return hashlib.sha256(json.dumps([question, gold, answer]).encode()).hexdigest()
+
+
+def input_checksums(run_dir: Path) -> dict[str, str]:
+    """Checksums of the files that verdicts depend on."""
+    return {name: hashlib.sha256((run_dir / name).read_bytes()).hexdigest() for name in INPUTS}
+
+
+def verdict_paths(run_dir: Path, name: str) -> tuple[Path, Path]:
+    """Files of a judge: verdicts, and what made them."""
+    return run_dir / FOLDER / f"{name}.jsonl", run_dir / FOLDER / f"{name}.json"
+
+
+def read_verdicts(path: Path) -> list[Verdict]:
+    """Read verdicts as stored, complete or not.
+
+    Raises:
+        RunDirectoryError: a row is of another version.
+    """
+    try:
+        return [Verdict(**row) for row in read_json_lines(path)]
+    except (TypeError, ValueError) as error:
+        raise RunDirectoryError(f"{path} does not fit this version ({error}); delete it and judge again") from error
+
+
+def verdict_row(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as JSON."""
+    return asdict(verdict)
+
+
+def load_judged(run_dir: Path) -> list[Judged]:
+    """Complete sets of verdicts on a run, by name; unfinished ones are left out.
+
+    Raises:
+        ScoringError: answers changed since.
+    """
+    found = []
+    for path in sorted((run_dir / FOLDER).glob("*.json")):
+        meta = json.loads(path.read_text(encoding="utf-8"))
+        if meta["status"] != "complete":
+            continue
+        changed = [name for name, digest in input_checksums(run_dir).items() if digest != meta["inputs"].get(name)]
+        if changed:
+            raise ScoringError(
+                f"{path}: {', '.join(changed)} changed since the verdicts; run `python -m eval.judge {run_dir}` again "
+                "with this judge, or delete its files"
+            )
+        found.append(Judged(meta["column"], meta, tuple(read_verdicts(path.with_suffix(".jsonl")))))
+    return found
+
+
+def with_judgements(run_dir: Path, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
+    """Add a column per judge to rows of scores.
+
+    Raises:
+        ScoringError: answers changed since the verdicts.
+    """
+    for judged in load_judged(run_dir):
+        shares = judged.shares()
+        rows = [replace(row, metrics={**row.metrics, judged.column: shares.get(row.question_id)}) for row in rows]
+    return list(rows)

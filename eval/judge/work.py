@@ -1,0 +1,207 @@
+"""Judging runs from start to summary: resumable, with the calls in each run's ledger as phase ``judge``."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eval.experiment import engine_for, without
+from eval.files import JsonLines, write_atomic, write_json
+from eval.judge.config import JudgeConfig
+from eval.judge.judging import Item, Judge, items_of
+from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
+from eval.judge.store import Verdict, input_checksums, read_verdicts, verdict_paths, verdict_row
+from eval.provenance import commit
+from eval.records import SCHEMA_VERSION
+from eval.rundir import RunDirectory, differences
+from eval.stored import load_answers, load_json, load_references
+from memsys.errors import RunDirectoryError
+from memsys.llm.backbone import Backbone
+from memsys.llm.cache import ReplyCache
+from memsys.llm.config import BackboneConfig
+from memsys.llm.contract import CallRecord
+from memsys.vocabulary import Json
+
+#: Settings of a judge that cannot change a verdict: more repeats add to those there are.
+_NOT_IDENTITY = ("repeats",)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePlan:
+    """What judges, in plain Python; ``settings`` is the whole composed configuration."""
+
+    settings: Mapping[str, Any]
+    judge: JudgeConfig
+    backbone: BackboneConfig
+    seed: int
+    cache_dir: Path
+    use_cache: bool
+    in_flight: int
+
+    @property
+    def name(self) -> str:
+        """Names the judge's files."""
+        return f"{self.judge.name}-{self.backbone.name}"
+
+    @property
+    def column(self) -> str:
+        """Names the judge's scores."""
+        return f"judge_{self.judge.name}_{self.backbone.name}"
+
+    def identity(self) -> dict[str, Json]:
+        """What must agree for verdicts to be of one judge; the model's fingerprint comes when it is running."""
+        kept = {
+            "judge": without(self.settings["judge"], _NOT_IDENTITY),
+            "backbone": without(self.settings["backbone"], sorted(self.backbone.runtime_fields())),
+            "prompt_sha256": self.judge.make_role().prompt.sha256,
+            "seed": self.seed,
+        }
+        return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
+
+
+def check_run(run_dir: Path) -> None:
+    """Refuse what cannot be judged.
+
+    Raises:
+        RunDirectoryError: no complete run with answers.
+    """
+    if not (run_dir / "answers.jsonl").is_file():
+        hint = "its summary holds no answers; name the run's directory" if (run_dir / "run.json").is_file() else ""
+        raise RunDirectoryError(f"{run_dir} has no answers.jsonl{': ' + hint if hint else '; name a run directory'}")
+    record = load_json(run_dir / "run.json")
+    if record.get("status") != "complete" or record.get("mode") == "retrieval_only":
+        state = "a run without answers" if record.get("mode") == "retrieval_only" else str(record.get("status"))
+        raise RunDirectoryError(f"{run_dir} is {state}; only a complete run with answers can be judged")
+
+
+def is_judged(plan: JudgePlan, run_dir: Path) -> bool:
+    """Whether this very judge has judged all answers: then no model need start.
+
+    Raises:
+        RunDirectoryError: another judge of the same name has.
+    """
+    meta = stored_meta(plan, run_dir)
+    if meta is None or meta["status"] != "complete":
+        return False
+    same = meta["inputs"] == input_checksums(run_dir) and meta["probe_sha256"] == probe_sha256()
+    return bool(same and meta["repeats"] >= plan.judge.repeats)
+
+
+def stored_meta(plan: JudgePlan, run_dir: Path) -> dict[str, Any] | None:
+    """What made the verdicts stored under the judge's name; ``None`` where there are none.
+
+    Raises:
+        RunDirectoryError: a judge with other settings made them.
+    """
+    path = verdict_paths(run_dir, plan.name)[1]
+    if not path.is_file():
+        return None
+    meta: dict[str, Any] = load_json(path)
+    identity = {**plan.identity(), "model": meta["identity"]["model"]}
+    _check_same(meta, identity, path)
+    return meta
+
+
+def _check_same(meta: Mapping[str, Any], identity: Mapping[str, Json], path: Path) -> None:
+    changed = differences(meta["identity"], json.loads(json.dumps(identity)))
+    if changed:
+        raise RunDirectoryError(
+            f"{path} holds verdicts of a judge with other settings; give this one another name (judge.name=...) or "
+            f"delete the file and its .jsonl: {'; '.join(changed)}"
+        )
+
+
+def judge_run(plan: JudgePlan, run_dir: Path, probe: Mapping[str, Json]) -> None:
+    """Judge a run's answers, or the rest of them.
+
+    Args:
+        plan: what judges.
+        run_dir: a complete run.
+        probe: how the judge did on the probe set; kept beside the verdicts.
+
+    Raises:
+        BackboneError: the backbone failed; verdicts until then are kept and the same command goes on.
+        RunDirectoryError: another process has the run open, or another judge of this name judged it.
+    """
+    stored_meta(plan, run_dir)
+    directory = RunDirectory(run_dir)
+    try:
+        items = items_of(plan.judge, load_references(run_dir).values(), load_answers(run_dir).values())
+        asyncio.run(_judge(plan, directory, items, probe))
+    finally:
+        directory.close()
+
+
+async def _judge(plan: JudgePlan, directory: RunDirectory, items: Sequence[Item], probe: Mapping[str, Json]) -> None:
+    rows, meta_path = verdict_paths(directory.path, plan.name)
+    async with _backbone(plan, directory.add_call, directory.path / "logs") as backbone:
+        meta = _meta(plan, directory.path, backbone, probe)
+        if meta_path.is_file():
+            _check_same(load_json(meta_path), meta["identity"], meta_path)
+        write_json(meta_path, {**meta, "status": "running"})
+        file = JsonLines(rows)
+        try:
+            judge = Judge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
+            await judge.grade(items, read_verdicts(rows), lambda verdict: file.append(verdict_row(verdict)))
+        finally:
+            file.close()
+    kept = _in_order(items, read_verdicts(rows))
+    write_atomic(rows, b"".join(json.dumps(verdict_row(one), ensure_ascii=False).encode() + b"\n" for one in kept))
+    repeats = 1 + max((verdict.repeat for verdict in kept), default=0)
+    write_json(meta_path, {**meta, "status": "complete", "repeats": repeats})
+
+
+def _in_order(items: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """One row per answer and repeat, in the order of the questions; verdicts on texts that changed are dropped."""
+    place = {(item.item_id, item.digest): number for number, item in enumerate(items)}
+    known = {
+        (place[verdict.question_id, verdict.input_sha256], verdict.repeat): verdict
+        for verdict in verdicts
+        if (verdict.question_id, verdict.input_sha256) in place
+    }
+    return [known[key] for key in sorted(known)]
+
+
+def _meta(plan: JudgePlan, run_dir: Path, backbone: Backbone, probe: Mapping[str, Json]) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "column": plan.column,
+        "judge": plan.judge.name,
+        "backbone": plan.backbone.name,
+        "identity": {**plan.identity(), "model": backbone.fingerprint()},
+        "inputs": input_checksums(run_dir),
+        "repeats": plan.judge.repeats,
+        "probe": dict(probe),
+        "probe_sha256": probe_sha256(),
+        **commit(),
+    }
+
+
+def probe_judge(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
+    """Let the judge grade the probe set; see :func:`eval.judge.probe.judge_accuracy`.
+
+    Raises:
+        BackboneError: the backbone failed.
+    """
+    return asyncio.run(_probe(plan, log_dir))
+
+
+async def _probe(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
+    probes, verdicts = load_probe(), list[Verdict]()
+    async with _backbone(plan, None, log_dir) as backbone:
+        judge = Judge(plan.judge, lambda _: backbone.bind(CONVERSATION), plan.backbone.name, plan.in_flight)
+        await judge.grade([probe.item for probe in probes], [], verdicts.append)
+    return judge_accuracy(probes, verdicts)
+
+
+def _backbone(plan: JudgePlan, on_call: Callable[[CallRecord], None] | None, log_dir: Path) -> Backbone:
+    return Backbone(
+        plan.backbone,
+        engine_for(plan.backbone),
+        cache=ReplyCache(plan.cache_dir) if plan.use_cache else None,
+        on_call=on_call,
+        log_dir=log_dir,
+        run_seed=plan.seed,
+    )

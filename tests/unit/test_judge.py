@@ -1,0 +1,320 @@
+"""The judge: verdicts as scores, what is not one, resume, ledger, agreement, and how good it is itself."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval.files import read_json_lines
+from eval.judge.__main__ import main, make_plan
+from eval.judge.agreement import agreement, cohen_kappa, majority
+from eval.judge.config import CORRECT, WRONG, JudgeConfig
+from eval.judge.judging import items_of
+from eval.judge.probe import judge_accuracy, load_probe, probe_text
+from eval.judge.store import Judged, Verdict, load_judged, share
+from eval.records import ReferenceRecord
+from eval.stored import load_calls
+from eval.tables.stored import Skipped, StoredRun, read_run
+from memsys.errors import ConfigError, ScoringError
+from tests.support.fake_run import FakeRun
+from tests.support.stub_process import attached
+from tests.support.stub_server import StubServer, prompt_of, stub
+
+CONF = Path(__file__).resolve().parents[2] / "conf" / "judge"
+PRESETS = sorted(path.stem for path in CONF.glob("*.yaml"))
+
+
+@pytest.fixture
+def server() -> Iterator[StubServer]:
+    """A backbone that calls an answer right when it ends in an even digit, and replies garbage to answer 7."""
+    with stub() as running:
+        running.state.replies = lambda body: _reply(prompt_of(body))
+        yield running
+
+
+def _reply(prompt: str) -> str:
+    answer = next(line for line in prompt.splitlines() if line.startswith("Answer to"))
+    if answer.endswith(" 7"):
+        return "it depends"
+    verdict = CORRECT if answer.rstrip(".").endswith(tuple("02468")) else WRONG
+    return json.dumps({"reason": "because", "verdict": verdict})
+
+
+def write_run(root: Path, **changes: Any) -> Path:
+    """A run of ten questions whose answers differ: ``answer 0`` to ``answer 9``."""
+    path = FakeRun(conversations=("conv-26",), **changes).write(root)
+    rows = list(read_json_lines(path / "answers.jsonl"))
+    for number, row in enumerate(rows):
+        row |= {"question": f"question {number}", "prediction": f"answer {number}"}
+    (path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rescore(path)
+    return path
+
+
+def rescore(path: Path) -> None:
+    from eval.scoring import checksums
+
+    meta = json.loads((path / "scores_meta.json").read_text())
+    (path / "scores_meta.json").write_text(json.dumps({**meta, "inputs": checksums(path)}))
+
+
+def arguments(server: StubServer, root: Path, *extra: str) -> list[str]:
+    return [*attached(server.url), f"cache_dir={root / 'cache'}", "judge=lenient", *extra]
+
+
+def read(path: Path) -> StoredRun:
+    run = read_run(path)
+    assert not isinstance(run, Skipped), run.reason
+    return run
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_spell_out_every_field(name: str) -> None:
+    settings = yaml.safe_load((CONF / f"{name}.yaml").read_text())
+    assert set(settings) == {*JudgeConfig.__slots__, "_target_"}
+    plan = make_plan([f"judge={name}"])
+    role = plan.judge.make_role()
+    assert (plan.judge.name, role.temperature, role.name) == (name, 0.0, f"judge_{name}")
+    rendered = role.prompt.render({"question": "Q", "gold": "G", "answer": "A", "form": plan.judge.form})
+    assert all(text in rendered for text in ("Q", "G", "A", "CORRECT", "WRONG"))
+    assert list(role.schema["properties"]) == (["reason", "verdict"] if plan.judge.reasoning else ["verdict"])  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("judge=kind", "Available options in 'judge': lenient short strict"),
+        ("judge.adversarial=paper_trap", "judge.adversarial='paper_trap'; choose one of exclude, abstain"),
+        ("judge.repeats=0", "judge.repeats=0; it must be at least 1"),
+        ("judge.prompt=kind", "choose one of lenient, strict"),
+        ("judge.tone=kind", "judge.tone"),
+    ],
+)
+def test_wrong_settings_name_the_choices(override: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message.replace("(", r"\(")):
+        make_plan([override])
+
+
+def test_verdicts_become_a_column(tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """Eight of ten answers are judged (two are category 5), 7 is unreadable: 4 of 7 right, not 4 of 8."""
+    path = write_run(tmp_path)
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    run = read(path)
+    values = [row.metrics["judge_lenient_smollm2_135m_vllm"] for row in run.rows]
+    assert values == [1.0, 0.0, 1.0, 0.0, None, 0.0, 1.0, None, 1.0, None]
+    entry = run.summary["judges"]["judge_lenient_smollm2_135m_vllm"]
+    assert (entry["scored"], entry["unscored"], entry["questions"]) == (7, 1, 8)
+    assert entry["correct"] == pytest.approx(4 / 7, abs=1e-6)
+    assert entry["by_category"]["3"] == {"mean": 0.0, "scored": 1, "unscored": 1}
+    assert "5" not in entry["by_category"]
+    assert entry["probe"]["items"] == len(load_probe())
+    shown = capsys.readouterr().out
+    assert "57.1" in shown
+    assert "7 (1)" in shown
+    assert f"{100 * entry['probe']['accuracy']:.1f}" in shown
+
+
+def test_calls_are_in_the_ledger_and_cost_the_method_nothing(tmp_path: Path, server: StubServer) -> None:
+    path = write_run(tmp_path)
+    before = read(path).summary
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    calls = [call for call in load_calls(path) if call.phase == "judge"]
+    assert len(calls) == 8
+    assert {call.role for call in calls} == {"judge_lenient"}
+    assert sum(call.malformed for call in calls) == 1
+    after = read(path).summary
+    assert after["cost"] == before["cost"]
+    assert after["calls"]["total"] == before["calls"]["total"]
+    assert after["calls"]["by_phase"]["judge"]["total"]["calls"] == 8
+
+
+def test_judging_again_asks_nothing(tmp_path: Path, server: StubServer) -> None:
+    path = write_run(tmp_path)
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    asked = server.state.count
+    assert asked == 8 + len(load_probe())
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    assert server.state.count == asked
+
+
+def test_a_stopped_judge_goes_on_to_the_same_verdicts(tmp_path: Path, server: StubServer) -> None:
+    whole, path = write_run(tmp_path / "a"), write_run(tmp_path / "b")
+    assert main([str(whole), *arguments(server, tmp_path / "a")]) == 0
+    rest = ["use_cache=false", "verdicts_in_flight=1", "backbone.transport_retries=0"]
+    # The probe and three answers are graded, then every request is refused.
+    server.fail(*[""] * (len(load_probe()) + 3), *["400"] * 20)
+    assert main([str(path), *arguments(server, tmp_path / "b", *rest)]) == 3
+    assert len(list(read_json_lines(path / "judgements" / "lenient-smollm2_135m_vllm.jsonl"))) == 3
+    assert load_judged(path) == []
+    assert all("judge_lenient_smollm2_135m_vllm" not in row.metrics for row in read(path).rows)
+    server.state.failures.clear()
+    asked = server.state.count
+    assert main([str(path), *arguments(server, tmp_path / "b", *rest)]) == 0
+    assert server.state.count == asked + len(load_probe()) + 5
+    assert load_judged(path)[0].verdicts == load_judged(whole)[0].verdicts
+
+
+def test_another_judge_of_the_same_name_is_refused(
+    tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_run(tmp_path)
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    assert main([str(path), *arguments(server, tmp_path, "judge.role.max_tokens=9")]) == 2
+    assert "judge.role.max_tokens: 160 -> 9" in capsys.readouterr().err.replace("\n", " ")
+    assert main([str(path), *arguments(server, tmp_path, "judge.role.max_tokens=9", "judge.name=brief")]) == 0
+    assert [judged.column for judged in load_judged(path)] == [
+        "judge_brief_smollm2_135m_vllm",
+        "judge_lenient_smollm2_135m_vllm",
+    ]
+
+
+def test_more_repeats_add_to_those_there(tmp_path: Path, server: StubServer) -> None:
+    path = write_run(tmp_path)
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    asked = server.state.count
+    assert main([str(path), *arguments(server, tmp_path, "judge.repeats=3")]) == 0
+    assert server.state.count == asked + 16 + 2 * len(load_probe())
+    entry = read(path).summary["judges"]["judge_lenient_smollm2_135m_vllm"]
+    assert len(entry["repeats"]["accuracies"]) == 3
+    assert (entry["repeats"]["std"], entry["repeats"]["changed"]) == (0.0, 0)
+    seeds = {request["seed"] for request in server.state.requests if "question 0" in prompt_of(request)}
+    assert len(seeds) == 3
+
+
+def test_verdicts_on_answers_that_changed_are_no_scores(tmp_path: Path, server: StubServer) -> None:
+    path = write_run(tmp_path)
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    text = (path / "answers.jsonl").read_text()
+    (path / "answers.jsonl").write_text(text.replace('"answer 0"', '"answer 1"'))
+    rescore(path)
+    with pytest.raises(ScoringError, match=r"answers.jsonl changed since the verdicts"):
+        load_judged(path)
+    assert isinstance(read_run(path), Skipped)
+    asked = server.state.count
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    assert server.state.count == asked + 1  # the probe's replies are cached, seven verdicts are of the same answers
+    assert read(path).rows[0].metrics["judge_lenient_smollm2_135m_vllm"] == 0.0
+
+
+def test_what_cannot_be_judged_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    retrieval = FakeRun(mode="retrieval_only").write(tmp_path)
+    running = FakeRun(status="interrupted", summary=False).write(tmp_path / "other")
+    summary = tmp_path / "summary"
+    shutil.copytree(running, summary)
+    (summary / "answers.jsonl").unlink()
+    for path, message in (
+        (tmp_path / "nothing", "name a run directory"),
+        (summary, "its summary holds no answers"),
+        (running, "interrupted; only a complete run"),
+    ):
+        assert main([str(path)]) == 2
+        assert message in capsys.readouterr().err.replace("\n", " ")
+    (retrieval / "answers.jsonl").write_text("")
+    assert main([str(retrieval)]) == 2
+    assert "a run without answers" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_two_judges_agree_or_not(tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_run(tmp_path)
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    assert main([str(path), *arguments(server, tmp_path, "judge=strict")]) == 0
+    assert "Cohen's kappa" in (shown := capsys.readouterr().out)
+    assert "1.00" in shown
+
+
+def test_category_five_is_judged_as_an_abstention_or_not_at_all() -> None:
+    config = make_plan([]).judge
+    trap = ReferenceRecord("q", "c", 5, [], "the trap", [], [], [])
+    assert config.gold(trap) is None
+    assert make_plan(["judge.adversarial=abstain"]).judge.gold(trap) == "The conversation does not say."
+    assert config.gold(ReferenceRecord("q", "c", 4, ["a", "b"], None, [], [], [])) == "a | b"
+    assert config.gold(ReferenceRecord("q", "c", 4, [], None, [], [], [])) is None
+    assert items_of(config, [trap], []) == []
+
+
+def test_agreement_of_the_probe_with_itself_is_perfect() -> None:
+    probes = load_probe()
+    perfect = [Verdict(probe.item.item_id, 0, probe.grade, "", "") for probe in probes]
+    found = judge_accuracy(probes, perfect)
+    assert (found["accuracy"], found["false_accept"], found["false_reject"], found["unscored"]) == (1.0, 0.0, 0.0, 0)
+    assert set(found["by_kind"].values()) == {1.0}
+
+
+def test_a_judge_that_accepts_everything() -> None:
+    probes = load_probe()
+    found = judge_accuracy(probes, [Verdict(probe.item.item_id, 0, CORRECT, "", "") for probe in probes])
+    right = sum(probe.grade == CORRECT for probe in probes)
+    assert found["accuracy"] == pytest.approx(right / len(probes))
+    assert (found["false_accept"], found["false_reject"]) == (1.0, 0.0)
+    assert found["always"] == max(right, len(probes) - right) / len(probes)
+
+
+def test_unreadable_verdicts_are_in_no_share() -> None:
+    probes = load_probe()[:2]
+    verdicts = [Verdict(probes[0].item.item_id, 0, probes[0].grade, "", ""), Verdict("probe-01", 0, None, "?", "")]
+    found = judge_accuracy(probes, verdicts)
+    assert (found["accuracy"], found["verdicts"], found["unscored"]) == (1.0, 1, 1)
+    nothing = judge_accuracy(probes, [Verdict("probe-00", 0, None, "?", "")])
+    assert nothing["accuracy"] is None
+    assert probe_text(nothing) == "probe: no readable verdict on 2 items"
+
+
+def test_probe_has_all_kinds_and_both_grades() -> None:
+    probes = load_probe()
+    kinds = {probe.kind for probe in probes}
+    assert 35 <= len(probes) <= 45
+    assert {"paraphrase", "date", "wrong", "near", "vague", "hedged", "abstains", "absent", "verbose"} <= kinds
+    assert 0.4 <= sum(probe.grade == CORRECT for probe in probes) / len(probes) <= 0.6
+    assert len({(probe.item.question, probe.item.answer) for probe in probes}) == len(probes)
+
+
+def test_only_the_two_words_are_verdicts() -> None:
+    for text in ("INCORRECT", "correct", "Correct.", ""):
+        with pytest.raises(ValueError, match="no verdict"):
+            Verdict("q", 0, text, "", "")
+
+
+def test_shares_and_majorities() -> None:
+    rows = [("a", CORRECT), ("a", WRONG), ("a", CORRECT), ("b", None), ("c", CORRECT), ("c", WRONG), ("d", WRONG)]
+    verdicts = tuple(Verdict(name, number, verdict, "", "") for number, (name, verdict) in enumerate(rows))
+    judged = Judged("judge_x", {}, verdicts)
+    assert judged.shares() == {"a": pytest.approx(2 / 3), "b": None, "c": 0.5, "d": 0.0}
+    assert majority(judged) == {"a": CORRECT, "d": WRONG}
+    assert share([None, CORRECT]) == 1.0
+
+
+def test_kappa_by_hand() -> None:
+    """Cohen's own kind of table: 20 yes/yes, 5 yes/no, 10 no/yes, 15 no/no: (0.7 - 0.5) / 0.5."""
+    one = ["y"] * 25 + ["n"] * 25
+    two = ["y"] * 20 + ["n"] * 5 + ["y"] * 10 + ["n"] * 15
+    assert cohen_kappa(one, two) == pytest.approx(0.4)
+    assert cohen_kappa(["y"], ["y"]) is None
+    assert cohen_kappa([], []) is None
+    assert agreement({"a": CORRECT}, {"b": WRONG}).agree is None
+
+
+@settings(deadline=None)  # importing sklearn takes seconds
+@given(st.lists(st.tuples(st.sampled_from("cw"), st.sampled_from("cw")), min_size=1, max_size=40))
+def test_kappa_is_sklearns(pairs: list[tuple[str, str]]) -> None:
+    from sklearn.metrics import cohen_kappa_score
+
+    one, two = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    ours = cohen_kappa(one, two)
+    if ours is None:  # both give the same one label: 0/0, where sklearn warns and gives NaN
+        assert len({*one, *two}) == 1
+    else:
+        assert ours == pytest.approx(cohen_kappa_score(one, two), abs=1e-12)
+
+
+def test_probe_file_with_a_wrong_grade_is_refused(tmp_path: Path) -> None:
+    entry: Mapping[str, str] = {"kind": "k", "grade": "MAYBE", "question": "q", "reference": "r", "answer": "a"}
+    path = tmp_path / "probe.yaml"
+    path.write_text(yaml.safe_dump([entry]))
+    with pytest.raises(ConfigError, match="item 0: grade is CORRECT or WRONG"):
+        load_probe(path)
