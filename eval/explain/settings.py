@@ -1,6 +1,6 @@
 """What a run did on other terms than the paper: every setting that differs, not only the first few."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,29 @@ def _part(settings: Mapping[str, Any], part: str, preset: str) -> list[Differenc
     folder = CONF / part
     name = settings.get("name")
     found = [Difference(f"{part}.name", preset, name)] if name != preset else []
-    defaults = default_settings(preset, folder) or {}
-    changed = overrides({**settings, "name": preset}, folder)
-    return found + [Difference(f"{part}.{key}", without_places(defaults[key]), value) for key, value in changed.items()]
+    defaults = default_settings(preset, folder)
+    if defaults is None:
+        return found
+    changed = {**overrides({**settings, "name": preset}, folder), **_added(settings, defaults)}
+    return found + [
+        Difference(f"{part}.{key}", without_places(defaults.get(key)), value) for key, value in sorted(changed.items())
+    ]
+
+
+def _added(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that the preset leaves to their default. An engine's stand in a file of their own."""
+    return {
+        key: without_places(value)
+        for key, value in leaves(settings)
+        if key not in defaults and value is not None and key.partition(".")[0] not in ("engine", "_target_")
+    }
+
+
+def leaves(tree: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the leaves of a configuration with their dotted names."""
+    for key, value in tree.items():
+        name = f"{path}.{key}" if path else str(key)
+        if isinstance(value, Mapping):
+            yield from leaves(value, name)
+        else:
+            yield name, value

@@ -1,12 +1,11 @@
 """Printing what stands behind a cell."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from eval.explain.find import Place
 from eval.explain.questions import Asked, is_trap
-from eval.explain.settings import Difference
+from eval.explain.settings import Difference, leaves
 from eval.metrics.registry import METRICS
 from eval.tables.measure import Measured
 from eval.tables.places import without_places
@@ -58,20 +57,11 @@ def run_lines(run: StoredRun, where: str) -> Iterator[str]:
     yield f"commit     {record.get('commit') or 'unknown'}{dirty}"
     yield f"data       {run.dataset}, {data.get('source', '')}, sha256 {data.get('sha256')}"
     yield f"backbone   {run.backbone}"
-    for key, value in _leaves(without_places(record.get("model") or {})):
-        yield f"  {key} = {value}"
+    for key, value in leaves(without_places(record.get("model") or {})):
+        yield f"  {key} = {value if isinstance(value, str) else json.dumps(value)}"
     hardware = record.get("hardware") or {}
     yield f"hardware   {', '.join([str(hardware.get('cpu', 'unknown')), *(hardware.get('gpus') or [])])}"
     yield f"seed       {record.get('seed')}; finished {record.get('finished')}"
-
-
-def _leaves(tree: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    for key, value in tree.items():
-        name = f"{path}.{key}" if path else str(key)
-        if isinstance(value, Mapping):
-            yield from _leaves(value, name)
-        else:
-            yield name, value if isinstance(value, str) else json.dumps(value)
 
 
 def setting_lines(found: Sequence[Difference]) -> Iterator[str]:

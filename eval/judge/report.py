@@ -93,7 +93,9 @@ def show_probe(name: str, probe: Mapping[str, Json]) -> None:
     """Print how a judge did on answers whose grade is known."""
     from eval.terminal import console
 
-    table = _table(f"{name} on {probe['items']} answers whose grade is known, percent")
+    title = f"{name}: {probe['items']} answers whose grade is known, percent"
+    console().print(title, style="italic", highlight=False, markup=False)
+    table = _table("")
     for heading, align in (("answers", "left"), ("right", "right")):
         table.add_column(heading, justify=align)  # type: ignore[arg-type]
     table.add_row("all", _percent(probe["accuracy"]))
@@ -108,7 +110,7 @@ def show_probe(name: str, probe: Mapping[str, Json]) -> None:
 
 
 def _verdicts(judges: Mapping[str, Json]) -> "Table":
-    table = _table("answers called right, percent; beside it how often the judge is right on answers of known grade")
+    table = _table("right: answers called right, percent; beside it how often the judge is right on answers of known grade")
     for heading in ("judge", "right", "95 %", "n (null)", "repeats", "probe", "always one", "wrong accepted"):
         table.add_column(heading, justify="left" if heading == "judge" else "right")
     for entry in judges.values():
@@ -142,7 +144,7 @@ def _table(title: str) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    return Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    return Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
 
 
 def _percent(value: float | None) -> str:

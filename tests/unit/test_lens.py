@@ -1,0 +1,196 @@
+"""The lens: values are the tables' own, ranks and reversals by hand, nothing compared that is not comparable."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eval.aggregate import aggregate
+from eval.compare.rows import estimate
+from eval.export import export_run
+from eval.lens.__main__ import main
+from eval.lens.config import LensConfig, load_config
+from eval.lens.markdown import render_markdown
+from eval.lens.readings import Reading
+from eval.lens.standings import Lens, Line, Standing, look, rank, reversals
+from eval.lens.text import order_text, standing_text, summary
+from eval.protocols import load_protocol, protocol_names
+from eval.tables.stored import Skipped, StoredRun, read_run
+from memsys.errors import ConfigError, RunDirectoryError
+from tests.support.fake_run import FakeRun
+
+PROTOCOLS = [load_protocol(name) for name in protocol_names()]
+CONFIG = LensConfig({"F1": ["f1_set"], "other": ["bleu1"]}, ["f1_set", "bleu1"], {"locomo_clag": {1: 6, 2: 1, 5: 1}})
+
+
+def stored(root: Path, **changes: object) -> StoredRun:
+    run = read_run(FakeRun(**changes).write(root))  # type: ignore[arg-type]
+    assert not isinstance(run, Skipped)
+    return run
+
+
+def lens(*runs: StoredRun, config: LensConfig = CONFIG) -> Lens:
+    return look(runs, config, PROTOCOLS)[0]
+
+
+def lines(found: Lens) -> Mapping[str, Line]:
+    return {line.reading.label: line for section in found.sections.values() for line in section}
+
+
+def values(line: Line) -> Sequence[float | None]:
+    return [None if one.value is None else round(one.value, 4) for one in line.standings]
+
+
+def test_shipped_configuration_names_metrics() -> None:
+    config = load_config()
+    assert config.lead == "f1_set"
+    assert sum(config.counts["locomo"].values()) == 1986
+
+
+def test_unknown_metric_and_key_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="metric 'f1_sets' is unknown"):
+        LensConfig({"F1": ["f1_sets"]}, [], {})
+    path = tmp_path / "lens.yaml"
+    path.write_text("definitions: {}\ngrid: []\ncounts: {}\nmore: 1\n")
+    with pytest.raises(ConfigError, match="settings are definitions, grid, counts"):
+        load_config(path)
+
+
+def test_means_are_those_of_the_tables(tmp_path: Path) -> None:
+    run = stored(tmp_path)
+    found = lines(lens(run))
+    clag, sage = load_protocol("clag"), load_protocol("sage")
+    for reading, protocol in (
+        ("clag: F1 (f1_set, 5 as trap)", clag),
+        ("sage: F1 (f1_set, 5 left out)", sage),
+        ("all, 5 as abstention", replace(clag, adversarial="abstain")),
+        ("all, 5 left out", replace(clag, adversarial="exclude")),
+        ("mean of category means (macro), 5 as trap", replace(clag, weighting="category_mean")),
+    ):
+        expected = aggregate(run.rows, protocol).overall["F1"].value
+        assert expected is not None
+        assert values(found[reading]) == [round(100 * expected, 4)]
+    assert values(found["5 alone, f1_set against the false answer"])[0] == pytest.approx(
+        estimate(run, "f1_set", clag, 5).value,
+        abs=1e-3,  # type: ignore[union-attr]
+    )
+
+
+def test_weights_by_hand(tmp_path: Path) -> None:
+    """Categories 1, 2 and 5 score 0.1, 0.2 and 1.0; they have 8, 8 and 8 questions, the data set 6, 1 and 1."""
+    share = {0: 0.1, 1: 0.2, 2: 1.0}
+    run = stored(tmp_path, categories=(1, 2, 5), questions_each=12, values=lambda n, metric: share[n % 3])
+    found = lines(lens(run))
+    assert values(found["mean over questions (micro), 5 as trap"]) == [pytest.approx(100 * 1.3 / 3, abs=1e-3)]
+    assert values(found["category means by the data set's counts, 5 as trap"]) == [22.5]  # (0.6 + 0.2 + 1) / 8
+    assert values(found["category means by the data set's counts, 5 left out"]) == [pytest.approx(80 / 7, abs=1e-3)]
+
+
+def test_conversation_means_differ_from_question_means(tmp_path: Path) -> None:
+    run = stored(tmp_path, values=lambda number, metric: 0.2 if number < 10 else 0.6)
+    assert values(lines(lens(run))["mean of conversation means, 5 as trap"]) == [40.0]
+
+
+def test_one_conversation_has_no_mean_over_conversations(tmp_path: Path) -> None:
+    found = lines(lens(stored(tmp_path, conversations=("conv-26",))))
+    assert not any("conversation means" in label for label in found)
+
+
+def test_the_reading_decides_who_leads(tmp_path: Path) -> None:
+    """One is fooled in category 5 and weaker elsewhere: it leads as long as being fooled counts as right."""
+    fooled = stored(tmp_path, memory="rag", values=lambda n, metric: float(n % 5 == 4 and metric != "abstained"))
+    honest = stored(
+        tmp_path,
+        memory="amem",
+        values=lambda n, metric: 0.1 if n % 5 < 4 and metric != "abstained" else float(metric == "abstained"),
+    )
+    found = lens(fooled, honest)
+    by_label = lines(found)
+    trap, left_out = by_label["all, 5 as trap"], by_label["all, 5 left out"]
+    assert values(trap) == [20.0, 8.0]
+    assert values(left_out) == [0.0, 10.0]
+    assert [one.rank for one in left_out.standings] == [2, 1]
+    assert order_text(left_out, trap) == "1 of 1 reversed"
+    assert order_text(trap, trap) == "reference"
+    assert "2 systems lead" in summary(found)
+    assert found.tallies[0].first + found.tallies[1].first == found.readings
+    assert found.tallies[0].first == found.readings / 3
+
+
+def test_chance_is_marked(tmp_path: Path) -> None:
+    """Better by one of ten questions in one conversation and equal in the other: no more than chance."""
+    one = stored(tmp_path, memory="rag", values=lambda n, metric: 0.5 + 0.4 * (n == 0))
+    two = stored(tmp_path, memory="amem", values=lambda n, metric: 0.5)
+    far = stored(tmp_path, memory="clag", values=lambda n, metric: 0.1)
+    first, second, third = lines(lens(one, two, far))["all, 5 left out"].standings
+    assert (first.rank, second.rank, third.rank) == (1, 2, 3)
+    assert (first.unsure, second.unsure, third.unsure) == (False, True, False)
+    assert standing_text(second) == "50.0 /2~"
+
+
+def test_only_common_questions_count(tmp_path: Path) -> None:
+    one = stored(tmp_path, memory="rag", questions_each=10)
+    two = stored(tmp_path, memory="amem", questions_each=5)
+    found = lens(one, two)
+    assert (found.questions, found.covered) == (10, (20, 10))
+
+
+def test_data_sets_have_a_lens_each_and_retrieval_runs_none(tmp_path: Path) -> None:
+    runs = [stored(tmp_path), stored(tmp_path, memory="amem")]
+    other = replace(runs[1], record={**runs[1].record, "data": {**runs[1].record["data"], "sha256": "1" * 64}})
+    retrieval = stored(tmp_path, memory="oracle", mode="retrieval_only")
+    assert [one.runs for one in look([runs[0], other, retrieval], CONFIG, PROTOCOLS)] == [
+        (runs[0].run_id,),
+        (other.run_id,),
+    ]
+    with pytest.raises(RunDirectoryError, match="no run here holds answers"):
+        look([retrieval], CONFIG, PROTOCOLS)
+
+
+def test_runs_without_a_common_question_are_refused(tmp_path: Path) -> None:
+    one, two = stored(tmp_path, conversations=("a",)), stored(tmp_path, memory="amem", conversations=("b",))
+    with pytest.raises(RunDirectoryError, match="no question in common"):
+        lens(one, two)
+
+
+def test_ranks_and_reversals_by_hand() -> None:
+    assert rank([3.0, 1.0, 3.0000000001, 2.0]) == [1, 4, 1, 3]
+    reading = Reading("r", "f1_set")
+
+    def line(*ranks: int) -> Line:
+        return Line(reading, 1, tuple(Standing(1.0, place) for place in ranks))
+
+    assert reversals(line(3, 2, 1), line(1, 2, 3)) == (3, 0)
+    assert reversals(line(1, 1, 3), line(1, 2, 3)) == (0, 1)
+    assert reversals(line(2, 1, 3), line(1, 2, 3)) == (1, 0)
+
+
+def test_a_summary_shows_what_its_run_shows(tmp_path: Path) -> None:
+    path = FakeRun().write(tmp_path / "runs")
+    exported = read_run(export_run(path, tmp_path / "summaries"))
+    run = read_run(path)
+    assert isinstance(run, StoredRun)
+    assert isinstance(exported, StoredRun)
+    assert lens(run) == lens(exported)
+
+
+def test_command_writes_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    FakeRun().write(tmp_path / "runs")
+    FakeRun(memory="amem").write(tmp_path / "runs")
+    out = tmp_path / "lens.md"
+    assert main([str(tmp_path / "runs"), "--out", str(out)]) == 0
+    text = out.read_text()
+    assert "## locomo_clag: 20 questions that all 2 systems answered" in text
+    assert "### Category 5" in text
+    shown = capsys.readouterr().out
+    assert "5 as abstention" in shown
+    assert "…" not in shown
+    assert main([str(tmp_path / "nothing"), "--out", str(out)]) == 2
+
+
+def test_markdown_tables_have_even_rows(tmp_path: Path) -> None:
+    text = render_markdown([lens(stored(tmp_path), stored(tmp_path, memory="amem"))])
+    for block in text.split("\n\n"):
+        widths = {line.count("|") for line in block.splitlines() if line.startswith("|")}
+        assert len(widths) <= 1
