@@ -110,7 +110,9 @@ def show_probe(name: str, probe: Mapping[str, Json]) -> None:
 
 
 def _verdicts(judges: Mapping[str, Json]) -> "Table":
-    table = _table("right: answers called right, percent; beside it how often the judge is right on answers of known grade")
+    table = _table(
+        "right: answers called right, percent; probe: how often the judge is right on answers of known grade"
+    )
     for heading in ("judge", "right", "95 %", "n (null)", "repeats", "probe", "always one", "wrong accepted"):
         table.add_column(heading, justify="left" if heading == "judge" else "right")
     for entry in judges.values():

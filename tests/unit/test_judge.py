@@ -111,7 +111,7 @@ def test_verdicts_become_a_column(tmp_path: Path, server: StubServer, capsys: py
     entry = run.summary["judges"]["judge_lenient_smollm2_135m_vllm"]
     assert (entry["scored"], entry["unscored"], entry["questions"]) == (7, 1, 8)
     assert entry["correct"] == pytest.approx(4 / 7, abs=1e-6)
-    assert entry["by_category"]["3"] == {"mean": 0.0, "scored": 1, "unscored": 1}
+    assert entry["by_category"]["3"] == {"mean": 1.0, "scored": 1, "unscored": 1}
     assert "5" not in entry["by_category"]
     assert entry["probe"]["items"] == len(load_probe())
     shown = capsys.readouterr().out
