@@ -17,7 +17,7 @@ from typing import Literal, get_args
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import Node, read_json
 from eval.loaders.locate import find_source, sample_path
-from eval.loaders.pooled import PooledQuestion, PooledSelection, make_pool
+from eval.loaders.pooled import PooledQuestion, PooledSelection, PooledText, make_pool
 from eval.loaders.selection import check_choice, count
 from memsys.errors import DataError
 from memsys.vocabulary import Sample
@@ -109,7 +109,7 @@ class BioasqRecord:
     source_id: str
     text: str
     category: int
-    sentences: tuple[str, ...]
+    snippets: tuple[tuple[str, ...], ...]
     items: tuple[tuple[str, ...], ...]
 
 
@@ -159,7 +159,7 @@ def _record(node: Node, keep_repeats: bool, skipped: Counter[str]) -> BioasqReco
         source_id=node.get("id").text(),
         text=node.get("body").text().strip(),
         category=CATEGORIES[kind],
-        sentences=tuple(sentence for snippet in snippets for sentence in split_sentences(snippet)),
+        snippets=tuple(tuple(split_sentences(snippet)) for snippet in snippets),
         items=items,
     )
 
@@ -203,18 +203,19 @@ def build_pools(
 
 
 def _pool(number: int, records: Sequence[BioasqRecord], date_time: str | None) -> Sample:
-    texts: list[str] = []
+    texts: list[PooledText] = []
     questions: list[PooledQuestion] = []
     for record in records:
-        gold = range(len(texts), len(texts) + len(record.sentences))
-        texts += record.sentences
+        first = len(texts)
+        for place, snippet in enumerate(record.snippets):
+            texts += [PooledText(sentence, f"{record.source_id}/{place}") for sentence in snippet]
         questions.append(
             PooledQuestion(
                 source_id=record.source_id,
                 text=record.text,
                 answer=" ; ".join(item[0] for item in record.items),
                 category=record.category,
-                gold=gold,
+                gold=range(first, len(texts)),
                 extra=_synonyms(record),
             )
         )

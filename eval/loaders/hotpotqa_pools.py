@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eval.loaders.pooled import PooledQuestion, make_pool
+from eval.loaders.pooled import PooledQuestion, PooledText, make_pool
 from memsys.errors import ConfigError
 from memsys.seeding import generator
 from memsys.vocabulary import Sample
@@ -128,12 +128,13 @@ def _narrow(pool: Pool, asked: Asked, passages: int, seed: int) -> Pool:
 
 
 def _sample(number: int, pool: Pool, unit: PassageUnit, date_time: str | None) -> Sample:
-    texts: list[str] = []
+    texts: list[PooledText] = []
     places: list[list[int]] = []
     for paragraph in pool.paragraphs:
         contents = paragraph.sentences if unit == "sentence" else ("".join(paragraph.sentences),)
         places.append(list(range(len(texts), len(texts) + len(contents))))
-        texts += [f"Title: {paragraph.title}\nContent: {content}" for content in contents]
+        written = [f"Title: {paragraph.title}\nContent: {content}" for content in contents]
+        texts += [PooledText(text, paragraph.title) for text in written]
     questions = [
         PooledQuestion(
             source_id=asked.source_id,

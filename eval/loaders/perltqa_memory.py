@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import unescape
 from typing import Literal
 
@@ -98,7 +98,11 @@ def _turn(turn_id: str, session: str, speaker: str, text: str, date_time: str, i
 
 
 def _single(item_id: str, kind: Source, session: str, speaker: str, text: str) -> Item:
-    return Item(item_id, kind, None, ((_turn(item_id, session, speaker, text, "", item_id),),))
+    """Make an item of one turn that shares its session. Only the profile's fields belong together beyond that."""
+    turn = _turn(item_id, session, speaker, text, "", item_id)
+    if kind != "profile":
+        turn = replace(turn, extra={**turn.extra, "record": item_id})
+    return Item(item_id, kind, None, ((turn,),))
 
 
 def _profile(name: str, node: Node, quirks: Counter[str]) -> Iterator[Item]:

@@ -68,13 +68,21 @@ class PooledSelection(Selection):
         return self.pools, self.pool_questions
 
 
+@dataclass(frozen=True, slots=True)
+class PooledText:
+    """One text of a pool, and the record (article, snippet) that it is a part of."""
+
+    text: str
+    record: str
+
+
 def make_pool(
-    prefix: str, number: int, texts: Sequence[str], questions: Sequence[PooledQuestion], date_time: str | None
+    prefix: str, number: int, texts: Sequence[PooledText], questions: Sequence[PooledQuestion], date_time: str | None
 ) -> Sample:
     """Make the sample of one pool; turn ids are ``<number>:<position>``, as in CLAG's files."""
     conversation_id = f"{prefix}-{number}"
     turns = tuple(
-        Turn(turn_id=f"{number}:{n}", session_id=SESSION, speaker=SPEAKER, text=text, date_time=date_time or "")
+        Turn(f"{number}:{n}", SESSION, SPEAKER, text.text, date_time or "", extra={"record": text.record})
         for n, text in enumerate(texts)
     )
     asked = tuple(

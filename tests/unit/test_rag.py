@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 
 from baselines.passages import Passage
 from baselines.rag.chunking import ChunkPacker, CountedTurn
+from eval.inspect_data import read_config
 from memsys.errors import ConfigError
 from memsys.protocol import MemorySystem
-from memsys.vocabulary import Conversation
+from memsys.turns import TurnFormat
+from memsys.vocabulary import Conversation, Sample, Turn
 from tests.support.composing import conversation, ingest, memory_config, parts
 from tests.support.fakes import FakeModel
 
@@ -113,6 +116,106 @@ def test_packing_keeps_every_turn_once_in_order_within_limit_and_session(
         assert chunk.tokens == 2 + sum(turns[int(turn[1:])][1] for turn in chunk.turn_ids)
 
 
+def chunks_of(sample: Sample, **changes: Any) -> list[tuple[Turn, ...]]:
+    """The chunks that ``rag_chunk`` makes of a sample, as turns."""
+    memory = ingested("rag_chunk", talk=sample.conversation, k=10_000, **changes)
+    turns = {turn.turn_id: turn for turn in sample.conversation.turns}
+    hits = asyncio.run(memory.retrieve("anything")).hits
+    order = {turn_id: place for place, turn_id in enumerate(turns)}
+    found = [tuple(turns[turn_id] for turn_id in hit.turn_ids) for hit in hits]
+    return sorted(found, key=lambda chunk: order[chunk[0].turn_id])
+
+
+def test_a_chunk_of_hotpotqa_has_one_title() -> None:
+    (sample,) = read_config("hotpotqa20_sample", {}).load().samples
+    chunks = chunks_of(sample)
+    assert [turn for chunk in chunks for turn in chunk] == list(sample.conversation.turns)
+    titles = [[turn.text.splitlines()[0] for turn in chunk] for chunk in chunks]
+    assert all(len(set(title)) == 1 for title in titles)
+    assert [title[0] for title in titles] == list(dict.fromkeys(line for title in titles for line in title))
+    mixed = chunks_of(sample, chunk_within="session")
+    assert len(mixed) < len(chunks) and any(len({turn.text.splitlines()[0] for turn in chunk}) > 1 for chunk in mixed)
+
+
+def test_a_chunk_of_bioasq_has_one_snippet_of_one_question() -> None:
+    samples = read_config("bioasq20_sample", {}).load().samples
+    for sample in samples:
+        gold = {turn_id: each for each in sample.references for turn_id in sample.references[each].evidence}
+        chunks = chunks_of(sample)
+        assert [turn for chunk in chunks for turn in chunk] == list(sample.conversation.turns)
+        assert all(len({turn.extra["record"] for turn in chunk}) == 1 for chunk in chunks)
+        assert all(len({gold[turn.turn_id] for turn in chunk}) == 1 for chunk in chunks)
+
+
+def test_chunks_of_perltqa_are_its_records() -> None:
+    for sample in read_config("perltqa_sample", {}).load().samples:
+        chunks = chunks_of(sample)
+        assert [turn for chunk in chunks for turn in chunk] == list(sample.conversation.turns)
+        kinds = {chunk[0].session_id: chunk for chunk in chunks}
+        assert len(kinds["profile"]) == sum(turn.session_id == "profile" for turn in sample.conversation.turns) > 1
+        people = [chunk for chunk in chunks if chunk[0].session_id == "relationships"]
+        assert people and all(len(chunk) == 1 for chunk in people)
+        assert all(
+            len({turn.extra["item"] for turn in chunk}) == 1 for chunk in chunks if chunk[0].session_id != "profile"
+        )
+        talks = [chunk for chunk in chunks if "#" in chunk[0].session_id]
+        assert any(len(chunk) > 1 for chunk in talks)
+        evidence = {turn_id for reference in sample.references.values() for turn_id in reference.evidence}
+        assert evidence <= {turn.turn_id for chunk in chunks for turn in chunk}
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("name", "file"), [("hotpotqa20", "hotpot_200.json"), ("bioasq20", "bioasq10b")])
+def test_no_chunk_of_the_published_pools_crosses_a_record(name: str, file: str, data_dir: Path) -> None:
+    if not (data_dir / file).exists():
+        pytest.skip(f"{file} is not in {data_dir}")
+    sample = read_config(name, {"data_dir": str(data_dir), "limit_conversations": 1}).load().samples[0]
+    chunks = chunks_of(sample)
+    assert [turn for chunk in chunks for turn in chunk] == list(sample.conversation.turns)
+    assert all(len({turn.extra["record"] for turn in chunk}) == 1 for chunk in chunks)
+    assert all(len(chunk) == 1 or sum(len(turn.text.split()) for turn in chunk) <= 200 for chunk in chunks)
+
+
+def test_speakers_can_stay_out_of_bm25_but_not_out_of_the_context() -> None:
+    # "ann" opens three of six lines and stands in Ben's second line besides
+    talk = conversation(["red boat", "ann has a cake"], ["green rose", "storm", "calm sea", "night"])
+    with_names, without = (
+        ingested("bm25_turn", k=1, talk=talk, date_in_index=False, speakers_in_bm25=flag) for flag in (True, False)
+    )
+    assert found(without, "Ann storm?") == ["D2:1"] and found(without, "Ann?") == ["D1:0"]  # no match: document order
+    assert found(with_names, "ben calm") == ["D2:2"] == found(without, "ben calm")
+    assert asyncio.run(with_names.retrieve("cake")).hits[0].score != asyncio.run(without.retrieve("cake")).hits[0].score
+    assert asyncio.run(without.retrieve("cake")).context == "[1 May 2023] Ben: ann has a cake"
+
+
+def test_bm25_without_speakers_scores_the_texts_without_their_labels() -> None:
+    """By hand: three one-word lines "boat", "boat", "rose" once the labels are gone; idf(rose) = ln(2.5 / 1.5)."""
+    memory = ingested("bm25_turn", k=3, talk=conversation(["boat", "boat", "rose"]), date_in_index=False,
+                      speakers_in_bm25=False)  # fmt: skip
+    best = asyncio.run(memory.retrieve("Ann rose")).hits[0]
+    assert best.memory_id == "D1:2" and best.score == pytest.approx(0.5108256)
+
+
+def test_a_set_whose_lines_name_no_speaker_loses_no_word() -> None:
+    texts = ("the system failed", "all is well", "good night")
+    talk = Conversation("c", tuple(Turn(f"t{n}", "s", "System", text) for n, text in enumerate(texts)))
+    bare = memory_config("bm25_turn", k=1, speakers_in_bm25=False).build(
+        parts(model(), turn_format=TurnFormat(style="bare"))
+    )
+    ingest(bare, talk)
+    best = asyncio.run(bare.retrieve("system")).hits[0]
+    assert best.memory_id == "t0" and best.score > 0
+
+
+def test_labels_survive_the_snapshot() -> None:
+    first = ingested("bm25_turn", speakers_in_bm25=False)
+    second = memory_config("bm25_turn", speakers_in_bm25=False).build(parts(model()))
+    second.load_state(first.state())
+    for query in ("Ann storm", "boat"):
+        one, other = (asyncio.run(memory.retrieve(query)) for memory in (first, second))
+        assert one.hits == other.hits
+
+
 def test_packing_is_greedy() -> None:
     packer = ChunkPacker(10)
     closed = [packer.add(counted(number, "a", 4)) for number in range(3)]
@@ -166,6 +269,7 @@ def test_an_interrupted_chunk_survives_the_snapshot() -> None:
         ({"budget_tokens": 100}, "set one of them"),
         ({"k": 0}, "memory.k=0"),
         ({"scorer": "bm42"}, "dense, bm25, hybrid"),
+        ({"chunk_within": "title"}, "record, session"),
         ({"uses_gold": True}, "uses_gold"),
         ({"bm25": {"k1": 1.5, "b": 0.75}}, "memory.bm25"),
         ({"fusion": {"k": 60, "depth": 0, "dense_weight": 1, "bm25_weight": 1}}, "memory.fusion.depth"),
