@@ -111,6 +111,24 @@ def test_missing_model_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.Mo
     assert code == 2 and "make models" in errors and "Traceback" not in errors
 
 
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (("dataset=bioasq20_sample", "reader=amem"), ["reader amem", "category 6 (list)", "reader=clag", "[4]"]),
+        (("dataset=perltqa_sample", "reader=xmemory"), ["reader xmemory", "7 (profile)", "reader=perltqa"]),
+        (("+reader.roles.default.prompt=no/such.txt",), ["no/such.txt", "prompt file"]),
+    ],
+)
+def test_a_reader_that_does_not_fit_is_refused_before_the_model_is_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: tuple[str, ...], words: list[str]
+) -> None:
+    monkeypatch.setenv("MEMSYS_MODELS", str(tmp_path / "nothing"))
+    code, errors = run(tmp_path, "memory=rag", "backbone=smollm2_135m", *overrides)
+    assert code == 2 and "Traceback" not in errors and "make models" not in errors
+    for word in words:
+        assert word in errors, errors
+
+
 def test_a_full_disk_is_said_and_resumed(tmp_path: Path) -> None:
     """A tiny file system of its own, where one can be mounted."""
     disk = tmp_path / "disk"
