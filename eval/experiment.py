@@ -99,7 +99,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
 def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
     """The settings that can change an answer, with the checksum of the data in place of its path."""
     kept = {key: value for key, value in plan.settings.items() if key not in NOT_IDENTITY}
-    kept["dataset"] = without(kept["dataset"], ("path", "data_dir"))
+    kept["dataset"] = without(kept["dataset"], ("path", "data_dir", "file"))
     if plan.backbone is None:
         kept = without(kept, ("backbone", "reader"))
     else:

@@ -7,7 +7,7 @@ Source: github.com/snap-research/locomo, ``data/locomo10.json``. The file is irr
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -47,11 +47,13 @@ class LocomoConfig(Selection):
 
     Attributes:
         name: the preset's name.
+        file: name of the file in the data folder, of LoCoMo's format: the published one, or a part of it.
         labels: ``as_published``, or ``audited`` to leave out what an audit found wrong; the numbers of the two are not
             comparable.
     """
 
     name: str = "locomo"
+    file: str = LOCOMO.files[0].name
     labels: Labels = "as_published"
 
     def __post_init__(self) -> None:
@@ -64,9 +66,12 @@ class LocomoConfig(Selection):
         return LOCOMO
 
     def load(self) -> LoadedData:
-        """Read ``locomo10.json`` or the sample, and select."""
+        """Read the file or the sample, and select."""
         pin = LOCOMO.files[0]
-        path = sample_path("locomo") if self.sample else find_source(LOCOMO, pin.name, self.path, self.data_dir)
+        info = (
+            LOCOMO if self.file == pin.name else replace(LOCOMO, how_to_get="The preset in conf/dataset says whence.")
+        )
+        path = sample_path("locomo") if self.sample else find_source(info, self.file, self.path, self.data_dir)
         everything, quirks, sha256 = read_locomo(path)
         problems = read_audit(sha256)
         samples = self.apply(apply_audit(everything, problems, self.labels), LOCOMO.category_names)

@@ -253,3 +253,13 @@ def test_limited_sessions_keep_the_questions_they_answer() -> None:
     assert list(part.questions) == expected
     assert 0 < len(expected) < len(whole.questions)
     assert set(part.references) == {question.question_id for question in expected}
+
+
+def test_a_part_of_the_set_may_lie_in_a_file_of_another_name(tmp_path: Path) -> None:
+    top = json.loads(SAMPLE.read_text(encoding="utf-8"))
+    top[0]["qa"] = top[0]["qa"][:3]
+    (tmp_path / "part.json").write_text(json.dumps(top), encoding="utf-8")
+    data = LocomoConfig(data_dir=str(tmp_path), file="part.json").load()
+    assert data.counts["questions"] == 3 and data.source_name == "part.json" and data.notes["pinned"] is False
+    with pytest.raises(DataError, match=r"other.json: no such file.*The preset in conf/dataset says whence"):
+        LocomoConfig(data_dir=str(tmp_path), file="other.json").load()
