@@ -1,12 +1,14 @@
 """``python -m eval.run``: compose a configuration, run it, score it, show it. The only file that knows Hydra."""
 
 import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import hydra
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 CONF = str(Path(__file__).resolve().parents[1] / "conf")
 
@@ -50,6 +52,7 @@ def make_plan(config: DictConfig) -> Any:
     """
     from eval.experiment import make_plan as plan
 
+    config = with_host(config)
     settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     parts: dict[str, Any] = {"backbone": None}
     for name in PARTS:
@@ -77,6 +80,51 @@ def make_part(config: DictConfig, name: str) -> Any:
         if isinstance(cause, MemsysError):
             raise cause from error
         raise ConfigError(f"{name}: {_lines(cause)}") from error
+
+
+def compose_plan(overrides: Sequence[str]) -> Any:
+    """Compose the plan that these command-line overrides describe, for scripts and tests.
+
+    Raises:
+        ConfigError: see :func:`make_plan`.
+    """
+    from hydra import compose, initialize_config_dir
+
+    with initialize_config_dir(CONF, version_base="1.3"):
+        return make_plan(compose("config", overrides=list(overrides)))
+
+
+def with_host(config: DictConfig) -> DictConfig:
+    """Replace the name of a gate's host by that preset's settings, and complete the gate's own name by it.
+
+    Args:
+        config: holds ``memory``; returned as it is where that has no ``host``.
+
+    Raises:
+        ConfigError: the host is no preset, or a gate itself.
+    """
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    from memsys.errors import ConfigError
+
+    host = config.memory.get("host")
+    if not isinstance(host, str):
+        return config
+    presets = {path.stem: "host" in OmegaConf.load(path) for path in sorted(Path(CONF, "memory").glob("*.yaml"))}
+    choices = ", ".join(name for name, gate in presets.items() if not gate)
+    if host not in presets:
+        raise ConfigError(f"memory.host={host} is no preset of conf/memory; choose one of {choices}")
+    running = GlobalHydra.instance().is_initialized()
+    with nullcontext() if running else initialize_config_dir(CONF, version_base="1.3"):
+        hosted = compose(f"memory/{host}").memory
+    if "host" in hosted:
+        raise ConfigError(f"memory.host={host} is a gate itself; choose one of {choices}")
+    resolved = config.copy()
+    with open_dict(resolved):
+        resolved.memory.host = hosted
+        resolved.memory.name = f"{config.memory.name}_{hosted.name}"
+    return resolved
 
 
 def _lines(error: BaseException) -> str:

@@ -14,16 +14,33 @@ from eval.snapshot import load_snapshot, save_snapshot
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Conversation, Retrieval, Turn
-from tests.support.composing import PRESETS, composed, memory_config
+from tests.support.composing import PRESETS, composed, memory_config, preset_name
 from tests.support.schema_model import SchemaModel
 
 TOPICS = ("sea boat sail harbour", "cake oven sugar flour", "guitar song drum band", "garden rose soil seed")
 QUESTIONS = ("Who sailed the boat?", "When was the cake in the oven?", "Which song was it?", "")
 
 #: What makes a short conversation reach every stage of a system that waits for many memories.
-SMALL = {"buffer_size": 12, "consolidate_every": 5, "evo_threshold": 5, "chunk_tokens": 30, "tau_split": 8}
+SMALL: dict[str, Any] = {
+    "buffer_size": 12,
+    "consolidate_every": 5,
+    "evo_threshold": 5,
+    "chunk_tokens": 30,
+    "tau_split": 8,
+    "calibration": None,  # holds for a real embedder alone
+}
+    "buffer_size": 12,
+    "consolidate_every": 5,
+    "evo_threshold": 5,
+    "chunk_tokens": 30,
+    "tau_split": 8,
+    "calibration": None,
+}
 
-pytestmark = pytest.mark.parametrize("preset", PRESETS)
+#: The gate goes before any system; beside its preset's host, one whose preparation and writes ask the backbone.
+GATES = ("gated+amem", "gated+clag", "gated+sage")
+
+pytestmark = pytest.mark.parametrize("preset", [*PRESETS, *GATES])
 
 
 def talk(turns: int = 36) -> Conversation:
@@ -91,7 +108,7 @@ def test_the_preset_spells_out_every_setting(preset: str) -> None:
     config = memory_config(preset)
     assert dataclasses.is_dataclass(config)
     assert set(settings) == {field.name for field in dataclasses.fields(config)}
-    assert config.name == preset
+    assert config.name == preset_name(preset)
     defaults = [field.name for field in dataclasses.fields(config) if field.default is not dataclasses.MISSING]
     assert defaults == [], "a default in code hides a setting from the YAML"
 

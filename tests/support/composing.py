@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from eval.run import with_host
 from memsys.protocol import MemoryConfig, MemorySystem, Parts
 from memsys.vocabulary import Conversation, Turn
 from tests.support.fakes import FakeModel, WordEmbedder
@@ -17,21 +18,34 @@ PRESETS = tuple(sorted(path.stem for path in (CONF / "memory").glob("*.yaml")))
 
 @lru_cache
 def composed(name: str) -> Mapping[str, Any]:
-    """Compose ``conf/memory/<name>.yaml``."""
+    """Compose ``conf/memory/<name>.yaml``; ``gated+amem`` is the preset ``gated`` with that host."""
     from hydra import compose, initialize_config_dir
     from omegaconf import OmegaConf
 
+    preset, _, host = name.partition("+")
     with initialize_config_dir(str(CONF), version_base=None):
-        container = OmegaConf.to_container(compose(f"memory/{name}").memory, resolve=True)
+        config = compose(f"memory/{preset}", overrides=[f"memory.host={host}"] if host else [])
+    container = OmegaConf.to_container(with_host(config).memory, resolve=True)
     assert isinstance(container, dict)
     return {str(key): value for key, value in container.items()}
 
 
+def preset_name(name: str) -> str:
+    """Return the name that a preset's config bears: a gate's is completed by its host's."""
+    host = composed(name).get("host")
+    return f"{name.partition('+')[0]}_{host['name']}" if host else name
+
+
 def memory_config(name: str, **changes: Any) -> MemoryConfig:
     """Make the config of a preset, some of its settings changed."""
+    return _made({**composed(name), **changes})
+
+
+def _made(settings: dict[str, Any]) -> MemoryConfig:
     from hydra.utils import get_class
 
-    settings = {**composed(name), **changes}
+    if isinstance(settings.get("host"), Mapping):
+        settings["host"] = _made(dict(settings["host"]))
     config: MemoryConfig = get_class(settings.pop("_target_"))(**settings)
     return config
 

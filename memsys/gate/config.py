@@ -1,0 +1,97 @@
+"""Settings of the gate; the presets stand in ``conf/memory/gated*.yaml``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from memsys.errors import ConfigError
+from memsys.gate.decisions import GateRule
+from memsys.gate.vmf import KappaRule
+from memsys.notes.settings import check_choices, check_minimum
+from memsys.protocol import MemoryConfig, MemorySystem, Parts
+from memsys.turns import TurnFormat
+from memsys.vocabulary import Json
+
+UnitText = Literal["rendered", "bare"]
+
+
+@dataclass(frozen=True)
+class GatedConfig:
+    """A memory system behind the gate.
+
+    Attributes:
+        name: of the preset, with the host's.
+        uses_gold: as the host's.
+        host: config of the system behind the gate; in YAML and on the command line the name of its preset.
+        tau_noop: a unit whose score is above this is dropped (paper: 0.572, on its own embedder).
+        min_scope: units that must have passed before any is scored; 1 for the paper's text, 10 fits its table 5.
+        kappa_cap: upper bound of kappa; null for the printed formula, 50 in the official code.
+        kappa_floor: lower bound of kappa.
+        text: what stands for a unit: its turns as the run writes them, or their bare words without speaker.
+        calibration: how ``tau_noop`` was found, as ``scripts/calibrate_gate.py`` writes it; null for a given value. A
+            threshold holds for the embedder it was calibrated with, so that another one is refused.
+    """
+
+    name: str
+    uses_gold: bool
+    host: MemoryConfig
+    tau_noop: float
+    min_scope: int
+    kappa_cap: float | None
+    kappa_floor: float
+    text: UnitText
+    calibration: Mapping[str, Json] | None
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory", text=UnitText)
+        check_minimum(self, "memory", tau_noop=-1, min_scope=1)
+        check_kappa(self.kappa_cap, self.kappa_floor)
+        if not hasattr(self.host, "build"):
+            raise ConfigError(f"memory.host={self.host!r} must name a preset of conf/memory")
+        if isinstance(self.host, GatedConfig):
+            raise ConfigError(f"memory.host={self.host.name} is a gate already; name the system behind it")
+        if self.uses_gold != self.host.uses_gold:
+            raise ConfigError(
+                f"memory.uses_gold={self.uses_gold} but that of the host {self.host.name} is {self.host.uses_gold}; "
+                "set memory.uses_gold to the same"
+            )
+        if self.calibration is not None and "embedder" not in self.calibration:
+            raise ConfigError("memory.calibration must name its embedder; write it with scripts/calibrate_gate.py")
+
+    @property
+    def rule(self) -> GateRule:
+        """When a unit is dropped."""
+        return GateRule(self.tau_noop, self.min_scope, KappaRule(self.kappa_cap, self.kappa_floor))
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation.
+
+        Raises:
+            ConfigError: the threshold was calibrated with another embedder.
+        """
+        from memsys.gate.memory import GatedMemory
+
+        known = None if self.calibration is None else self.calibration["embedder"]
+        if known is not None and known != parts.embedder.name:
+            raise ConfigError(
+                f"memory.tau_noop={self.tau_noop} was calibrated with the embedder {known}, this run's is "
+                f"{parts.embedder.name}; calibrate anew with scripts/calibrate_gate.py"
+            )
+        return GatedMemory(self, parts)
+
+
+def gate_format(turn_format: TurnFormat, text: UnitText) -> TurnFormat:
+    """Return how the gate writes a turn: as the run does, or without the speaker. Captions are the run's."""
+    return turn_format if text == "rendered" else replace(turn_format, style="bare")
+
+
+def check_kappa(cap: float | None, floor: float) -> None:
+    """Check the bounds of kappa.
+
+    Raises:
+        ConfigError: the floor is not above 0, or the cap below the floor.
+    """
+    if isinstance(floor, bool) or not isinstance(floor, int | float) or floor <= 0:
+        raise ConfigError(f"memory.kappa_floor={floor!r} must be a number above 0")
+    if cap is not None and (isinstance(cap, bool) or not isinstance(cap, int | float) or cap < floor):
+        raise ConfigError(f"memory.kappa_cap={cap!r} must be null or a number, at least kappa_floor={floor}")

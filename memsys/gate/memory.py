@@ -1,0 +1,129 @@
+"""Any memory system behind the gate, through the memory protocol alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from memsys.gate.config import GatedConfig, gate_format
+from memsys.gate.decisions import Decision, Decisions
+from memsys.llm.usage import MeteredModel, Usage, metered
+from memsys.notes.note import unit_content
+from memsys.protocol import Parts, Prepared, State
+from memsys.vocabulary import Conversation, Json, Retrieval, Unit
+
+#: The share of writes that the paper's threshold lets pass on its calibration corpus.
+_QUANTILE = 0.80
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedUnit:
+    """The gate's decision, what the host prepared (``None`` for a dropped unit), and what that cost."""
+
+    decision: Decision
+    prepared: Prepared
+    usage: Usage
+
+
+class GatedMemory:
+    """A host that sees only the units which the gate lets pass; it keeps its own units, reading and consolidation.
+
+    The decision is made in :meth:`prepare`, before the host's own: a dropped unit costs no call of the backbone, and
+    how far ``prepare`` runs ahead changes neither decisions nor calls (see :class:`memsys.gate.decisions.Decisions`).
+    """
+
+    def __init__(self, config: GatedConfig, parts: Parts) -> None:
+        self._config = config
+        self._turn_format = gate_format(parts.turn_format, config.text)
+        self._host = config.host.build(replace(parts, llm=MeteredModel(parts.llm)))
+        self._decisions = Decisions(parts.embedder, config.rule)
+        self._positions: dict[str, int] = {}
+        self._written: list[Decision] = []
+        self._usage = Usage()
+
+    def units(self, conversation: Conversation) -> Sequence[Unit]:
+        """Return the host's units, which are what the gate decides on."""
+        units = self._host.units(conversation)
+        self._positions = {unit.unit_id: position for position, unit in enumerate(units)}
+        self._decisions.follow([unit_content(unit, self._turn_format) for unit in units])
+        return units
+
+    async def prepare(self, unit: Unit) -> PreparedUnit:
+        """Decide; let the host prepare what passes.
+
+        Raises:
+            ValueError: the unit is none of those that :meth:`units` returned.
+        """
+        if unit.unit_id not in self._positions:
+            raise ValueError(f"unit {unit.unit_id!r} was not announced: call units() with its conversation first")
+        decision = await self._decisions.of(self._positions[unit.unit_id])
+        with metered() as usage:
+            prepared = None if decision.dropped else await self._host.prepare(unit)
+        return PreparedUnit(decision, prepared, usage)
+
+    async def write(self, unit: Unit, prepared: PreparedUnit) -> None:
+        """Let the host write what passed."""
+        with metered() as usage:
+            if not prepared.decision.dropped:
+                await self._host.write(unit, prepared.prepared)
+        self._written.append(prepared.decision)
+        self._usage.add(prepared.usage)
+        self._usage.add(usage)
+
+    async def consolidate(self) -> None:
+        """Let the host finish."""
+        with metered() as usage:
+            await self._host.consolidate()
+        self._usage.add(usage)
+
+    async def retrieve(self, query: str) -> Retrieval:
+        """Ask the host."""
+        return await self._host.retrieve(query)
+
+    def statistics(self) -> Mapping[str, Json]:
+        """Return the host's statistics, and under ``gate`` what the gate decided and what passing units cost.
+
+        ``calls_saved`` is an estimate: dropped units times the host's mean calls for a unit that passed. ``trace``
+        has one entry per unit, ``None`` where nothing was scored.
+        """
+        decisions = self._written
+        scores = [decision.score for decision in decisions if decision.score is not None]
+        dropped = sum(decision.dropped for decision in decisions)
+        passed = len(decisions) - dropped
+        gate = {
+            "tau_noop": self._config.tau_noop,
+            "units": len(decisions),
+            "scored": len(scores),
+            "passed": passed,
+            "dropped": dropped,
+            "skip_rate": dropped / len(decisions) if decisions else 0.0,
+            "skip_rate_of_scored": dropped / len(scores) if scores else 0.0,
+            "score_p80": float(np.quantile(scores, _QUANTILE)) if scores else None,
+            "calls": self._usage.calls,
+            "calls_saved": dropped * self._usage.calls / passed if passed else 0.0,
+            "add_phase": self._usage.state(),
+            "trace": {
+                name: [_rounded(getattr(decision, name)) for decision in decisions]
+                for name in ("score", "cosine", "kappa")
+            },
+        }
+        return {**self._host.statistics(), "gate": gate}
+
+    def state(self) -> State:
+        """Return the host's snapshot and the gate's, as of the last write."""
+        return {
+            "host": self._host.state(),
+            "decisions": self._decisions.state(len(self._written)),
+            "usage": self._usage.state(),
+        }
+
+    def load_state(self, state: State) -> None:
+        """Restore a snapshot."""
+        self._host.load_state(state["host"])
+        self._decisions.load_state(state["decisions"])
+        self._written = self._decisions.made()
+        self._usage = Usage.from_state(state["usage"])
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)

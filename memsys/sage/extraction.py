@@ -1,0 +1,85 @@
+"""Role ``extract``: the facts of a batch of messages, from the batch alone (Mem0's fact extraction, user side)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.llm.structured import parse_object
+from memsys.turns import TurnFormat
+from memsys.vocabulary import Completion, Json, Unit
+
+#: ``recovered``: facts were found in a reply of another shape. ``lost``: none were.
+ExtractFallback = Literal["recovered", "lost"]
+
+_ANY_FACTS: dict[str, Json] = {"type": "object", "required": ["facts"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts of one reply, none empty.
+
+    Attributes:
+        texts: in the reply's order.
+        over_limit: facts beyond the limit, which are left out.
+        fallback: what became of a malformed reply.
+    """
+
+    texts: tuple[str, ...]
+    over_limit: int = 0
+    fallback: ExtractFallback | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractCall:
+    """One call: whose facts (``None``: everybody's), under which date, and at most how many."""
+
+    owner: str | None
+    date: str
+    limit: int
+    key: str
+
+
+async def extract(
+    llm: LanguageModel, role: Role, unit: Unit, turn_format: TurnFormat, call: ExtractCall
+) -> tuple[Facts, Completion]:
+    """List the facts of a batch with one call."""
+    values = {"date": call.date or "unknown", "messages": messages(unit, turn_format, call.owner)}
+    reply = await llm.ask(role, values, key=call.key)
+    return facts_from_reply(reply, call.limit), reply.completion
+
+
+def messages(unit: Unit, turn_format: TurnFormat, owner: str | None) -> str:
+    """Write a batch, one message per line: the owner's are marked ``user``, all others ``assistant``."""
+    marks = ["user" if owner in (None, turn.speaker) else "assistant" for turn in unit.turns]
+    return "\n".join(f"{mark}: {turn_format.render(turn)}" for mark, turn in zip(marks, unit.turns, strict=True))
+
+
+def facts_from_reply(reply: Reply, limit: int) -> Facts:
+    """Clean a reply; of a malformed one take what can be read.
+
+    A malformed reply may still be an object whose ``facts`` are objects with ``fact`` or ``text``, nested lists or one
+    string, or a bare list. Anything else counts as no facts.
+    """
+    given = reply.value["facts"] if reply.value is not None else _salvaged(reply.text)
+    texts = [stripped for text in _flat(given) if (stripped := text.strip())]
+    fallback: ExtractFallback | None = None
+    if reply.value is None:
+        fallback = "recovered" if texts else "lost"
+    return Facts(tuple(texts[:limit]), max(0, len(texts) - limit), fallback)
+
+
+def _salvaged(text: str) -> Json:
+    found = parse_object(text, _ANY_FACTS, repair=False).value
+    if found is None:
+        start, end = text.find("["), text.rfind("]") + 1
+        bare = f'{{"facts": {text[start:end]}}}' if 0 <= start < end else ""
+        found = parse_object(bare, _ANY_FACTS, repair=False).value
+    return found["facts"] if found is not None else []
+
+
+def _flat(node: Json) -> list[str]:
+    if isinstance(node, str):
+        return [node]
+    if isinstance(node, dict):
+        return _flat(node.get("fact") or node.get("text"))
+    return [text for part in node for text in _flat(part)] if isinstance(node, list) else []

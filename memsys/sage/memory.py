@@ -1,0 +1,157 @@
+"""SAGE as a memory system: the write path and what it keeps."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from memsys.embedding.contract import Vectors
+from memsys.gate.vmf import VmfScope
+from memsys.notes.spans import timed
+from memsys.protocol import BaseMemory, Parts, State
+from memsys.sage.config import SageConfig
+from memsys.sage.counts import write_statistics
+from memsys.sage.extraction import ExtractCall, Facts, extract
+from memsys.sage.retrieval import found_in, shown
+from memsys.sage.roles import make_roles
+from memsys.sage.scope import Scope, Verdict, batch_date
+from memsys.vocabulary import Completion, Conversation, Json, Retrieval, Turn, Unit
+
+#: Owner of the only scope of ``scopes: conversation``.
+EVERYBODY = "conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The facts of a batch for one scope, their embeddings (facts, d), and the call that listed them."""
+
+    facts: Facts
+    vectors: Vectors
+    completion: Completion
+
+
+class SageMemory(BaseMemory):
+    """Facts that a novelty gate adds, merges into their nearest one, or ignores.
+
+    A batch of messages is extracted once for every scope, in :meth:`prepare` (one call each). A write moves each
+    scope's threshold by one step and routes the facts in order without a call; those inside the band are merged (one
+    call each). Scopes share nothing, so a write works on all of them at once.
+    """
+
+    def __init__(self, config: SageConfig, parts: Parts) -> None:
+        self._config = config
+        self._parts = parts
+        self._roles = make_roles(config.roles, config.merge_prompt)
+        self._scopes: dict[str, Scope] = {}
+
+    def units(self, conversation: Conversation) -> Sequence[Unit]:
+        """Cut each session into batches; note whose memories there will be."""
+        self._open(owners(conversation) if self._config.scopes == "speakers" else [EVERYBODY])
+        sessions = [list(turns) for _, turns in groupby(conversation.turns, key=lambda turn: turn.session_id)]
+        size = self._config.batch_size
+        batches = [turns[at : at + size] for turns in sessions for at in range(0, len(turns), size)]
+        return [Unit(unit_id=_batch_id(batch), turns=tuple(batch)) for batch in batches]
+
+    async def prepare(self, unit: Unit) -> Sequence[Extracted]:
+        """Extract the batch's facts for every scope, and embed them.
+
+        Raises:
+            ValueError: no conversation was announced to :meth:`units`.
+        """
+        if not self._scopes:
+            raise ValueError("nobody's memories were opened: call units() with the conversation first")
+        calls = [self._extract(unit, owner) for owner in self._scopes]
+        replies = await asyncio.gather(*calls)
+        vectors = await self._parts.embedder.embed([text for facts, _ in replies for text in facts.texts])
+        ends = [sum(len(facts.texts) for facts, _ in replies[: n + 1]) for n in range(len(replies))]
+        return [
+            Extracted(facts, vectors[end - len(facts.texts) : end], completion)
+            for (facts, completion), end in zip(replies, ends, strict=True)
+        ]
+
+    async def write(self, unit: Unit, prepared: Sequence[Extracted]) -> None:
+        """Add, merge or ignore the facts of a batch, in every scope."""
+        parts = zip(self._scopes.values(), prepared, strict=True)
+        await asyncio.gather(*(self._write(scope, unit, extracted) for scope, extracted in parts))
+
+    async def retrieve(self, query: str) -> Retrieval:
+        """Find each scope's nearest memories."""
+        spans: dict[str, float] = {}
+        with timed(spans, "embed"):
+            vector = (await self._parts.embedder.embed([query]))[0]
+        with timed(spans, "search"):
+            found = found_in(list(self._scopes.values()), vector, self._config.top_k)
+        with timed(spans, "format"):
+            context, left_out = await shown(self._parts.llm, found, self._config.context_max_tokens)
+        stored = {scope.owner: len(scope.memories) for scope in self._scopes.values()}
+        trace = {"stored_memories": sum(stored.values()), "left_out": left_out, "fallbacks": [], "spans": spans}
+        return Retrieval(tuple(each.memory.hit(each.score) for each in found), context, trace)
+
+    async def _extract(self, unit: Unit, owner: str) -> tuple[Facts, Completion]:
+        config, parts = self._config, self._parts
+        date = batch_date(unit) if config.prompt_date == "session" else config.prompt_date
+        whose = owner if config.scopes == "speakers" else None
+        call = ExtractCall(whose, date, config.max_facts, key=f"{unit.unit_id}:{owner}")
+        return await extract(parts.llm, self._roles.extract, unit, parts.turn_format, call)
+
+    async def _write(self, scope: Scope, unit: Unit, extracted: Extracted) -> None:
+        facts = extracted.facts
+        scope.usage.note("extract", extracted.completion)
+        scope.counts["writes"] += 1
+        scope.counts["facts"] += len(facts.texts)
+        scope.counts["extract.empty"] += not facts.texts
+        scope.counts["extract.over_limit"] += facts.over_limit
+        if facts.fallback:
+            scope.counts["fallback.extract"] += 1
+            scope.counts[f"extract.{facts.fallback}"] += 1
+        tau = scope.step(len(facts.texts))
+        for number, (text, vector) in enumerate(zip(facts.texts, extracted.vectors, strict=True)):
+            verdict = scope.judge(text, vector, tau)
+            if verdict.action == "add":
+                scope.add(text, vector, unit)
+            elif verdict.action == "update":
+                await self._merge(scope, unit, verdict, text, key=f"{unit.unit_id}:{scope.owner}:{number}")
+
+    async def _merge(self, scope: Scope, unit: Unit, verdict: Verdict, text: str, *, key: str) -> None:
+        """Merge a fact into its nearest memory; an empty reply keeps the stored text."""
+        if verdict.nearest is None:
+            raise ValueError("only a scope with memories routes to an update")
+        stored = scope.memories[verdict.nearest].text
+        reply = await self._parts.llm.ask(self._roles.merge, {"stored": stored, "new": text}, key=key)
+        scope.usage.note("merge", reply.completion)
+        merged = reply.text.strip()
+        scope.counts["fallback.merge"] += not merged
+        scope.counts["merge.cut"] += reply.completion.finish_reason == "length"
+        vectors = await self._parts.embedder.embed([merged or stored])
+        scope.merge(verdict.nearest, merged or stored, vectors[0], unit)
+
+    def _open(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self._scopes:
+                vectors = VmfScope(self._parts.embedder.dimension, self._config.kappa)
+                self._scopes[name] = Scope(name, self._config, vectors)
+
+    def statistics(self) -> Mapping[str, Json]:
+        """Count memories, routes, fallbacks and calls, in all and by scope; trace the threshold."""
+        return write_statistics(list(self._scopes.values()))
+
+    def state(self) -> State:
+        """Return all scopes."""
+        return {"scopes": [scope.state() for scope in self._scopes.values()]}
+
+    def load_state(self, state: State) -> None:
+        """Restore a snapshot."""
+        self._scopes = {}
+        self._open([entry["owner"] for entry in state["scopes"]])
+        for entry in state["scopes"]:
+            self._scopes[entry["owner"]].load_state(entry)
+
+
+def owners(conversation: Conversation) -> list[str]:
+    """Return whose memories are kept: the conversation's speakers who speak; if it names none, all who speak."""
+    speaking = list(dict.fromkeys(turn.speaker for turn in conversation.turns))
+    return [name for name in conversation.speakers if name in speaking] or speaking
+
+
+def _batch_id(turns: Sequence[Turn]) -> str:
+    return turns[0].turn_id if len(turns) == 1 else f"{turns[0].turn_id}..{turns[-1].turn_id}"

@@ -1,0 +1,59 @@
+"""Reading: each scope's nearest memories, shown person by person (Mem0's read path)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memsys.embedding.contract import Vectors
+from memsys.index.vector import SCORE_DECIMALS
+from memsys.llm.contract import LanguageModel
+from memsys.sage.scope import Memory, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A retrieved memory with whose it is and its cosine."""
+
+    owner: str
+    memory: Memory
+    score: float
+
+
+def found_in(scopes: Sequence[Scope], vector: Vectors, count: int) -> list[Found]:
+    """Return the ``count`` nearest memories of each scope, best first; ties: earlier scope, then older memory."""
+    found = [
+        Found(scope.owner, scope.memories[memory_id], score)
+        for scope in scopes
+        for memory_id, score in scope.vectors.index.search(vector, count)
+    ]
+    return sorted(found, key=lambda each: -round(each.score, SCORE_DECIMALS))
+
+
+async def shown(llm: LanguageModel, found: Sequence[Found], max_tokens: int | None) -> tuple[str, int]:
+    """Write memories under their owner's name, best first; where there is one owner, without the name.
+
+    Args:
+        llm: counts tokens, where there is a limit.
+        found: best first.
+        max_tokens: tokens of all lines; up to the first memory that does not fit.
+
+    Returns:
+        The context, and how many memories were left out.
+    """
+    kept = await _within(llm, found, max_tokens) if max_tokens is not None else list(found)
+    owners = sorted({each.owner for each in found}, key=[each.owner for each in found].index)
+    blocks = []
+    for owner in owners:
+        lines = [each.memory.line for each in kept if each.owner == owner]
+        head = [f"Memories of {owner}:"] if len(owners) > 1 and lines else []
+        blocks.append("\n".join([*head, *lines]))
+    return "\n\n".join(block for block in blocks if block), len(found) - len(kept)
+
+
+async def _within(llm: LanguageModel, found: Sequence[Found], max_tokens: int) -> list[Found]:
+    kept: list[Found] = []
+    for each in found:
+        max_tokens -= await llm.count_tokens(each.memory.line + "\n")
+        if max_tokens < 0:
+            break
+        kept.append(each)
+    return kept

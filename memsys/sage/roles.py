@@ -1,0 +1,45 @@
+"""The two roles of SAGE's write path."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from memsys.errors import ConfigError
+from memsys.llm.contract import Role, make_role
+from memsys.notes.roles import object_schema
+from memsys.vocabulary import Json
+
+PROMPTS = Path(__file__).parent / "prompts"
+
+MergePrompt = Literal["short", "lossless"]
+
+EXTRACT_SCHEMA = object_schema(facts={"type": "array", "items": {"type": "string"}})
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """``extract`` lists the facts of a batch (JSON); ``merge`` fuses a stored fact with a new one (plain text)."""
+
+    extract: Role
+    merge: Role
+
+
+def make_roles(settings: Mapping[str, Mapping[str, Json]], merge_prompt: MergePrompt) -> Roles:
+    """Make the roles from the config's ``roles``.
+
+    Args:
+        settings: per role its settings.
+        merge_prompt: which shipped prompt ``merge`` has, unless its settings name a file.
+
+    Raises:
+        ConfigError: a role is missing or unknown, or its settings are wrong.
+    """
+    if set(settings) != set(Roles.__slots__):
+        raise ConfigError(f"memory.roles has {', '.join(sorted(settings)) or 'nothing'}; it must have extract, merge")
+    merge = dict(settings["merge"])
+    merge["prompt"] = merge.get("prompt") or str(PROMPTS / f"merge_{merge_prompt}.txt")
+    return Roles(
+        extract=make_role("extract", settings["extract"], PROMPTS, EXTRACT_SCHEMA),
+        merge=make_role("merge", merge, PROMPTS, None),
+    )

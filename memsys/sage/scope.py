@@ -1,0 +1,207 @@
+"""The memories of one person: what is stored, how novel a fact is to it, and what happened to each."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from memsys.embedding.contract import Vectors
+from memsys.gate.vmf import VmfScope
+from memsys.llm.usage import Usage
+from memsys.sage.config import SageConfig
+from memsys.sage.threshold import Action, ln_volume, route
+from memsys.vocabulary import Hit, Json, Unit
+
+#: Columns of the trace with one entry per write, and with one per fact.
+WRITE_COLUMNS = (
+    "memories", "resultant", "kappa_uncapped", "kappa", "ln_volume", "ln_density", "target", "tau", "facts",
+)  # fmt: skip
+FACT_COLUMNS = ("novelty", "cosine", "action")
+
+
+@dataclass(slots=True)
+class Memory:
+    """A stored fact.
+
+    Attributes:
+        memory_id: ``<owner>#<number>``.
+        text: as extracted, or as last merged.
+        created: date of the batch that it was first written from.
+        dates: dates shown to the reader.
+        turn_ids: all turns of every batch that it was written or merged from.
+        merges: how often a fact was merged into it.
+    """
+
+    memory_id: str
+    text: str
+    created: str
+    dates: list[str]
+    turn_ids: tuple[str, ...]
+    merges: int = 0
+
+    @property
+    def line(self) -> str:
+        """The memory as the reader sees it."""
+        dates = ", ".join(date for date in self.dates if date)
+        return f"{dates}: {self.text}" if dates else self.text
+
+    def hit(self, score: float) -> Hit:
+        """Return the memory as a retrieved one."""
+        return Hit(text=self.text, score=score, turn_ids=self.turn_ids, memory_id=self.memory_id)
+
+    def state(self) -> dict[str, Json]:
+        """Return the memory as JSON values."""
+        return {
+            "memory_id": self.memory_id,
+            "text": self.text,
+            "created": self.created,
+            "dates": list(self.dates),
+            "turn_ids": list(self.turn_ids),
+            "merges": self.merges,
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "Memory":
+        """Make the memory that :meth:`state` described."""
+        return cls(**{**state, "dates": list(state["dates"]), "turn_ids": tuple(state["turn_ids"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to be done with a fact, and the memory nearest to it (``None`` in an empty scope)."""
+
+    action: Action
+    nearest: str | None = None
+
+
+@dataclass(slots=True)
+class Scope:
+    """One person's memories in the order they were written, the threshold, and counts.
+
+    Attributes:
+        owner: the person, or ``conversation``.
+        config: hyperparameters.
+        vectors: one per memory.
+        memories: by id, oldest first.
+        tau: the threshold after the last write; ``None`` before the first.
+        counts: of this scope.
+        usage: calls for this scope.
+        trace: what every write and every fact met.
+    """
+
+    owner: str
+    config: SageConfig
+    vectors: VmfScope
+    memories: dict[str, Memory] = field(default_factory=dict)
+    tau: float | None = None
+    counts: Counter[str] = field(default_factory=Counter)
+    usage: Usage = field(default_factory=Usage)
+    trace: dict[str, list[Json]] = field(default_factory=lambda: {name: [] for name in WRITE_COLUMNS + FACT_COLUMNS})
+    #: how many memories bear a text
+    _texts: Counter[str] = field(default_factory=Counter)
+    #: of the scope as it is; ``None`` when it has changed since
+    _ln_volume: float | None = None
+
+    def step(self, facts: int) -> float:
+        """Move the threshold by one write, whose facts are still to come, and return it.
+
+        The threshold moves with every write, also with one that has no facts: that is the official code's clock.
+        """
+        rule = self.config.threshold_rule
+        volume = density = target = None
+        if rule.mode == "adaptive":
+            volume = self._volume()
+            density = rule.ln_density(len(self.memories), volume)
+            target = rule.target(density)
+        self.tau = rule.step(self.tau, target if target is not None else 0.0)
+        used = self.vectors.kappa if self.memories else None
+        uncapped = self.vectors.kappa_uncapped if self.memories else None
+        row = (len(self.memories), self.vectors.resultant, uncapped, used, volume, density, target, self.tau, facts)
+        self._trace(WRITE_COLUMNS, row)
+        return self.tau
+
+    def judge(self, text: str, vector: Vectors, tau: float) -> Verdict:
+        """Route a fact with its embedding (d,), given the scope as it is now."""
+        verdict, novelty, cosine = self._judged(vector, tau)
+        if self._texts[text]:
+            self.counts["exact_duplicates"] += 1
+            if self.config.dedupe_exact:
+                verdict = Verdict("noop", verdict.nearest)
+        self.counts[f"route.{verdict.action}"] += 1
+        self._trace(FACT_COLUMNS, (novelty, cosine, verdict.action))
+        return verdict
+
+    def _judged(self, vector: Vectors, tau: float) -> tuple[Verdict, float | None, float | None]:
+        if not self.memories:
+            return Verdict("add"), None, None
+        support = self.vectors.support(vector)
+        novelty = self.config.novelty(support.score if self.config.score == "vmf" else support.cosine)
+        return Verdict(route(novelty, tau, self.config.delta), support.nearest), novelty, support.cosine
+
+    def add(self, text: str, vector: Vectors, unit: Unit) -> None:
+        """Store a fact of a batch as a new memory."""
+        memory_id = f"{self.owner}#{len(self.memories)}"
+        date = batch_date(unit)
+        self.memories[memory_id] = Memory(memory_id, text, date, [date], _turn_ids(unit))
+        self.vectors.add(memory_id, vector)
+        self._texts[text] += 1
+        self._ln_volume = None
+
+    def merge(self, memory_id: str, text: str, vector: Vectors, unit: Unit) -> None:
+        """Give a memory the text that a fact of a batch was merged into, and that batch's turns beside its own."""
+        memory, date = self.memories[memory_id], batch_date(unit)
+        self.counts["merge.unchanged"] += text == memory.text
+        self._texts[memory.text] -= 1
+        self._texts[text] += 1
+        memory.text = text
+        memory.dates = [date] if self.config.update_timestamp == "overwrite" else _with(memory.dates, date)
+        memory.turn_ids = tuple(dict.fromkeys((*memory.turn_ids, *_turn_ids(unit))))
+        memory.merges += 1
+        self.vectors.replace(memory_id, vector)
+        self._ln_volume = None
+
+    def _volume(self) -> float:
+        if self._ln_volume is None:
+            self._ln_volume = ln_volume(self.vectors.rows(), self.config.pca_components, self.config.span_floor)
+        return self._ln_volume
+
+    def _trace(self, columns: tuple[str, ...], row: tuple[Json, ...]) -> None:
+        for name, value in zip(columns, row, strict=True):
+            self.trace[name].append(round(value, 6) if isinstance(value, float) else value)
+
+    def state(self) -> dict[str, Any]:
+        """Snapshot."""
+        return {
+            "owner": self.owner,
+            "memories": [memory.state() for memory in self.memories.values()],
+            "vectors": self.vectors.state(),
+            "tau": self.tau,
+            "ln_volume": self._ln_volume,
+            "counts": dict(sorted((+self.counts).items())),
+            "usage": self.usage.state(),
+            "trace": {name: list(column) for name, column in self.trace.items()},
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore a snapshot."""
+        memories = [Memory.from_state(entry) for entry in state["memories"]]
+        self.memories = {memory.memory_id: memory for memory in memories}
+        self._texts = Counter(memory.text for memory in memories)
+        self.vectors.load_state(state["vectors"])
+        self.tau, self._ln_volume = state["tau"], state["ln_volume"]
+        self.counts = Counter({name: int(count) for name, count in state["counts"].items()})
+        self.usage = Usage.from_state(state["usage"])
+        self.trace = {name: list(column) for name, column in state["trace"].items()}
+
+
+def batch_date(unit: Unit) -> str:
+    """Return the date of a batch: that of its session."""
+    return unit.turns[0].date_time
+
+
+def _turn_ids(unit: Unit) -> tuple[str, ...]:
+    return tuple(turn.turn_id for turn in unit.turns)
+
+
+def _with(dates: list[str], date: str) -> list[str]:
+    return [*dates, *([] if date in dates else [date])]
