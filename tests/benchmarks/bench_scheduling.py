@@ -2,8 +2,11 @@
 
 The server answers every request after 50 ms, any number at once, so wall time is what the scheduling leaves on the
 table. The critical path of ingestion is the longest chain of dependent calls in any conversation, counted from the
-ledger (one analysis, then each write's routing, evolution and consolidation in turn), times the delay. For answering
-it is calls / 64 times the delay. With ``--embedder minilm`` the bound is the larger of that and the embedding work.
+ledger (one analysis, then each write's routing, evolution and consolidation in turn), times the delay. SAGE merges one
+fact after the other within a speaker's memories, both speakers at once; the stub's facts are two words, of which nearly
+all would be ignored, so that here all are merged: the longest chain it can have. For answering the critical path is
+calls / 64 times the delay. With ``--embedder minilm`` the bound is the larger of that and the embedding work.
+``gated+amem`` is A-Mem behind the gate.
 
 Run: ``python tests/benchmarks/bench_scheduling.py [--embedder hashing|minilm] [--memories amem clag] [--stages ...]``
 """
@@ -13,8 +16,8 @@ import asyncio
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +35,10 @@ from tests.support.stub_process import attached, stub_server  # noqa: E402
 
 DELAY = 0.05
 IN_FLIGHT = 64
+#: What is set beside the preset.
+SETTINGS = {"sage": ("memory.tau_0=0", "memory.tau_min=0", "memory.delta=1")}
+#: Roles whose calls within one write follow one another, in lanes named by the key without its last part.
+SEQUENTIAL = ("merge",)
 
 
 class Quiet:
@@ -63,17 +70,16 @@ class Row:
 
 def compose_plan(memory: str, embedder: str, url: str, folder: str) -> Plan:
     """Compose the plan of one memory against the stub."""
-    from hydra import compose, initialize_config_dir
+    from eval.run import compose_plan as compose
 
-    from eval.run import make_plan
-
+    preset, _, host = memory.partition("+")
     overrides = [
-        f"memory={memory}", f"embedder={embedder}", "dataset=locomo", *attached(url), "backbone.max_in_flight=2000",
+        f"memory={preset}", f"embedder={embedder}", "dataset=locomo", *attached(url), "backbone.max_in_flight=2000",
         "use_cache=false", f"run_dir={folder}", "score=false",
-        f"schedule.questions_in_flight={IN_FLIGHT}",
+        f"schedule.questions_in_flight={IN_FLIGHT}", *SETTINGS.get(preset, ()),
     ]  # fmt: skip
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        plan: Plan = make_plan(compose("config", overrides=overrides))
+    overrides += [f"memory.host={host}"] if host else []
+    plan: Plan = compose(overrides)
     return plan
 
 
@@ -94,14 +100,27 @@ async def timed_run(plan: Plan, samples: Sequence[Sample], directory: RunDirecto
 def longest_chain(calls: Sequence[dict[str, Any]]) -> int:
     """Dependent calls in a row: per conversation one analysis, then the sequential steps of each write."""
     steps: dict[str, set[tuple[str, str, int]]] = defaultdict(set)
+    lanes: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     prepared: dict[str, int] = defaultdict(int)
     for call in calls:
-        if call["phase"] in ("write", "consolidate"):
+        conversation = call["conversation_id"]
+        if call["phase"] == "prepare":
+            prepared[conversation] = 1
+        elif call["role"] in SEQUENTIAL:
+            lanes[conversation][call["item"], call["key"].rpartition(":")[0]] += 1
+        elif call["phase"] in ("write", "consolidate"):
             # Calls of one role within one write (a consolidation's profiles) run side by side: one step.
-            steps[call["conversation_id"]].add((call["item"], call["role"], call["attempt"]))
-        elif call["phase"] == "prepare":
-            prepared[call["conversation_id"]] = 1
-    return max((len(steps[name]) + prepared[name] for name in {*steps, *prepared}), default=0)
+            steps[conversation].add((call["item"], call["role"], call["attempt"]))
+    names = {*steps, *prepared, *lanes}
+    return max((len(steps[name]) + prepared[name] + longest_lanes(lanes[name]) for name in names), default=0)
+
+
+def longest_lanes(lanes: Mapping[tuple[str, str], int]) -> int:
+    """Sum over the writes of one conversation the calls of the longest lane in each."""
+    longest: dict[str, int] = defaultdict(int)
+    for (item, _), count in lanes.items():
+        longest[item] = max(longest[item], count)
+    return sum(longest.values())
 
 
 async def embedding_seconds(plan: Plan, samples: Sequence[Sample]) -> float:
@@ -141,7 +160,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--embedder", default="hashing")
-    parser.add_argument("--memories", nargs="+", default=["rag", "amem", "clag"])
+    parser.add_argument("--memories", nargs="+", default=["rag", "amem", "clag", "sage", "gated+amem"])
     parser.add_argument("--stages", nargs="+", default=["ingest", "answer"])
     arguments = parser.parse_args()
     with stub_server(delay=DELAY) as url:

@@ -29,13 +29,6 @@ SMALL: dict[str, Any] = {
     "tau_split": 8,
     "calibration": None,  # holds for a real embedder alone
 }
-    "buffer_size": 12,
-    "consolidate_every": 5,
-    "evo_threshold": 5,
-    "chunk_tokens": 30,
-    "tau_split": 8,
-    "calibration": None,
-}
 
 #: The gate goes before any system; beside its preset's host, one whose preparation and writes ask the backbone.
 GATES = ("gated+amem", "gated+clag", "gated+sage")
