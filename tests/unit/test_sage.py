@@ -254,7 +254,7 @@ def test_the_thresholds_of_the_first_writes_are_the_papers() -> None:
 @pytest.mark.parametrize(("cosine", "expected"), [(0.6, (1, 0, 1)), (0.42, (1, 1, 0)), (0.3, (2, 0, 0))])
 def test_a_second_fact_is_ignored_merged_or_added_by_its_novelty(cosine: float, expected: tuple[int, ...]) -> None:
     # one stored fact, so s is the cosine: novelty 0.2, 0.29, 0.35; tau_1 = 0.275, band up to 0.3
-    table = {"a": [1, 0], "b": [cosine, (1 - cosine**2) ** 0.5], "a b": [0.9, 0.4359]}
+    table: dict[str, list[float]] = {"a": [1, 0], "b": [cosine, (1 - cosine**2) ** 0.5], "a b": [0.9, 0.4359]}
     model = replying(["a", "b"])
     memory = sage(model, embedder=TableEmbedder(table))
     ingest(memory, monologue("I"))
@@ -264,7 +264,14 @@ def test_a_second_fact_is_ignored_merged_or_added_by_its_novelty(cosine: float, 
 
 def banded(merged: Any = None, **changes: Any) -> tuple[SageMemory, Any]:
     """Write ``a``, then ``b`` inside the band, in two sessions."""
-    table = {"a": [1, 0, 0], "b": [0.47, 0.8827, 0], "a b": [0.8, 0.6, 0], "A and B.": [0.8, 0.6, 0], "q": [0, 1, 0]}
+    both = [0.8, 0.6, 0]
+    table: dict[str, list[float]] = {
+        "a": [1, 0, 0],
+        "b": [0.47, 0.8827, 0],
+        "a b": both,
+        "A and B.": both,
+        "q": [0, 1, 0],
+    }
     model = replying(lambda values, key: ["a"] if key.startswith("D1") else ["b"], merged)
     memory = sage(model, embedder=TableEmbedder(table), **changes)
     ingest(memory, monologue("x", "y", sessions=[1, 2]))  # tau_2 = 0.2534, novelty 0.265

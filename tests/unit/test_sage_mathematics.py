@@ -38,14 +38,14 @@ def test_the_score_of_two_memories_by_hand() -> None:
 
 
 @given(cosines, kappas)
-def test_the_score_lies_between_the_greatest_cosine_and_that_less_ln_n_over_kappa(values: np.ndarray, k: float) -> None:  # type: ignore[type-arg]
+def test_the_score_lies_between_the_greatest_cosine_and_that_less_ln_n_over_kappa(values: np.ndarray, k: float) -> None:
     score, greatest = vmf_score(values, k), float(values.max())
     assert max(-1.0, greatest - log(len(values)) / k) - 1e-9 <= score <= greatest + 1e-9
     assert -1.0 <= score <= 1.0
 
 
 @given(cosines)
-def test_the_score_goes_from_the_mean_to_the_greatest_cosine(values: np.ndarray) -> None:  # type: ignore[type-arg]
+def test_the_score_goes_from_the_mean_to_the_greatest_cosine(values: np.ndarray) -> None:
     assert vmf_score(values, 1e-3) == pytest.approx(float(values.mean()), abs=1e-3)
     assert vmf_score(values, 1e9) == pytest.approx(float(values.max()), abs=1e-7)
 
@@ -56,7 +56,7 @@ def test_one_memory_gives_its_cosine_whatever_kappa(cosine: float, kappa: float)
 
 
 @given(cosines, st.integers(0, 39), st.floats(0, 0.5), kappas)
-def test_a_nearer_memory_never_lowers_the_score(values: np.ndarray, at: int, by: float, kappa: float) -> None:  # type: ignore[type-arg]
+def test_a_nearer_memory_never_lowers_the_score(values: np.ndarray, at: int, by: float, kappa: float) -> None:
     nearer = values.copy()
     nearer[at % len(values)] = min(1.0, nearer[at % len(values)] + by)
     assert vmf_score(nearer, kappa) >= vmf_score(values, kappa) - 1e-9
