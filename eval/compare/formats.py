@@ -4,9 +4,10 @@ import csv
 import io
 from collections.abc import Sequence
 
-from eval.compare.model import PAIR_HEADINGS, Report, cell, interval_text, pair_cells, shown_columns
+from eval.compare.model import Report, cell, interval_text, shown_columns
 from eval.compare.rows import COLUMNS, Column, Estimate, lead_metric
 from eval.tables.latex import escape
+from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
 
 
 def render_markdown(report: Report) -> str:
@@ -17,19 +18,18 @@ def render_markdown(report: Report) -> str:
     parts += [f"- {column.name}: {column.meaning}" for column in columns]
     if report.pairs:
         lines = [pair_cells(pair) for pair in report.pairs]
-        parts += ["", "## Paired tests", "", *_markdown_table(PAIR_HEADINGS, lines), "", *(f"- {t}" for t in _PAIRS)]
+        parts += [
+            "",
+            "## Paired tests",
+            "",
+            *_markdown_table(PAIR_HEADINGS, lines),
+            "",
+            *(f"- {t}" for t in PAIR_LEGEND),
+        ]
     parts += ["", "## Runs", "", *(f"- {row.label}: `{row.run.run_id}`" for row in report.rows)]
     lead = lead_metric([row.run for row in report.rows], report.protocol)[0]
     parts += ["", f"![{lead} by category, and {lead} against cost](compare.svg)"]
     return "\n".join(parts) + "\n"
-
-
-_PAIRS = (
-    "diff: system minus baseline on the questions that both were scored on, percentage points",
-    "p: two-sided paired randomisation test over conversations (over questions with one conversation), Holm's "
-    "correction over the tests of one metric",
-    "detect: smallest true difference found with 80 % power at level 5 %",
-)
 
 
 def _rows(report: Report) -> list[list[str]]:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.compare.pairs import Pair, compare_with_first
+from eval.compare.pairs import compare_with_first
 from eval.compare.rows import Column, Estimate, SystemRow, system_rows
 from eval.protocols import Protocol
+from eval.tables.pairs import Pair
 from eval.tables.stored import StoredRun
-
-BY_QUESTION = "‡"
+from eval.tables.text import BY_QUESTION
 
 _CATEGORY_5 = {
     "paper_trap": "category 5 scored against the false answer, so that being fooled counts as right",
@@ -65,30 +65,3 @@ def interval_text(estimate: Estimate | None) -> str:
 def shown_columns(report: Report, columns: Sequence[Column]) -> list[Column]:
     """Columns that at least one run fills."""
     return [column for column in columns if any(column.name in row.estimates for row in report.rows)]
-
-
-PAIR_HEADINGS = ("system", "against", "metric", "n", "diff", "95 %", "p (Holm)", "win/tie/loss", "detect")
-
-
-def pair_cells(pair: Pair) -> tuple[str, ...]:
-    """One line of the paired tests."""
-    result = pair.result
-    interval = "" if result.interval is None else f"[{result.interval.low:+.1f}, {result.interval.high:+.1f}]"
-    if result.interval is not None and result.interval.by == "question":
-        interval += BY_QUESTION
-    return (
-        pair.system,
-        pair.baseline,
-        pair.column,
-        str(result.questions),
-        f"{result.difference:+.1f}",
-        interval,
-        "" if pair.adjusted is None else p_text(pair.adjusted),
-        f"{result.wins}/{result.ties}/{result.losses}",
-        "" if result.detectable is None else f"{result.detectable:.1f}",
-    )
-
-
-def p_text(p_value: float) -> str:
-    """Three decimals, never a zero."""
-    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"

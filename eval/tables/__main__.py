@@ -16,8 +16,8 @@ from eval.tables.flat import render_csv
 from eval.tables.latex import render_latex
 from eval.tables.markdown import render_markdown
 from eval.tables.model import Table
-from eval.tables.spec import load_spec
-from eval.tables.stored import ROOT, RUNS, SUMMARIES, Skipped, StoredRun, read_runs
+from eval.tables.spec import load_spec, spec_names
+from eval.tables.stored import ROOT, RUNS, SUMMARIES, StoredRun, read_runs
 from eval.terminal import complain, console
 from memsys.errors import MemsysError
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and write the tables; returns the exit status."""
     options = _parser().parse_args(arguments)
     try:
-        _run(options.paper, options.table, options.runs, options.out)
+        _run(options.paper or spec_names(), options.table, options.runs, options.out)
     except MemsysError as error:
         complain(str(error))
         return 2
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m eval.tables",
         description="Write a paper's tables: printed number, measured number, difference, interval, what is missing.",
     )
-    parser.add_argument("--paper", default="clag", help="paper in conf/tables (default: clag)")
+    parser.add_argument("--paper", action="append", help="paper in conf/tables; repeatable (default: all)")
     parser.add_argument("--table", type=int, action="append", help="number of a table; repeatable (default: all)")
     parser.add_argument(
         "--runs",
@@ -61,16 +61,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run(paper: str, numbers: Sequence[int] | None, folders: Sequence[Path] | None, out: Path) -> None:
+def _run(papers: Sequence[str], numbers: Sequence[int] | None, folders: Sequence[Path] | None, out: Path) -> None:
     runs, skipped = read_runs(folders or [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()])
-    tables, unused = build_tables(paper, runs, numbers)
-    for table in tables:
-        write_table(table, out)
+    built = [build_tables(paper, runs, numbers) for paper in papers]
+    for tables, unused in built:
+        for table in tables:
+            write_table(table, out)
+        console().print(f"{tables[0].paper.label}: tables in {_short(out)}", highlight=False, markup=False)
+        console().print(_overview(tables))
+        _tell_unused(unused)
     write_atomic(out / FAULTS, render_faults(check_all()).encode())
-    console().print(f"{tables[0].paper.label}: tables in {_short(out)}", highlight=False, markup=False)
-    console().print(_overview(tables))
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
-    _tell_unused(skipped, unused)
+    for run in skipped:
+        console().print(f"left out: {_short(run.path)}: {run.reason}", style="yellow", highlight=False, markup=False)
 
 
 def build_tables(
@@ -123,9 +126,7 @@ def _overview(tables: Sequence[Table]) -> "RichTable":
     return shown
 
 
-def _tell_unused(skipped: Sequence[Skipped], unused: dict[str, str]) -> None:
-    for run in skipped:
-        console().print(f"left out: {_short(run.path)}: {run.reason}", style="yellow", highlight=False, markup=False)
+def _tell_unused(unused: dict[str, str]) -> None:
     for name, reason in sorted(unused.items()):
         console().print(f"left out: {name}: {reason}", style="dim", highlight=False, markup=False)
 

@@ -7,12 +7,15 @@ from typing import TypeVar
 from eval.printed import PrintedNumber
 from eval.protocols import Protocol
 from eval.tables.candidates import Candidates, RowKey, choose
-from eval.tables.measure import measure, scaled
+from eval.tables.measure import Terms, measure, scaled
 from eval.tables.model import Block, Cell, Column, Row, Table
+from eval.tables.pairs import Contestant, Pair, can_be_paired, compare_family
 from eval.tables.spec import NO_BACKBONE, PaperSpec, TableSpec
 from memsys.errors import ConfigError
 
 T = TypeVar("T")
+
+_NOT_MEASURED = "no run could give it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,30 +28,36 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """The printed table: its columns and places in order, its numbers, and its row labels."""
+    """The printed table: its columns and places in order, its numbers, and the system behind each row label."""
 
     spec: TableSpec
     columns: tuple[Column, ...]
     places: tuple[_Place, ...]
     numbers: Mapping[tuple[_Place, str, Column], PrintedNumber]
-    labels: Mapping[tuple[_Place, str], str]
+    rows: Mapping[tuple[_Place, str], str]
 
     @classmethod
     def of(cls, entries: Sequence[PrintedNumber], spec: TableSpec) -> "_Grid":
         numbers: dict[tuple[_Place, str, Column], PrintedNumber] = {}
-        labels: dict[tuple[_Place, str], str] = {}
+        rows: dict[tuple[_Place, str], str] = {}
         for entry in entries:
             by_dataset = spec.block == "dataset"
+            # What cannot be measured has a category or none from row to row, which makes no columns of its own.
+            category = entry.category if spec.measured else None
             place = _Place(entry.backbone, entry.dataset if by_dataset else "")
-            column = Column(entry.column, "" if by_dataset else entry.dataset, entry.metric, entry.category)
-            numbers[place, entry.system, column] = entry
-            labels.setdefault((place, entry.system), entry.row)
+            column = Column(entry.column, "" if by_dataset else entry.dataset, entry.metric, category)
+            numbers[place, entry.row, column] = entry
+            rows.setdefault((place, entry.row), entry.system)
         columns = _unique(column for _, _, column in numbers)
-        return cls(spec, columns, _unique(place for place, _ in labels), numbers, labels)
+        return cls(spec, columns, _unique(place for place, _ in rows), numbers, rows)
+
+    def labels(self, place: _Place) -> tuple[str, ...]:
+        """Rows that the paper prints in a block."""
+        return tuple(label for where, label in self.rows if where == place)
 
     def systems(self, place: _Place) -> tuple[str, ...]:
         """Systems that the paper prints in a block."""
-        return tuple(system for where, system in self.labels if where == place)
+        return tuple(system for (where, _), system in self.rows.items() if where == place)
 
 
 class TableBuilder:
@@ -73,41 +82,53 @@ class TableBuilder:
             raise ConfigError(f"{self._paper.label} has no table {number} to rebuild; choose one of {known}")
         grid = _Grid.of(entries, spec)
         blocks = [self._block(place, grid) for place in (*grid.places, *self._further_places(grid))]
-        return Table(self._paper, number, spec, grid.columns, tuple(block for block in blocks if block.rows))
+        shown = tuple(block for block in blocks if block.rows)
+        pairs = tuple(pair for block in shown for pair in self._pairs(block, grid)) if spec.paired else ()
+        return Table(self._paper, number, spec, grid.columns, shown, pairs)
 
     def _further_places(self, grid: _Grid) -> list[_Place]:
         """Blocks of backbones that the paper's table does not have, in the order of the spec."""
-        if not grid.spec.further:
+        if not grid.spec.measured:
             return []
+        if not grid.spec.further:
+            return [_Place(NO_BACKBONE, dataset) for dataset in _unique(place.dataset for place in grid.places)]
         found = {key.backbone for key in self._candidates} - {place.backbone for place in grid.places}
         order = [*self._paper.backbones, *sorted(found - set(self._paper.backbones))]
         datasets = _unique(place.dataset for place in grid.places)
         return [_Place(backbone, dataset) for dataset in datasets for backbone in order if backbone in found]
 
     def _block(self, place: _Place, grid: _Grid) -> Block:
-        keys = [RowKey(place.backbone, system) for system in grid.systems(place)]
-        if grid.spec.further:
-            keys += self._further_keys(place.backbone, grid.systems(place))
-        rows = [self._row(key, place, grid) for key in keys]
+        rows = [self._printed_row(label, place, grid) for label in grid.labels(place)]
+        if grid.spec.measured:
+            rows += [self._further_row(key, place, grid) for key in self._further_keys(place, grid)]
         shown = tuple(row for row in rows if row.printed or row.measured)
         return Block(self._block_label(place, grid), place.backbone, place.dataset, place in grid.places, shown)
 
-    def _further_keys(self, backbone: str, known: Sequence[str]) -> list[RowKey]:
-        """Rows of systems and variants that the paper's block does not have."""
-        order = [*self._paper.further, *self._paper.systems]
+    def _further_keys(self, place: _Place, grid: _Grid) -> list[RowKey]:
+        """Rows of systems and variants that the paper's block does not have; of floors and ceilings in any case."""
+        order, known = [*self._paper.further, *self._paper.systems], grid.systems(place)
 
         def rank(key: RowKey) -> tuple[int, str, str]:
             return (order.index(key.system) if key.system in order else len(order), key.system, key.variant)
 
-        found = [key for key in self._candidates if key.backbone == backbone]
+        found = [
+            key
+            for key in self._candidates
+            if key.backbone == place.backbone and (grid.spec.further or key.system in self._paper.further)
+        ]
         return sorted((key for key in found if key.variant or key.system not in known), key=rank)
 
-    def _row(self, key: RowKey, place: _Place, grid: _Grid) -> Row:
-        label = grid.labels.get((place, key.system)) or self._paper.system_label(key.system)
-        if key.variant:
-            return Row(f"{label} [{key.variant}]", key, self._cells(key, place, grid, {}))
-        printed = {column: grid.numbers.get((place, key.system, column)) for column in grid.columns}
+    def _printed_row(self, label: str, place: _Place, grid: _Grid) -> Row:
+        key = RowKey(place.backbone, grid.rows[place, label])
+        printed = {column: grid.numbers.get((place, label, column)) for column in grid.columns}
         return Row(label, key, self._cells(key, place, grid, printed))
+
+    def _further_row(self, key: RowKey, place: _Place, grid: _Grid) -> Row:
+        label = next(
+            (name for (where, name), system in grid.rows.items() if where == place and system == key.system),
+            self._paper.system_label(key.system),
+        )
+        return Row(f"{label} [{key.variant}]" if key.variant else label, key, self._cells(key, place, grid, {}))
 
     def _cells(
         self, key: RowKey, place: _Place, grid: _Grid, printed: Mapping[Column, PrintedNumber | None]
@@ -118,21 +139,44 @@ class TableBuilder:
         )
 
     def _cell(self, key: RowKey, column: Column, dataset: str, printed: PrintedNumber | None, spec: TableSpec) -> Cell:
+        if not spec.measured:
+            return Cell(dataset, printed, None, _NOT_MEASURED, measurable=False)
         runs = self._candidates.get(key, {}).get(dataset, ())
         selected = choose(runs, dataset, column.metric, self._paper)
         if isinstance(selected, str):
             return Cell(dataset, printed, None, selected)
-        size = self._paper.datasets[dataset]
-        found = measure(selected, column.metric, column.category, self._protocol, size, spec.hardware)
+        terms = Terms(self._paper, self._protocol, self._paper.datasets[dataset], spec.hardware)
+        found = measure(selected, column.metric, column.category, terms)
         if isinstance(found, str):
             return Cell(dataset, printed, None, found)
         return Cell(dataset, printed, scaled(found, self._paper.scale(column.metric)))
 
     def _block_label(self, place: _Place, grid: _Grid) -> str:
-        label = self._paper.backbone_label(place.backbone)
+        label = self._paper.backbone_label(place.backbone) if place.backbone else ""
         if place not in grid.places and place.backbone != NO_BACKBONE:
             label += " (not in the paper's table)"
         return f"{self._paper.datasets[place.dataset].label}, {label}" if place.dataset else label
+
+    def _pairs(self, block: Block, grid: _Grid) -> list[Pair]:
+        """The paper's own system against each other system of the block, column by column of overall values."""
+        found = []
+        for position, column in enumerate(grid.columns):
+            if column.category is None and can_be_paired(column.metric):
+                rows = [row for row in block.rows if row.cells[position].measured is not None]
+                own = [row for row in rows if row.key.system == self._paper.own and not row.key.variant]
+                others = [row for row in rows if row not in own[:1]]
+                entrants = [
+                    (self._contestant(one, position, column), self._contestant(other, position, column))
+                    for one in own[:1]
+                    for other in others
+                ]
+                found += compare_family(entrants, column.metric, self._protocol, block.label, column.label)
+        return found
+
+    def _contestant(self, row: Row, position: int, column: Column) -> Contestant:
+        dataset = row.cells[position].dataset
+        selected = choose(self._candidates[row.key][dataset], dataset, column.metric, self._paper)
+        return Contestant(row.label, () if isinstance(selected, str) else selected.rows)
 
 
 def _unique(items: Iterable[T]) -> tuple[T, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 from pathlib import PurePath
+from typing import Any
 
 from eval.scoring import ScoreRow
 from eval.tables.departures import departures
@@ -34,6 +35,7 @@ class Selected:
         seeds: seeds that entered, one run each.
         runs: ids of these runs.
         departures: settings that are not the paper's.
+        repeats: the runs themselves, one a seed.
     """
 
     run: StoredRun
@@ -41,6 +43,7 @@ class Selected:
     seeds: tuple[int, ...]
     runs: tuple[str, ...]
     departures: tuple[str, ...]
+    repeats: tuple[StoredRun, ...]
 
 
 #: Runs of a row on a data set.
@@ -61,8 +64,10 @@ def group_runs(runs: Iterable[StoredRun], spec: PaperSpec) -> tuple[Candidates, 
             unused[run.run_id] = f"data set {run.dataset} is in no table of {spec.label}"
         elif (run.record["config"].get("dataset") or {}).get("sample"):
             unused[run.run_id] = "the project's own sample is not the published data set"
-        elif not run.retrieval_only and run.reader != spec.reader:
-            unused[run.run_id] = f"reader {run.reader} is not {spec.label}'s ({spec.reader})"
+        elif run.floor and run.memory not in spec.further:
+            unused[run.run_id] = f"the tables of {spec.label} have no row for it: category 5 does not count there"
+        elif not (run.retrieval_only or run.floor) and run.reader not in spec.readers:
+            unused[run.run_id] = f"reader {run.reader} is not {spec.label}'s ({' or '.join(spec.readers)})"
         else:
             variant = variant_label(overrides(run.record["config"]["memory"]))
             grouped[RowKey(run.backbone, spec.system_of(run.memory), variant)][dataset].append(run)
@@ -102,11 +107,15 @@ def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec
     seeds = tuple(sorted(by_seed))
     chosen = [by_seed[seed] for seed in seeds]
     names = tuple(run.run_id for run in chosen)
-    return Selected(best, mean_over_runs(chosen, metric), seeds, names, departures(best, dataset, spec))
+    rows = mean_over_runs(chosen, metric)
+    return Selected(best, rows, seeds, names, departures(best, dataset, spec), tuple(chosen))
 
 
 def _obstacle(run: StoredRun, metric: str, spec: PaperSpec) -> str | None:
     """Why a run cannot give a metric, ``None`` when it can."""
+    if metric in spec.run_figures:
+        found = run_figure(run.summary, spec.run_figures[metric])
+        return f"{metric} not recorded" if found is None else None
     if any(row.metrics.get(metric) is not None for row in run.rows):
         return _wrong_encoder(run, metric, spec)
     if metric in LATENCY_METRICS:
@@ -114,6 +123,23 @@ def _obstacle(run: StoredRun, metric: str, spec: PaperSpec) -> str | None:
     if run.retrieval_only:
         return "retrieval only"
     return f"{metric} not scored"
+
+
+def run_figure(summary: Mapping[str, Any], paths: Sequence[str]) -> float | None:
+    """Add up figures of ``summary.json``; ``None`` when none of them is there.
+
+    Args:
+        summary: of one run.
+        paths: keys joined by ``/``.
+    """
+    known = [value for path in paths if (value := _figure(summary, path.split("/"))) is not None]
+    return fsum(known) if known else None
+
+
+def _figure(tree: Any, keys: Sequence[str]) -> float | None:
+    for key in keys:
+        tree = tree.get(key) if isinstance(tree, Mapping) else None
+    return float(tree) if isinstance(tree, int | float) else None
 
 
 def _wrong_encoder(run: StoredRun, metric: str, spec: PaperSpec) -> str | None:

@@ -22,16 +22,20 @@ def departures(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...]
         spec: the paper's tables.
     """
     config, found = run.record["config"], []
+    if (run.record["data"].get("notes") or {}).get("pinned") is False:
+        found.append("the data file is not the published one")
+    if run.floor:
+        return tuple(found)
     expected = spec.datasets[dataset].runs[0]
     if run.dataset != expected:
         found.append(f"data set config {run.dataset}, the paper's is {expected}")
-    if (run.record["data"].get("notes") or {}).get("pinned") is False:
-        found.append("the data file is not the published one")
     found += _changed("data set", config, "dataset", leave_out=_SELECTION)
     embedder = str((config.get("embedder") or {}).get("name") or spec.embedder)
     if embedder != spec.embedder:
         found.append(f"embedder {embedder}, the paper's is {spec.embedder}")
     if not run.retrieval_only:
+        if run.reader != spec.readers[0]:
+            found.append(f"reader {run.reader}, the paper's is {spec.readers[0]}")
         found += _changed("reader", config, "reader")
         found += _changed("backbone", config, "backbone", only=_SAMPLING)
     return tuple(found)

@@ -8,7 +8,8 @@ from eval.tables.model import Block, Cell, Column, Row, Table
 COLUMNS = (
     "paper", "table", "block", "backbone", "dataset", "row", "system", "variant", "column", "metric", "category",
     "protocol", "printed", "marks", "measured", "low", "high", "interval_by", "interval_units", "difference", "inside",
-    "questions", "conversations", "conversations_of", "seeds", "not_compared", "missing", "note", "runs",
+    "detectable", "verdict", "questions", "conversations", "conversations_of", "seeds", "not_compared", "missing",
+    "note", "runs",
 )  # fmt: skip
 
 #: Decimals of figures in the table's unit: enough to recompute a difference, too few to differ between machines.
@@ -45,7 +46,12 @@ def _place(table: Table, block: Block, row: Row, column: Column, cell: Cell) -> 
 def _printed(cell: Cell) -> dict[str, object]:
     if cell.printed is None:
         return {}
-    return {"printed": cell.printed.text, "marks": cell.printed.marks, "note": cell.printed.note}
+    return {
+        "printed": cell.printed.text,
+        "marks": cell.printed.marks,
+        "note": cell.printed.note,
+        "verdict": cell.verdict,
+    }
 
 
 def _measured(table: Table, cell: Cell) -> dict[str, object]:
@@ -68,6 +74,8 @@ def _measured(table: Table, cell: Cell) -> dict[str, object]:
             "interval_by": measured.interval.by,
             "interval_units": measured.interval.units,
         }
+    if measured.detectable is not None:
+        found["detectable"] = _figure(measured.detectable)
     if cell.difference is not None:
         found |= {"difference": _figure(cell.difference), "inside": "" if cell.inside is None else int(cell.inside)}
     return found

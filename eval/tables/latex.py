@@ -1,7 +1,10 @@
 """Tables as LaTeX (booktabs, graphicx), one ``table*`` each, ready to be input."""
 
-from eval.tables.model import Cell, Row, Table
-from eval.tables.text import LEGEND, Line, dataset_labels, lines, title
+from collections.abc import Sequence
+
+from eval.tables.layout import Line, Page, heading_groups, lay_out
+from eval.tables.model import Cell, Table
+from eval.tables.text import LEGEND, TextLine, dataset_labels, text_lines, title
 
 _MARKS = {"": "{}", "bold": r"\textbf{{{}}}", "underline": r"\underline{{{}}}"}
 _SPECIAL = {
@@ -20,6 +23,7 @@ _SPECIAL = {
     "†": r"$^\dagger$",
     "‡": r"$^\ddagger$",
     "τ": r"$\tau$",
+    "Δ": r"$\Delta$",
 }
 
 
@@ -30,26 +34,27 @@ def escape(text: str) -> str:
 
 def render_latex(table: Table) -> str:
     """Return the table; needs the packages booktabs and graphicx."""
-    headings = ["", "System", "", *(column.label for column in table.columns), "Measured on"]
+    page = lay_out(table)
     parts = [
         r"\begin{table*}",
         r"\centering",
         r"\resizebox{\textwidth}{!}{%",
-        rf"\begin{{tabular}}{{lll{'r' * len(table.columns)}l}}",
+        rf"\begin{{tabular}}{{lll{'r' * len(page.headings)}l}}",
         r"\toprule",
-        _line([escape(heading) for heading in headings]),
+        *_head(page, "" if table.spec.transpose else "System"),
     ]
     datasets = dataset_labels(table)
-    for block in table.blocks:
+    for block, rows in page.blocks:
         parts.append(r"\midrule")
-        label = escape(block.label)
-        for row in block.rows:
+        label = escape(block)
+        for row in rows:
             system = escape(row.label)
-            for line in lines(row, table.columns, datasets):
+            for line in text_lines(row, datasets):
                 cells = _marked(row, line) if line.kind == "printed" else [_signed(text) for text in line.cells]
                 parts.append(_line([label, system, line.kind, *cells, escape(line.remark)]))
                 label = system = ""
-    legend = escape(". ".join(entry[0].upper() + entry[1:] for entry in LEGEND))
+    said = [*LEGEND, *table.spec.remarks]
+    legend = escape(". ".join(entry[0].upper() + entry[1:] for entry in said))
     parts += [
         r"\bottomrule",
         r"\end{tabular}}",
@@ -60,7 +65,22 @@ def render_latex(table: Table) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _marked(row: Row, line: Line) -> list[str]:
+def _head(page: Page, first: str) -> list[str]:
+    """Headings in one row, or in two where neighbours share a group, as the papers set them."""
+    groups, column = heading_groups(page.headings), 4
+    below = [heading for _, names in groups for heading in names]
+    if not any(group for group, _ in groups):
+        return [_line(["", first, "", *map(escape, below), "Measured on"])]
+    above, rules = ["", "", ""], []
+    for group, names in groups:
+        above.append(rf"\multicolumn{{{len(names)}}}{{c}}{{{escape(group)}}}" if group else "")
+        if group:
+            rules.append(rf"\cmidrule(lr){{{column}-{column + len(names) - 1}}}")
+        column += len(names)
+    return [_line([*above, ""]), "".join(rules), _line(["", first, "", *map(escape, below), "Measured on"])]
+
+
+def _marked(row: Line, line: TextLine) -> list[str]:
     return [_mark(cell, escape(text)) for cell, text in zip(row.cells, line.cells, strict=True)]
 
 
@@ -73,5 +93,5 @@ def _signed(text: str) -> str:
     return "$-$" + escape(text[1:]) if text.startswith("-") else escape(text)
 
 
-def _line(cells: list[str]) -> str:
+def _line(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"

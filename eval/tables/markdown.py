@@ -1,29 +1,55 @@
-"""Tables as Markdown: three lines per system, the paper's bold and underline kept."""
+"""Tables as Markdown: some lines per system, the paper's bold and underline kept."""
 
-from eval.tables.model import Cell, Row, Table
-from eval.tables.text import LEGEND, Line, dataset_labels, lines, remarks, run_ids, title
+from collections.abc import Sequence
+
+from eval.tables.layout import Line, lay_out
+from eval.tables.model import Cell, Table
+from eval.tables.text import (
+    LEGEND,
+    PAIR_HEADINGS,
+    PAIR_LEGEND,
+    TextLine,
+    dataset_labels,
+    pair_cells,
+    remarks,
+    run_ids,
+    text_lines,
+    title,
+)
 
 _MARKS = {"": "{}", "bold": "**{}**", "underline": "<u>{}</u>"}
 
 
 def render_markdown(table: Table) -> str:
-    """Return the table with legend, known faults of the printed numbers, and the runs behind it."""
-    headings = ["", "System", "", *(column.label for column in table.columns), "Measured on"]
-    align = ["---", "---", "---", *("---:" for _ in table.columns), "---"]
-    parts = [f"# {title(table)}", "", _line(headings), _line(align)]
+    """Return the table with legend, paired tests, known faults of the printed numbers, and the runs behind it."""
+    page = lay_out(table)
+    first = "" if table.spec.transpose else "System"
+    align = ["---", "---", "---", *("---:" for _ in page.headings), "---"]
+    parts = [f"# {title(table)}", "", _line(["", first, "", *page.headings, "Measured on"]), _line(align)]
     datasets = dataset_labels(table)
-    for block in table.blocks:
-        label = block.label
-        for row in block.rows:
+    for block, rows in page.blocks:
+        label = block
+        for row in rows:
             system = row.label
-            for line in lines(row, table.columns, datasets):
+            for line in text_lines(row, datasets):
                 cells = _marked(row, line) if line.kind == "printed" else line.cells
                 parts.append(_line([label, system, line.kind, *map(_stars, cells), line.remark]))
                 label = system = ""
     parts += ["", *(f"- {entry}".replace("*", "\\*") for entry in LEGEND)]
+    parts += _section("Remarks", list(table.spec.remarks))
+    parts += _pairs(table)
     parts += _section("Printed numbers with a known fault", remarks(table))
     parts += _section("Runs", [f"`{run}`" for run in run_ids(table)])
     return "\n".join(parts) + "\n"
+
+
+def _pairs(table: Table) -> list[str]:
+    if not table.pairs:
+        return []
+    rows = [("", *PAIR_HEADINGS), ("---", "---", "---", "---", *("---:" for _ in PAIR_HEADINGS[3:]))]
+    rows += [(pair.where, *pair_cells(pair)) for pair in table.pairs]
+    legend = [f"- {entry}" for entry in PAIR_LEGEND]
+    return ["", "## Paired tests", "", *(_line(row) for row in rows), "", *legend]
 
 
 def _section(heading: str, entries: list[str]) -> list[str]:
@@ -35,7 +61,7 @@ def _stars(text: str) -> str:
     return text[:-1] + "\\*" if text.endswith("*") and not text.endswith("**") else text
 
 
-def _marked(row: Row, line: Line) -> list[str]:
+def _marked(row: Line, line: TextLine) -> list[str]:
     return [_mark(cell, text) for cell, text in zip(row.cells, line.cells, strict=True)]
 
 
@@ -43,5 +69,5 @@ def _mark(cell: Cell, text: str) -> str:
     return _MARKS[cell.printed.marks].format(text) if cell.printed is not None else text
 
 
-def _line(cells: list[str]) -> str:
+def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import fsum
 
 import numpy as np
 
@@ -9,10 +10,11 @@ from eval.aggregate import ABSTENTION, aggregate, mean_of
 from eval.inference import MICRO, Interval, Mean, Scores, bootstrap_interval
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import METRICS
+from eval.paired import minimum_detectable_difference
 from eval.protocols import Adversarial, Protocol
 from eval.scoring import ScoreRow
-from eval.tables.candidates import LATENCY_METRICS, Selected
-from eval.tables.spec import DatasetSpec
+from eval.tables.candidates import LATENCY_METRICS, Selected, run_figure
+from eval.tables.spec import DatasetSpec, PaperSpec
 
 #: Conversations named when a run covers a part; of more only the number is told.
 _NAMED = 3
@@ -24,7 +26,8 @@ class Measured:
 
     Attributes:
         value: the mean.
-        interval: 95 % percentile interval, ``None`` with fewer than two questions.
+        interval: 95 % percentile interval, ``None`` with fewer than two questions or one figure per run.
+        detectable: smallest true difference from a fixed number that so many questions find with 80 % power.
         questions: questions that were scored.
         covered: questions that the run asked.
         conversations: conversations that the run covers.
@@ -35,6 +38,7 @@ class Measured:
 
     value: float
     interval: Interval | None
+    detectable: float | None
     questions: int
     covered: int
     conversations: tuple[str, ...]
@@ -43,35 +47,61 @@ class Measured:
     caveats: tuple[str, ...]
 
 
-def measure(
-    selected: Selected, metric: str, category: int | None, protocol: Protocol, dataset: DatasetSpec, hardware: str = ""
-) -> Measured | str:
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a cell is measured by: the paper's protocol, the full size of the data set, the paper's GPU."""
+
+    paper: PaperSpec
+    protocol: Protocol
+    dataset: DatasetSpec
+    hardware: str = ""
+
+
+def measure(selected: Selected, metric: str, category: int | None, terms: Terms) -> Measured | str:
     """Measure a cell.
 
     Args:
         selected: the runs behind it.
-        metric: name in ``scores.jsonl``.
+        metric: name in ``scores.jsonl``, or of a figure of ``summary.json``.
         category: question category, ``None`` for all that the protocol counts.
-        protocol: how the mean is taken.
-        dataset: full size of the data set, to tell a part from the whole.
-        hardware: part of the name of the paper's GPU, for latencies.
+        terms: how the mean is taken, and what makes it comparable.
 
     Returns:
         The cell in the stored unit, or why it is empty.
     """
-    value = mean_value(selected.rows, metric, category, protocol)
+    if metric in terms.paper.run_figures:
+        return _figure_of_runs(selected, metric, terms)
+    value = mean_value(selected.rows, metric, category, terms.protocol)
     if value is None:
         return "no question of this category" if category is not None else f"{metric} not scored"
-    scores, mean = scores_and_mean(selected.rows, metric, category, protocol)
+    scores, mean = scores_and_mean(selected.rows, metric, category, terms.protocol)
     return Measured(
         value=value,
         interval=bootstrap_interval(scores, mean),
+        detectable=minimum_detectable_difference(scores, mean),
         questions=len(scores.values),
         covered=len(selected.rows),
         conversations=selected.run.conversations,
         seeds=selected.seeds,
         runs=selected.runs,
-        caveats=_caveats(selected, metric, dataset, hardware),
+        caveats=_caveats(selected, metric, terms),
+    )
+
+
+def _figure_of_runs(selected: Selected, metric: str, terms: Terms) -> Measured:
+    """One figure per run, averaged over the seeds; nothing can be resampled."""
+    paths = terms.paper.run_figures[metric]
+    figures = [value for run in selected.repeats if (value := run_figure(run.summary, paths)) is not None]
+    return Measured(
+        value=fsum(figures) / len(figures),
+        interval=None,
+        detectable=None,
+        questions=len(selected.rows),
+        covered=len(selected.rows),
+        conversations=selected.run.conversations,
+        seeds=selected.seeds,
+        runs=selected.runs,
+        caveats=_caveats(selected, metric, terms),
     )
 
 
@@ -129,17 +159,20 @@ def _treatment(metric: str, protocol: Protocol) -> Adversarial:
     return "paper_trap" if retrieval and protocol.adversarial == "abstain" else protocol.adversarial
 
 
-def _caveats(selected: Selected, metric: str, dataset: DatasetSpec, hardware: str) -> tuple[str, ...]:
-    run, found = selected.run, []
-    conversations, questions = len(run.conversations), len(selected.rows)
+def _caveats(selected: Selected, metric: str, terms: Terms) -> tuple[str, ...]:
+    run, dataset, found = selected.run, terms.dataset, []
+    counted = counted_categories(terms.protocol)
+    conversations, questions = len(run.conversations), sum(row.category in counted for row in selected.rows)
     if conversations < dataset.conversations:
         names = f" ({', '.join(run.conversations)})" if conversations <= _NAMED else ""
         found.append(f"{conversations} of {dataset.conversations} conversations{names}")
     elif questions < dataset.questions:
         found.append(f"{questions} of {dataset.questions} questions")
     found += selected.departures
-    if metric in LATENCY_METRICS and hardware and not any(hardware in gpu for gpu in run.gpus):
-        found.append(f"other hardware than {hardware}")
+    if metric in LATENCY_METRICS and terms.hardware and not any(terms.hardware in gpu for gpu in run.gpus):
+        found.append(f"other hardware than {terms.hardware}")
+    if metric in terms.paper.not_compared:
+        found.append(terms.paper.not_compared[metric])
     return tuple(found)
 
 
@@ -148,4 +181,5 @@ def scaled(measured: Measured, factor: float) -> Measured:
     interval = measured.interval
     if interval is not None:
         interval = replace(interval, low=interval.low * factor, high=interval.high * factor)
-    return replace(measured, value=measured.value * factor, interval=interval)
+    detectable = None if measured.detectable is None else measured.detectable * factor
+    return replace(measured, value=measured.value * factor, interval=interval, detectable=detectable)

@@ -1,11 +1,15 @@
 """What a table is made of: blocks of rows of cells, each with what was printed, what was measured, what is missing."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from eval.printed import PrintedNumber
 from eval.tables.candidates import RowKey
 from eval.tables.measure import Measured
+from eval.tables.pairs import Pair
 from eval.tables.spec import PaperSpec, TableSpec
+
+Verdict = Literal["reproduced", "higher", "lower", "not comparable", "not run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +24,21 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell. ``missing`` says why there is no measured value."""
+    """One cell.
+
+    Attributes:
+        dataset: where it was, or would be, measured.
+        printed: the paper's number, if it has one here.
+        measured: ours.
+        missing: why there is no measured value.
+        measurable: false where no run could give one.
+    """
 
     dataset: str
     printed: PrintedNumber | None
     measured: Measured | None
     missing: str = ""
+    measurable: bool = True
 
     @property
     def comparable(self) -> bool:
@@ -41,10 +54,27 @@ class Cell:
 
     @property
     def inside(self) -> bool | None:
-        """Whether the printed number lies in the measured interval, ``None`` when they may not be compared."""
+        """Whether the printed number, give or take its rounding, lies in the measured interval.
+
+        ``None`` when they may not be compared.
+        """
         if self.difference is None or self.printed is None or self.measured is None or self.measured.interval is None:
             return None
-        return self.measured.interval.low <= self.printed.value <= self.measured.interval.high
+        interval, value, rounding = self.measured.interval, self.printed.value, self.printed.half_unit
+        return interval.low - rounding <= value <= interval.high + rounding
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What the measured number says of the printed one; ``None`` where nothing was printed."""
+        if self.printed is None:
+            return None
+        if self.measured is None and self.measurable:
+            return "not run"
+        if self.inside is None or self.difference is None:
+            return "not comparable"
+        if self.inside:
+            return "reproduced"
+        return "higher" if self.difference > 0 else "lower"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +116,7 @@ class Table:
     spec: TableSpec
     columns: tuple[Column, ...]
     blocks: tuple[Block, ...]
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def cells(self) -> list[tuple[Block, Row, Column, Cell]]:

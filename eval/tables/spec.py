@@ -43,13 +43,21 @@ class TableSpec:
         title: what it shows.
         block: what its rows are grouped by.
         hardware: part of the name of the GPU that the paper measured on; latency on others is shown, not compared.
-        further: show systems and backbones that the paper's table does not name.
+        further: show systems and backbones that the paper's table does not name; floors and ceilings are shown anyway.
+        measured: false for settings and for counts that belong to the paper's own run.
+        transpose: the paper's rows are metrics and its columns systems.
+        paired: test the paper's own system against the others that were measured.
+        remarks: what to know of the whole table.
     """
 
     title: str
     block: BlockBy
     hardware: str = ""
     further: bool = True
+    measured: bool = True
+    transpose: bool = False
+    paired: bool = False
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.block not in get_args(BlockBy):
@@ -62,11 +70,14 @@ class PaperSpec:
 
     paper: str
     label: str
+    own: str
     protocol: str
-    reader: str
+    readers: tuple[str, ...]
     embedder: str
     bertscore_model: str
     plain_metrics: frozenset[str]
+    run_figures: Mapping[str, tuple[str, ...]]
+    not_compared: Mapping[str, str]
     datasets: Mapping[str, DatasetSpec]
     backbones: Mapping[str, str]
     systems: Mapping[str, SystemSpec]
@@ -94,6 +105,11 @@ class PaperSpec:
         return self.backbones.get(backbone, backbone)
 
 
+def spec_names(folder: Path = FOLDER) -> tuple[str, ...]:
+    """Papers whose tables can be built, sorted."""
+    return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
+
+
 def load_spec(paper: str, folder: Path = FOLDER) -> PaperSpec:
     """Read the tables of one paper.
 
@@ -104,7 +120,7 @@ def load_spec(paper: str, folder: Path = FOLDER) -> PaperSpec:
 
     path = folder / f"{paper}.yaml"
     if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml"))) or "none"
+        known = ", ".join(spec_names(folder)) or "none"
         raise ConfigError(f"paper {paper!r} has no {path}; papers with tables: {known}")
     try:
         settings: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -117,7 +133,9 @@ def _paper(settings: dict[str, Any], path: Path) -> PaperSpec:
     try:
         settings = {
             **settings,
+            "readers": tuple(settings["readers"]),
             "plain_metrics": frozenset(settings["plain_metrics"]),
+            "run_figures": {metric: tuple(paths) for metric, paths in settings["run_figures"].items()},
             "datasets": _parts(DatasetSpec, settings["datasets"], path),
             "systems": _parts(SystemSpec, settings["systems"], path),
             "tables": _parts(TableSpec, settings["tables"], path),

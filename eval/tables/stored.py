@@ -17,6 +17,8 @@ from memsys.errors import RunDirectoryError, ScoringError
 ROOT = Path(__file__).resolve().parents[2]
 RUNS, SUMMARIES = ROOT / "results" / "runs", ROOT / "results" / "summaries"
 
+#: Mode of a record whose answers are constants.
+FLOOR = "floor"
 #: Settings that cannot move a score; runs that differ in nothing else and the seed are repetitions of each other.
 _NOT_SETTINGS = ("seed", "experiment", "schedule", "protocol", "scoring", "progress", "score", "use_cache", "timing")
 
@@ -66,9 +68,14 @@ class StoredRun:
         return bool(self.record["mode"] == "retrieval_only")
 
     @property
+    def floor(self) -> bool:
+        """Whether its answers are constants, given without a model."""
+        return bool(self.record["mode"] == FLOOR)
+
+    @property
     def backbone(self) -> str:
-        """Name of the backbone config; ``none`` for a run that only retrieves."""
-        return NO_BACKBONE if self.retrieval_only else self._name("backbone")
+        """Name of the backbone config; ``none`` for a run that only retrieves, and for constant answers."""
+        return NO_BACKBONE if self.retrieval_only or self.floor else self._name("backbone")
 
     @property
     def conversations(self) -> tuple[str, ...]:

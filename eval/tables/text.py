@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from eval.tables.layout import Line
 from eval.tables.measure import Measured
-from eval.tables.model import Cell, Column, Row, Table
+from eval.tables.model import Cell, Table
+from eval.tables.pairs import Pair
 
 DIGITS = 2
 #: Behind a measured value: not to be compared with the printed one; interval over the questions of one conversation.
@@ -17,33 +19,61 @@ LEGEND = (
     f"{BY_QUESTION} only one conversation: the interval resamples its questions and says nothing about others",
     f"{NOT_COMPARED} not comparable with the printed number; the last column says why",
     f"difference: measured minus printed; {OUTSIDE} the printed number lies outside the measured interval",
-    "an empty cell was not measured; the last column says why",
+    "n: questions scored, where it differs from cell to cell; the last column has it otherwise",
+    "detectable: smallest true distance from the printed number that so many questions find with 80 % power at level "
+    "5 %, the printed number taken as exact",
+    "verdict: reproduced when the printed number, give or take its rounding, lies in the measured interval; higher or "
+    "lower when the measured interval lies above or below it; not comparable when the run was made on other terms or "
+    "has no interval, or when the number belongs to the paper's own run or settings; not run when nothing was measured",
 )
+PAIR_HEADINGS = ("system", "against", "metric", "n", "diff", "95 %", "p (Holm)", "win/tie/loss", "detect")
+PAIR_LEGEND = (
+    "diff: system minus baseline on the questions that both were scored on, percentage points",
+    "p: two-sided paired randomisation test over conversations (over questions with one conversation), Holm's "
+    "correction over the tests of one metric",
+    "detect: smallest true difference found with 80 % power at level 5 %",
+)
+
+#: Cells that a remark names one by one; of more it names the columns.
+_NAMED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a table: ``kind`` is printed, measured or difference."""
+class TextLine:
+    """One written line: ``kind`` is printed, measured, difference, n, detectable or verdict."""
 
     kind: str
     cells: tuple[str, ...]
     remark: str = ""
 
 
-def lines(row: Row, columns: Sequence[Column], datasets: dict[str, str]) -> list[Line]:
-    """Return the lines of one row.
+def text_lines(line: Line, datasets: dict[str, str]) -> list[TextLine]:
+    """Return what is written of one line of a table.
 
     Args:
-        row: the row.
-        columns: of the table.
+        line: of the page.
         datasets: labels of the data sets.
     """
+    remark, found = coverage(line, datasets), []
+    if line.printed:
+        found.append(TextLine("printed", tuple(cell.printed.text if cell.printed else "" for cell in line.cells)))
+    if line.measured:
+        found.append(TextLine("measured", tuple(measured_text(cell) for cell in line.cells), remark))
+        found += _details(line)
+    if line.printed:
+        verdicts = tuple(cell.verdict or "" for cell in line.cells)
+        found.append(TextLine("verdict", verdicts, "" if line.measured else remark))
+    return found
+
+
+def _details(line: Line) -> list[TextLine]:
     found = []
-    if row.printed:
-        found.append(Line("printed", tuple(cell.printed.text if cell.printed else "" for cell in row.cells)))
-    found.append(Line("measured", tuple(measured_text(cell) for cell in row.cells), coverage(row, columns, datasets)))
-    if any(cell.difference is not None for cell in row.cells):
-        found.append(Line("difference", tuple(difference_text(cell) for cell in row.cells)))
+    if any(cell.difference is not None for cell in line.cells):
+        found.append(TextLine("difference", tuple(difference_text(cell) for cell in line.cells)))
+    if len({cell.measured.questions for cell in line.cells if cell.measured}) > 1:
+        found.append(TextLine("n", tuple(str(cell.measured.questions) if cell.measured else "" for cell in line.cells)))
+    if any(cell.difference is not None for cell in line.cells):
+        found.append(TextLine("detectable", tuple(detectable_text(cell) for cell in line.cells)))
     return found
 
 
@@ -71,13 +101,21 @@ def difference_text(cell: Cell) -> str:
     return f"{cell.difference:+.{DIGITS}f}" + (OUTSIDE if cell.inside is False else "")
 
 
-def coverage(row: Row, columns: Sequence[Column], datasets: dict[str, str]) -> str:
-    """What the measured values of a row rest on, and why others are missing, data set by data set."""
-    wanted = [cell.dataset for cell in row.cells if row.printed or cell.measured is not None]
+def detectable_text(cell: Cell) -> str:
+    """Smallest distance that the questions at hand find; empty where the numbers may not be compared."""
+    if cell.difference is None or cell.measured is None or cell.measured.detectable is None:
+        return ""
+    return number(cell.measured.detectable)
+
+
+def coverage(line: Line, datasets: dict[str, str]) -> str:
+    """What the measured values of a line rest on, and why others are missing, data set by data set."""
+    cells = list(zip(line.headings, line.cells, strict=True))
+    wanted = [cell.dataset for _, cell in cells if cell.measurable and (line.printed or cell.measured is not None)]
     parts = []
     for dataset in dict.fromkeys(wanted):
-        cells = [(column, cell) for column, cell in zip(columns, row.cells, strict=True) if cell.dataset == dataset]
-        texts = _measured_coverage([cell.measured for _, cell in cells if cell.measured]) + _missing(cells)
+        chosen = [(heading, cell) for heading, cell in cells if cell.dataset == dataset and cell.measurable]
+        texts = _measured_coverage([cell.measured for _, cell in chosen if cell.measured]) + _missing(chosen)
         parts.append(f"{datasets[dataset]}: {', '.join(texts)}")
     return "; ".join(_shared(parts))
 
@@ -92,15 +130,15 @@ def _measured_coverage(found: Sequence[Measured]) -> list[str]:
     return [*texts, f"mean of {seeds} seeds"] if seeds > 1 else texts
 
 
-def _missing(cells: Iterable[tuple[Column, Cell]]) -> list[str]:
+def _missing(cells: Iterable[tuple[str, Cell]]) -> list[str]:
     cells = list(cells)
     reasons: dict[str, list[str]] = {}
-    for column, cell in cells:
+    for heading, cell in cells:
         if cell.measured is None:
-            reasons.setdefault(cell.missing, []).append(column.label)
+            reasons.setdefault(cell.missing, []).append(heading)
     if len(reasons) == 1 and len(next(iter(reasons.values()))) == len(cells):
         return list(reasons)
-    return [f"{' and '.join(labels)} {reason}" for reason, labels in reasons.items()]
+    return [f"{' and '.join(headings)} {reason}" for reason, headings in reasons.items()]
 
 
 def _shared(parts: Sequence[str]) -> list[str]:
@@ -111,12 +149,42 @@ def _shared(parts: Sequence[str]) -> list[str]:
 
 def remarks(table: Table) -> list[str]:
     """Known faults of the printed numbers; cells that share one are listed together."""
-    shared: dict[str, list[str]] = {}
+    shared: dict[str, list[tuple[str, str]]] = {}
     for block, row, column, cell in table.cells:
         if cell.printed is not None and cell.printed.note:
-            where = f"{block.label}, {row.label}, {column.label} ({cell.printed.text})"
-            shared.setdefault(cell.printed.note, []).append(where)
-    return [f"{'; '.join(where)}: {note}" for note, where in shared.items()]
+            place = ", ".join(filter(None, (block.label, row.label, column.label)))
+            shared.setdefault(cell.printed.note, []).append((f"{place} ({cell.printed.text})", column.label))
+    return [f"{_places(cells)}: {note}" for note, cells in shared.items()]
+
+
+def _places(cells: Sequence[tuple[str, str]]) -> str:
+    if len(cells) <= _NAMED:
+        return "; ".join(place for place, _ in cells)
+    return f"{len(cells)} cells of {', '.join(dict.fromkeys(column for _, column in cells))}"
+
+
+def pair_cells(pair: Pair) -> tuple[str, ...]:
+    """One line of the paired tests."""
+    result = pair.result
+    interval = "" if result.interval is None else f"[{result.interval.low:+.1f}, {result.interval.high:+.1f}]"
+    if result.interval is not None and result.interval.by == "question":
+        interval += BY_QUESTION
+    return (
+        pair.system,
+        pair.baseline,
+        pair.column,
+        str(result.questions),
+        f"{result.difference:+.1f}",
+        interval,
+        "" if pair.adjusted is None else p_text(pair.adjusted),
+        f"{result.wins}/{result.ties}/{result.losses}",
+        "" if result.detectable is None else f"{result.detectable:.1f}",
+    )
+
+
+def p_text(p_value: float) -> str:
+    """Three decimals, never a zero."""
+    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
 def run_ids(table: Table) -> list[str]:

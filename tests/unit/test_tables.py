@@ -8,19 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from scipy import stats
 
 from eval.aggregate import aggregate
 from eval.inference import point
-from eval.printed import load_printed
+from eval.printed import TEXT, load_printed, papers
 from eval.protocols import load_protocol, protocol_names
 from eval.scoring import load_scores
 from eval.tables.__main__ import build_tables, main
 from eval.tables.flat import COLUMNS, render_csv
 from eval.tables.latex import escape, render_latex
+from eval.tables.layout import heading_groups, lay_out
 from eval.tables.markdown import render_markdown
 from eval.tables.measure import mean_value, scores_and_mean
 from eval.tables.model import Cell, Row, Table
-from eval.tables.spec import load_spec
+from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import read_runs
 from eval.tables.text import coverage, dataset_labels
 from eval.tables.variants import overrides, variant_label
@@ -38,16 +40,16 @@ def small_locomo(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = load_spec("clag")
     locomo = replace(spec.datasets["locomo"], questions=100)
     small = replace(spec, datasets={**spec.datasets, "locomo": locomo})
-    monkeypatch.setattr(command, "load_spec", lambda paper: small)
+    monkeypatch.setattr(command, "load_spec", lambda paper: small if paper == "clag" else load_spec(paper))
 
 
 def full(**changes: object) -> FakeRun:
     return FakeRun(**{"conversations": TEN, "questions_each": 10, "backbone": "qwen3_06b", "summary": False, **changes})  # type: ignore[arg-type]
 
 
-def table(root: Path, number: int = 1) -> Table:
+def table(root: Path, number: int = 1, paper: str = "clag") -> Table:
     runs, _ = read_runs([root])
-    return build_tables("clag", runs, [number])[0][0]
+    return build_tables(paper, runs, [number])[0][0]
 
 
 def row(built: Table, block: str, label: str) -> Row:
@@ -70,6 +72,7 @@ def test_without_runs_every_printed_number_stands_and_nothing_is_measured(tmp_pa
         cells = [entry for _, _, _, entry in table(tmp_path, number).cells]
         assert len([entry for entry in cells if entry.printed is not None]) == count
         assert all(entry.measured is None and entry.missing == "no run" for entry in cells)
+        assert {entry.verdict for entry in cells} == {"not run"}
 
 
 def test_a_whole_run_is_compared(tmp_path: Path) -> None:
@@ -130,9 +133,8 @@ def test_a_backbone_that_no_paper_used_gets_its_own_block(tmp_path: Path) -> Non
     assert block.label == "SmolLM2-135M (not in the paper's table)"
     assert [entry.label for entry in block.rows] == ["Oracle (sees the gold evidence)", "CLAG"]
     assert all(entry.printed is None for part in block.rows for entry in part.cells)
-    assert coverage(block.rows[1], built.columns, dataset_labels(built)) == (
-        "LoCoMo: n=10, 1 of 10 conversations (conv-26)"
-    )
+    line = lay_out(built).blocks[-1][1][1]
+    assert coverage(line, dataset_labels(built)) == "LoCoMo: n=10, 1 of 10 conversations (conv-26)"
 
 
 def test_retrieval_only_runs_have_no_backbone(tmp_path: Path) -> None:
@@ -154,6 +156,112 @@ def test_an_ablation_config_fills_its_own_printed_row(tmp_path: Path) -> None:
     built = table(tmp_path, 9)
     assert cell(built, "Qwen3-0.6B", "5", "F1").measured is not None
     assert cell(built, "Qwen3-0.6B", "3 (Default)", "F1").measured is None
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(0.129, "reproduced"), (0.13, "higher"), (0.1284, "lower"), (0.12904, "reproduced")]
+)
+def test_the_verdict_follows_the_interval_and_the_rounding(tmp_path: Path, share: float, verdict: str) -> None:
+    """12.9 is printed with one decimal, so that 12.85 to 12.95 round to it; constant scores have no spread."""
+    full(memory="rag", values=constant(share)).write(tmp_path)
+    found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1")
+    assert found.printed is not None
+    assert found.printed.text == "12.9"
+    assert found.verdict == verdict
+    assert f"| {verdict} |" in render_markdown(table(tmp_path))
+
+
+def test_what_was_measured_on_other_terms_is_not_comparable(tmp_path: Path) -> None:
+    full(memory="rag", conversations=TEN[:3]).write(tmp_path)
+    assert cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1").verdict == "not comparable"
+
+
+def test_settings_and_counts_of_the_papers_own_run_are_not_comparable(tmp_path: Path) -> None:
+    full(memory="clag").write(tmp_path)
+    for number in (8, 12, 13, 14):
+        built = table(tmp_path, number)
+        assert {entry.verdict for _, _, _, entry in built.cells} == {"not comparable"}
+        assert "| printed |" in render_markdown(built)
+
+
+def test_every_format_states_the_rule_of_the_verdict(tmp_path: Path) -> None:
+    built = table(tmp_path)
+    assert "verdict: reproduced when" in render_markdown(built)
+    assert "Verdict: reproduced when" in render_latex(built)
+
+
+def test_detectable_difference_stands_with_what_is_compared(tmp_path: Path) -> None:
+    """Ten conversations whose means alternate between 0 and 1: the textbook t formula on their standard error."""
+    full(memory="rag", values=lambda number, metric: float(number // 10 % 2)).write(tmp_path)
+    found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1").measured
+    assert found is not None
+    error = stats.sem([0.0, 1.0] * 5)
+    expected = 100 * (stats.t.ppf(0.975, 9) + stats.t.ppf(0.8, 9)) * error
+    assert found.detectable == pytest.approx(expected)
+    assert f"| {expected:.2f} |" in render_markdown(table(tmp_path))
+
+
+def test_the_papers_own_system_is_tested_against_the_others(tmp_path: Path) -> None:
+    full(memory="rag", values=constant(0.2)).write(tmp_path)
+    full(memory="amem", values=constant(0.1)).write(tmp_path)
+    full(memory="clag", values=constant(0.3)).write(tmp_path)
+    built = table(tmp_path)
+    pairs = [pair for pair in built.pairs if pair.column == "LoCoMo F1"]
+    assert [(pair.system, pair.baseline) for pair in pairs] == [("CLAG (Ours)", "RAG"), ("CLAG (Ours)", "A-mem")]
+    assert [round(pair.result.difference, 6) for pair in pairs] == [10.0, 20.0]
+    assert (pairs[0].result.wins, pairs[0].result.ties, pairs[0].result.losses) == (100, 0, 0)
+    assert pairs[0].result.p_value == 2 / 1024
+    assert pairs[0].adjusted == 2 * 2 / 1024
+    assert "## Paired tests" in render_markdown(built)
+    assert not table(tmp_path, 3).pairs
+
+
+def test_one_figure_per_run_is_shown_without_an_interval(tmp_path: Path) -> None:
+    path = full(memory="clag").write(tmp_path)
+    (path / "summary.json").write_text('{"memory": {"statistics": {"clusters": {"mean": 4.5}}}}')
+    found = cell(table(tmp_path, 10), "Qwen3-0.6B", "0.10 (Default)", "Avg. # Clusters")
+    assert found.measured is not None
+    assert (found.measured.value, found.measured.interval) == (4.5, None)
+    assert found.difference == pytest.approx(-0.2)
+    assert found.verdict == "not comparable"
+    assert cell(table(tmp_path, 10), "Qwen3-0.6B", "0.15", "Avg. # Clusters").missing == "no run"
+
+
+def test_a_reader_that_is_listed_but_not_the_papers_is_shown_not_compared(tmp_path: Path) -> None:
+    full(memory="xmemory", backbone="qwen3_8b", dataset="locomo").write(tmp_path)
+    found = cell(table(tmp_path, 1, "xmemory"), "Qwen3-8B", "xMemory (Ours)", "Average F1").measured
+    assert found is not None
+    assert "reader clag, the paper's is xmemory" in found.caveats
+
+
+def test_questions_that_a_protocol_leaves_out_are_not_missed(tmp_path: Path) -> None:
+    """Without category 5 xMemory's LoCoMo is whole, whether or not the run asked for it."""
+    full(memory="xmemory", backbone="qwen3_8b", dataset="locomo", questions_each=154, categories=(1, 2, 3, 4)).write(
+        tmp_path
+    )
+    found = cell(table(tmp_path, 1, "xmemory"), "Qwen3-8B", "xMemory (Ours)", "Average F1").measured
+    assert found is not None
+    assert not [caveat for caveat in found.caveats if "questions" in caveat]
+
+
+def test_metrics_stand_down_where_the_paper_has_them_so(tmp_path: Path) -> None:
+    text = render_markdown(table(tmp_path, 4, "sage"))
+    assert "| Mem0 | SAGE | Measured on |" in text
+    assert "| Add total tokens | printed | 5551631 | 2155207 |" in text
+
+
+def test_headings_fall_into_groups() -> None:
+    assert heading_groups(["Multi-hop BLEU", "Multi-hop F1", "Average F1", "Token/query"]) == [
+        ("Multi-hop", ("BLEU", "F1")),
+        ("", ("Average F1",)),
+        ("", ("Token/query",)),
+    ]
+    assert heading_groups([]) == []
+
+
+def test_a_fault_of_many_cells_names_their_columns(tmp_path: Path) -> None:
+    text = render_markdown(table(tmp_path, 1, "sage"))
+    assert "69 cells of Single-hop F1, Single-hop B1, Single-hop J: wrong label: the column holds category 1" in text
 
 
 def test_seeds_are_averaged_question_by_question(tmp_path: Path) -> None:
@@ -311,6 +419,12 @@ def test_markdown_keeps_the_papers_marks_and_is_rectangular(tmp_path: Path) -> N
     assert "does not follow from Table 3" in text
 
 
+def width(line: str) -> int:
+    """Columns that a line of a LaTeX table fills."""
+    spans = [int(span) - 1 for span in re.findall(r"\\multicolumn\{(\d+)\}", line)]
+    return len(re.findall(r"(?<!\\)&", line)) + 1 + sum(spans)
+
+
 def test_latex_is_balanced_and_rectangular(tmp_path: Path) -> None:
     full(memory="rag").write(tmp_path)
     for number in load_spec("clag").tables:
@@ -319,7 +433,7 @@ def test_latex_is_balanced_and_rectangular(tmp_path: Path) -> None:
         for environment in ("table*", "tabular"):
             assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") == 1
         rows = [line for line in text.splitlines() if line.endswith(r"\\")]
-        assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {len(table(tmp_path, number).columns) + 3}
+        assert {width(line) for line in rows} == {len(table(tmp_path, number).columns) + 4}
         assert not re.search(r"(?<!\\)[%_](?!$)", text.replace("{!}{%", ""))
 
 
@@ -332,7 +446,7 @@ def test_the_command_writes_the_same_bytes_twice(tmp_path: Path, capsys: pytest.
     for out in ("first", "second"):
         assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / out)]) == 0
     names = sorted(path.name for path in (tmp_path / "first").iterdir())
-    assert len(names) == 3 * len(load_spec("clag").tables) + 1
+    assert len(names) == 3 * sum(len(load_spec(paper).tables) for paper in spec_names()) + 1
     for name in names:
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
     assert "Overall results" in capsys.readouterr().out
@@ -380,15 +494,28 @@ def test_a_broken_file_is_named(
     assert message in error
 
 
-def test_spec_and_printed_numbers_know_each_other() -> None:
+@pytest.mark.parametrize("paper", spec_names())
+def test_spec_and_printed_numbers_know_each_other(paper: str) -> None:
     """Every printed number of a table that is rebuilt belongs to a declared data set, backbone and system."""
-    spec = load_spec("clag")
-    for number in load_printed("clag"):
-        if number.table in spec.tables:
+    spec = load_spec(paper)
+    for number in load_printed(paper):
+        if number.table in spec.tables and spec.tables[number.table].measured:
             assert number.dataset in spec.datasets
             assert number.backbone in spec.backbones
             assert number.system in spec.systems
-            assert number.protocol == spec.protocol
+            assert number.protocol in ("", spec.protocol)
+
+
+@pytest.mark.parametrize("paper", papers())
+def test_every_table_with_a_printed_number_is_rebuilt(paper: str, tmp_path: Path) -> None:
+    """But for what stands in running text; every number of the table stands in one cell."""
+    numbers = [number for number in load_printed(paper) if number.table != TEXT]
+    assert {number.table for number in numbers} == set(load_spec(paper).tables)
+    for count in load_spec(paper).tables:
+        cells = [entry.printed for _, _, _, entry in table(tmp_path, count, paper).cells if entry.printed is not None]
+        assert sorted(map(id, cells)) == sorted(set(map(id, cells)))
+        expected = [number for number in numbers if number.table == count]
+        assert sorted(cells, key=repr) == sorted(expected, key=repr)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,171 @@
+"""``python -m eval.floors``: what constant answers score, from the data set alone and without a model.
+
+A system that cannot beat these has read nothing. Three policies answer every question:
+
+* ``always_abstain``: the reader's own abstention;
+* ``always_trap``: the false answer that category 5 offers, the abstention elsewhere;
+* ``coin_flip``: in category 5 one of these two with equal odds. Its scores are the expected ones, so no coin is thrown.
+
+Each is written under ``results/summaries/floors`` as an exported run is, for ``python -m eval.tables`` to read.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from eval.files import write_atomic, write_json
+from eval.inspect_data import read_config
+from eval.loaders.contract import LoadedData
+from eval.metrics.locomo import ADVERSARIAL, abstains, is_trapped
+from eval.metrics.registry import select_metrics
+from eval.records import SCHEMA_VERSION, ReferenceRecord
+from eval.scoring import DIGITS, SCORES, SCORES_META, ScoreRow, Scores, gold_answers, score_answer
+from eval.tables.stored import FLOOR, ROOT, SUMMARIES
+from eval.terminal import complain, console
+from memsys.errors import ConfigError, MemsysError
+
+Policy = Literal["always_abstain", "always_trap", "coin_flip"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+#: What the papers' tables print of answers, and the other definitions of F1.
+METRICS = (
+    "f1_set", "f1_word", "f1_gam", "f1_squad", "f1_locomo", "f1_memos", "locomo_official", "bleu1", "meteor", "rougeL",
+)  # fmt: skip
+DATASETS = ("locomo", "hotpotqa20_clag", "bioasq20_clag")
+
+
+def floor_answer(policy: Policy, reference: ReferenceRecord, abstention: str) -> str:
+    """Return the answer of a policy that gives one; ``coin_flip`` gives none."""
+    if policy == "always_trap" and reference.category == ADVERSARIAL and reference.adversarial_answer is not None:
+        return reference.adversarial_answer
+    return abstention
+
+
+def floor_row(policy: Policy, reference: ReferenceRecord, abstention: str) -> ScoreRow:
+    """Score a policy on one question.
+
+    Args:
+        policy: which.
+        reference: gold of the question.
+        abstention: the reader's words for "not told".
+    """
+    if policy == "coin_flip":
+        sides: tuple[Policy, ...] = ("always_abstain", "always_trap")
+        heads, tails = (_scores(floor_answer(side, reference, abstention), reference) for side in sides)
+        scores = {name: _middle(heads[name], tails[name]) for name in heads}
+    else:
+        scores = _scores(floor_answer(policy, reference, abstention), reference)
+    rounded = {name: None if value is None else round(value, DIGITS) for name, value in scores.items()}
+    return ScoreRow(reference.question_id, reference.conversation_id, reference.category, rounded)
+
+
+def _scores(answer: str, reference: ReferenceRecord) -> Scores:
+    gold = gold_answers(reference)
+    scores: Scores = {
+        metric.name: score_answer(metric, answer, gold, reference.category) if gold else None
+        for metric in select_metrics(METRICS)
+    }
+    false_answer = reference.adversarial_answer if reference.category == ADVERSARIAL else None
+    scores["abstained"] = float(abstains(answer))
+    scores["trapped"] = None if false_answer is None else float(is_trapped(answer, false_answer))
+    return scores
+
+
+def _middle(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else (one + other) / 2
+
+
+def policies_of(references: Sequence[ReferenceRecord]) -> tuple[Policy, ...]:
+    """Policies that differ on a data set: without a false answer all of them abstain."""
+    offered = any(reference.adversarial_answer is not None for reference in references)
+    return POLICIES if offered else ("always_abstain",)
+
+
+def write_floors(dataset: str, reader: str, out: Path) -> list[Path]:
+    """Score every policy on a data set and write one summary each.
+
+    Args:
+        dataset: name in ``conf/dataset``.
+        reader: name in ``conf/reader``, whose abstention is given.
+        out: folder of the summaries.
+
+    Returns:
+        The folders written.
+
+    Raises:
+        ConfigError: no such data set or reader.
+        DataError: the data are missing or broken.
+    """
+    from eval.experiment import reference_records
+
+    data = read_config(dataset, {}).load()
+    references, abstention = reference_records(data.samples), _abstention(reader)
+    return [
+        _write(policy, references, _record(policy, dataset, data, {"name": reader, "abstention": abstention}), out)
+        for policy in policies_of(references)
+    ]
+
+
+def _abstention(reader: str) -> str:
+    import yaml
+
+    path = ROOT / "conf" / "reader" / f"{reader}.yaml"
+    if not path.is_file():
+        raise ConfigError(f"reader={reader!r} is unknown: {path} does not exist")
+    return str(yaml.safe_load(path.read_text(encoding="utf-8"))["abstention"])
+
+
+def _record(policy: Policy, dataset: str, data: LoadedData, reader: Mapping[str, str]) -> dict[str, Any]:
+    """Where the numbers come from; no time and no machine, because nothing ran."""
+    config = {"memory": {"name": policy}, "dataset": {"name": dataset}, "reader": reader}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": f"floors/{policy}-{dataset}",
+        "experiment": "floors",
+        "status": "complete",
+        "started": "",
+        "finished": "",
+        "seed": 0,
+        "mode": FLOOR,
+        "config": config,
+        "data": {"name": dataset, "sha256": data.sha256, "notes": {"pinned": data.notes.get("pinned")}},
+        "settings": f"{policy}-{dataset}",
+    }
+
+
+def _write(policy: Policy, references: Sequence[ReferenceRecord], record: Mapping[str, Any], out: Path) -> Path:
+    abstention = record["config"]["reader"]["abstention"]
+    target = out / str(record["run_id"])
+    rows = [floor_row(policy, reference, abstention) for reference in references]
+    lines = [json.dumps(asdict(row), sort_keys=True, separators=(",", ":")) + "\n" for row in rows]
+    target.mkdir(parents=True, exist_ok=True)
+    write_json(target / "run.json", record)
+    write_json(target / SCORES_META, {"config": {"metrics": list(METRICS)}, "models": {}})
+    write_atomic(target / SCORES, "".join(lines).encode())
+    return target
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and write the floors; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.floors", description="Score constant answers on the data sets, without a model."
+    )
+    parser.add_argument("datasets", nargs="*", default=DATASETS, help=f"default: {' '.join(DATASETS)}")
+    parser.add_argument("--reader", default="clag", help="whose abstention is given (default: clag)")
+    parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")
+    options = parser.parse_args(arguments)
+    try:
+        for dataset in options.datasets:
+            for path in write_floors(dataset, options.reader, options.out):
+                console().print(f"written: {path}", highlight=False, markup=False, soft_wrap=True)
+    except MemsysError as error:
+        complain(str(error))
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""Two runs on the questions that both answered, and a family of such tests."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eval.inference import Scores
+from eval.metrics.registry import METRICS
+from eval.paired import Comparison, compare_paired, holm
+from eval.protocols import Protocol
+from eval.scoring import ScoreRow
+from eval.tables.measure import counted_categories, mean_of_protocol, score_name
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One comparison; ``adjusted`` is its p-value after Holm's correction over the tests of its family."""
+
+    where: str
+    system: str
+    baseline: str
+    column: str
+    result: Comparison
+    adjusted: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """One system of a family of tests: its label and its scores."""
+
+    label: str
+    rows: Sequence[ScoreRow]
+
+
+def paired_differences(ours: Sequence[ScoreRow], theirs: Sequence[ScoreRow], metric: str, protocol: Protocol) -> Scores:
+    """Score differences, percent, on the questions of the protocol that both runs scored."""
+    other = {row.question_id: row for row in theirs}
+    counted, found = counted_categories(protocol), []
+    for row in ours:
+        if row.question_id not in other or row.category not in counted:
+            continue
+        name = score_name(metric, row.category, protocol)
+        mine, its = row.metrics.get(name), other[row.question_id].metrics.get(name)
+        if mine is not None and its is not None:
+            found.append((100 * (mine - its), row.conversation_id, row.category))
+    return Scores(
+        np.array([value for value, _, _ in found], dtype=np.float64),
+        tuple(conversation for _, conversation, _ in found),
+        np.array([category for _, _, category in found], dtype=np.int64),
+    )
+
+
+def can_be_paired(metric: str) -> bool:
+    """Whether a metric has a score for each question and counts in percent."""
+    return metric in METRICS
+
+
+def compare_family(
+    contestants: Sequence[tuple[Contestant, Contestant]], metric: str, protocol: Protocol, where: str, column: str
+) -> list[Pair]:
+    """Compare pairs of systems on one metric; Holm's correction runs over these pairs.
+
+    Args:
+        contestants: system and what it is compared with.
+        metric: name in ``scores.jsonl``.
+        protocol: which questions count, and how.
+        where: place of the family, for the reader.
+        column: heading of the metric, for the reader.
+
+    Returns:
+        One entry per pair that shares a question.
+    """
+    mean, found = mean_of_protocol(protocol), []
+    for system, baseline in contestants:
+        differences = paired_differences(system.rows, baseline.rows, metric, protocol)
+        if len(differences.values):
+            found.append((system.label, baseline.label, compare_paired(differences, mean)))
+    tested = [result.p_value for _, _, result in found if result.p_value is not None]
+    adjusted = iter(holm(tested))
+    return [
+        Pair(where, system, baseline, column, result, None if result.p_value is None else next(adjusted))
+        for system, baseline, result in found
+    ]
