@@ -31,14 +31,14 @@ def differences(run: StoredRun, dataset: str, system: str, spec: PaperSpec) -> l
     config = run.record["config"]
     own = spec.systems[system].memory[0] if system in spec.systems else run.memory
     presets = {"dataset": spec.datasets[dataset].runs[0], "memory": own}
-    if not run.retrieval_only:
-        presets |= {"reader": spec.reader, "backbone": run.backbone}
+    if not (run.retrieval_only or run.floor):
+        presets |= {"reader": spec.readers_of(dataset)[0], "backbone": run.backbone}
     found = [
         difference for part, preset in presets.items() for difference in _part(config.get(part) or {}, part, preset)
     ]
-    embedder = (config.get("embedder") or {}).get("name")
-    if embedder and embedder != spec.embedder:
-        found.append(Difference("embedder.name", spec.embedder, embedder))
+    embedder, expected = (config.get("embedder") or {}).get("name"), spec.embedder_of(run.backbone)
+    if embedder and embedder != expected:
+        found.append(Difference("embedder.name", expected, embedder))
     return found
 
 

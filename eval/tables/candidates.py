@@ -66,8 +66,9 @@ def group_runs(runs: Iterable[StoredRun], spec: PaperSpec) -> tuple[Candidates, 
             unused[run.run_id] = "the project's own sample is not the published data set"
         elif run.floor and run.memory not in spec.further:
             unused[run.run_id] = f"the tables of {spec.label} have no row for it: category 5 does not count there"
-        elif not (run.retrieval_only or run.floor) and run.reader not in spec.readers:
-            unused[run.run_id] = f"reader {run.reader} is not {spec.label}'s ({' or '.join(spec.readers)})"
+        elif not (run.retrieval_only or run.floor) and run.reader not in spec.readers_of(dataset):
+            readers = " or ".join(spec.readers_of(dataset))
+            unused[run.run_id] = f"reader {run.reader} is not {spec.label}'s ({readers})"
         else:
             variant = variant_label(overrides(run.record["config"]["memory"]))
             grouped[RowKey(run.backbone, spec.system_of(run.memory), variant)][dataset].append(run)

@@ -1,7 +1,6 @@
 """What a run did on other terms than the paper: its numbers are shown, but not held against the printed ones."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from eval.tables.spec import PaperSpec
 from eval.tables.stored import StoredRun
@@ -11,6 +10,9 @@ from eval.tables.variants import CONF, overrides, variant_label
 _SELECTION = ("path", "data_dir", "sample", "conversations", "limit_conversations", "limit_questions", "categories")
 #: Settings of a backbone that reach the model; the others say where and how fast it runs.
 _SAMPLING = ("prompt_mode", "thinking", "sampling", "temperature", "structured", "json_repair", "send_temperature")
+
+#: Not a value of any setting.
+_UNNAMED = object()
 
 
 def departures(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...]:
@@ -29,26 +31,34 @@ def departures(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...]
     expected = spec.datasets[dataset].runs[0]
     if run.dataset != expected:
         found.append(f"data set config {run.dataset}, the paper's is {expected}")
-    found += _changed("data set", config, "dataset", leave_out=_SELECTION)
-    embedder = str((config.get("embedder") or {}).get("name") or spec.embedder)
-    if embedder != spec.embedder:
-        found.append(f"embedder {embedder}, the paper's is {spec.embedder}")
+    found += _changed("data set", run, "dataset", spec, leave_out=_SELECTION)
+    own = spec.embedder_of(run.backbone)
+    embedder = str((config.get("embedder") or {}).get("name") or own)
+    if embedder != own:
+        found.append(f"embedder {embedder}, the paper's is {own}")
     if not run.retrieval_only:
-        if run.reader != spec.readers[0]:
-            found.append(f"reader {run.reader}, the paper's is {spec.readers[0]}")
-        found += _changed("reader", config, "reader")
-        found += _changed("backbone", config, "backbone", only=_SAMPLING)
+        reader = spec.readers_of(dataset)[0]
+        if run.reader != reader:
+            found.append(f"reader {run.reader}, the paper's is {reader}")
+        found += _changed("reader", run, "reader", spec)
+        found += _changed("backbone", run, "backbone", spec, only=_SAMPLING)
     return tuple(found)
 
 
 def _changed(
-    name: str, config: Mapping[str, Any], part: str, only: Iterable[str] = (), leave_out: Iterable[str] = ()
+    name: str, run: StoredRun, part: str, spec: PaperSpec, only: Iterable[str] = (), leave_out: Iterable[str] = ()
 ) -> list[str]:
-    changed = overrides(config.get(part) or {}, CONF / part)
+    """Settings of a part that are neither the preset's nor, where the spec names one, the paper's."""
+    settings, expected = run.record["config"].get(part) or {}, spec.settings.get(part, {})
+    changed = overrides(settings, CONF / part)
+    differing = {key: value for key, value in changed.items() if expected.get(key, _UNNAMED) != value}
+    differing |= {
+        key: settings.get(key) for key, value in expected.items() if key in settings and settings[key] != value
+    }
     only, leave_out = set(only), set(leave_out)
     kept = {
-        key: value
-        for key, value in changed.items()
+        key: differing[key]
+        for key in sorted(differing)
         if key.partition(".")[0] not in leave_out and (not only or key.partition(".")[0] in only)
     }
     return [f"{name} settings {variant_label(kept)}"] if kept else []

@@ -1,7 +1,7 @@
 """What a paper's tables hold: ``conf/tables/<paper>.yaml``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
@@ -19,12 +19,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class DatasetSpec:
-    """A data set of a table: label, data set configs whose runs count (the paper's own first), and its full size."""
+    """A data set of a table.
+
+    Attributes:
+        label: as shown.
+        runs: data set configs whose runs count, the paper's own first.
+        conversations: how many the whole set has.
+        questions: how many count under the paper's protocol.
+        readers: where they are not the paper's readers of its other sets.
+    """
 
     label: str
     runs: tuple[str, ...]
     conversations: int
     questions: int
+    readers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,8 @@ class PaperSpec:
     systems: Mapping[str, SystemSpec]
     further: Mapping[str, str]
     tables: Mapping[int, TableSpec]
+    embedder_by_backbone: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def scale(self, metric: str) -> float:
         """Factor from the stored unit to the table's: 100 for shares."""
@@ -91,6 +102,14 @@ class PaperSpec:
     def system_of(self, memory: str) -> str:
         """Row a memory config belongs to; its own name where the paper has none."""
         return next((name for name, system in self.systems.items() if memory in system.memory), memory)
+
+    def readers_of(self, dataset: str) -> tuple[str, ...]:
+        """Readers whose runs count on a data set, the paper's own first."""
+        return self.datasets[dataset].readers or self.readers
+
+    def embedder_of(self, backbone: str) -> str:
+        """The embedder that the paper used beside a backbone."""
+        return self.embedder_by_backbone.get(backbone, self.embedder)
 
     def dataset_of(self, run: str) -> str | None:
         """Data set that a run's data set config stands for, ``None`` when it is none of the paper's."""

@@ -234,6 +234,30 @@ def test_a_reader_that_is_listed_but_not_the_papers_is_shown_not_compared(tmp_pa
     assert "reader clag, the paper's is xmemory" in found.caveats
 
 
+@pytest.mark.parametrize(("captions", "caveats"), [("none", ()), ("all", ("data set settings turn_captions=all",))])
+def test_settings_of_the_paper_are_no_departure(tmp_path: Path, captions: str, caveats: tuple[str, ...]) -> None:
+    """SAGE's turns have no captions, whatever the preset says; its embedder depends on the backbone."""
+    parts = {"dataset": {"turn_captions": captions}, "embedder": {"name": "text-embedding-3-small"}}
+    full(
+        memory="sage", backbone="gpt4o_mini", dataset="locomo", reader="sage", parts=parts, questions_each=154,
+        categories=(1, 2, 3, 4),
+    ).write(tmp_path)  # fmt: skip
+    found = cell(table(tmp_path, 1, "sage"), "GPT-4o-mini", "SAGE", "Average F1").measured
+    assert found is not None
+    assert found.caveats == caveats
+
+
+def test_a_data_set_may_have_readers_of_its_own(tmp_path: Path) -> None:
+    full(memory="xmemory", backbone="qwen3_8b", dataset="perltqa", reader="perltqa", categories=(7, 8, 9, 10)).write(
+        tmp_path
+    )
+    found = cell(table(tmp_path, 2, "xmemory"), "Qwen3-8B", "xMemory", "F1").measured
+    assert found is not None
+    assert not [caveat for caveat in found.caveats if caveat.startswith("reader")]
+    _, unused = build_tables("clag", read_runs([tmp_path])[0], [1])
+    assert list(unused.values()) == ["data set perltqa is in no table of CLAG"]
+
+
 def test_questions_that_a_protocol_leaves_out_are_not_missed(tmp_path: Path) -> None:
     """Without category 5 xMemory's LoCoMo is whole, whether or not the run asked for it."""
     full(memory="xmemory", backbone="qwen3_8b", dataset="locomo", questions_each=154, categories=(1, 2, 3, 4)).write(
