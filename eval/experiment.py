@@ -100,6 +100,7 @@ def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
     """The settings that can change an answer, with the checksum of the data in place of its path."""
     kept = {key: value for key, value in plan.settings.items() if key not in NOT_IDENTITY}
     kept["dataset"] = without(kept["dataset"], ("path", "data_dir", "file"))
+    kept["embedder"] = without(kept["embedder"], sorted(getattr(plan.embedder, "RUNTIME_FIELDS", ())))
     if plan.backbone is None:
         kept = without(kept, ("backbone", "reader"))
     else:

@@ -88,16 +88,20 @@ class LexicalIndex:
     def add(self, passages: Sequence[Passage]) -> None:
         """Append passages; a label not met before is taken out of those that are there already."""
         self._passages.extend(passages)
-        labels = self._labels.union(*(words(label) for passage in passages for label in passage.labels))
-        if self._config.speakers_in_bm25 or labels == self._labels:
+        if self._config.speakers_in_bm25 or not self._meets_labels(passages):
             self._fill(passages)
             return
-        self._labels, self._index = labels, self._empty()
+        self._index = self._empty()
         self._fill(self._passages)
 
     def search(self, query: str, k: int) -> Ranking:
         """Find the ``k`` best passages; see :meth:`memsys.index.bm25.BM25Index.search`."""
         return self._index.search(query, k)
+
+    def _meets_labels(self, passages: Sequence[Passage]) -> bool:
+        known = self._labels
+        self._labels = known.union(*(words(label) for passage in passages for label in passage.labels))
+        return self._labels != known
 
     def _empty(self) -> BM25Index:
         settings = self._config.bm25_settings

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -39,6 +39,11 @@ class HostedEmbedderConfig:
         retries: of a request that failed on the way.
         backoff_s: pause before the first retry; doubles with each.
     """
+
+    #: Fields that cannot change a vector.
+    RUNTIME_FIELDS: ClassVar[frozenset[str]] = frozenset(
+        {"base_url", "api_key_env", "cache_entries", "timeout_s", "retries", "backoff_s"}
+    )
 
     name: str
     model: str

@@ -139,6 +139,15 @@ def test_sage_neither_shows_captions_nor_asks_category_5() -> None:
     assert list(made.dataset.categories) == [1, 2, 3, 4]
 
 
+def test_where_vectors_are_made_is_no_part_of_the_identity_but_by_which_model_is() -> None:
+    hosted = "embedder=text_embedding_3_small"
+    base, elsewhere, other = (
+        identity_hash(identity_of(plan(hosted, *changes), "x"))
+        for changes in ((), ("embedder.base_url=http://a/v1", "embedder.retries=9"), ("embedder.model=large",))
+    )
+    assert base == elsewhere != other
+
+
 @pytest.mark.parametrize(
     ("override", "same"),
     [
