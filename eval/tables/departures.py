@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from eval.tables.spec import PaperSpec
 from eval.tables.stored import StoredRun
-from eval.tables.variants import CONF, overrides, variant_label
+from eval.tables.variants import CONF, flat, overrides, variant_label
 
 #: What part of the data set a run takes is told by its counts.
 _SELECTION = ("path", "data_dir", "sample", "conversations", "limit_conversations", "limit_questions", "categories")
@@ -49,12 +49,10 @@ def _changed(
     name: str, run: StoredRun, part: str, spec: PaperSpec, only: Iterable[str] = (), leave_out: Iterable[str] = ()
 ) -> list[str]:
     """Settings of a part that are neither the preset's nor, where the spec names one, the paper's."""
-    settings, expected = run.record["config"].get(part) or {}, spec.settings.get(part, {})
-    changed = overrides(settings, CONF / part)
+    settings, expected = run.record["config"].get(part) or {}, spec.settings_of(part, run.backbone)
+    changed, own = overrides(settings, CONF / part), flat(settings)
     differing = {key: value for key, value in changed.items() if expected.get(key, _UNNAMED) != value}
-    differing |= {
-        key: settings.get(key) for key, value in expected.items() if key in settings and settings[key] != value
-    }
+    differing |= {key: own[key] for key, value in expected.items() if key in own and own[key] != value}
     only, leave_out = set(only), set(leave_out)
     kept = {
         key: differing[key]

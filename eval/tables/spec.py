@@ -94,6 +94,7 @@ class PaperSpec:
     tables: Mapping[int, TableSpec]
     embedder_by_backbone: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    backbone_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def scale(self, metric: str) -> float:
         """Factor from the stored unit to the table's: 100 for shares."""
@@ -110,6 +111,11 @@ class PaperSpec:
     def embedder_of(self, backbone: str) -> str:
         """The embedder that the paper used beside a backbone."""
         return self.embedder_by_backbone.get(backbone, self.embedder)
+
+    def settings_of(self, part: str, backbone: str) -> Mapping[str, Any]:
+        """Settings of a part that are the paper's and not the preset's, by dotted key; some are one backbone's."""
+        own = self.backbone_settings.get(backbone, {}) if part == "backbone" else {}
+        return {**self.settings.get(part, {}), **own}
 
     def dataset_of(self, run: str) -> str | None:
         """Data set that a run's data set config stands for, ``None`` when it is none of the paper's."""

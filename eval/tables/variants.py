@@ -18,7 +18,7 @@ _SHOWN = 3
 def default_settings(name: str, folder: Path) -> Mapping[str, Any] | None:
     """Settings of ``<folder>/<name>.yaml`` with those of its ``defaults``, flat; ``None`` when it is not there."""
     path = folder / f"{name}.yaml"
-    return _flat(_composed(path)) if path.is_file() else None
+    return flat(_composed(path)) if path.is_file() else None
 
 
 def _composed(path: Path) -> dict[str, Any]:
@@ -41,11 +41,12 @@ def _merged(base: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Leaves of a configuration by dotted key."""
     leaves: dict[str, Any] = {}
     for key, value in tree.items():
         if isinstance(value, Mapping):
-            leaves |= _flat(value, f"{prefix}{key}.")
+            leaves |= flat(value, f"{prefix}{key}.")
         else:
             leaves[prefix + str(key)] = value
     return leaves
@@ -59,7 +60,7 @@ def overrides(settings: Mapping[str, Any], folder: Path = MEMORY) -> dict[str, A
     defaults = default_settings(str(settings.get("name")), folder)
     if defaults is None:
         return {}
-    own = _flat(settings)
+    own = flat(settings)
     return {
         key: without_places(own[key])
         for key, default in sorted(defaults.items())

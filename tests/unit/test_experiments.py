@@ -5,6 +5,8 @@ import csv
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hydra import compose, initialize_config_dir
@@ -12,6 +14,8 @@ from hydra import compose, initialize_config_dir
 from eval.experiment import Plan, identity_of, run_path
 from eval.run import make_plan
 from eval.rundir import identity_hash
+from eval.tables.departures import departures
+from eval.tables.spec import load_spec
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
@@ -137,6 +141,20 @@ def test_sage_neither_shows_captions_nor_asks_category_5() -> None:
     made = experiment("sage", "locomo", "llama32_1b")
     assert made.dataset.turn_format.captions == "none"
     assert list(made.dataset.categories) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("paper", "dataset", "backbone"), [pair for pair in PAPERS if pair[0] != "sage_gate"])
+def test_a_run_of_a_papers_experiment_may_stand_beside_its_printed_numbers(
+    paper: str, dataset: str, backbone: str
+) -> None:
+    made, spec = experiment(paper, dataset, backbone), load_spec(paper)
+    name = spec.dataset_of(made.dataset.name)
+    assert name is not None and spec.readers_of(name)[0] == made.reader.name and backbone in spec.backbones
+    run: Any = SimpleNamespace(
+        record={"config": made.settings, "data": {}}, floor=False, retrieval_only=False, dataset=made.dataset.name,
+        backbone=backbone, reader=made.reader.name,
+    )  # fmt: skip
+    assert departures(run, name, spec) == ()
 
 
 def test_where_vectors_are_made_is_no_part_of_the_identity_but_by_which_model_is() -> None:
