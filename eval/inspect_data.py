@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.label_problems import LABEL_PROBLEM
+from eval.loaders.meanings import COUNTS, NOTES
 from eval.terminal import complain, console
 from memsys.errors import ConfigError, MemsysError
 from memsys.vocabulary import Json, Reference, Sample
@@ -32,12 +33,18 @@ _HEADINGS = {
     "questions": "asked",
     "question_tokens": "quest. tokens",
     "answer_tokens": "answer tokens",
-    "without_answer": "no answer",
+    "without_answer": "no ans.",
     "evidence_ids": "evid. ids",
     "without_evidence": "no evid.",
     "unresolved": "lost ids",
     "label_problems": "bad label",
 }
+#: Under the tables: what these headings stand for.
+_LEGEND = (
+    "no ans.: without a true answer, as adversarial questions are; evid. ids: gold turns; no evid.: left out of "
+    "evidence metrics; lost ids: with an id that names no turn; bad label: gold in doubt, which is scored, with the "
+    "means without it beside"
+)
 CONF = Path(__file__).resolve().parents[1] / "conf" / "dataset"
 #: The tokenizer of every length printed here: a run of word characters, or one other visible character.
 TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -83,6 +90,7 @@ def describe(config: DatasetConfig, data: LoadedData) -> dict[str, Json]:
         "licence": config.info.licence,
         "source": data.source_name,
         "sha256": data.sha256,
+        "card": f"datasets/{config.info.card or config.info.key}/README.md",
         "counts": dict(data.counts),
         "notes": dict(data.notes),
         "tokens": {
@@ -151,18 +159,21 @@ def _conversation(sample: Sample, tokens: int) -> dict[str, Json]:
 
 def tables(report: Mapping[str, Json]) -> list["Table"]:
     """Lay a report out in tables."""
-    facts = [
-        {"count": key, "value": value}
-        for part in ("counts", "notes")
-        for key, value in report[part].items()
-        if key not in _SHOWN_ELSEWHERE
-    ]
     lengths = [{"tokens": key.replace("_", " "), **spread} for key, spread in report["tokens"].items()]
     return [
-        _table("Counts and repairs", facts),
+        _table("What is selected", _explained(report["counts"], COUNTS)),
+        _table("What the loader met in the whole file", _explained(report["notes"], NOTES)),
         _table("Questions by category (means per question)", report["categories"]),
         _table(r"Length of turns as written, tokens of \w+|[^\w\s]", lengths),
         _table("Conversations", report["conversations"]),
+    ]
+
+
+def _explained(values: Mapping[str, Json], meanings: Mapping[str, str]) -> list[dict[str, Json]]:
+    return [
+        {"count": key.replace("_", " "), "value": _cell(value), "meaning": meanings.get(key, "")}
+        for key, value in values.items()
+        if key not in _SHOWN_ELSEWHERE
     ]
 
 
@@ -183,10 +194,12 @@ def _table(title: str, rows: Sequence[Mapping[str, Json]]) -> "Table":
 
 def _cell(value: Json) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {inner}" for key, inner in value.items())
+        return ", ".join(f"{key}: {inner}" for key, inner in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, list):
+        return ", ".join(map(_cell, value))
+    return "-" if value is None else f"{value:,}" if isinstance(value, int | float) else str(value)
 
 
 def parse(arguments: Sequence[str] | None) -> tuple[str, dict[str, Json], bool]:
@@ -223,10 +236,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if as_json:
         console().print_json(json.dumps(report))
         return 0
-    facts = [f"{key}: {report[key]}" for key in ("title", "licence", "source", "sha256")]
+    facts = [f"{key}: {report[key]}" for key in ("title", "licence", "source", "sha256", "card")]
     console().print(*facts, f"loaded in {seconds:.2f} s", sep="\n", highlight=False, markup=False)
     for table in tables(report):
         console().print(table)
+    console().print(_LEGEND, style="dim", highlight=False)
     return 0
 
 

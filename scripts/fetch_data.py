@@ -27,7 +27,7 @@ def get(info: DatasetInfo, file: PinnedFile, folder: Path, source: Path | None) 
     try:
         outcome = copy(info, file, source, folder) if source else fetch(info, file, folder, show_progress)
     except (DataError, OSError) as error:
-        print(f"\n  {file.name}: {error}", file=sys.stderr)
+        print(f"  {file.name}: {error}", file=sys.stderr)
         return False
     if outcome in (Outcome.DOWNLOADED, Outcome.RESUMED):
         print(file=sys.stderr)
@@ -35,6 +35,19 @@ def get(info: DatasetInfo, file: PinnedFile, folder: Path, source: Path | None) 
     note = "" if file.sha256 else " (no published checksum to compare with)"
     print(f"  {folder / file.name}: {outcome.value}, sha256 {digest}{note}")
     return True
+
+
+def get_all(info: DatasetInfo, folder: Path, source: Path | None) -> list[str]:
+    """Get the files of a data set; returns the names of those that are not in place."""
+    missing: list[str] = []
+    for file in info.files:
+        by_hand_alone = not file.url and source is None
+        if by_hand_alone and missing and not (folder / file.name).exists():
+            print(f"  {file.name}: likewise (sha256 {file.sha256})", file=sys.stderr)
+            missing.append(file.name)
+        elif not get(info, file, folder, source):
+            missing.append(file.name)
+    return missing
 
 
 def main() -> int:
@@ -48,12 +61,15 @@ def main() -> int:
     arguments = parser.parse_args()
     folder = arguments.to or data_folder()
     infos = list(DATASETS.values()) if "all" in arguments.names else [DATASETS[name] for name in arguments.names]
-    complete = True
+    missing: list[str] = []
     for info in infos:
-        print(f"{info.title}: {info.licence}. {info.homepage}\n  Please cite: {info.citation}")
-        for file in info.files:
-            complete &= get(info, file, folder, arguments.source)
-    return 0 if complete else 2
+        print(f"{info.title}: {info.licence}. {info.homepage}\n  Please cite: {info.citation}", flush=True)
+        missing += get_all(info, folder, arguments.source)
+    total = sum(len(info.files) for info in infos)
+    print(f"{total - len(missing)} of {total} files are in place in {folder}")
+    if missing:
+        print(f"missing: {', '.join(missing)}; what has arrived is kept, the same command goes on", file=sys.stderr)
+    return 2 if missing else 0
 
 
 if __name__ == "__main__":

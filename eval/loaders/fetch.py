@@ -47,7 +47,6 @@ def fetch(
         raise DataError(
             f"{file.name} of {info.title} cannot be downloaded by a script. {info.how_to_get} {by_hand(file, folder)}"
         )
-    target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(target.name + ".part")
     try:
         resumed = _download(file.url, part, progress, timeout)
@@ -126,6 +125,7 @@ def _download(url: str, part: Path, progress: Progress, timeout: float) -> bool:
         resumed = _continues(response, have)
         done = have if resumed else 0
         total = done + int(response.headers.get("Content-Length", 0))
+        part.parent.mkdir(parents=True, exist_ok=True)  # not before: an empty folder looks like a data set
         with part.open("ab" if resumed else "wb") as stream:
             for chunk in response.iter_bytes(_CHUNK):
                 stream.write(chunk)

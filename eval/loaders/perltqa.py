@@ -24,6 +24,8 @@ from memsys.vocabulary import Sample
 FOLDER = "perltqa"
 #: Names of the files of version 2, which the sample's bear too.
 _NAMES = ("perltmem_en_v2.json", "perltqa_en_v2.json")
+#: Characters of the published files of version 2, whose checksums nobody has stated.
+_SIZES = (12_862_915, 6_766_562)
 _V2 = "https://raw.githubusercontent.com/Elvin-Yiming-Du/PerLTQA/67f8351aa6cedddcfc9985e475cfb5565ffd6fa8/Dataset/en_v2"
 
 PERLTQA = DatasetInfo(
@@ -81,22 +83,34 @@ class PerltqaConfig(Selection):
 
     def load(self) -> LoadedData:
         """Read both files, join them by character, and select."""
-        folder = (
-            sample_path(FOLDER, "sample") if self.sample else find_source(PERLTQA, FOLDER, self.path, self.data_dir)
-        )
-        memory_file, question_file = _NAMES if self.sample else (self.memory_file, self.question_file)
-        everything, quirks, sha256 = read_perltqa(folder / memory_file, folder / question_file, self.sources)
+        memory, questions = (self._file(name) for name in self._names())
+        everything, quirks, sha256 = read_perltqa(memory, questions, self.sources)
         if self.per_section is not None:
             everything = [_draw(sample, self.per_section, self.seed) for sample in everything]
         samples = self.apply([_mark(sample, self.min_support) for sample in everything], PERLTQA.category_names)
         return LoadedData(
             samples=samples,
             sha256=sha256,
-            source_name=f"{memory_file}, {question_file}",
+            source_name=f"{memory.name}, {questions.name}",
             category_names=PERLTQA.category_names,
             counts=count(samples),
-            notes={"pinned": False, "sample": self.sample, **dict(sorted(quirks.items())), **_low_support(samples)},
+            notes={
+                "pinned": False,
+                "sizes_as_published": [_characters(memory), _characters(questions)] == list(_SIZES),
+                "sample": self.sample,
+                **dict(sorted(quirks.items())),
+                **_low_support(samples),
+            },
         )
+
+    def _names(self) -> tuple[str, str]:
+        return _NAMES if self.sample else (self.memory_file, self.question_file)
+
+    def _file(self, name: str) -> Path:
+        if self.sample:
+            return sample_path(FOLDER, f"sample/{name}")
+        explicit = str(Path(self.path) / name) if self.path else None
+        return find_source(PERLTQA, f"{FOLDER}/{name}", explicit, self.data_dir)
 
 
 def read_perltqa(
@@ -124,6 +138,10 @@ def read_perltqa(
         samples.append(Sample(character.conversation, tuple(questions), {ref.question_id: ref for ref in references}))
     listing = f"{memory_hash}  {memory_file.name}\n{question_hash}  {question_file.name}\n"
     return samples, quirks, hashlib.sha256(listing.encode()).hexdigest()
+
+
+def _characters(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8"))
 
 
 def _by_name(pairs: Iterable[tuple[str, Node]]) -> dict[str, Node]:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from eval.inspect_data import CONF, count_tokens, describe, main, presets, read_config, tables
+from eval.loaders.meanings import COUNTS, NOTES
 from memsys.errors import ConfigError
 
 SAMPLES = [name for name in presets() if name.endswith("_sample")]
@@ -32,11 +33,26 @@ def test_every_data_set_has_a_sample_that_can_be_reported(name: str) -> None:
     assert sum(category["questions"] for category in report["categories"]) == data.counts["questions"]
     assert sum(row["turns"] for row in report["conversations"]) == data.counts["turns"]
     assert sum(row["tokens"] for row in report["conversations"]) == report["tokens"]["per_turn"]["sum"]
-    assert [table.row_count for table in tables(report)][1] == len(data.category_names)
+    assert [table.row_count for table in tables(report)][2] == len(data.category_names)
 
 
 def test_samples_cover_all_four_sets() -> None:
     assert SAMPLES == ["bioasq20_sample", "hotpotqa20_sample", "locomo_sample", "perltqa_sample"]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_count_is_explained(name: str) -> None:
+    data = read_config(name, {}).load()
+    assert set(data.counts) - {"turns_per_conversation"} == set(COUNTS)
+    assert set(data.notes) - {"files"} <= set(NOTES)
+
+
+def test_a_report_says_where_the_card_is_and_that_a_sample_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset=bioasq20", "sample=true"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "card: datasets/bioasq20/README.md" in shown
+    assert "sample yes the project's own small sample, not the data set" in shown
+    assert "4: 5, 6: 3" in shown
 
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("It's 10:00.", 7), ("a  b", 2), ("naïve—yes", 3)])

@@ -154,3 +154,20 @@ def test_the_script_exits_with_2_where_a_file_is_missing(tmp_path: Path) -> None
     assert result.returncode == 2
     assert "CC BY-NC 4.0" in result.stdout
     assert "has no locomo10.json" in result.stderr
+
+
+def test_the_script_sums_up_and_says_once_how_to_register(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "scripts/fetch_data.py"), "bioasq20", "--to", str(tmp_path / "new")]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert "0 of 6 files are in place" in result.stdout
+    assert result.stderr.count("Register (free of charge)") == 1
+    assert result.stderr.count("likewise (sha256") == 5
+    assert "missing: bioasq10b/10B1_golden.json" in result.stderr
+    assert not (tmp_path / "new").exists(), "an empty folder would look like a data set"
+
+
+def test_no_network_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        fetch(LOCOMO, pinned("http://127.0.0.1:9/file"), tmp_path, timeout=2)
+    assert list(tmp_path.iterdir()) == []

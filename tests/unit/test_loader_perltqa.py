@@ -66,6 +66,7 @@ def test_the_sample_has_every_quirk() -> None:
     assert data.counts["turns_per_conversation"] == [13, 23]
     assert data.notes == {
         "pinned": False,
+        "sizes_as_published": False,
         "sample": True,
         "characters_without_memory": 1,
         "characters_without_questions": 1,
@@ -255,3 +256,9 @@ def test_bad_settings_are_refused() -> None:
         PerltqaConfig(sources="events")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"dataset.per_section=0 must be"):
         PerltqaConfig(per_section=0)
+
+
+def test_a_missing_file_says_how_to_get_it(tmp_path: Path) -> None:
+    (tmp_path / "perltqa").mkdir()
+    with pytest.raises(DataError, match=r"perltmem_en_v2.json: no such file.*fetch_data.py perltqa.*sample=true"):
+        PerltqaConfig(data_dir=str(tmp_path)).load()
