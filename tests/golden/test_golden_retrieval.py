@@ -62,9 +62,9 @@ def test_bm25_over_turns_finds_what_the_reference_finds(
     assert measured == pytest.approx(expected, abs=TOLERANCE)
 
 
-#: Figures of one pooled set: E-Prec, E-Recall, E-F1, R@5, nDCG@10, by turn ids; ``None`` where the reference has none.
+#: Figures of one pooled set: E-Prec, E-Recall, E-F1, R@5, nDCG@10 with repeated gold clipped; ``None`` where the reference has none.
 Figures = tuple[float | None, ...]
-METRICS = ("e_precision", "e_recall", "e_f1", "recall@5", "ndcg@10")
+METRICS = ("e_precision", "e_recall", "e_f1", "recall@5", "ndcg@10_clipped")
 HOTPOTQA_BM25: Figures = (32.7, 52.2, 39.1, 37.9, 56.3)
 BIOASQ_BM25: Figures = (51.0, 64.3, 42.7, None, 84.6)
 
@@ -111,7 +111,7 @@ STORED: dict[tuple[str, str, str], Figures] = {
     ("locomo_retrieval", "hybrid_turn", ""): (None, 57.7, None, 49.3, None),
     ("hotpotqa_retrieval", "rag_turn", ""): (40.7, 62.9, 48.1, 46.0, 66.9),
     ("hotpotqa_retrieval", "bm25_turn", ""): HOTPOTQA_BM25,
-    ("bioasq_retrieval", "rag_turn", "_substring"): (58.55, 71.73, 50.73, 59.33, None),
+    ("bioasq_retrieval", "rag_turn", "_substring"): (58.55, 71.73, 50.73, 59.33, 92.64),
     ("bioasq_retrieval", "rag_turn", ""): (58.55, 71.73, None, 59.33, 92.64),
     ("bioasq_retrieval", "bm25_turn", ""): BIOASQ_BM25,
 }
