@@ -107,6 +107,8 @@ def _score(run: Path, config: "ScoringConfig") -> None:
     )
     if counts["answered"]:
         _show(_answer_table(summary))
+        floor = ", ".join(f"{name} {_percent(mean)}" for name, mean in summary["echo"].items())
+        console().print(f"the questions themselves as answers, without category 5: {floor}", style="dim")
     _show(_evidence_table(summary))
 
 

@@ -2,7 +2,8 @@
 
 Keys: ``counts``; ``protocols`` (means as each paper took them); ``metrics`` (every score described overall and per
 category, as A-Mem does); ``adversarial``; ``evidence`` (means over questions with gold, with and without category 5);
-``audited`` (both again without the questions whose gold is in doubt, null where none is); ``latency`` (measured
+``audited`` (both again without the questions whose gold is in doubt, null where none is); ``echo`` (what the questions
+themselves would score as answers); ``latency`` (measured
 questions alone, else null); ``calls`` (by phase and role); ``cost``; ``context``; ``memory`` (sizes and statistics over
 conversations); ``trace`` (retrieval diagnostics over questions); ``judges`` (what judges said, and how they did on
 answers whose grade is known).
@@ -21,9 +22,10 @@ from eval.judge.store import load_judged
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.evidence import EVIDENCE_METRICS
 from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.registry import find_metric
 from eval.protocols import load_protocol, protocol_names
 from eval.records import SCHEMA_VERSION, AnswerRecord, ConversationRecord, RetrievalRecord
-from eval.scoring import DIGITS, SCORES_META, ScoreRow, load_scores
+from eval.scoring import DIGITS, SCORES_META, ScoreRow, gold_answers, load_scores, score_answer
 from eval.stored import load_answers, load_calls, load_conversations, load_json, load_references, load_retrievals
 from memsys.llm.contract import CallRecord
 from memsys.vocabulary import Json
@@ -35,6 +37,8 @@ READ_PHASES = ("retrieve", "answer")
 UNTIMED_SPAN = "keywords"
 #: A text value of a trace is counted only while it takes few values (search mode, reason), not if it is free text.
 MOST_VALUES = 12
+#: Metrics of the echo: they need no corpus.
+_ECHO_METRICS = ("f1_set", "rougeL")
 _CONTEXT_METRICS = ("context_chars", "context_tokens", "hit_chars", "hits")
 
 
@@ -63,6 +67,7 @@ def summarise(run_dir: Path) -> Json:
         "adversarial": _adversarial(rows),
         "evidence": _evidence(rows),
         "audited": _audited(rows),
+        "echo": _echo(run_dir, answers.values()),
         "latency": latency(answers.values(), retrievals),
         "calls": _calls(calls),
         "cost": _cost(calls, len(answers) or len(retrievals), len(conversations)),
@@ -112,6 +117,18 @@ def _adversarial(rows: Sequence[ScoreRow]) -> Json:
         "trapped": mean_of(row.metrics.get("trapped") for row in traps).value,
         "declined_answerable": mean_of(row.metrics.get("abstained") for row in others).value,
     }
+
+
+def _echo(run_dir: Path, answers: Iterable[AnswerRecord]) -> Json:
+    """Means of repeating the question, the floor of a set whose answers are sentences; without category 5."""
+    references = load_references(run_dir)
+    scored: dict[str, list[float | None]] = {name: [] for name in _ECHO_METRICS}
+    for answer in answers:
+        gold = gold_answers(references[answer.question_id])
+        if gold and answer.category != ADVERSARIAL:
+            for name, values in scored.items():
+                values.append(score_answer(find_metric(name), answer.question, gold, answer.category))
+    return {name: mean_of(values).value for name, values in scored.items()}
 
 
 def _audited(rows: Sequence[ScoreRow]) -> Json:

@@ -62,7 +62,8 @@ def test_bm25_over_turns_finds_what_the_reference_finds(
     assert measured == pytest.approx(expected, abs=TOLERANCE)
 
 
-#: Figures of one pooled set: E-Prec, E-Recall, E-F1, R@5, nDCG@10 with repeated gold clipped; ``None`` where the reference has none.
+#: Figures of one pooled set: E-Prec, E-Recall, E-F1, R@5, nDCG@10 (repeated gold clipped), ``None`` where the
+#: reference has none.
 Figures = tuple[float | None, ...]
 METRICS = ("e_precision", "e_recall", "e_f1", "recall@5", "ndcg@10_clipped")
 HOTPOTQA_BM25: Figures = (32.7, 52.2, 39.1, 37.9, 56.3)

@@ -94,6 +94,14 @@ def test_the_command_line_shows_both(run_dir: Path, capsys: pytest.CaptureFixtur
     assert "audited, all" in shown
 
 
+def test_the_question_as_answer_is_the_floor(run_dir: Path) -> None:
+    rows = [json.loads(line) for line in (run_dir / "answers.jsonl").read_text().splitlines()]
+    lines = [json.dumps({**row, "question": "Is the car blue?"}) + "\n" for row in rows]
+    (run_dir / "answers.jsonl").write_text("".join(lines))
+    score_run(run_dir, CONFIG)
+    assert summarise(run_dir)["echo"]["f1_set"] == pytest.approx(2 * 0.5 * 1 / 1.5, abs=1e-6)
+
+
 def test_a_comparison_has_a_column_for_it(tmp_path: Path) -> None:
     def values(number: int, metric: str) -> float | None:
         doubtful = float(number == 0)
