@@ -3,10 +3,9 @@
 Keys: ``counts``; ``protocols`` (means as each paper took them); ``metrics`` (every score described overall and per
 category, as A-Mem does); ``adversarial``; ``evidence`` (means over questions with gold, with and without category 5);
 ``audited`` (both again without the questions whose gold is in doubt, null where none is); ``echo`` (what the questions
-themselves would score as answers); ``latency`` (measured
-questions alone, else null); ``calls`` (by phase and role); ``cost``; ``context``; ``memory`` (sizes and statistics over
-conversations); ``trace`` (retrieval diagnostics over questions); ``judges`` (what judges said, and how they did on
-answers whose grade is known).
+themselves would score as answers); ``latency`` (measured questions alone, else null); ``calls`` (by phase and role);
+``cost``; ``context``; ``memory`` (sizes and statistics over conversations); ``trace`` (retrieval diagnostics over
+questions); ``judges`` (what judges said, and how they did on answers whose grade is known).
 """
 
 from collections import Counter, defaultdict

@@ -35,7 +35,6 @@ class Column:
 ANSWER_COLUMNS = (
     Column("F1", 1, "token F1, percent"),
     Column("F1 w/o 5", 1, "token F1 without category 5, percent"),
-    Column("F1 audited", 1, "token F1 without the questions whose gold answer is in doubt, percent"),
     Column("BLEU-1", 1, "percent"),
     Column("METEOR", 1, "percent"),
     Column("ROUGE-L", 1, "percent"),
@@ -45,9 +44,12 @@ EVIDENCE_COLUMNS = (
     Column("E-F1", 1, "evidence F1 by turn ids, percent"),
     Column("R@5", 1, "evidence recall, percent"),
     Column("R@10", 1, "evidence recall, percent"),
-    Column("R@10 audited", 1, "evidence recall without the questions whose gold is in doubt, percent"),
     Column("nDCG@10", 1, "percent"),
     Column("context", 0, "tokens of retrieved context per question"),
+)
+AUDITED_COLUMNS = (
+    Column("F1 audited", 1, "token F1 without the questions whose gold answer is in doubt, percent"),
+    Column("R@10 audited", 1, "evidence recall without the questions whose gold is in doubt, percent"),
 )
 COST_COLUMNS = (
     Column("calls", 1, "calls of the backbone per question"),
@@ -55,7 +57,7 @@ COST_COLUMNS = (
     Column("write", 0, "prompt and completion tokens per turn written"),
     Column("malformed", 1, "replies that did not parse, percent of calls"),
 )
-COLUMNS = (*ANSWER_COLUMNS, *EVIDENCE_COLUMNS, *COST_COLUMNS)
+COLUMNS = (*ANSWER_COLUMNS, *EVIDENCE_COLUMNS, *AUDITED_COLUMNS, *COST_COLUMNS)
 
 _SHARES = {
     "BLEU-1": "bleu1", "METEOR": "meteor", "ROUGE-L": "rougeL", "E-F1": "e_f1", "R@5": "recall@5",

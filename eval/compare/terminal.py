@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from eval.compare.model import Report, cell, interval_text, shown_columns
-from eval.compare.rows import ANSWER_COLUMNS, COST_COLUMNS, EVIDENCE_COLUMNS, Column
+from eval.compare.rows import ANSWER_COLUMNS, AUDITED_COLUMNS, COST_COLUMNS, EVIDENCE_COLUMNS, Column
 from eval.tables.text import PAIR_HEADINGS, pair_cells
 from eval.terminal import console
 
@@ -28,7 +28,12 @@ def show(report: Report) -> None:
         console().print(line, style="dim", highlight=False, markup=False)
 
 
-_TERMINAL_TABLES = (("Answers", ANSWER_COLUMNS), ("Evidence", EVIDENCE_COLUMNS), ("Cost", COST_COLUMNS))
+_TERMINAL_TABLES = (
+    ("Answers", ANSWER_COLUMNS),
+    ("Evidence", EVIDENCE_COLUMNS),
+    ("Without doubtful gold", AUDITED_COLUMNS),
+    ("Cost", COST_COLUMNS),
+)
 #: Columns whose interval has room on a terminal; the files have them all.
 _WITH_INTERVAL = ("F1", "R@10")
 #: Longest name of a system that fits beside its figures on a terminal of 80 columns.

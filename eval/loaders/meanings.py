@@ -59,5 +59,5 @@ NOTES: Mapping[str, str] = {
     "undated_dialogue_blocks": "dialogues whose time names no year; likewise",
     "unreadable_references": "references that are no list and no id",
     "unresolved_references": "references to memories that are not there",
-    "low_support_by_section": "questions whose answer stands mostly not in the memory they name",
+    "low_support_by_section": "selected questions whose answer stands mostly not in the memory they name",
 }

@@ -24,7 +24,7 @@ from memsys.vocabulary import Sample
 FOLDER = "perltqa"
 #: Names of the files of version 2, which the sample's bear too.
 _NAMES = ("perltmem_en_v2.json", "perltqa_en_v2.json")
-#: Characters of the published files of version 2, whose checksums nobody has stated.
+#: Characters of the published files of version 2, whose checksums we do not have.
 _SIZES = (12_862_915, 6_766_562)
 _V2 = "https://raw.githubusercontent.com/Elvin-Yiming-Du/PerLTQA/67f8351aa6cedddcfc9985e475cfb5565ffd6fa8/Dataset/en_v2"
 
