@@ -76,7 +76,7 @@ def test_spot_values(table: int, where: dict[str, object], text: str) -> None:
     [
         ("xmemory", 1, {"backbone": "gpt5_nano", "system": "lightmem", "category": 2, "metric": "f1_set"}, "57.12"),
         ("xmemory", 2, {"backbone": "llama31_8b", "system": "xmemory", "metric": "rougeL"}, "47.84"),
-        ("xmemory", 8, {"system": "xmemory_cap_08", "metric": "facts_per_theme"}, "2.57"),
+        ("xmemory", 8, {"system": "xmemory_cap_8", "metric": "facts_per_theme"}, "2.57"),
         ("memfly", 1, {"backbone": "gpt4o", "system": "mem0", "category": 2, "metric": "bleu1"}, "44.15"),
         ("memfly", 2, {"backbone": "qwen3_14b", "system": "memfly", "category": 5, "metric": "f1_set"}, "26.59"),
         ("memfly", 3, {"system": "memfly_no_ier", "metric": "pool_hit_rate"}, "51.26"),
