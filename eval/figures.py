@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 
-_STYLE: dict[Any, Any] = {
+#: Under this every figure is drawn and written; the salt makes the ids in an SVG the same every time.
+STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.spines.top": False,
@@ -26,7 +27,7 @@ _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "memsys",
     "svg.fonttype": "none",
 }
-_GREY = "#444444"
+GREY = "#444444"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> li
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         groups = list(dict.fromkeys(group for one in series for group in one.groups))
         width = max(4.2, 1.0 + 0.16 * len(groups) * (len(series) + 2))
         figure, (left, right) = plt.subplots(
@@ -83,8 +84,8 @@ def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> li
         _draw_cost(right, series, wording)
         _legend(figure, left, len(series))
         remark = "\n".join(fill(line, round(13 * figure.get_figwidth())) for line in wording.remark.split("\n"))
-        figure.supxlabel(remark, fontsize=7.5, color=_GREY, x=0.01, ha="left")
-        paths = _write(figure, out)
+        figure.supxlabel(remark, fontsize=7.5, color=GREY, x=0.01, ha="left")
+        paths = write_figure(figure, out)
         plt.close(figure)
     return paths
 
@@ -115,7 +116,7 @@ def _draw_cost(axes: "Axes", series: Sequence[Series], wording: Wording) -> None
             _errorbar(axes, [one.cost], [one.overall], number, one.label)
             costs.append(one.cost)
     if not costs:
-        axes.text(0.5, 0.5, "no cost recorded", transform=axes.transAxes, ha="center", va="center", color=_GREY)
+        axes.text(0.5, 0.5, "no cost recorded", transform=axes.transAxes, ha="center", va="center", color=GREY)
         return
     axes.set_ylim(bottom=0)
     if min(costs) > 0 and max(costs) / min(costs) > 8:
@@ -147,7 +148,13 @@ def _legend(figure: "Figure", axes: "Axes", count: int) -> None:
     figure.legend(handles, texts, loc="outside upper left", ncols=min(count, 4), frameon=False, fontsize=8.5)
 
 
-def _write(figure: "Figure", out: Path) -> list[Path]:
+def write_figure(figure: "Figure", out: Path) -> list[Path]:
+    """Write a figure as SVG and PNG, without a date and without the name of a program.
+
+    Args:
+        figure: drawn under :data:`STYLE`.
+        out: path without suffix.
+    """
     out.parent.mkdir(parents=True, exist_ok=True)
     svg, png = out.with_suffix(".svg"), out.with_suffix(".png")
     figure.savefig(svg, metadata={"Date": None, "Creator": None})

@@ -151,6 +151,32 @@ def test_exact_randomisation_agrees_with_scipy() -> None:
     assert ours == pytest.approx(theirs.pvalue, abs=1e-12)
 
 
+def test_exact_randomisation_of_unequal_conversations_agrees_with_scipy() -> None:
+    """Signs flip for whole conversations: scipy flips the conversations' sums."""
+    clusters = {"a": [0.4, -0.1, 0.2], "b": [0.3], "c": [-0.2, 0.1], "d": [0.5, 0.4, 0.1, -0.3], "e": [0.0, 0.2]}
+    names = [name for name, values in clusters.items() for _ in values]
+    ours = compare_paired(scores([value for values in clusters.values() for value in values], names))
+    sums = np.array([sum(values) for values in clusters.values()])
+    theirs = stats.permutation_test(
+        (sums, np.zeros_like(sums)),
+        lambda x, y, axis: np.sum(x - y, axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=np.inf,
+    )
+    assert ours.p_value == pytest.approx(theirs.pvalue, abs=1e-12)
+
+
+@given(st.lists(st.sampled_from([-0.5, 0.0, 0.25, 1.0]), min_size=1, max_size=40))
+def test_wins_ties_and_losses_agree_with_the_ranks_of_scipy(values: list[float]) -> None:
+    """Wilcoxon's test drops exactly the ties, and the signs of the rest are the wins and losses."""
+    wins, ties, losses = win_tie_loss(np.array(values))
+    assert wins + ties + losses == len(values)
+    signs = stats.rankdata(np.sign(values), method="dense")
+    assert len(set(signs)) == sum(count > 0 for count in (wins, ties, losses))
+    assert np.sign(values).sum() == wins - losses
+
+
 def test_drawn_signs_approach_the_exact_p_value() -> None:
     rng = np.random.default_rng(1)
     data = one_per_conversation(rng.normal(0.3, 1, 13).tolist())  # 8192 patterns

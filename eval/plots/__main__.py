@@ -1,0 +1,68 @@
+"""``python -m eval.plots``: draw the papers' figures and our own as SVG and PNG."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from eval.plots.draw import draw_sheet
+from eval.plots.own import groups, own_sheets
+from eval.plots.papers import NEEDED, Source, paper_sheets
+from eval.plots.sheet import Sheet
+from eval.printed import load_printed
+from eval.protocols import load_protocol
+from eval.tables.__main__ import build_tables
+from eval.tables.stored import ROOT, RUNS, SUMMARIES, StoredRun, read_runs
+from eval.terminal import complain, console
+from memsys.errors import MemsysError
+
+OUT = ROOT / "results" / "figures"
+
+
+def sheets(runs: Sequence[StoredRun], protocol: str) -> list[Sheet]:
+    """Make every figure.
+
+    Args:
+        runs: complete runs.
+        protocol: name of the protocol of our own figures.
+
+    Raises:
+        ConfigError: unknown protocol.
+    """
+    tables = {
+        (paper, table.number): table
+        for paper, numbers in NEEDED.items()
+        for table in build_tables(paper, runs, numbers)[0]
+    }
+    found = paper_sheets(Source(tables, {paper: load_printed(paper) for paper in NEEDED}))
+    chosen = load_protocol(protocol)
+    return found + [sheet for group in groups(runs) for sheet in own_sheets(group, chosen)]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and draw; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.plots", description="Draw the papers' figures and our own, as SVG and PNG."
+    )
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        nargs="+",
+        help="run directories or folders of them (default: results/runs and results/summaries)",
+    )
+    parser.add_argument("--protocol", default="clag", help="of our own figures (default: clag)")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the figures (default: results/figures)")
+    options = parser.parse_args(arguments)
+    try:
+        runs, _ = read_runs(options.runs or [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()])
+        for sheet in sheets(runs, options.protocol):
+            svg, _ = draw_sheet(sheet, options.out)
+            console().print(f"drawn: {svg.with_suffix('')}.{{svg,png}}", highlight=False, markup=False, soft_wrap=True)
+    except MemsysError as error:
+        complain(str(error))
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""Our own figures: what accuracy costs, what evidence is worth, and what the definition of F1 alone moves."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from eval.compare.rows import Estimate, SystemRow, estimate, f1_metric, system_rows
+from eval.figures import Point
+from eval.plots.sheet import Curve, Panel, Place, Sheet
+from eval.protocols import Protocol
+from eval.tables.measure import mean_value
+from eval.tables.spec import NO_BACKBONE
+from eval.tables.stored import StoredRun
+
+#: Definitions of token F1, in the order of the figure, with whose they are.
+DEFINITIONS: Mapping[str, str] = {
+    "f1_set": "A-Mem, mem0",
+    "f1_word": "MemoryOS",
+    "f1_gam": "GAM",
+    "f1_squad": "SQuAD",
+    "f1_locomo": "LoCoMo",
+    "f1_memos": "MemOS",
+}
+_INTERVALS = "Bars: 95 % percentile bootstrap"
+_LATENCY = "end_to_end_ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs on the same questions with the same backbone, and the floors on these questions."""
+
+    name: str
+    title: str
+    runs: tuple[StoredRun, ...]
+    floors: tuple[StoredRun, ...]
+
+
+def groups(runs: Sequence[StoredRun]) -> list[Group]:
+    """Sort answering runs into groups whose members can be held against each other.
+
+    Args:
+        runs: complete runs.
+
+    Returns:
+        Groups of at least one run, by data set and backbone; those that asked other questions are apart.
+    """
+    found: dict[tuple[str, str, tuple[str, ...]], list[StoredRun]] = {}
+    for run in runs:
+        if run.backbone != NO_BACKBONE:
+            asked = tuple(sorted(row.question_id for row in run.rows))
+            found.setdefault((run.dataset, run.backbone, asked), []).append(run)
+    floors = [run for run in runs if run.floor]
+    return [
+        Group(
+            f"{dataset}_{backbone}_{len(asked)}",
+            f"{dataset}, {backbone}, {len(asked)} questions",
+            tuple(members),
+            tuple(cut for floor in floors if (cut := _cut(floor, asked)) is not None),
+        )
+        for (dataset, backbone, asked), members in sorted(found.items(), key=lambda item: item[0][:2])
+    ]
+
+
+def _cut(floor: StoredRun, asked: Sequence[str]) -> StoredRun | None:
+    """A floor on a group's questions; ``None`` when it does not know all of them."""
+    wanted = set(asked)
+    rows = tuple(row for row in floor.rows if row.question_id in wanted)
+    return replace(floor, rows=rows) if len(rows) == len(wanted) else None
+
+
+def own_sheets(group: Group, protocol: Protocol) -> list[Sheet]:
+    """Make the figures of one group."""
+    rows = system_rows(group.runs, protocol)
+    return [
+        pareto(group, rows, protocol),
+        evidence(group, rows, protocol),
+        definitions(group, [*rows, *system_rows(group.floors, protocol)], protocol),
+    ]
+
+
+def pareto(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
+    """F1 against calls, tokens and latency; systems that no other beats on both are joined."""
+    costs: tuple[tuple[str, Callable[[SystemRow], float | None]], ...] = (
+        ("calls per question", lambda row: _value(row.estimates.get("calls"))),
+        ("tokens per question", lambda row: _value(row.estimates.get("tokens"))),
+        ("latency per question (ms)", lambda row: mean_value(row.run.rows, _LATENCY, None, protocol)),
+    )
+    panels = tuple(_pareto_panel(name, cost, rows) for name, cost in costs)
+    remark = (
+        f"{group.title}; protocol {protocol.name}. {_INTERVALS}. Line: no other system is as good for less. "
+        "Latency comes from runs that time one question after the other."
+    )
+    return Sheet(f"pareto_{group.name}", panels, remark)
+
+
+def _value(found: Estimate | None) -> float | None:
+    return None if found is None else found.value
+
+
+def _pareto_panel(name: str, cost: Callable[[SystemRow], float | None], rows: Sequence[SystemRow]) -> Panel:
+    known = [
+        (number, row, price)
+        for number, row in enumerate(rows)
+        if "F1" in row.estimates and (price := cost(row)) is not None
+    ]
+    curves = [
+        Curve(row.label, {price: _point(row.estimates["F1"])}, number, "measured") for number, row, price in known
+    ]
+    front = pareto_front([(price, row.estimates["F1"].value) for _, row, price in known])
+    return Panel(f"F1 against {name.split(' per ')[0]}", name, "F1 (%)", "points", (*curves, *_front(front)))
+
+
+def _front(front: Sequence[tuple[float, float]]) -> list[Curve]:
+    values: dict[Place, Point] = {price: Point(value, value, value) for price, value in front}
+    return [Curve("not beaten on both", values, 5, "computed")] if len(front) > 1 else []
+
+
+def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Points that no other matches at a lower or equal cost with a higher or equal value, by rising cost.
+
+    Args:
+        points: cost and value of each.
+    """
+    front: list[tuple[float, float]] = []
+    for cost, value in sorted(set(points), key=lambda point: (point[0], -point[1])):
+        if not front or value > front[-1][1]:
+            front.append((cost, value))
+    return front
+
+
+def evidence(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
+    """Recall of the evidence against the F1 of the answers, on questions that have an answer."""
+    answerable = replace(protocol, adversarial="exclude")
+    curves = []
+    for number, row in enumerate(rows):
+        recall = mean_value(row.run.rows, "recall@10", None, answerable)
+        answers = estimate(row.run, f1_metric(protocol), answerable)
+        if recall is not None and answers is not None:
+            curves.append(Curve(row.label, {100 * recall: _point(answers)}, number, "measured"))
+    panel = Panel("evidence and answers", "evidence recall@10 (%)", "F1 (%)", "points", tuple(curves))
+    remark = f"{group.title}, without category 5; protocol {protocol.name}. {_INTERVALS}."
+    return Sheet(f"evidence_{group.name}", (panel,), remark, (6.0,))
+
+
+def definitions(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
+    """The same answers under every definition of token F1."""
+    curves = []
+    for number, row in enumerate(rows):
+        found = {label: estimate(row.run, metric, protocol) for metric, label in DEFINITIONS.items()}
+        values: dict[Place, Point] = {label: _point(value) for label, value in found.items() if value is not None}
+        curves.append(Curve(row.label, values, number, "measured"))
+    panel = Panel(
+        "one set of answers", "definition of token F1", "F1 (%)", "points", tuple(curves), tuple(DEFINITIONS.values())
+    )
+    remark = (
+        f"{group.title}; protocol {protocol.name}. {_INTERVALS}. always_abstain, always_trap and coin_flip read "
+        "nothing; the last is an expected value."
+    )
+    return Sheet(f"definitions_{group.name}", (panel,), remark, (8.4,))
+
+
+def _point(found: Estimate) -> Point:
+    if found.interval is None:
+        return Point(found.value, found.value, found.value)
+    return Point(found.value, found.interval.low, found.interval.high)

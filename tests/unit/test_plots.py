@@ -1,0 +1,163 @@
+"""The papers' figures and our own: what is drawn, from where, and that it is the same every time."""
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval.figures import Point
+from eval.plots.__main__ import main, sheets
+from eval.plots.draw import draw_sheet
+from eval.plots.own import groups, own_sheets, pareto_front
+from eval.plots.papers import thresholds
+from eval.plots.sheet import Curve, Level, Panel, Sheet, exact
+from eval.protocols import load_protocol
+from eval.tables.stored import SUMMARIES, StoredRun, read_runs
+from tests.support.fake_run import FakeRun
+
+PAPERS = {
+    "memfly_figure2", "sage_figure2", "sage_figure3", "sage_figure4",
+    "xmemory_figure3", "xmemory_figure4", "xmemory_figure5",
+}  # fmt: skip
+
+
+def words(path: Path) -> str:
+    return " ".join("".join(node.itertext()).strip() for node in ElementTree.parse(path).iter() if node.text)
+
+
+def by_name(runs: Sequence[StoredRun]) -> dict[str, Sheet]:
+    return {sheet.name: sheet for sheet in sheets(runs, "clag")}
+
+
+def values(curve: Curve) -> list[float]:
+    return [point.value for point in curve.values.values()]
+
+
+def test_without_runs_there_are_the_papers_figures_alone() -> None:
+    assert set(by_name([])) == PAPERS
+
+
+def test_printed_figures_hold_the_printed_numbers() -> None:
+    found = by_name([])
+    scores, cost = found["xmemory_figure3"].panels
+    assert [values(curve) for curve in scores.curves] == [
+        [27.92, 31.81, 32.55, 33.23, 34.48],
+        [36.42, 40.77, 40.64, 42.55, 43.98],
+    ]
+    assert values(cost.curves[0]) == [6613.17, 7235.56, 6320.72, 6556.58, 4711.29]
+    assert values(found["xmemory_figure5"].panels[1].curves[0]) == [0.0, 17.33, 26.23, 44.91]
+    assert [values(curve) for curve in found["xmemory_figure4"].panels[0].curves] == [
+        [7.82, 6.67, 13.14],
+        [6.53, 6.29, 12.19],
+    ]
+    full, construction, retrieval = found["memfly_figure2"].panels
+    assert values(full.curves[0]) == [28.24, 38.39, 15.43, 42.09, 43.79]
+    assert values(construction.curves[0]) == [38.62, 27.97, 36.07, 33.57, 34.79]
+    assert values(retrieval.curves[0]) == [38.62, 36.79, 32.69, 34.26, 32.94]
+
+
+def test_sages_figures_hold_its_thresholds() -> None:
+    found = by_name([])
+    quality, calls = found["sage_figure2"].panels
+    assert [level.value for level in quality.levels] == [25.83, 31.15, 85.32]
+    assert quality.curves[1].values[0.1] == exact(32.35)
+    assert (calls.curves[0].values[0.1].value, calls.levels[0].value) == (202, 74)
+    assert [panel.title for panel in found["sage_figure4"].panels] == ["Qwen2.5-1.5B", "Qwen2.5-3B"]
+    assert found["sage_figure4"].panels[0].curves[2].values[0.3] == exact(71.69)
+
+
+def test_the_threshold_decays_as_its_formula_says() -> None:
+    """0.275 in an empty store, then a tenth of the way to the floor with every call."""
+    settings = {"tau_0": 0.25, "tau_min": 0.025, "lambda": 2.0, "alpha": 0.9}
+    assert thresholds(settings, 4) == pytest.approx([0.275, 0.25, 0.2275, 0.20725])
+    assert thresholds(settings, 200)[-1] == pytest.approx(0.025, abs=1e-6)
+
+
+def test_a_measured_run_stands_beside_the_printed_number(tmp_path: Path) -> None:
+    FakeRun(memory="memfly_no_ier", backbone="qwen3_8b", dataset="locomo", reader="amem").write(tmp_path)
+    panel = by_name(read_runs([tmp_path])[0])["memfly_figure2"].panels[2]
+    assert [curve.origin for curve in panel.curves] == ["printed", "measured"]
+    assert list(panel.curves[1].values) == ["w/o IER"]
+    point = panel.curves[1].values["w/o IER"]
+    assert point.low < point.value < point.high
+
+
+def test_runs_are_grouped_by_the_questions_they_were_asked(tmp_path: Path) -> None:
+    for memory in ("rag", "amem"):
+        FakeRun(memory=memory).write(tmp_path)
+    FakeRun(memory="clag", conversations=("conv-26",)).write(tmp_path)
+    FakeRun(memory="bm25_turn", mode="retrieval_only").write(tmp_path)
+    found = groups(read_runs([tmp_path])[0])
+    assert sorted([run.memory for run in group.runs] for group in found) == [["amem", "rag"], ["clag"]]
+    assert len({group.name for group in found}) == 2
+
+
+def test_floors_are_cut_to_the_questions_of_a_group() -> None:
+    found = {group.name: group for group in groups(read_runs([SUMMARIES])[0])}
+    group = found["locomo_clag_smollm2_135m_55"]
+    assert [floor.memory for floor in group.floors] == ["always_abstain", "always_trap", "coin_flip"]
+    assert {len(floor.rows) for floor in group.floors} == {55}
+
+
+def test_own_figures_show_what_was_measured(tmp_path: Path) -> None:
+    for memory in ("rag", "amem"):
+        FakeRun(memory=memory).write(tmp_path)
+    (group,) = groups(read_runs([tmp_path])[0])
+    pareto, evidence, definitions = own_sheets(group, load_protocol("clag"))
+    assert [panel.x for panel in pareto.panels] == [
+        "calls per question",
+        "tokens per question",
+        "latency per question (ms)",
+    ]
+    assert [curve.label for curve in evidence.panels[0].curves] == ["amem", "rag"]
+    assert not pareto.panels[2].curves
+    assert [list(curve.values) for curve in definitions.panels[0].curves] == [["A-Mem, mem0"]] * 2
+    svg, _ = draw_sheet(pareto, tmp_path / "figures")
+    assert "nothing printed or measured" in words(svg)
+
+
+def test_pareto_front_by_hand() -> None:
+    assert pareto_front([(1, 10), (2, 9), (3, 20), (3, 15), (4, 20), (5, 21)]) == [(1, 10), (3, 20), (5, 21)]
+    assert pareto_front([]) == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12))
+def test_nothing_beats_the_front_and_everything_else_is_beaten(points: list[tuple[int, int]]) -> None:
+    front = pareto_front(points)
+    for cost, value in points:
+        beaten = any(c <= cost and v >= value and (c, v) != (cost, value) for c, v in points)
+        assert ((cost, value) in front) == (not beaten)
+
+
+def test_a_sheet_is_drawn_the_same_twice_and_says_what_it_shows(tmp_path: Path) -> None:
+    curves = (
+        Curve("printed one", {"a b": exact(1.0), "c": exact(2.0)}, 0),
+        Curve("measured one", {"c": Point(2.0, 1.5, 2.5)}, 0, "measured"),
+    )
+    lines = (Curve("computed one", {0.0: exact(1.0), 1.0: exact(3.0)}, 1, "computed"),)
+    sheet = Sheet(
+        "figure",
+        (
+            Panel("left", "", "percent", "bars", curves, ("a b", "c")),
+            Panel("right", "step", "value", "lines", lines, levels=(Level("a level", 2.0, 2),), limits=(0.0, 2.0)),
+            Panel("points", "", "value", "points", curves, ("a b", "c")),
+        ),
+        "a remark",
+    )
+    first, second = (draw_sheet(sheet, tmp_path / name) for name in ("a", "b"))
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    text = words(first[0])
+    for word in ("printed one", "measured one", "computed one", "a level", "percent", "step", "a remark", "left"):
+        assert word in text
+
+
+def test_the_command_draws_and_names_an_unknown_protocol(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    FakeRun().write(tmp_path / "runs")
+    arguments = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "figures")]
+    assert main([*arguments, "--protocol", "nope"]) == 2
+    assert "nope" in capsys.readouterr().err
+    assert main(arguments) == 0
+    assert len(list((tmp_path / "figures").glob("*.svg"))) == len(list((tmp_path / "figures").glob("*.png"))) == 10
