@@ -10,6 +10,7 @@ from math import fsum
 
 from eval.metrics.registry import METRICS
 from eval.printed import TEXT, PrintedNumber
+from eval.tables.spec import JUDGE
 
 #: LoCoMo's questions by category, as MemFly's Table 4 prints them.
 LOCOMO_QUESTIONS: Mapping[int, int] = {1: 282, 2: 321, 3: 96, 4: 841, 5: 446}
@@ -17,7 +18,6 @@ _ANSWERABLE = {category: count for category, count in LOCOMO_QUESTIONS.items() i
 _ALIKE = dict.fromkeys(_ANSWERABLE, 1)
 #: Float noise, far below any printed digit.
 _NOISE = 1e-9
-JUDGE = "judge"
 
 
 @dataclass(frozen=True, slots=True)

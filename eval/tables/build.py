@@ -141,12 +141,13 @@ class TableBuilder:
     def _cell(self, key: RowKey, column: Column, dataset: str, printed: PrintedNumber | None, spec: TableSpec) -> Cell:
         if not spec.measured:
             return Cell(dataset, printed, None, _NOT_MEASURED, measurable=False)
+        metric = self._paper.metric_of(column.metric, key.backbone)
         runs = self._candidates.get(key, {}).get(dataset, ())
-        selected = choose(runs, dataset, column.metric, self._paper)
+        selected = choose(runs, dataset, metric, self._paper)
         if isinstance(selected, str):
             return Cell(dataset, printed, None, selected)
         terms = Terms(self._paper, self._protocol, self._paper.datasets[dataset], spec.hardware)
-        found = measure(selected, column.metric, column.category, terms)
+        found = measure(selected, metric, column.category, terms)
         if isinstance(found, str):
             return Cell(dataset, printed, None, found)
         return Cell(dataset, printed, scaled(found, self._paper.scale(column.metric)))

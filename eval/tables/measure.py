@@ -7,7 +7,7 @@ from math import fsum
 import numpy as np
 
 from eval.aggregate import ABSTENTION, aggregate, mean_of
-from eval.inference import MICRO, Interval, Mean, Scores, bootstrap_interval
+from eval.inference import MICRO, Interval, Mean, Scores, bootstrap_interval, point
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.paired import minimum_detectable_difference
@@ -107,6 +107,9 @@ def _figure_of_runs(selected: Selected, metric: str, terms: Terms) -> Measured:
 
 def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol) -> float | None:
     """The mean that :mod:`eval.aggregate` takes; of latencies and sizes the plain mean over questions."""
+    if is_verdict(metric):
+        scores, mean = scores_and_mean(rows, metric, category, protocol)
+        return point(scores, mean) if len(scores.values) else None
     if metric not in METRICS:
         return mean_of(row.metrics.get(metric) for row in rows if category in (None, row.category)).value
     means = aggregate(rows, replace(protocol, adversarial=_treatment(metric, protocol), columns={metric: metric}))
@@ -119,7 +122,7 @@ def scores_and_mean(
     rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol
 ) -> tuple[Scores, Mean]:
     """Scored questions behind :func:`mean_value`, and the same mean in the form that resampling takes."""
-    plain = metric not in METRICS
+    plain = metric not in METRICS and not is_verdict(metric)
     counted = counted_categories(protocol)
     found = []
     for row in rows:
@@ -134,6 +137,11 @@ def scores_and_mean(
         np.array([number for _, _, number in found], dtype=np.int64),
     )
     return scores, MICRO if plain or category is not None else mean_of_protocol(protocol)
+
+
+def is_verdict(metric: str) -> bool:
+    """Whether a metric holds a judge's verdicts, which are averaged as scores are."""
+    return metric.startswith("judge_")
 
 
 def counted_categories(protocol: Protocol) -> tuple[int, ...]:
@@ -155,7 +163,7 @@ def score_name(metric: str, category: int, protocol: Protocol) -> str:
 
 def _treatment(metric: str, protocol: Protocol) -> Adversarial:
     """Treatment of category 5: what was retrieved is no abstention, whatever a protocol says of answers."""
-    retrieval = "retrievals" in METRICS[metric].needs
+    retrieval = metric in METRICS and "retrievals" in METRICS[metric].needs
     return "paper_trap" if retrieval and protocol.adversarial == "abstain" else protocol.adversarial
 
 

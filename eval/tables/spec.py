@@ -14,6 +14,9 @@ BlockBy = Literal["backbone", "dataset"]
 #: Stands for the backbone of runs that only retrieve.
 NO_BACKBONE = "none"
 
+#: Metric of the registry that stands for whichever judge the paper used.
+JUDGE = "judge"
+
 T = TypeVar("T")
 
 
@@ -94,6 +97,7 @@ class PaperSpec:
     tables: Mapping[int, TableSpec]
     embedder_by_backbone: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    judges: Mapping[str, str] = field(default_factory=dict)
     backbone_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def scale(self, metric: str) -> float:
@@ -116,6 +120,10 @@ class PaperSpec:
         """Settings of a part that are the paper's and not the preset's, by dotted key; some are one backbone's."""
         own = self.backbone_settings.get(backbone, {}) if part == "backbone" else {}
         return {**self.settings.get(part, {}), **own}
+
+    def metric_of(self, metric: str, backbone: str) -> str:
+        """The name in ``scores.jsonl``: of a judge's verdicts it depends on who judged beside which backbone."""
+        return self.judges.get(backbone, self.judges.get("default", metric)) if metric == JUDGE else metric
 
     def dataset_of(self, run: str) -> str | None:
         """Data set that a run's data set config stands for, ``None`` when it is none of the paper's."""

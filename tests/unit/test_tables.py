@@ -247,6 +247,30 @@ def test_settings_of_the_paper_are_no_departure(tmp_path: Path, captions: str, c
     assert found.caveats == caveats
 
 
+@pytest.mark.parametrize(
+    ("backbone", "block", "judge"),
+    [
+        ("gpt4o_mini", "GPT-4o-mini", "judge_lenient_gpt4o_mini"),
+        ("qwen25_3b", "Qwen2.5-3B", "judge_lenient_llama31_8b"),
+    ],
+)
+def test_a_judges_verdicts_are_averaged_by_category_as_scores_are(
+    tmp_path: Path, backbone: str, block: str, judge: str
+) -> None:
+    """Questions of categories 1 and 2, six and four of every ten: SAGE's mean is that of the two categories."""
+    full(
+        memory="sage", backbone=backbone, dataset="locomo", reader="sage", categories=(1, 2, 1, 2, 1, 2, 1, 2, 1, 1),
+        extra_metrics=(judge,), values=lambda number, metric: float(number % 10 in (0, 1)),
+    ).write(tmp_path)  # fmt: skip
+    found = cell(table(tmp_path, 1, "sage"), block, "SAGE", "Average J").measured
+    assert found is not None
+    assert found.value == pytest.approx(100 * (1 / 6 + 1 / 4) / 2)
+    assert found.interval is not None
+    first = cell(table(tmp_path, 1, "sage"), block, "SAGE", "Single-hop J").measured
+    assert first is not None
+    assert first.value == pytest.approx(100 / 6)
+
+
 def test_a_data_set_may_have_readers_of_its_own(tmp_path: Path) -> None:
     full(memory="xmemory", backbone="qwen3_8b", dataset="perltqa", reader="perltqa", categories=(7, 8, 9, 10)).write(
         tmp_path
