@@ -84,6 +84,7 @@ class Role:
         system: system message in chat mode; left out in completion mode.
         top_logprobs: alternatives to report per generated token; 0 asks for none.
         malformed_retries: further attempts, with other seeds, when the reply does not parse or validate.
+        raw: the prompt goes to the completion endpoint without chat template, whatever the backbone's prompt mode.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Role:
     system: str | None = None
     top_logprobs: int = 0
     malformed_retries: int = 1
+    raw: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,7 @@ class RoleSettings:
     malformed_retries: int = 1
     max_items: int | None = None
     max_chars: int | None = None
+    raw: bool = False
 
 
 def make_role(
@@ -215,6 +218,7 @@ def make_role(
         system=known.system,
         top_logprobs=top_logprobs,
         malformed_retries=known.malformed_retries,
+        raw=known.raw,
     )
 
 

@@ -53,7 +53,7 @@ def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, 
         prompt: the rendered prompt.
         seed: of the server's sampler.
     """
-    chat = config.prompt_mode == "chat"
+    chat = config.prompt_mode == "chat" and not role.raw
     body: dict[str, Json] = {config.max_tokens_field: role.max_tokens}
     temperature = effective_temperature(config, role)
     if temperature is not None:

@@ -27,6 +27,7 @@ SMALL: dict[str, Any] = {
     "evo_threshold": 5,
     "chunk_tokens": 30,
     "tau_split": 8,
+    "unit_turns": 4,
     "calibration": None,  # holds for a real embedder alone
 }
 

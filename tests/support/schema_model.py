@@ -7,7 +7,7 @@ from typing import Any
 
 from memsys.llm.contract import Reply, Role
 from memsys.seeding import generator
-from memsys.vocabulary import Completion
+from memsys.vocabulary import Completion, TokenLogprob
 
 #: Strings that a schema does not list, by property, so that replies lead somewhere.
 CHOICES: Mapping[str, Sequence[str]] = {"actions": ("strengthen", "update_neighbor")}
@@ -44,7 +44,10 @@ class SchemaModel:
         value = None if self._garbage or role.schema is None else made.value(role.schema)
         text = json.dumps(value) if value is not None else made.text(TEXTS.get(role.name, ("%s %s %s",)))
         text = "}{ no such object" if self._garbage else text
-        completion = Completion(text=text, prompt_tokens=1, completion_tokens=1, seconds=0.0, finish_reason="stop")
+        logprobs = made.logprobs(text) if role.top_logprobs else ()
+        completion = Completion(
+            text=text, prompt_tokens=1, completion_tokens=1, seconds=0.0, finish_reason="stop", logprobs=logprobs
+        )
         return Reply(value, text, completion, malformed=value is None and role.schema is not None)
 
     async def count_tokens(self, text: str) -> int:
@@ -62,6 +65,9 @@ class _Made:
         pattern = self._pick(patterns)
         made = (self._pick(self._numbers if kind == "%d" else self._words) for kind in re.findall("%[sd]", pattern))
         return str(pattern % tuple(made))
+
+    def logprobs(self, text: str) -> tuple[TokenLogprob, ...]:
+        return tuple(TokenLogprob(word, -float(self._rng.random())) for word in text.split())
 
     def value(self, schema: Mapping[str, Any], name: str = "") -> Any:
         if "enum" in schema or (name in CHOICES and schema["type"] == "string"):

@@ -1,0 +1,70 @@
+"""Cutting the stream into blocks: role ``boundary``, one call per message (paper, appendix C; Nemori)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memsys.llm.contract import LanguageModel, Role
+from memsys.xmemory.nodes import Block, Cut, Message, joined, messages_from
+from memsys.xmemory.recovery import flag_of, loose_object, text_of
+from memsys.xmemory.rules import BoundaryRules
+
+
+class Segmenter:
+    """Buffers messages until one begins a new episode.
+
+    Fallback of ``boundary``: the flag is read from a reply that does not validate; where it has none, no cut.
+
+    Attributes:
+        buffer: messages of the open block.
+        counts: how blocks ended, and malformed replies.
+    """
+
+    def __init__(self, llm: LanguageModel, role: Role, rules: BoundaryRules) -> None:
+        self._llm, self._role, self._rules = llm, role, rules
+        self.buffer: list[Message] = []
+        self.counts: Counter[str] = Counter()
+
+    async def take(self, message: Message) -> Block | None:
+        """Add a message; returns the block that it closed, if it begins a new one."""
+        closed = await self._cut_before(message) if self.buffer else None
+        self.buffer.append(message)
+        return closed
+
+    def flush(self, cut: Cut) -> Block | None:
+        """Close the open block, if there is one."""
+        return self._close(cut, "") if self.buffer else None
+
+    async def _cut_before(self, message: Message) -> Block | None:
+        rules = self._rules
+        if rules.session_cut and message.session_id != self.buffer[-1].session_id:
+            return self._close("session", "a new session begins")
+        if rules.max_messages is not None and len(self.buffer) >= rules.max_messages:
+            return self._close("limit", "the episode is long enough")
+        reply = await self._llm.ask(self._role, self._shown(message), key=message.turn_id)
+        found = loose_object(reply)
+        ends = flag_of(found, "should_end")
+        if reply.value is None:
+            self.counts["fallback.boundary"] += 1
+            self.counts[f"boundary.{'no_cut' if ends is None else 'recovered'}"] += 1
+        return self._close("model", text_of(found, "reason")) if ends else None
+
+    def _shown(self, message: Message) -> dict[str, str]:
+        rules, history = self._rules, self.buffer
+        if rules.hide_last_after is not None and len(history) > rules.hide_last_after:
+            history = history[:-1]
+        dated = rules.show_times
+        return {"history": joined(history, dated=dated), "message": joined([message], dated=dated)}
+
+    def _close(self, cut: Cut, reason: str) -> Block:
+        self.counts[f"cut.{cut}"] += 1
+        block, self.buffer = Block(tuple(self.buffer), cut, reason), []
+        return block
+
+    def state(self) -> list[dict[str, Any]]:
+        """Return the open block's messages as JSON values."""
+        return list(Block(tuple(self.buffer), "end", "").state()["messages"])
+
+    def load_state(self, state: Sequence[Mapping[str, Any]]) -> None:
+        """Restore the open block."""
+        self.buffer = list(messages_from(state))

@@ -1,0 +1,109 @@
+"""Hyperparameters of xMemory; the presets stand in ``conf/memory/xmemory*.yaml``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memsys.errors import ConfigError
+from memsys.notes.settings import check_minimum, from_settings
+from memsys.protocol import MemorySystem, Parts
+from memsys.vocabulary import Json
+from memsys.xmemory.roles import make_roles
+from memsys.xmemory.rules import (
+    GROUPS,
+    BoundaryRules,
+    ContextRules,
+    EpisodeRules,
+    GateRules,
+    GraphRules,
+    RetrievalRules,
+    SemanticRules,
+    ThemeRules,
+)
+
+
+@dataclass(frozen=True)
+class XMemoryConfig:
+    """Every choice of the paper and of the official code.
+
+    Attributes:
+        name: of the preset.
+        uses_gold: always false.
+        unit_turns: messages per write, where sessions do not cut: while they are cut into blocks, the blocks of the
+            write before are told, and the facts of those before them found. Cannot change a result.
+        boundary: fields of :class:`memsys.xmemory.rules.BoundaryRules`.
+        episode: fields of :class:`memsys.xmemory.rules.EpisodeRules`.
+        semantic: fields of :class:`memsys.xmemory.rules.SemanticRules`.
+        theme: fields of :class:`memsys.xmemory.rules.ThemeRules`.
+        graph: fields of :class:`memsys.xmemory.rules.GraphRules`.
+        retrieval: fields of :class:`memsys.xmemory.rules.RetrievalRules`.
+        gate: fields of :class:`memsys.xmemory.rules.GateRules`.
+        context: fields of :class:`memsys.xmemory.rules.ContextRules`.
+        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+    """
+
+    name: str
+    uses_gold: bool
+    unit_turns: int
+    boundary: Mapping[str, Json]
+    episode: Mapping[str, Json]
+    semantic: Mapping[str, Json]
+    theme: Mapping[str, Json]
+    graph: Mapping[str, Json]
+    retrieval: Mapping[str, Json]
+    gate: Mapping[str, Json]
+    context: Mapping[str, Json]
+    roles: Mapping[str, Mapping[str, Json]]
+
+    def __post_init__(self) -> None:
+        check_minimum(self, "memory", unit_turns=1)
+        if self.uses_gold:
+            raise ConfigError("memory.uses_gold=True: xMemory never sees gold evidence; set it to false")
+        for group, kind in GROUPS.items():
+            from_settings(kind, getattr(self, group), f"memory.{group}")
+        make_roles(self.roles, self.gate_rules.estimator)
+
+    @property
+    def boundary_rules(self) -> BoundaryRules:
+        """Where episodes end."""
+        return from_settings(BoundaryRules, self.boundary, "memory.boundary")
+
+    @property
+    def episode_rules(self) -> EpisodeRules:
+        """What an episode keeps."""
+        return from_settings(EpisodeRules, self.episode, "memory.episode")
+
+    @property
+    def semantic_rules(self) -> SemanticRules:
+        """How facts are won."""
+        return from_settings(SemanticRules, self.semantic, "memory.semantic")
+
+    @property
+    def theme_rules(self) -> ThemeRules:
+        """How facts are organised."""
+        return from_settings(ThemeRules, self.theme, "memory.theme")
+
+    @property
+    def graph_rules(self) -> GraphRules:
+        """How neighbours are linked."""
+        return from_settings(GraphRules, self.graph, "memory.graph")
+
+    @property
+    def retrieval_rules(self) -> RetrievalRules:
+        """Stage I and the candidates of Stage II."""
+        return from_settings(RetrievalRules, self.retrieval, "memory.retrieval")
+
+    @property
+    def gate_rules(self) -> GateRules:
+        """Stage II."""
+        return from_settings(GateRules, self.gate, "memory.gate")
+
+    @property
+    def context_rules(self) -> ContextRules:
+        """What the reader sees."""
+        return from_settings(ContextRules, self.context, "memory.context")
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation."""
+        from memsys.xmemory.memory import XMemory
+
+        return XMemory(self, parts)

@@ -1,0 +1,162 @@
+"""From closed blocks to stored facts: telling, extracting, attaching."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memsys.protocol import Parts
+from memsys.xmemory.config import XMemoryConfig
+from memsys.xmemory.extraction import Extracted, extract_by_prediction, extract_directly
+from memsys.xmemory.naming import Summary, summarise
+from memsys.xmemory.narrating import Story, narrate
+from memsys.xmemory.nodes import Block, Episode, Fact
+from memsys.xmemory.roles import Roles
+from memsys.xmemory.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A block and its story; ``extracted`` are its facts where they do not depend on other episodes."""
+
+    story: Story
+    extracted: Extracted | None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A stored episode whose facts are not stored yet; ``extracted`` as in :class:`Told`."""
+
+    episode_id: str
+    key: str
+    extracted: Extracted | None
+
+    def state(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        found = self.extracted
+        texts = None if found is None else {"statements": list(found.statements), "events": list(found.events)}
+        return {"episode_id": self.episode_id, "key": self.key, "extracted": texts}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "Waiting":
+        """Make what :meth:`state` described."""
+        found = state["extracted"]
+        extracted = None if found is None else Extracted(tuple(found["statements"]), tuple(found["events"]))
+        return cls(state["episode_id"], state["key"], extracted)
+
+
+class Construction:
+    """The steps behind the cutting of the stream.
+
+    Attributes:
+        waiting: episodes whose facts are still to be won, in order.
+        counts: what happened.
+        objectives: ``f`` of all themes after each stage of the last revision.
+    """
+
+    def __init__(self, config: XMemoryConfig, parts: Parts, roles: Roles, store: Store) -> None:
+        self._config, self._parts, self._roles, self._store = config, parts, roles, store
+        self.waiting: list[Waiting] = []
+        self.counts: Counter[str] = Counter()
+        self.objectives: dict[str, float] = {}
+
+    async def tell(self, block: Block) -> Told:
+        """Tell a block and, where facts are read off the story, read them. Depends on the block alone."""
+        llm, rules = self._parts.llm, self._config.episode_rules
+        story = await narrate(llm, self._roles.episode, block, rules)
+        if self._config.semantic_rules.mode != "direct":
+            return Told(story, None)
+        episode = Episode("", story.title, story.content, story.time, block.messages)
+        return Told(story, await extract_directly(llm, self._roles, episode, block.key))
+
+    async def tell_all(self, blocks: Sequence[Block]) -> list[Told]:
+        """Tell blocks side by side."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self.tell(block)) for block in blocks]
+        return [task.result() for task in tasks]
+
+    async def keep(self, told: Sequence[Told]) -> None:
+        """Store episodes, in order; their facts wait."""
+        episodes = [self._episode(number, each.story) for number, each in enumerate(told)]
+        texts = [self._indexed(episode) for episode in episodes]
+        vectors = await self._parts.embedder.embed(texts)
+        for row, (episode, each) in enumerate(zip(episodes, told, strict=True)):
+            self._store.add_episode(episode, vectors[row : row + 1])
+            self.waiting.append(Waiting(episode.episode_id, each.story.block.key, each.extracted))
+            if each.story.fallback:
+                self.counts.update(("fallback.episode", f"episode.{each.story.fallback}"))
+
+    def _episode(self, number: int, story: Story) -> Episode:
+        episode_id = f"e{len(self._store.episodes) + number}"
+        return Episode(episode_id, story.title, story.content, story.time, story.block.messages)
+
+    def _indexed(self, episode: Episode) -> str:
+        return episode.content if self._config.episode_rules.vector == "content" else episode.headline
+
+    async def learn(self, waiting: Sequence[Waiting]) -> None:
+        """Win and store the facts of episodes, one episode after the other: a prediction sees all facts before."""
+        for each in waiting:
+            episode = self._store.episodes[each.episode_id]
+            extracted = each.extracted or await self._extract(episode, each.key)
+            self.counts.update(extracted.events)
+            await self._store_facts(episode, extracted.statements)
+
+    async def _extract(self, episode: Episode, key: str) -> Extracted:
+        if not self._store.facts:
+            return await extract_directly(self._parts.llm, self._roles, episode, key)
+        rules, index = self._config.semantic_rules, self._store.fact_index
+        vector = (await self._parts.embedder.embed([episode.headline]))[0]
+        found = index.search(vector, rules.max_known)
+        known = [self._store.facts[fact_id].text for fact_id, cosine in found if round(cosine, 6) >= rules.min_cos]
+        return await extract_by_prediction(self._parts.llm, self._roles, episode, known, key)
+
+    async def _store_facts(self, episode: Episode, statements: Sequence[str]) -> None:
+        vectors = await self._parts.embedder.embed(statements)
+        new: list[str] = []
+        for row, statement in enumerate(statements):
+            closest = self._store.fact_index.search(vectors[row], 1)
+            if closest and round(closest[0][1], 6) > self._config.semantic_rules.dedup_cos:
+                self.counts["facts.duplicates"] += 1
+                continue
+            fact = Fact(f"s{len(self._store.facts)}", statement, episode.episode_id, episode.time)
+            self._store.add_fact(fact, vectors[row : row + 1])
+            new.append(fact.fact_id)
+        self._store.link_new(new)
+        if self._config.theme_rules.schedule == "arrival" and new:
+            for fact_id in new:
+                self._store.themes.attach(fact_id)
+            self._store.themes.revise()
+
+    async def finish(self) -> None:
+        """Organise what is not organised yet, link the graphs, name the themes."""
+        await asyncio.to_thread(self._organise)
+        themes = self._store.themes.members
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._summary(theme_id)) for theme_id in themes]
+        summaries = dict(zip(themes, (task.result() for task in tasks), strict=True))
+        self.counts["fallback.theme"] += sum(summary.fallback for summary in summaries.values())
+        texts = {theme_id: summary.text for theme_id, summary in summaries.items()}
+        self._store.name_themes(texts, await self._parts.embedder.embed(list(texts.values())))
+
+    def _organise(self) -> None:
+        themes = self._store.themes
+        if self._config.theme_rules.schedule == "end":
+            for fact_id in self._store.facts:
+                themes.attach(fact_id)
+            self.objectives["attached"] = themes.objective()
+            for stage, revise in (
+                ("split", themes.split_full),
+                ("merged_pairs", themes.merge_pairs),
+                ("merged_tiny", themes.merge_tiny),
+            ):
+                revise()
+                self.objectives[stage] = themes.objective()
+        self.objectives["final"] = themes.objective()
+        self._store.link_all()
+
+    async def _summary(self, theme_id: str) -> Summary:
+        members = self._store.themes.members[theme_id]
+        facts = [self._store.facts[fact_id].text for fact_id in members]
+        vectors = self._store.fact_index.vectors(members)
+        return await summarise(self._parts.llm, self._roles.theme, facts, vectors, key=f"theme:{theme_id}")

@@ -1,0 +1,46 @@
+"""What the run records of an xMemory memory (paper, section 5.3 and tables 6 to 8)."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from memsys.vocabulary import Json
+from memsys.xmemory.store import Store
+
+#: Counts that stand for themselves even when nothing happened.
+_ALWAYS = (
+    "cut.model",
+    "cut.limit",
+    "cut.session",
+    "cut.end",
+    "splits.online",
+    "splits.batch",
+    "merges.pair",
+    "merges.tiny",
+    "fallback.boundary",
+    "fallback.episode",
+    "fallback.extract",
+    "fallback.predict",
+    "fallback.calibrate",
+    "fallback.theme",
+)
+
+
+def write_statistics(store: Store, counts: Counter[str], objectives: Mapping[str, float]) -> dict[str, Json]:
+    """Return sizes, the themes that each fact went through, and counts as JSON values.
+
+    ``theme_paths`` holds, fact by fact, the ids of the themes it belonged to, first to last, and ``theme_causes`` why
+    it came to each; ``objective`` holds ``f`` of all themes after each stage of their last revision.
+    """
+    sizes = [len(facts) for facts in store.themes.members.values()]
+    return {
+        "episodes": len(store.episodes),
+        "episode_messages": [len(episode.messages) for episode in store.episodes.values()],
+        "facts": len(store.facts),
+        "themes": len(sizes),
+        "theme_sizes": sizes,
+        "theme_size_mean": sum(sizes) / len(sizes) if sizes else 0.0,
+        "theme_paths": [[entry[0] for entry in store.themes.paths.get(fact_id, ())] for fact_id in store.facts],
+        "theme_causes": [[entry[2] for entry in store.themes.paths.get(fact_id, ())] for fact_id in store.facts],
+        "objective": dict(objectives),
+        "counts": {**dict.fromkeys(_ALWAYS, 0), **dict(sorted((+counts).items()))},
+    }

@@ -1,0 +1,62 @@
+"""Session dates as data sets write them, made comparable; all without time zone."""
+
+import calendar
+import re
+from datetime import UTC, datetime
+
+_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
+_MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
+_CLOCK = re.compile(
+    r"\b(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?\s*(?P<half>[ap]\.?m\b)?", re.IGNORECASE
+)
+_DAYS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\b(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})(?!\d)",
+        r"\b(?P<day>\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>[a-z]{3,9})\.?,?\s+(?P<year>\d{4})\b",
+        r"\b(?P<month>[a-z]{3,9})\.?\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s+(?P<year>\d{4})\b",
+    )
+)
+
+
+def parse_date(text: str) -> datetime | None:
+    """Read a date, with the time of day where there is one.
+
+    Knows ``2023-05-08T13:56:00``, ``1:56 pm on 8 May, 2023``, ``8 May 2023`` and ``May 8, 2023``; any other text, and
+    a date that no calendar has, gives ``None``.
+    """
+    for pattern in _DAYS:
+        match = pattern.search(text)
+        if match is not None:
+            return _moment(match, text)
+    return None
+
+
+def _moment(match: re.Match[str], text: str) -> datetime | None:
+    named = match["month"].lower()
+    month = int(named) if named.isdigit() else _MONTHS.get(named, 0)
+    clock = _CLOCK.search(text)
+    hour, minute, second = _time_of_day(clock) if clock is not None else (0, 0, 0)
+    try:
+        return datetime(int(match["year"]), month, int(match["day"]), hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _time_of_day(clock: re.Match[str]) -> tuple[int, int, int]:
+    hour = int(clock["hour"])
+    half = (clock["half"] or "").lower()
+    if half:
+        hour = hour % 12 + (12 if half.startswith("p") else 0)
+    return hour, int(clock["minute"]), int(clock["second"] or 0)
+
+
+def iso(moment: datetime) -> str:
+    """Write a moment as ``2023-05-08T13:56:00``."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def normalised(text: str) -> str:
+    """Return a date in ISO form where it can be read, else as the data set writes it."""
+    moment = parse_date(text)
+    return iso(moment) if moment is not None else text.strip()

@@ -1,0 +1,57 @@
+"""Lasting facts of an episode: roles ``extract``, ``predict`` and ``calibrate`` (paper, appendix C; Nemori)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memsys.llm.contract import LanguageModel, Reply
+from memsys.xmemory.nodes import Episode, joined
+from memsys.xmemory.recovery import loose_object, texts_of
+from memsys.xmemory.roles import Roles
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """Statements of an episode, and what happened on the way, to be counted."""
+
+    statements: tuple[str, ...]
+    events: tuple[str, ...] = ()
+
+
+async def extract_directly(llm: LanguageModel, roles: Roles, episode: Episode, key: str) -> Extracted:
+    """Read facts off a told episode, with one call.
+
+    Fallback of ``extract``: the strings that the reply's list holds nevertheless; none where it has no list.
+    """
+    values = {"title": episode.title, "content": episode.content, "date": episode.time or "unknown"}
+    return _statements("extract", await llm.ask(roles.extract, values, key=key))
+
+
+async def extract_by_prediction(
+    llm: LanguageModel, roles: Roles, episode: Episode, known: Sequence[str], key: str
+) -> Extracted:
+    """Predict an episode from known facts, then keep what its messages add or correct; at most two calls.
+
+    Without a known fact near the episode nothing is predicted. Fallback of ``predict``: a blank reply counts as no
+    prediction. Fallback of ``calibrate``: as of ``extract``.
+    """
+    events: tuple[str, ...] = ("predict.nothing_known",)
+    prediction = ""
+    if known:
+        values = {"title": episode.title, "facts": "\n".join(f"- {fact}" for fact in known)}
+        reply = await llm.ask(roles.predict, values, key=key)
+        prediction = reply.text.strip()
+        events = ("predict.asked",) if prediction else ("predict.asked", "fallback.predict")
+    values = {
+        "messages": joined(episode.messages, dated=True),
+        "prediction": prediction or f"Nothing is known yet about: {episode.title}",
+    }
+    found = _statements("calibrate", await llm.ask(roles.calibrate, values, key=key))
+    return Extracted(found.statements, (*events, *found.events))
+
+
+def _statements(role: str, reply: Reply) -> Extracted:
+    statements = tuple(dict.fromkeys(texts_of(loose_object(reply), "statements")))
+    events = [] if reply.value is not None else [f"fallback.{role}"]
+    if not statements:
+        events.append(f"{role}.no_facts")
+    return Extracted(statements, tuple(events))

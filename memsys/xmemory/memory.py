@@ -1,0 +1,151 @@
+"""xMemory as a memory system: the write path and what it keeps."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from memsys.protocol import BaseMemory, Parts, State
+from memsys.vocabulary import Conversation, Json, Retrieval, Unit
+from memsys.xmemory.boundary import Segmenter
+from memsys.xmemory.config import XMemoryConfig
+from memsys.xmemory.construction import Construction, Told, Waiting
+from memsys.xmemory.counts import write_statistics
+from memsys.xmemory.nodes import Block, Message
+from memsys.xmemory.retrieval import TopDownRetrieval
+from memsys.xmemory.roles import make_roles
+from memsys.xmemory.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSession:
+    """A session's episodes, where sessions cut the stream, and what happened on the way."""
+
+    told: tuple[Told, ...] = ()
+    counts: Mapping[str, int] | None = None
+
+
+class XMemory(BaseMemory):
+    """Episodes, facts and themes of one conversation.
+
+    Whether a message begins a new episode depends on the messages since the last cut, and what an episode adds on the
+    facts of all before it: two chains, of which the second needs only what the first has closed. A write therefore
+    cuts its own messages while it tells the blocks that the write before closed and wins the facts of the episodes
+    told in it. Where a session always begins a new episode, cutting and telling depend on the session alone and happen
+    in :meth:`prepare`.
+    """
+
+    def __init__(self, config: XMemoryConfig, parts: Parts) -> None:
+        self._config, self._parts = config, parts
+        self._roles = make_roles(config.roles, config.gate_rules.estimator)
+        self._store = Store(config.theme_rules, config.graph_rules, parts.embedder.dimension)
+        self._segmenter = self._new_segmenter()
+        self._blocks: list[Block] = []
+        self._construction = Construction(config, parts, self._roles, self._store)
+        self._retrieval = TopDownRetrieval(config, parts.llm, parts.embedder, self._roles, self._store)
+
+    def units(self, conversation: Conversation) -> Sequence[Unit]:
+        """Cut into sessions where they cut the stream, else into runs of ``unit_turns`` turns."""
+        turns = conversation.turns
+        if self._by_session:
+            runs = [tuple(run) for _, run in groupby(turns, key=lambda turn: turn.session_id)]
+        else:
+            size = self._config.unit_turns
+            runs = [turns[start : start + size] for start in range(0, len(turns), size)]
+        return [Unit(unit_id=run[0].turn_id, turns=run) for run in runs]
+
+    async def prepare(self, unit: Unit) -> PreparedSession:
+        """Cut and tell a session, where that depends on it alone."""
+        if not self._by_session:
+            return PreparedSession()
+        segmenter = self._new_segmenter()
+        tasks: list[asyncio.Task[Told]] = []
+        async with asyncio.TaskGroup() as group:
+            for message in self._messages(unit):
+                block = await segmenter.take(message)
+                if block is not None:
+                    tasks.append(group.create_task(self._construction.tell(block)))
+            last = segmenter.flush("session")
+            if last is not None:
+                tasks.append(group.create_task(self._construction.tell(last)))
+        return PreparedSession(tuple(task.result() for task in tasks), segmenter.counts)
+
+    async def write(self, unit: Unit, prepared: PreparedSession) -> None:
+        """Take in messages, and move what earlier writes left one step further."""
+        if self._by_session:
+            self._segmenter.counts.update(prepared.counts or {})
+            await self._construction.keep(prepared.told)
+            await self._learn()
+            return
+        async with asyncio.TaskGroup() as group:
+            cutting = group.create_task(self._cut(self._messages(unit)))
+            telling = group.create_task(self._construction.tell_all(self._blocks))
+            group.create_task(self._learn())
+        self._blocks = cutting.result()
+        await self._construction.keep(telling.result())
+
+    async def consolidate(self) -> None:
+        """Close the last block, catch up, organise and name the themes."""
+        last = self._segmenter.flush("end")
+        blocks = [*self._blocks, *([last] if last is not None else [])]
+        self._blocks = []
+        async with asyncio.TaskGroup() as group:
+            telling = group.create_task(self._construction.tell_all(blocks))
+            group.create_task(self._learn())
+        await self._construction.keep(telling.result())
+        await self._learn()
+        await self._construction.finish()
+
+    async def retrieve(self, query: str) -> Retrieval:
+        """Find themes and facts, and the episodes that make the backbone surer of its answer."""
+        return await self._retrieval.retrieve(query)
+
+    @property
+    def _by_session(self) -> bool:
+        return self._config.boundary_rules.session_cut
+
+    def _new_segmenter(self) -> Segmenter:
+        return Segmenter(self._parts.llm, self._roles.boundary, self._config.boundary_rules)
+
+    def _messages(self, unit: Unit) -> list[Message]:
+        return [Message.of(turn, self._parts.turn_format) for turn in unit.turns]
+
+    async def _cut(self, messages: Sequence[Message]) -> list[Block]:
+        blocks = [await self._segmenter.take(message) for message in messages]
+        return [block for block in blocks if block is not None]
+
+    async def _learn(self) -> None:
+        """Win the facts of all episodes told so far."""
+        construction = self._construction
+        waiting, construction.waiting = construction.waiting, []
+        await construction.learn(waiting)
+
+    def statistics(self) -> Mapping[str, Json]:
+        """Count episodes, facts, themes, reassignments and fallbacks."""
+        counts = self._segmenter.counts + self._construction.counts + self._store.themes.counts
+        return write_statistics(self._store, counts, self._construction.objectives)
+
+    def state(self) -> State:
+        """Return the hierarchy, the open block, what waits to be told or learnt, and counters."""
+        construction = self._construction
+        return {
+            "store": self._store.state(),
+            "open": self._segmenter.state(),
+            "cuts": dict(sorted((+self._segmenter.counts).items())),
+            "blocks": [block.state() for block in self._blocks],
+            "waiting": [each.state() for each in construction.waiting],
+            "counts": dict(sorted((+construction.counts).items())),
+            "objectives": dict(construction.objectives),
+        }
+
+    def load_state(self, state: State) -> None:
+        """Restore a snapshot."""
+        self._store.load_state(state["store"])
+        self._segmenter.load_state(state["open"])
+        self._segmenter.counts = Counter({name: int(count) for name, count in state["cuts"].items()})
+        self._blocks = [Block.from_state(entry) for entry in state["blocks"]]
+        construction = self._construction
+        construction.waiting = [Waiting.from_state(entry) for entry in state["waiting"]]
+        construction.counts = Counter({name: int(count) for name, count in state["counts"].items()})
+        construction.objectives = {stage: float(value) for stage, value in state["objectives"].items()}

@@ -1,0 +1,39 @@
+"""Summaries of themes: role ``theme`` (paper, appendix C)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memsys.embedding.contract import Vectors
+from memsys.llm.contract import LanguageModel, Role
+from memsys.xmemory.space import DECIMALS, part_of
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a theme is about. ``fallback``: the reply was blank, the fact nearest the centroid stands in."""
+
+    text: str
+    fallback: bool
+
+
+async def summarise(llm: LanguageModel, role: Role, facts: Sequence[str], vectors: Vectors, key: str) -> Summary:
+    """Name a theme with one call.
+
+    Args:
+        llm: the backbone.
+        role: the role ``theme``.
+        facts: the theme's facts, as texts.
+        vectors: theirs, ``(len(facts), d)``.
+        key: what the call is about.
+    """
+    reply = await llm.ask(role, {"facts": "\n".join(f"- {fact}" for fact in facts)}, key=key)
+    text = " ".join(reply.text.split())
+    return Summary(text, False) if text else Summary(facts[central(vectors)], True)
+
+
+def central(vectors: Vectors) -> int:
+    """Return the row ``(n, d)`` of highest cosine with the centroid; ties: the first."""
+    cosines = vectors.astype(np.float64) @ part_of(vectors).direction
+    return int(np.round(cosines, DECIMALS).argmax())

@@ -1,0 +1,64 @@
+"""The guidance function that decides splits and merges (paper, equations 1 to 3).
+
+``f(P) = SparsityScore(P) + SemScore(P)`` for a partition P of N facts into K themes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Bell:
+    """Width of the bell over nearest-neighbour similarities.
+
+    Attributes:
+        eps: added to the median absolute deviation. The paper leaves it open; the code takes 1e-8.
+        sigma_floor: least width. 0 lets one outlier among equals score nothing (with three themes, always one).
+    """
+
+    eps: float
+    sigma_floor: float
+
+
+def sparsity(sizes: NDArray[np.int64] | Floats) -> float:
+    """Return ``N^2 / (K * sum n_k^2)`` of theme sizes ``(K,)``, K at least 1 (equation 2).
+
+    In (0, 1]; 1 exactly where all sizes are equal, whatever K is: it balances sizes and does not count themes.
+    """
+    counts = np.asarray(sizes, dtype=np.float64)
+    total = counts.sum()
+    return float(total * total / (len(counts) * (counts * counts).sum()))
+
+
+def neighbourhood_weights(nearest: Floats, bell: Bell) -> Floats:
+    """Return ``g(s_k)`` of the similarities ``(K,)`` to each theme's nearest other theme (equation 3).
+
+    ``g(s) = exp(-(s - m)^2 / (2 sigma^2))`` with ``m`` the median and ``sigma`` the median absolute deviation plus eps.
+    """
+    middle = np.median(nearest)
+    deviations = np.abs(nearest - middle)
+    sigma = max(float(np.median(deviations)) + bell.eps, bell.sigma_floor)
+    weights: Floats = np.exp(-((deviations / sigma) ** 2) / 2)
+    return weights
+
+
+def semantic_score(cohesion: Floats, nearest: Floats, bell: Bell) -> float:
+    """Return the mean over themes of cohesion times ``g`` (equation 3).
+
+    Args:
+        cohesion: per theme the mean cosine of its facts with its centroid, ``(K,)``.
+        nearest: per theme the cosine of its centroid with the nearest other centroid, ``(K,)``; 0 for a single theme.
+        bell: width of ``g``.
+    """
+    return float(np.mean(cohesion * neighbourhood_weights(nearest, bell)))
+
+
+def objective(sizes: NDArray[np.int64] | Floats, cohesion: Floats, nearest: Floats, bell: Bell) -> float:
+    """Return ``f(P)`` (equation 1); 0 for no themes at all."""
+    if not len(sizes):
+        return 0.0
+    return sparsity(sizes) + semantic_score(cohesion, nearest, bell)

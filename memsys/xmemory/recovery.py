@@ -1,0 +1,39 @@
+"""What can still be read from a reply that does not follow its schema."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from memsys.llm.contract import Reply
+from memsys.llm.structured import parse_object
+
+_ANY_OBJECT = {"type": "object"}
+_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+
+
+def loose_object(reply: Reply) -> Mapping[str, Any]:
+    """Return the reply's object whether or not it validates, mended where it is cut; empty where there is none."""
+    if reply.value is not None:
+        return reply.value
+    return parse_object(reply.text, _ANY_OBJECT, repair=True).value or {}
+
+
+def text_of(found: Mapping[str, Any], name: str) -> str:
+    """Return a member as text, stripped; empty where it is missing or no string."""
+    value = found.get(name)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def flag_of(found: Mapping[str, Any], name: str) -> bool | None:
+    """Return a member as a truth value, also when it is written as a string; ``None`` where it is neither."""
+    value = found.get(name)
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    return True if word in _TRUE else False if word in _FALSE else None
+
+
+def texts_of(found: Mapping[str, Any], name: str) -> list[str]:
+    """Return a member's strings, stripped; anything else in the list is left out, one by one."""
+    value = found.get(name)
+    texts = [item.strip() for item in value if isinstance(item, str)] if isinstance(value, list) else []
+    return [text for text in texts if text]

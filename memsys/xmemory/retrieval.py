@@ -1,0 +1,185 @@
+"""Retrieval from themes down to messages (paper, section 3.3); reads a memory and changes nothing in it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from memsys.embedding.contract import Embedder, Vectors
+from memsys.index.vector import VectorIndex
+from memsys.llm.contract import LanguageModel
+from memsys.notes.spans import timed
+from memsys.vocabulary import Hit, Json, Retrieval
+from memsys.xmemory.assembly import Context, write_context
+from memsys.xmemory.config import XMemoryConfig
+from memsys.xmemory.gate import Admission, Gate
+from memsys.xmemory.representatives import edge_weights, scaled, select_representatives
+from memsys.xmemory.roles import Roles
+from memsys.xmemory.space import DECIMALS
+from memsys.xmemory.store import Store
+from memsys.xmemory.uncertainty import Coarse, Probe
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What Stage I chose: themes and facts in the order they were chosen, and the facts' cosines with the question."""
+
+    themes: tuple[str, ...]
+    facts: tuple[str, ...]
+    cosines: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Episodes that Stage II looks at, best first, with their cosines with the question."""
+
+    episodes: tuple[str, ...]
+    cosines: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class TopDownRetrieval:
+    """Stage I chooses themes, then facts; Stage II admits episodes and expands some of them to messages."""
+
+    config: XMemoryConfig
+    llm: LanguageModel
+    embedder: Embedder
+    roles: Roles
+    store: Store
+    gate: Gate = field(init=False)
+
+    def __post_init__(self) -> None:
+        rules = self.config.gate_rules
+        object.__setattr__(self, "gate", Gate(rules, Probe(self.llm, self.roles.probe, rules.estimator)))
+
+    async def retrieve(self, question: str) -> Retrieval:
+        """Find what helps to answer a question."""
+        spans: dict[str, float] = {}
+        with timed(spans, "embed"):
+            vector = (await self.embedder.embed([question]))[0]
+        with timed(spans, "select"):
+            chosen = self._choose(vector)
+        with timed(spans, "search"):
+            ranked = self._rank_episodes(chosen, vector)
+        with timed(spans, "gate"):
+            admission = await self._admit(question, chosen, ranked)
+        raw = self._raw(admission)
+        with timed(spans, "format"):
+            facts = [self.store.facts[fact_id] for fact_id in chosen.facts]
+            context = await write_context(self.llm, self.config.context_rules, facts, admission.admitted, raw)
+        trace = {**self._trace(chosen, ranked, admission, context), "raw": list(raw), "spans": spans}
+        return Retrieval(self._hits(chosen, ranked, admission, raw), context.text, trace)
+
+    def _choose(self, vector: Vectors) -> Chosen:
+        """Stage I (equation 4): representatives among themes, then among the facts they own."""
+        rules, index = self.config.retrieval_rules, self.store.fact_index
+        if not rules.representatives:
+            found = index.search(vector, rules.facts)
+            owners = dict.fromkeys(self.store.themes.home[fact_id] for fact_id, _ in found)
+            return Chosen(tuple(owners)[: rules.themes], tuple(fact_id for fact_id, _ in found), dict(found))
+        pool = index.search(vector, rules.pool)
+        themes = self._choose_themes([self.store.themes.home[fact_id] for fact_id, _ in pool], vector)
+        candidates = self._candidates(pool, themes, vector)
+        chosen = self._select([fact_id for fact_id, _ in candidates], np.array([cosine for _, cosine in candidates]),
+                              self.store.fact_edges, rules.facts)  # fmt: skip
+        return Chosen(tuple(themes), tuple(chosen), dict(candidates))
+
+    def _choose_themes(self, owners: Sequence[str], vector: Vectors) -> list[str]:
+        names = list(dict.fromkeys(owners))
+        if not names:
+            return []
+        cosines = self.store.summary_index.cosines(names, vector)
+        place = self.store.summary_index.position
+        order = sorted(range(len(names)), key=lambda row: (-round(float(cosines[row]), DECIMALS), place(names[row])))
+        return self._select([names[row] for row in order], cosines[order], self.store.theme_edges,
+                            self.config.retrieval_rules.themes)  # fmt: skip
+
+    def _candidates(
+        self, pool: Sequence[tuple[str, float]], themes: Sequence[str], vector: Vectors
+    ) -> list[tuple[str, float]]:
+        """Facts of the chosen themes, best first: those in the pool, or all of them."""
+        partition, index = self.store.themes, self.store.fact_index
+        if not self.config.retrieval_rules.whole_themes:
+            return [(fact_id, cosine) for fact_id, cosine in pool if partition.home[fact_id] in themes]
+        names = [fact_id for theme_id in themes for fact_id in partition.members[theme_id]]
+        cosines = dict(zip(names, index.cosines(names, vector).tolist(), strict=True)) if names else {}
+        return sorted(cosines.items(), key=lambda pair: (-round(pair[1], DECIMALS), index.position(pair[0])))
+
+    def _select(self, nodes: list[str], relevance: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+                graph: dict[str, list[tuple[str, float]]], budget: int) -> list[str]:  # fmt: skip
+        rules = self.config.retrieval_rules
+        rows = select_representatives(relevance, edge_weights(nodes, graph), budget=budget, alpha=rules.alpha,
+                                      coverage=rules.coverage, normaliser=rules.normaliser)  # fmt: skip
+        return [nodes[row] for row in rows]
+
+    def _rank_episodes(self, chosen: Chosen, vector: Vectors) -> Ranked:
+        """Rank the chosen facts' episodes and the nearest ones by cosine and by the relevance of their facts."""
+        rules, index = self.config.retrieval_rules, self.store.episode_index
+        found = dict(index.search(vector, rules.vector_episodes))
+        parents: dict[str, list[str]] = {}
+        for fact_id in chosen.facts if rules.linked_episodes else ():
+            parents.setdefault(self.store.facts[fact_id].episode_id, []).append(fact_id)
+        names = sorted({*found, *parents}, key=index.position)
+        if not names:
+            return Ranked((), {})
+        cosines = index.cosines(names, vector)
+        support = self._support(chosen, vector)
+        ranks = scaled(cosines) + rules.support * np.array(
+            [max((support[fact_id] for fact_id in parents.get(name, ())), default=0.0) for name in names]
+        )
+        order = np.argsort(-np.round(ranks, DECIMALS), kind="stable")
+        return Ranked(tuple(names[row] for row in order), dict(zip(names, cosines.tolist(), strict=True)))
+
+    def _support(self, chosen: Chosen, vector: Vectors) -> dict[str, float]:
+        """The chosen facts' cosines, scaled by the range over all facts; its ends are two searches."""
+        index = self.store.fact_index
+        if not chosen.facts:
+            return {}
+        high, low = _ends(index, vector)
+        values = scaled(np.array([low, high, *(chosen.cosines[fact_id] for fact_id in chosen.facts)]))[2:]
+        return dict(zip(chosen.facts, values.tolist(), strict=True))
+
+    async def _admit(self, question: str, chosen: Chosen, ranked: Ranked) -> Admission:
+        """Stage II; without any fact there is nothing to be unsure about, and the nearest episodes are taken."""
+        episodes = [self.store.episodes[episode_id] for episode_id in ranked.episodes]
+        limit = self.config.retrieval_rules.episodes
+        if not chosen.facts:
+            return Admission(admitted=episodes[:limit], fallback="facts:none" if episodes else None)
+        themes = tuple(self.store.summaries[theme_id] for theme_id in chosen.themes)
+        facts = tuple(self.store.facts[fact_id].text for fact_id in chosen.facts)
+        return await self.gate.admit(Coarse(question, themes, facts), episodes, limit)
+
+    def _raw(self, admission: Admission) -> tuple[str, ...]:
+        """Ids of the episodes that bring their messages."""
+        rules = self.config.context_rules
+        if self.config.gate_rules.mode == "off":
+            return tuple(episode.episode_id for episode in admission.admitted[: rules.raw_first])
+        return tuple(admission.expanded[: rules.raw_expanded])
+
+    def _hits(self, chosen: Chosen, ranked: Ranked, admission: Admission, raw: Sequence[str]) -> tuple[Hit, ...]:
+        """Facts by cosine, then episodes as admitted."""
+        place = self.store.fact_index.position
+        facts = sorted(chosen.facts, key=lambda name: (-round(chosen.cosines[name], DECIMALS), place(name)))
+        names = [episode.episode_id for episode in admission.admitted]
+        return (
+            *(self.store.fact_hit(name, chosen.cosines[name]) for name in facts),
+            *(self.store.episode_hit(name, ranked.cosines[name], raw=name in raw) for name in names),
+        )
+
+    def _trace(self, chosen: Chosen, ranked: Ranked, admission: Admission, context: Context) -> dict[str, Json]:
+        return {
+            "themes": list(chosen.themes),
+            "facts": list(chosen.facts),
+            "candidate_episodes": list(ranked.episodes),
+            "episodes": [episode.episode_id for episode in admission.admitted],
+            "expanded": list(admission.expanded),
+            "uncertainty": admission.before,
+            "probes": list(admission.probes),
+            "dropped": context.dropped,
+            "fallbacks": [admission.fallback] if admission.fallback else [],
+        }
+
+
+def _ends(index: VectorIndex, vector: Vectors) -> tuple[float, float]:
+    """Return the highest and the lowest cosine of any stored item with a vector."""
+    return index.search(vector, 1)[0][1], -index.search(-vector, 1)[0][1]

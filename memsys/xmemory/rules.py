@@ -1,0 +1,332 @@
+"""Groups of hyperparameters, as they stand under ``memory.<group>`` in the presets."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from memsys.errors import ConfigError
+from memsys.notes.settings import check_choices, check_minimum
+from memsys.xmemory.objective import Bell
+
+SemanticMode = Literal["direct", "predict_calibrate"]
+EpisodeVector = Literal["content", "title_content"]
+Schedule = Literal["arrival", "end"]
+OnlineSplit = Literal["components", "scored"]
+ScoreScope = Literal["global", "local"]
+Normaliser = Literal["total", "max_gain"]
+GateMode = Literal["off", "official", "strict"]
+Estimator = Literal["nll", "entropy"]
+
+
+def check_flags(settings: object, group: str, *keys: str) -> None:
+    """Check that fields are true or false.
+
+    Raises:
+        ConfigError: a value is neither.
+    """
+    for key in keys:
+        if not isinstance(getattr(settings, key), bool):
+            raise ConfigError(f"{group}.{key}={getattr(settings, key)!r} must be true or false")
+
+
+def check_optional(settings: object, group: str, **minima: float) -> None:
+    """Check number fields that may also be null."""
+    check_minimum(
+        settings, group, **{key: least for key, least in minima.items() if getattr(settings, key) is not None}
+    )
+
+
+def check_cosines(settings: object, group: str, *keys: str) -> None:
+    """Check that fields are cosines.
+
+    Raises:
+        ConfigError: a value lies outside [-1, 1].
+    """
+    check_minimum(settings, group, **dict.fromkeys(keys, -1.0))
+    for key in keys:
+        if getattr(settings, key) > 1:
+            raise ConfigError(f"{group}.{key}={getattr(settings, key)} must be at most 1: it is compared with a cosine")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryRules:
+    """Where one episode ends and the next begins.
+
+    Attributes:
+        show_times: messages are shown with their times; without, a rule about time gaps in the prompt is blind.
+        hide_last_after: with more buffered messages than this, the last one is not shown (a transition looks like a
+            topic of its own); ``None`` always shows all.
+        session_cut: a new session always begins a new episode, without a call.
+        max_messages: a longer episode is cut without a call; ``None`` for no limit, as in the code.
+    """
+
+    show_times: bool
+    hide_last_after: int | None
+    session_cut: bool
+    max_messages: int | None
+
+    def __post_init__(self) -> None:
+        check_flags(self, "memory.boundary", "show_times", "session_cut")
+        check_optional(self, "memory.boundary", hide_last_after=1, max_messages=1)
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeRules:
+    """What an episode keeps.
+
+    Attributes:
+        vector: text under which an episode is found.
+        slack_days: a time given by the model is taken only if it lies so close to the block's own; else, and where the
+            model gives none, the block's earliest is. ``None`` believes the model.
+    """
+
+    vector: EpisodeVector
+    slack_days: int | None
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory.episode", vector=EpisodeVector)
+        check_optional(self, "memory.episode", slack_days=0)
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticRules:
+    """How facts are won from an episode.
+
+    Attributes:
+        mode: ``direct`` reads them off the episode (the paper's prompt); ``predict_calibrate`` predicts the episode
+            from known facts and keeps what its messages add (the code). The first episode is always read directly.
+        max_known: facts that the prediction may use.
+        min_cos: least cosine of such a fact with the episode.
+        dedup_cos: a fact more similar than this to a stored one is dropped; 1 drops none.
+    """
+
+    mode: SemanticMode
+    max_known: int
+    min_cos: float
+    dedup_cos: float
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory.semantic", mode=SemanticMode)
+        check_minimum(self, "memory.semantic", max_known=1)
+        check_cosines(self, "memory.semantic", "min_cos", "dedup_cos")
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeRules:
+    """How facts are organised.
+
+    Attributes:
+        schedule: ``arrival`` revises the themes after every episode's facts, ``end`` once, when all facts are known.
+        cap: facts of a theme.
+        attach: a fact joins its nearest theme from this cosine on.
+        lenient: ... and from this one on if the theme has room; ``None`` for no second threshold.
+        split: whether themes are ever split.
+        online_split: a theme that grew beyond ``cap`` is cut into ``components`` unseen, or in the way that scores best
+            (``scored``: components, runs along the first principal component, two and three parts by linkage).
+        revise_full: with ``schedule: end``, themes of exactly ``cap`` facts that hang together loosely are split too;
+            each gets new ids even where it stays whole.
+        edge: least cosine of an edge between facts, for components.
+        whole_below: up to so many facts are never cut into components.
+        min_intra: mean pairwise cosine below which a full theme counts as loose.
+        merge: whether themes are ever merged.
+        pair_merges: merges of any two themes at most, per revision.
+        pair_min: least cosine of such a pair.
+        tiny_size: themes of up to so many facts look for another to merge into.
+        tiny_min: least cosine with it.
+        tiny_neighbours: how many of the nearest themes are considered; ``None`` for all.
+        scope: ``f`` of all themes (paper), or of those concerned and the nearest around them (code).
+        scope_neighbours: how many around them.
+        eps: of the bell, see :class:`memsys.xmemory.objective.Bell`.
+        sigma_floor: of the bell.
+    """
+
+    schedule: Schedule
+    cap: int
+    attach: float
+    lenient: float | None
+    split: bool
+    online_split: OnlineSplit
+    revise_full: bool
+    edge: float
+    whole_below: int
+    min_intra: float
+    merge: bool
+    pair_merges: int
+    pair_min: float
+    tiny_size: int
+    tiny_min: float
+    tiny_neighbours: int | None
+    scope: ScoreScope
+    scope_neighbours: int
+    eps: float
+    sigma_floor: float
+
+    def __post_init__(self) -> None:
+        group = "memory.theme"
+        check_choices(self, group, schedule=Schedule, online_split=OnlineSplit, scope=ScoreScope)
+        check_flags(self, group, "split", "revise_full", "merge")
+        check_minimum(self, group, cap=2, whole_below=1, pair_merges=0, tiny_size=0, scope_neighbours=1, sigma_floor=0)
+        check_cosines(self, group, "attach", "edge", "min_intra", "pair_min", "tiny_min")
+        check_optional(self, group, tiny_neighbours=1, lenient=-1.0)
+        if self.lenient is not None and self.lenient > self.attach:
+            raise ConfigError(f"{group}.lenient={self.lenient} must not exceed {group}.attach={self.attach}")
+        if self.eps <= 0:
+            raise ConfigError(f"{group}.eps={self.eps} must be above 0: it keeps the bell from having no width")
+
+    @property
+    def bell(self) -> Bell:
+        """Width of the bell in ``f``."""
+        return Bell(self.eps, self.sigma_floor)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRules:
+    """The k-nearest-neighbour graphs that Stage I walks on.
+
+    Attributes:
+        facts: neighbours of a fact.
+        themes: neighbours of a theme.
+        rebuild: make the facts' graph of all facts at the end; else each fact has edges only to those that were stored
+            with it or before it, as in the code.
+    """
+
+    facts: int
+    themes: int
+    rebuild: bool
+
+    def __post_init__(self) -> None:
+        check_minimum(self, "memory.graph", facts=1, themes=1)
+        check_flags(self, "memory.graph", "rebuild")
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalRules:
+    """Stage I, and which episodes Stage II looks at.
+
+    Attributes:
+        representatives: Stage I; off takes the facts of highest cosine, and their themes in that order.
+        pool: facts that are candidates, by cosine.
+        alpha: weight of coverage against relevance.
+        coverage: share of the candidates that is enough.
+        normaliser: Z of equation 4. ``total``: the sum of all candidates' gains, which makes coverage all but vanish
+            (code); ``max_gain``: the largest first gain, which puts coverage on the scale of relevance (paper).
+        themes: budget of themes.
+        facts: budget of facts.
+        whole_themes: facts of a chosen theme are candidates even outside of ``pool``.
+        vector_episodes: episodes found by their own cosine.
+        linked_episodes: episodes of the chosen facts are candidates too.
+        episodes: episodes shown at most.
+        support: weight of a fact's relevance in the rank of its episode.
+    """
+
+    representatives: bool
+    pool: int
+    alpha: float
+    coverage: float
+    normaliser: Normaliser
+    themes: int
+    facts: int
+    whole_themes: bool
+    vector_episodes: int
+    linked_episodes: bool
+    episodes: int
+    support: float
+
+    def __post_init__(self) -> None:
+        group = "memory.retrieval"
+        check_choices(self, group, normaliser=Normaliser)
+        check_flags(self, group, "representatives", "whole_themes", "linked_episodes")
+        check_minimum(self, group, pool=1, alpha=0, coverage=0, themes=1, facts=1, vector_episodes=0, episodes=0,
+                      support=0)  # fmt: skip
+        for key in ("alpha", "coverage"):
+            if getattr(self, key) > 1:
+                raise ConfigError(f"{group}.{key}={getattr(self, key)} must be at most 1")
+
+
+@dataclass(frozen=True, slots=True)
+class GateRules:
+    """Stage II: which episodes are worth their tokens.
+
+    Attributes:
+        mode: ``official`` compares each episode alone with the uncertainty before any; ``strict`` compares with the
+            uncertainty after those already admitted, and expands to messages after a probe of its own; ``off`` admits
+            the first ``retrieval.episodes`` without a probe.
+        estimator: ``nll`` is the mean negative log-likelihood of the greedy reply (code); ``entropy`` the mean entropy
+            of the distributions over the next token, as far as the server shows them.
+        probes: episodes that are tried at most.
+        tau_stop: ``official``: a gain up to this is a miss.
+        tau_admit: a gain above this admits. In ``official`` it acts only above ``tau_stop``, so that the code's value,
+            which lies below, never decides.
+        tau_expand: a gain above this expands an admitted episode to its messages.
+        early: pairs (n, misses): stop when that many missed among the first n.
+        speculative: ``official``: send all probes at once. Same result, more tokens.
+    """
+
+    mode: GateMode
+    estimator: Estimator
+    probes: int
+    tau_stop: float
+    tau_admit: float
+    tau_expand: float
+    early: Sequence[Sequence[int]]
+    speculative: bool
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory.gate", mode=GateMode, estimator=Estimator)
+        check_minimum(self, "memory.gate", probes=1, tau_stop=-1e9, tau_admit=-1e9, tau_expand=-1e9)
+        check_flags(self, "memory.gate", "speculative")
+        if any(len(rule) != 2 or min(rule) < 1 for rule in self.early):
+            raise ConfigError(
+                f"memory.gate.early={self.early!r} must be pairs (first n probes, misses), both at least 1"
+            )
+        if self.mode == "strict":
+            self._check_strict()
+
+    def _check_strict(self) -> None:
+        if self.tau_admit < 0 or self.tau_expand < 0:
+            raise ConfigError(
+                f"memory.gate.mode=strict admits what lowers the uncertainty: tau_admit={self.tau_admit} and "
+                f"tau_expand={self.tau_expand} must be at least 0"
+            )
+        if self.speculative:
+            raise ConfigError("memory.gate.speculative=true needs mode=official: in strict each probe needs the last")
+
+    def stops(self, tried: int, misses: int) -> bool:
+        """Tell whether to stop after so many probes with so many misses."""
+        return any(tried <= first and misses >= enough for first, enough in self.early)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRules:
+    """What the reader sees.
+
+    Attributes:
+        raw_first: episodes, from the first, that bring their messages where the gate is off.
+        raw_expanded: expanded episodes that bring their messages where it is on.
+        episodes_first: episodes stand before facts.
+        max_tokens: limit, counted with the backbone's tokenizer; what does not fit is left out from there on. ``None``
+            for no limit.
+    """
+
+    raw_first: int
+    raw_expanded: int
+    episodes_first: bool
+    max_tokens: int | None
+
+    def __post_init__(self) -> None:
+        check_minimum(self, "memory.context", raw_first=0, raw_expanded=0)
+        check_flags(self, "memory.context", "episodes_first")
+        check_optional(self, "memory.context", max_tokens=1)
+
+
+#: Name of each group in the config, and its type.
+GROUPS: Mapping[str, Any] = {
+    "boundary": BoundaryRules,
+    "episode": EpisodeRules,
+    "semantic": SemanticRules,
+    "theme": ThemeRules,
+    "graph": GraphRules,
+    "retrieval": RetrievalRules,
+    "gate": GateRules,
+    "context": ContextRules,
+}

@@ -1,0 +1,170 @@
+"""The themes as geometry: centroids, cohesion and pairwise similarities, kept up to date theme by theme.
+
+Sums run over single rows (``einsum``), so that a similarity has the same bits however and whenever it was computed: a
+memory restored from a snapshot decides as the one that went on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsys.embedding.contract import Vectors
+from memsys.xmemory.objective import Bell, Floats, objective
+
+#: Similarities, scores and gains are compared rounded to this many decimals; ties go to the older.
+DECIMALS = 6
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A theme, stored or only considered: unit centroid ``(d,)``, number of facts, mean cosine with the centroid."""
+
+    direction: Floats
+    size: int
+    cohesion: float
+
+
+def part_of(vectors: Vectors) -> Part:
+    """Describe the theme of the given facts, rows ``(n, d)``; its centroid is their plain mean."""
+    wide = vectors.astype(np.float64)
+    centroid = wide.mean(axis=0)
+    norm = float(np.sqrt(np.einsum("i,i->", centroid, centroid)))
+    direction = centroid / norm if norm > 0 else centroid
+    norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    cosines = np.divide(np.einsum("ij,j->i", wide, direction), norms, out=np.zeros(len(wide)), where=norms > 0)
+    return Part(direction, len(wide), float(cosines.mean()))
+
+
+class ThemeSpace:
+    """Stored themes, oldest first. A theme that is gone leaves its row empty."""
+
+    def __init__(self, dimension: int) -> None:
+        self._row_of: dict[str, int] = {}
+        self._ids: list[str] = []
+        self._directions: Floats = np.zeros((0, dimension))
+        self._sizes: Floats = np.zeros(0)
+        self._cohesion: Floats = np.zeros(0)
+        self._cosines: Floats = np.zeros((0, 0))
+        self._ranked: tuple[Floats, Rows] | None = None
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    def put(self, theme_id: str, part: Part) -> None:
+        """Add a theme, or change one in its place."""
+        if theme_id not in self._row_of:
+            self._row_of[theme_id] = len(self._ids)
+            self._ids.append(theme_id)
+            self._make_room()
+        row = self._row_of[theme_id]
+        self._directions[row], self._sizes[row], self._cohesion[row] = part.direction, part.size, part.cohesion
+        live = self._live()
+        cosines = self._to(part.direction, live)
+        self._cosines[row, live] = self._cosines[live, row] = cosines
+        self._cosines[row, row] = -np.inf
+        self._ranked = None
+
+    def drop(self, theme_id: str) -> None:
+        """Remove a theme."""
+        row = self._row_of.pop(theme_id)
+        self._cosines[row, :] = self._cosines[:, row] = -np.inf
+        self._ranked = None
+
+    def nearest(self, vector: Vectors) -> tuple[str, float] | None:
+        """Return the theme whose centroid is nearest to a vector ``(d,)``, with their cosine; ties: the oldest."""
+        live = self._live()
+        if not len(live):
+            return None
+        wide = vector.astype(np.float64)
+        norm = float(np.sqrt(np.einsum("i,i->", wide, wide))) or 1.0
+        cosines = np.round(self._to(wide / norm, live), DECIMALS)
+        best = int(cosines.argmax())
+        return self._ids[live[best]], float(cosines[best])
+
+    def cosine(self, one: str, other: str) -> float:
+        """Return the cosine of two themes' centroids, rounded."""
+        return float(np.round(self._cosines[self._row_of[one], self._row_of[other]], DECIMALS))
+
+    def similar(self, theme_id: str, least: float, count: int | None) -> list[str]:
+        """Return the themes whose centroids have at least this cosine with a theme's, best first, at most ``count``."""
+        live = self._live()
+        cosines = np.round(self._cosines[self._row_of[theme_id], live], DECIMALS)
+        found = np.flatnonzero(np.isfinite(cosines) & (cosines >= least))
+        order = found[np.argsort(-cosines[found], kind="stable")][:count]
+        return [self._ids[row] for row in live[order]]
+
+    def neighbours(self, count: int) -> dict[str, list[tuple[str, float]]]:
+        """Return for each theme its nearest others of positive cosine, at most ``count``, best first."""
+        return {
+            theme_id: [(other, self.cosine(theme_id, other)) for other in self.similar(theme_id, 1e-6, count)]
+            for theme_id in self._row_of
+        }
+
+    def score(self, bell: Bell, *, without: Sequence[str] = (), parts: Sequence[Part] = (),
+              among: Sequence[str] | None = None) -> float:  # fmt: skip
+        """Return ``f`` of the stored themes with some of them replaced.
+
+        Args:
+            bell: see :class:`memsys.xmemory.objective.Bell`.
+            without: stored themes that are gone.
+            parts: themes that take their place.
+            among: the stored themes that count at all; ``None`` for all of them.
+        """
+        gone = np.array(sorted(self._row_of[theme_id] for theme_id in without), dtype=np.int64)
+        chosen = self._live() if among is None else np.array(sorted({self._row_of[name] for name in among}), np.int64)
+        rows = chosen[~np.isin(chosen, gone)]
+        nearest = self._nearest_among(rows, gone, everything=among is None)
+        sizes = np.concatenate([self._sizes[rows], [part.size for part in parts]])
+        cohesion = np.concatenate([self._cohesion[rows], [part.cohesion for part in parts]])
+        for_parts = np.full(len(parts), -np.inf)
+        for place, part in enumerate(parts):
+            cosines = self._to(part.direction, rows)
+            nearest = np.maximum(nearest, cosines)
+            others = [
+                float(np.einsum("i,i->", part.direction, other.direction)) for other in parts if other is not part
+            ]
+            for_parts[place] = max([float(cosines.max(initial=-np.inf)), *others])
+        similarities = np.concatenate([nearest, for_parts])
+        return objective(sizes, cohesion, np.where(np.isfinite(similarities), similarities, 0.0), bell)
+
+    def _nearest_among(self, rows: Rows, gone: Rows, *, everything: bool) -> Floats:
+        """Similarity of each row's theme to the nearest other of the rows; -inf where there is no other."""
+        if not len(rows):
+            return np.zeros(0)
+        if not everything:
+            found: Floats = self._cosines[np.ix_(rows, rows)].max(axis=1)
+            return found
+        values, partners = self._ranking()
+        nearest = values[rows].copy()
+        orphaned = np.isin(partners[rows], gone)
+        if orphaned.any():
+            nearest[orphaned] = self._cosines[np.ix_(rows[orphaned], rows)].max(axis=1)
+        return nearest
+
+    def _ranking(self) -> tuple[Floats, Rows]:
+        """Per row the highest cosine with another theme, and whose it is; kept until a theme changes."""
+        if self._ranked is None:
+            used = self._cosines[: len(self._ids), : len(self._ids)]
+            partners = used.argmax(axis=1)
+            self._ranked = used[np.arange(len(used)), partners], partners
+        return self._ranked
+
+    def _to(self, direction: Floats, rows: Rows) -> Floats:
+        cosines: Floats = np.einsum("ij,j->i", self._directions[rows], direction)
+        return cosines
+
+    def _live(self) -> Rows:
+        return np.array(sorted(self._row_of.values()), dtype=np.int64)
+
+    def _make_room(self) -> None:
+        count = len(self._ids)
+        if count <= len(self._sizes):
+            return
+        more = max(32, 2 * count) - len(self._sizes)
+        self._directions = np.pad(self._directions, ((0, more), (0, 0)))
+        self._sizes, self._cohesion = np.pad(self._sizes, (0, more)), np.pad(self._cohesion, (0, more))
+        self._cosines = np.pad(self._cosines, ((0, more), (0, more)), constant_values=-np.inf)

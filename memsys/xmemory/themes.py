@@ -1,0 +1,257 @@
+"""Attaching facts to themes, and splitting and merging themes under the guidance function (paper, section 3.2)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from memsys.embedding.contract import Vectors
+from memsys.index.vector import VectorIndex
+from memsys.xmemory.rules import ThemeRules
+from memsys.xmemory.space import DECIMALS, Part, ThemeSpace, part_of
+from memsys.xmemory.splitting import (
+    Cutting,
+    along_first_component,
+    best,
+    components,
+    distinct,
+    linkage_parts,
+    mean_pairwise,
+)
+
+#: Why a fact came to a theme. ``kept``: its theme was revised, stayed whole and got another id.
+Cause = Literal["new", "attach", "split", "kept", "pair_merge", "tiny_merge"]
+
+
+class Themes:
+    """The partition of the facts into themes.
+
+    Attributes:
+        members: facts by theme, themes in the order they were made, facts in the order they joined.
+        home: theme by fact.
+        paths: by fact, every theme it belonged to as ``[theme, step, cause]``, first to last.
+        counts: how often each thing was done.
+    """
+
+    def __init__(self, rules: ThemeRules, facts: VectorIndex, dimension: int) -> None:
+        self._rules, self._facts, self._dimension = rules, facts, dimension
+        self._space = ThemeSpace(dimension)
+        self.members: dict[str, list[str]] = {}
+        self.home: dict[str, str] = {}
+        self.paths: dict[str, list[list[Any]]] = {}
+        self.counts: Counter[str] = Counter()
+        self._made = self._step = 0
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @property
+    def space(self) -> ThemeSpace:
+        """The themes' geometry."""
+        return self._space
+
+    def objective(self) -> float:
+        """Return ``f`` of all themes."""
+        return self._space.score(self._rules.bell)
+
+    def attach(self, fact_id: str) -> None:
+        """Put a stored fact into its nearest theme, or into a new one; split the theme where it grew too large."""
+        self._step += 1
+        vector = self._facts.vectors([fact_id])[0]
+        found = self._space.nearest(vector)
+        if found is None or not self._joins(*found):
+            self._make([fact_id], "new")
+            return
+        theme_id = found[0]
+        self._place(fact_id, theme_id, "attach")
+        self.members[theme_id].append(fact_id)
+        self._refresh(theme_id)
+        if self._rules.split and len(self.members[theme_id]) > self._rules.cap:
+            self._split_overfull(theme_id)
+
+    def _joins(self, theme_id: str, cosine: float) -> bool:
+        if cosine >= self._rules.attach:
+            return True
+        lenient = self._rules.lenient
+        return lenient is not None and cosine >= lenient and len(self.members[theme_id]) < self._rules.cap
+
+    def revise(self) -> None:
+        """Split and merge what the facts stored so far ask for."""
+        self.split_full()
+        self.merge_pairs()
+        self.merge_tiny()
+
+    def split_full(self) -> None:
+        """Split themes that are full and hang together loosely; each part, also a theme kept whole, gets a new id."""
+        if not (self._rules.split and self._rules.revise_full):
+            return
+        for theme_id in list(self.members):
+            if self._is_loose(theme_id):
+                self._step += 1
+                cutting = self._best_cutting(theme_id, self._batch_candidates(self._vectors(theme_id)))
+                cause: Cause = "split" if len(cutting) > 1 else "kept"
+                self.counts["splits.batch" if len(cutting) > 1 else "kept_whole"] += 1
+                facts = self._drop(theme_id)
+                for part in cutting:
+                    self._make([facts[row] for row in part], cause)
+
+    def _is_loose(self, theme_id: str) -> bool:
+        size = len(self.members[theme_id])
+        if size < self._rules.cap:
+            return False
+        return size > self._rules.cap or mean_pairwise(self._vectors(theme_id)) < self._rules.min_intra
+
+    def merge_pairs(self) -> None:
+        """Merge the pair of similar themes that gains most, up to ``pair_merges`` times."""
+        for _ in range(self._rules.pair_merges if self._rules.merge else 0):
+            pairs = self._similar_pairs()
+            gains = [self._gain(*pair) for pair in pairs]
+            if not gains or max(gains) <= 0:
+                return
+            kept, other = pairs[int(np.argmax(gains))]
+            self._merge(kept, other, "pair_merge")
+
+    def merge_tiny(self) -> None:
+        """Merge tiny themes, smallest first, into the neighbour that gains most; again until nothing is merged."""
+        if not self._rules.merge:
+            return
+        merged = True
+        while merged:
+            merged = False
+            tiny = sorted(
+                (name for name in self.members if self._is_tiny(name)), key=lambda name: len(self.members[name])
+            )
+            for theme_id in tiny:
+                target = self._best_target(theme_id) if theme_id in self.members and self._is_tiny(theme_id) else None
+                if target is not None:
+                    self._merge(target, theme_id, "tiny_merge")
+                    merged = True
+
+    def _is_tiny(self, theme_id: str) -> bool:
+        return len(self.members[theme_id]) <= self._rules.tiny_size
+
+    def _best_target(self, theme_id: str) -> str | None:
+        near = set(self._space.similar(theme_id, self._rules.tiny_min, self._rules.tiny_neighbours))
+        targets = [name for name in self.members if name in near and self._fits(theme_id, name)]
+        gains = [self._gain(theme_id, target) for target in targets]
+        return targets[int(np.argmax(gains))] if gains and max(gains) > 0 else None
+
+    def _similar_pairs(self) -> list[tuple[str, str]]:
+        """Pairs of themes that may merge, the older theme first, in the order they were made."""
+        place = {theme_id: number for number, theme_id in enumerate(self.members)}
+        pairs = [
+            (one, other)
+            for one in self.members
+            for other in sorted(self._space.similar(one, self._rules.pair_min, None), key=place.__getitem__)
+            if place[one] < place[other]
+        ]
+        return [pair for pair in pairs if self._fits(*pair)]
+
+    def _fits(self, one: str, other: str) -> bool:
+        return len(self.members[one]) + len(self.members[other]) <= self._rules.cap
+
+    def _gain(self, one: str, other: str) -> float:
+        """How much ``f`` grows when two themes become one, rounded."""
+        among = self._around(one, other)
+        part = part_of(self._facts.vectors([*self.members[one], *self.members[other]]))
+        bell = self._rules.bell
+        after = self._space.score(bell, without=(one, other), parts=[part], among=among)
+        return round(after - self._space.score(bell, among=among), DECIMALS)
+
+    def _around(self, *theme_ids: str) -> list[str] | None:
+        """The themes whose score counts; ``None`` for all."""
+        if self._rules.scope == "global":
+            return None
+        count = self._rules.scope_neighbours
+        near = [name for theme_id in theme_ids for name in self._space.similar(theme_id, -1.0, count)]
+        return list(dict.fromkeys([*theme_ids, *near]))
+
+    def _split_overfull(self, theme_id: str) -> None:
+        """Cut a theme that grew beyond the cap; the first part keeps its id."""
+        cutting = self._best_cutting(theme_id, self._online_candidates(self._vectors(theme_id)))
+        if len(cutting) < 2:
+            self.counts["splits.impossible"] += 1
+            return
+        self.counts["splits.online"] += 1
+        facts = list(self.members[theme_id])
+        first, *others = cutting
+        self.members[theme_id] = [facts[row] for row in first]
+        self._refresh(theme_id)
+        for part in others:
+            self._make([facts[row] for row in part], "split")
+
+    def _online_candidates(self, vectors: Vectors) -> list[Cutting]:
+        rules = self._rules
+        connected = components(vectors, edge=rules.edge, least=rules.whole_below, cap=rules.cap)
+        if rules.online_split == "components":
+            return [connected]
+        others = [along_first_component(vectors, cap=rules.cap), *(linkage_parts(vectors, parts=k) for k in (2, 3))]
+        return [cutting for cutting in distinct([connected, *others]) if max(map(len, cutting)) <= rules.cap]
+
+    def _batch_candidates(self, vectors: Vectors) -> list[Cutting]:
+        rules = self._rules
+        connected = components(vectors, edge=rules.edge, least=rules.whole_below, cap=rules.cap)
+        return distinct([connected, along_first_component(vectors, cap=rules.cap)])
+
+    def _best_cutting(self, theme_id: str, cuttings: Sequence[Cutting]) -> Cutting:
+        if len(cuttings) < 2:
+            return cuttings[0]
+        vectors, among = self._vectors(theme_id), self._around(theme_id)
+
+        def score(cutting: Cutting) -> float:
+            parts: list[Part] = [part_of(vectors[part]) for part in cutting]
+            return self._space.score(self._rules.bell, without=(theme_id,), parts=parts, among=among)
+
+        return best(cuttings, score)
+
+    def _merge(self, kept: str, other: str, cause: Literal["pair_merge", "tiny_merge"]) -> None:
+        self._step += 1
+        self.counts[f"merges.{cause.partition('_')[0]}"] += 1
+        for fact_id in self._drop(other):
+            self._place(fact_id, kept, cause)
+            self.members[kept].append(fact_id)
+        self._refresh(kept)
+
+    def _make(self, facts: Sequence[str], cause: Cause) -> None:
+        theme_id = f"t{self._made}"
+        self._made += 1
+        self.members[theme_id] = list(facts)
+        for fact_id in facts:
+            self._place(fact_id, theme_id, cause)
+        self._refresh(theme_id)
+
+    def _drop(self, theme_id: str) -> list[str]:
+        self._space.drop(theme_id)
+        return self.members.pop(theme_id)
+
+    def _place(self, fact_id: str, theme_id: str, cause: Cause) -> None:
+        self.home[fact_id] = theme_id
+        self.paths.setdefault(fact_id, []).append([theme_id, self._step, cause])
+
+    def _refresh(self, theme_id: str) -> None:
+        self._space.put(theme_id, part_of(self._vectors(theme_id)))
+
+    def _vectors(self, theme_id: str) -> Vectors:
+        return self._facts.vectors(self.members[theme_id])
+
+    def state(self) -> dict[str, Any]:
+        """Return the partition as JSON values; its geometry follows from the facts' vectors."""
+        return {
+            "members": {theme_id: list(facts) for theme_id, facts in self.members.items()},
+            "paths": {fact_id: [list(entry) for entry in path] for fact_id, path in self.paths.items()},
+            "counts": dict(sorted(self.counts.items())),
+            "made": self._made,
+            "step": self._step,
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore a snapshot; the facts' vectors must be there already."""
+        self.members = {theme_id: list(facts) for theme_id, facts in state["members"].items()}
+        self.home = {fact_id: theme_id for theme_id, facts in self.members.items() for fact_id in facts}
+        self.paths = {fact_id: [list(entry) for entry in path] for fact_id, path in state["paths"].items()}
+        self.counts = Counter({name: int(count) for name, count in state["counts"].items()})
+        self._made, self._step = int(state["made"]), int(state["step"])
+        self._space = ThemeSpace(self._dimension)
+        for theme_id in self.members:
+            self._refresh(theme_id)
