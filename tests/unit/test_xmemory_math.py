@@ -1,0 +1,272 @@
+"""xMemory's formulas against values worked by hand: f(P), kNN graphs, cuttings, greedy representatives."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from memsys.embedding.contract import Vectors
+from memsys.index.vector import VectorIndex
+from memsys.xmemory.graph import fact_graph, newest_edges
+from memsys.xmemory.objective import Bell, neighbourhood_weights, objective, semantic_score, sparsity
+from memsys.xmemory.representatives import edge_weights, scaled, select_representatives
+from memsys.xmemory.space import Part, ThemeSpace, part_of
+from memsys.xmemory.splitting import (
+    along_first_component,
+    best,
+    components,
+    cosines_between,
+    distinct,
+    linkage_parts,
+    mean_pairwise,
+)
+from tests.support.xmemory import unit_rows
+
+BELL = Bell(eps=1e-8, sigma_floor=0.0)
+
+
+def random_rows(count: int, dimension: int = 6, seed: int = 0) -> Vectors:
+    return unit_rows(*np.random.default_rng(seed).standard_normal((count, dimension)))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "score"),
+    [([2, 2, 2], 1.0), ([4, 1, 1], 36 / 54), ([12], 1.0), ([11, 1], 144 / 244), ([1] * 7, 1.0), ([3, 1], 16 / 20)],
+)
+def test_sparsity_of_hand_worked_partitions(sizes: list[int], score: float) -> None:
+    assert sparsity(np.array(sizes)) == pytest.approx(score)
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=30))
+def test_sparsity_lies_in_0_1_and_is_1_only_for_equal_sizes(sizes: list[int]) -> None:
+    score = sparsity(np.array(sizes))
+    assert 1 / len(sizes) - 1e-12 <= score <= 1 + 1e-12
+    assert (score == pytest.approx(1.0)) == (len(set(sizes)) == 1)
+    assert sparsity(np.array(sizes[::-1])) == pytest.approx(score)
+
+
+def test_sparsity_is_the_even_share_over_the_expected_scan() -> None:
+    sizes = np.array([5, 3, 1])
+    expected_scan = sum((n / 9) * n for n in sizes)
+    assert sparsity(sizes) == pytest.approx((9 / 3) / expected_scan)
+
+
+def test_the_bell_at_hand_worked_similarities() -> None:
+    weights = neighbourhood_weights(np.array([0.5, 0.6, 0.9]), BELL)
+    assert weights == pytest.approx([math.exp(-0.5), 1.0, math.exp(-4.5)], rel=1e-5)
+    assert neighbourhood_weights(np.array([0.4, 0.4]), BELL) == pytest.approx([1.0, 1.0])
+
+
+def test_with_three_themes_the_one_outside_the_closest_pair_scores_nothing_unless_the_width_has_a_floor() -> None:
+    nearest = np.array([0.8, 0.8, 0.3])
+    assert neighbourhood_weights(nearest, BELL) == pytest.approx([1.0, 1.0, 0.0])
+    floored = neighbourhood_weights(nearest, Bell(1e-8, 0.5))
+    assert floored == pytest.approx([1.0, 1.0, math.exp(-0.5)])
+
+
+def test_the_semantic_score_is_the_mean_of_cohesion_times_bell() -> None:
+    cohesion, nearest = np.array([0.9, 0.8, 0.5]), np.array([0.5, 0.6, 0.9])
+    worked = (0.9 * math.exp(-0.5) + 0.8 * 1.0 + 0.5 * math.exp(-4.5)) / 3
+    assert semantic_score(cohesion, nearest, BELL) == pytest.approx(worked, rel=1e-5)
+    assert objective(np.array([4, 1, 1]), cohesion, nearest, BELL) == pytest.approx(36 / 54 + worked, rel=1e-5)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=20))
+def test_the_bell_lies_in_0_1_and_peaks_at_the_median(values: list[float]) -> None:
+    nearest = np.array(values)
+    weights = neighbourhood_weights(nearest, BELL)
+    assert ((weights >= 0) & (weights <= 1)).all()
+    distances = np.abs(nearest - np.median(nearest))
+    assert (np.diff(weights[np.argsort(distances)]) <= 1e-12).all()
+
+
+def test_a_theme_is_the_mean_of_its_facts_and_the_mean_cosine_with_it() -> None:
+    part = part_of(unit_rows([1, 0], [0, 1]))
+    assert part.direction == pytest.approx([math.sqrt(0.5)] * 2)
+    assert (part.size, part.cohesion) == (2, pytest.approx(math.sqrt(0.5)))
+    assert part_of(unit_rows([1, 0], [-1, 0])).cohesion == 0.0
+
+
+def by_definition(parts: list[Part], bell: Bell) -> float:
+    """Equations 1 to 3, written out."""
+    total, count = sum(part.size for part in parts), len(parts)
+    similarities = [
+        max((float(a.direction @ b.direction) for j, b in enumerate(parts) if j != i), default=0.0)
+        for i, a in enumerate(parts)
+    ]
+    middle = float(np.median(similarities))
+    sigma = float(np.median([abs(s - middle) for s in similarities])) + bell.eps
+    semantic = sum(
+        part.cohesion * math.exp(-((s - middle) ** 2) / (2 * sigma**2))
+        for part, s in zip(parts, similarities, strict=True)
+    )
+    return total**2 / (count * sum(part.size**2 for part in parts)) + semantic / count
+
+
+@given(st.integers(1, 9), st.integers(0, 5), st.integers(0, 2**16))
+def test_a_score_with_themes_replaced_is_the_score_of_that_partition(count: int, removed: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    parts = [part_of(random_rows(int(rng.integers(1, 5)), seed=seed + n)) for n in range(count)]
+    space = ThemeSpace(6)
+    for n, part in enumerate(parts):
+        space.put(f"t{n}", part)
+    assert space.score(BELL) == pytest.approx(by_definition(parts, BELL), abs=1e-6)
+    gone = [f"t{n}" for n in range(min(removed, count))]
+    new = [part_of(random_rows(2, seed=seed + 100 + n)) for n in range(2)]
+    rest = parts[len(gone) :]
+    assert space.score(BELL, without=gone, parts=new) == pytest.approx(by_definition([*rest, *new], BELL), abs=1e-6)
+    among = [f"t{n}" for n in range(0, count, 2)]
+    some = [part for n, part in enumerate(parts) if n % 2 == 0]
+    assert space.score(BELL, among=among) == pytest.approx(by_definition(some, BELL), abs=1e-6)
+
+
+def test_dropped_and_changed_themes_are_forgotten_everywhere() -> None:
+    space = ThemeSpace(2)
+    for name, row in (("a", [1, 0]), ("b", [0.9, 0.1]), ("c", [0, 1])):
+        space.put(name, part_of(unit_rows(row)))
+    assert space.similar("a", -1, None) == ["b", "c"]
+    assert space.nearest(unit_rows([1, 0.02])[0]) == ("a", pytest.approx(1.0, abs=1e-3))
+    space.drop("b")
+    assert (len(space), space.similar("a", -1, None)) == (2, ["c"])
+    space.put("c", part_of(unit_rows([1, 0.1])))
+    assert space.cosine("a", "c") == pytest.approx(1 / math.sqrt(1.01), abs=1e-6)
+    assert space.neighbours(5) == {"a": [("c", space.cosine("a", "c"))], "c": [("a", space.cosine("a", "c"))]}
+    empty = ThemeSpace(2)
+    assert (empty.nearest(unit_rows([1, 0])[0]), empty.score(BELL)) == (None, 0.0)
+
+
+def test_a_fact_graph_has_the_nearest_others_of_positive_cosine_best_first() -> None:
+    rows = unit_rows([1, 0], [1, 1], [0, 1], [-1, 0])
+    graph = fact_graph(["a", "b", "c", "d"], rows, 10)
+    half = round(math.sqrt(0.5), 6)
+    assert graph == {"a": [("b", half)], "b": [("a", half), ("c", half)], "c": [("b", half)], "d": []}
+    assert fact_graph(["a", "b", "c", "d"], rows, 1)["b"] == [("a", half)], "ties go to the older"
+
+
+def test_without_a_rebuild_edges_lead_to_facts_stored_before_or_with_it() -> None:
+    index = VectorIndex(2)
+    index.add(["a", "b"], unit_rows([1, 0], [1, 1]))
+    graph = newest_edges(index, ["a", "b"], 10)
+    index.add(["c"], unit_rows([1, 0.1]))
+    graph |= newest_edges(index, ["c"], 10)
+    assert [name for name, _ in graph["c"]] == ["a", "b"]
+    assert [name for name, _ in graph["a"]] == ["b"], "an older fact gains no edge"
+
+
+@given(st.integers(1, 30), st.integers(1, 6), st.integers(0, 99))
+def test_a_rebuilt_graph_is_that_of_an_exhaustive_search(count: int, k: int, seed: int) -> None:
+    rows, ids = random_rows(count, 4, seed), [f"s{n}" for n in range(count)]
+    cosines = np.round(rows.astype(np.float64) @ rows.T.astype(np.float64), 6)
+    graph = fact_graph(ids, rows, k)
+    for n in range(count):
+        order = sorted((m for m in range(count) if m != n and cosines[n, m] > 0), key=lambda m: (-cosines[n, m], m))
+        assert [name for name, _ in graph[ids[n]]] == [ids[m] for m in order[:k]]
+
+
+def test_components_follow_edges_and_a_long_one_is_cut_in_the_order_of_the_walk() -> None:
+    rows = unit_rows([1, 0, 0], [0, 1, 0], [1, 0.1, 0], [0, 1, 0.1], [0, 0, 1])
+    assert components(rows, edge=0.66, least=2, cap=12) == [[0, 2], [1, 3], [4]]
+    assert components(rows, edge=0.66, least=5, cap=12) == [[0, 1, 2, 3, 4]]
+    same = unit_rows(*[[1, 0]] * 5)
+    assert components(same, edge=0.66, least=1, cap=2) == [[0, 1], [2, 3], [4]]
+
+
+def test_a_walk_goes_deep_before_wide() -> None:
+    angles = np.radians([0, 40, -40, 80])  # 0-1, 0-2, 1-3 are linked
+    rows = unit_rows(*[[math.cos(a), math.sin(a)] for a in angles])
+    assert components(rows, edge=0.7, least=1, cap=12) == [[0, 1, 3, 2]]
+
+
+def test_runs_along_the_first_component_are_blocks_of_the_cap() -> None:
+    rows = unit_rows(*[[1, n / 10] for n in range(5)])
+    blocks = along_first_component(rows, cap=2)
+    assert sorted(map(sorted, blocks)) in ([[0], [1, 2], [3, 4]], [[0, 1], [2, 3], [4]])
+    assert along_first_component(rows, cap=12)[0] and len(along_first_component(rows, cap=12)) == 1
+
+
+def test_linkage_separates_two_groups() -> None:
+    rows = unit_rows([1, 0], [0, 1], [1, 0.05], [0.05, 1])
+    assert linkage_parts(rows, parts=2) == [[0, 2], [1, 3]]
+    assert linkage_parts(rows[:1], parts=2) == [[0]]
+
+
+@given(st.integers(1, 16), st.integers(0, 99))
+def test_every_cutting_is_a_partition_within_the_cap(count: int, seed: int) -> None:
+    rows = random_rows(count, 4, seed)
+    for cutting in (components(rows, edge=0.3, least=1, cap=5), along_first_component(rows, cap=5)):
+        assert sorted(row for part in cutting for row in part) == list(range(count))
+        assert max(map(len, cutting)) <= 5
+    assert sorted(row for part in linkage_parts(rows, parts=3) for row in part) == list(range(count))
+
+
+def test_the_best_cutting_wins_and_equal_ones_are_one() -> None:
+    halves, whole = [[0, 1], [2]], [[0, 1, 2]]
+    assert best([whole, halves], lambda cutting: len(cutting)) == halves
+    assert best([whole, halves], lambda cutting: 1.0) == whole
+    assert distinct([halves, [[1, 0], [2]], whole]) == [halves, whole]
+
+
+def test_the_mean_over_pairs() -> None:
+    rows = unit_rows([1, 0], [0, 1], [1, 1])
+    assert mean_pairwise(rows) == pytest.approx((0 + 2 * math.sqrt(0.5)) / 3, abs=1e-6)
+    assert mean_pairwise(rows[:1]) == 1.0
+    assert np.diag(cosines_between(rows)) == pytest.approx([1, 1, 1])
+
+
+def toy() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return np.array([0.9, 0.8, 0.1]), edge_weights(["a", "b", "c"], {"a": [("b", 0.8)], "b": [("a", 0.8)]})
+
+
+def test_the_toy_of_three_nodes_step_by_step() -> None:
+    relevance, weights = toy()
+    assert scaled(relevance) == pytest.approx([1.0, 0.875, 0.0])
+    assert weights.sum() == pytest.approx(4.6)
+    first = 0.7 * weights.sum(axis=1) / 4.6 + 0.3 * scaled(relevance)
+    assert first == pytest.approx([0.5739, 0.5364, 0.1522], abs=1e-4)
+    chosen = select_representatives(relevance, weights, budget=5, alpha=0.7, coverage=1.0, normaliser="total")
+    assert chosen == [0, 1, 2]
+
+
+def test_with_the_largest_gain_as_z_the_uncovered_node_comes_second() -> None:
+    relevance, weights = toy()  # step 2: b 0.3 * 0.875 = 0.2625, c 0.7 * 1 / 1.8 = 0.3889
+    chosen = select_representatives(relevance, weights, budget=5, alpha=0.7, coverage=1.0, normaliser="max_gain")
+    assert chosen == [0, 2], "everything is covered then"
+
+
+@pytest.mark.parametrize(("budget", "coverage", "expected"), [(1, 1.0, [0]), (5, 0.6, [0]), (5, 0.7, [0, 1, 2])])
+def test_budget_and_coverage_stop_the_choice(budget: int, coverage: float, expected: list[int]) -> None:
+    relevance, weights = toy()
+    chosen = select_representatives(
+        relevance, weights, budget=budget, alpha=0.7, coverage=coverage, normaliser="total"
+    )
+    assert chosen == expected
+
+
+def test_equal_relevance_counts_half_and_ties_go_to_the_first() -> None:
+    assert scaled(np.array([0.3, 0.3])) == pytest.approx([0.5, 0.5])
+    chosen = select_representatives(
+        np.array([0.3, 0.3]), np.eye(2), budget=1, alpha=0.5, coverage=1.0, normaliser="total"
+    )
+    assert chosen == [0]
+    assert select_representatives(np.zeros(0), np.zeros((0, 0)), budget=3, alpha=0.5, coverage=1, normaliser="total") == []
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.floats(0, 1), st.integers(0, 99))
+def test_representatives_are_distinct_within_budget_and_cover_all_or_use_it_up(
+    count: int, budget: int, alpha: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    weights = np.where(rng.random((count, count)) < 0.2, rng.random((count, count)), 0.0)
+    np.fill_diagonal(weights, 1.0)
+    relevance = np.sort(rng.random(count))[::-1]
+    chosen = select_representatives(
+        relevance, weights, budget=budget, alpha=alpha, coverage=1.0, normaliser="max_gain"
+    )
+    assert len(set(chosen)) == len(chosen) <= budget
+    covered = (weights[chosen] > 0).any(axis=0)
+    if alpha > 0.01:
+        assert covered.all() or len(chosen) == min(budget, count)
+    assert alpha > 0 or chosen == list(range(len(chosen))), "without coverage it is the order of relevance"
