@@ -78,6 +78,8 @@ class Construction:
 
     async def keep(self, told: Sequence[Told]) -> None:
         """Store episodes, in order; their facts wait."""
+        if not told:
+            return
         episodes = [self._episode(number, each.story) for number, each in enumerate(told)]
         texts = [self._indexed(episode) for episode in episodes]
         vectors = await self._parts.embedder.embed(texts)
@@ -112,6 +114,8 @@ class Construction:
         return await extract_by_prediction(self._parts.llm, self._roles, episode, known, key)
 
     async def _store_facts(self, episode: Episode, statements: Sequence[str]) -> None:
+        if not statements:
+            return
         vectors = await self._parts.embedder.embed(statements)
         new: list[str] = []
         for row, statement in enumerate(statements):

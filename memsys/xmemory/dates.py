@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
 _MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
 _CLOCK = re.compile(
-    r"\b(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?\s*(?P<half>[ap]\.?m\b)?", re.IGNORECASE
+    r"(?<!\d)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?\s*(?P<half>[ap]\.?m\b)?", re.IGNORECASE
 )
 _DAYS = tuple(
     re.compile(pattern, re.IGNORECASE)

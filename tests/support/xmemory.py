@@ -48,7 +48,11 @@ def sensible(role: str, values: Mapping[str, str], key: str) -> Mapping[str, Any
         return {"should_end": _topic(last) != _topic(values["message"]), "reason": "another subject"}
     if role == "episode":
         lines = [line.partition("] ")[2] or line for line in values["messages"].splitlines()]
-        return {"title": f"About {_topic(lines[0])}", "content": " and ".join(lines), "timestamp": "2023-05-01T10:00:00"}
+        return {
+            "title": f"About {_topic(lines[0])}",
+            "content": " and ".join(lines),
+            "timestamp": "2023-05-01T10:00:00",
+        }
     if role == "extract":
         return {"statements": values["content"].split(" and ")}
     if role == "calibrate":

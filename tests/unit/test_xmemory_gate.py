@@ -40,7 +40,9 @@ def episodes(count: int) -> list[Episode]:
 def shown(values: Mapping[str, str]) -> tuple[str, ...]:
     """What a probe shows: ``0`` for episode 0, ``0*`` where it brings its messages."""
     return tuple(
-        f"{n}{'*' if f'raw{n}' in values['episodes'] else ''}" for n in range(20) if f"story{n}" in values["episodes"].split()
+        f"{n}{'*' if f'raw{n}' in values['episodes'] else ''}"
+        for n in range(20)
+        if f"story{n}" in values["episodes"].split()
     )
 
 
@@ -160,7 +162,12 @@ def test_strict_builds_on_what_is_admitted_and_asks_again_for_the_messages() -> 
     admission, model = admit(rules, lambda seen: table[seen])
     assert (names(admission), admission.expanded) == (["e0", "e2"], ["e0"])
     assert [probe["gain"] for probe in admission.probes] == pytest.approx([0.5, -0.2, 0.1, 0.0])
-    assert [probe.get("raw_gain") for probe in admission.probes] == [pytest.approx(0.1), None, pytest.approx(-0.05), None]
+    assert [probe.get("raw_gain") for probe in admission.probes] == [
+        pytest.approx(0.1),
+        None,
+        pytest.approx(-0.05),
+        None,
+    ]
     assert model.count("probe") == 7, "stopped after two misses"
 
 
@@ -169,7 +176,9 @@ def test_strict_stops_early_and_falls_back_on_the_best_ranked() -> None:
     assert (names(admission), admission.expanded, model.count("probe")) == (["e0"], [], 2)
 
 
-@given(st.lists(st.floats(-1, 1), min_size=12, max_size=12), st.sampled_from(["official", "strict"]), st.integers(1, 12))
+@given(
+    st.lists(st.floats(-1, 1), min_size=12, max_size=12), st.sampled_from(["official", "strict"]), st.integers(1, 12)
+)
 def test_either_gate_admits_a_distinct_few_and_expands_only_those(gains: list[float], mode: str, limit: int) -> None:
     rules = OFFICIAL if mode == "official" else STRICT
     admission, model = admit(rules, lambda seen: 3.0 - sum(gains[int(name.rstrip("*"))] for name in seen), limit=limit)

@@ -239,9 +239,7 @@ def test_with_the_largest_gain_as_z_the_uncovered_node_comes_second() -> None:
 @pytest.mark.parametrize(("budget", "coverage", "expected"), [(1, 1.0, [0]), (5, 0.6, [0]), (5, 0.7, [0, 1, 2])])
 def test_budget_and_coverage_stop_the_choice(budget: int, coverage: float, expected: list[int]) -> None:
     relevance, weights = toy()
-    chosen = select_representatives(
-        relevance, weights, budget=budget, alpha=0.7, coverage=coverage, normaliser="total"
-    )
+    chosen = select_representatives(relevance, weights, budget=budget, alpha=0.7, coverage=coverage, normaliser="total")
     assert chosen == expected
 
 
@@ -251,7 +249,9 @@ def test_equal_relevance_counts_half_and_ties_go_to_the_first() -> None:
         np.array([0.3, 0.3]), np.eye(2), budget=1, alpha=0.5, coverage=1.0, normaliser="total"
     )
     assert chosen == [0]
-    assert select_representatives(np.zeros(0), np.zeros((0, 0)), budget=3, alpha=0.5, coverage=1, normaliser="total") == []
+    assert (
+        select_representatives(np.zeros(0), np.zeros((0, 0)), budget=3, alpha=0.5, coverage=1, normaliser="total") == []
+    )
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.floats(0, 1), st.integers(0, 99))
@@ -262,9 +262,7 @@ def test_representatives_are_distinct_within_budget_and_cover_all_or_use_it_up(
     weights = np.where(rng.random((count, count)) < 0.2, rng.random((count, count)), 0.0)
     np.fill_diagonal(weights, 1.0)
     relevance = np.sort(rng.random(count))[::-1]
-    chosen = select_representatives(
-        relevance, weights, budget=budget, alpha=alpha, coverage=1.0, normaliser="max_gain"
-    )
+    chosen = select_representatives(relevance, weights, budget=budget, alpha=alpha, coverage=1.0, normaliser="max_gain")
     assert len(set(chosen)) == len(chosen) <= budget
     covered = (weights[chosen] > 0).any(axis=0)
     if alpha > 0.01:
