@@ -23,7 +23,7 @@ from memsys.errors import ConfigError, MemsysError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.engines.contract import Engine
 from memsys.llm.none import NoBackbone
-from memsys.protocol import MemoryConfig
+from memsys.protocol import MemoryConfig, NeedsAssets
 from memsys.vocabulary import Json, Sample
 
 if TYPE_CHECKING:
@@ -190,6 +190,8 @@ def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:
 
 
 async def _run(plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory) -> bool:
+    if isinstance(plan.memory, NeedsAssets):
+        plan.memory.check_assets()
     async with AsyncExitStack() as stack:
         backbone = await open_backbone(plan, directory, stack)
         identity = {**identity, "model": backbone.fingerprint() if backbone else None}

@@ -86,6 +86,18 @@ class MemoryConfig(Protocol):
         """Make the empty memory of one conversation."""
 
 
+@runtime_checkable
+class NeedsAssets(Protocol):
+    """A config whose memory needs more than the embedder and the backbone: asked before anything runs."""
+
+    def check_assets(self) -> None:
+        """Make sure that packages and models are there.
+
+        Raises:
+            AssetError: something is missing; says what, and how to get it.
+        """
+
+
 class BaseMemory:
     """Defaults for the parts of the protocol that most systems do not need."""
 

@@ -40,7 +40,7 @@ def part_of(vectors: Vectors) -> Part:
 
 
 class ThemeSpace:
-    """Stored themes, oldest first. A theme that is gone leaves its row empty."""
+    """Stored themes, oldest first. A theme that is gone leaves its row empty until there are many such rows."""
 
     def __init__(self, dimension: int) -> None:
         self._row_of: dict[str, int] = {}
@@ -49,7 +49,9 @@ class ThemeSpace:
         self._sizes: Floats = np.zeros(0)
         self._cohesion: Floats = np.zeros(0)
         self._cosines: Floats = np.zeros((0, 0))
-        self._ranked: tuple[Floats, Rows] | None = None
+        #: per row the highest cosine with another theme, and whose it is
+        self._closest: Floats = np.zeros(0)
+        self._partner: Rows = np.zeros(0, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._row_of)
@@ -57,22 +59,24 @@ class ThemeSpace:
     def put(self, theme_id: str, part: Part) -> None:
         """Add a theme, or change one in its place."""
         if theme_id not in self._row_of:
+            self._make_room()
             self._row_of[theme_id] = len(self._ids)
             self._ids.append(theme_id)
-            self._make_room()
         row = self._row_of[theme_id]
         self._directions[row], self._sizes[row], self._cohesion[row] = part.direction, part.size, part.cohesion
         live = self._live()
-        cosines = self._to(part.direction, live)
-        self._cosines[row, live] = self._cosines[live, row] = cosines
+        self._cosines[row, live] = self._cosines[live, row] = self._to(part.direction, live)
         self._cosines[row, row] = -np.inf
-        self._ranked = None
+        nearer = live[self._cosines[live, row] > self._closest[live]]
+        self._closest[nearer], self._partner[nearer] = self._cosines[nearer, row], row
+        self._find_partners([row, *live[self._partner[live] == row]])
 
     def drop(self, theme_id: str) -> None:
         """Remove a theme."""
         row = self._row_of.pop(theme_id)
         self._cosines[row, :] = self._cosines[:, row] = -np.inf
-        self._ranked = None
+        live = self._live()
+        self._find_partners(live[self._partner[live] == row])
 
     def nearest(self, vector: Vectors) -> tuple[str, float] | None:
         """Return the theme whose centroid is nearest to a vector ``(d,)``, with their cosine; ties: the oldest."""
@@ -104,8 +108,14 @@ class ThemeSpace:
             for theme_id in self._row_of
         }
 
-    def score(self, bell: Bell, *, without: Sequence[str] = (), parts: Sequence[Part] = (),
-              among: Sequence[str] | None = None) -> float:  # fmt: skip
+    def score(
+        self,
+        bell: Bell,
+        *,
+        without: Sequence[str] = (),
+        parts: Sequence[Part] = (),
+        among: Sequence[str] | None = None,
+    ) -> float:
         """Return ``f`` of the stored themes with some of them replaced.
 
         Args:
@@ -120,15 +130,13 @@ class ThemeSpace:
         nearest = self._nearest_among(rows, gone, everything=among is None)
         sizes = np.concatenate([self._sizes[rows], [part.size for part in parts]])
         cohesion = np.concatenate([self._cohesion[rows], [part.cohesion for part in parts]])
-        for_parts = np.full(len(parts), -np.inf)
+        of_parts = np.full(len(parts), -np.inf)
         for place, part in enumerate(parts):
             cosines = self._to(part.direction, rows)
             nearest = np.maximum(nearest, cosines)
-            others = [
-                float(np.einsum("i,i->", part.direction, other.direction)) for other in parts if other is not part
-            ]
-            for_parts[place] = max([float(cosines.max(initial=-np.inf)), *others])
-        similarities = np.concatenate([nearest, for_parts])
+            others = [_dot(part.direction, other.direction) for other in parts if other is not part]
+            of_parts[place] = max([float(cosines.max(initial=-np.inf)), *others])
+        similarities = np.concatenate([nearest, of_parts])
         return objective(sizes, cohesion, np.where(np.isfinite(similarities), similarities, 0.0), bell)
 
     def _nearest_among(self, rows: Rows, gone: Rows, *, everything: bool) -> Floats:
@@ -138,33 +146,51 @@ class ThemeSpace:
         if not everything:
             found: Floats = self._cosines[np.ix_(rows, rows)].max(axis=1)
             return found
-        values, partners = self._ranking()
-        nearest = values[rows].copy()
-        orphaned = np.isin(partners[rows], gone)
+        nearest = self._closest[rows].copy()
+        orphaned = np.isin(self._partner[rows], gone)
         if orphaned.any():
             nearest[orphaned] = self._cosines[np.ix_(rows[orphaned], rows)].max(axis=1)
         return nearest
 
-    def _ranking(self) -> tuple[Floats, Rows]:
-        """Per row the highest cosine with another theme, and whose it is; kept until a theme changes."""
-        if self._ranked is None:
-            used = self._cosines[: len(self._ids), : len(self._ids)]
-            partners = used.argmax(axis=1)
-            self._ranked = used[np.arange(len(used)), partners], partners
-        return self._ranked
+    def _find_partners(self, rows: Sequence[int] | Rows) -> None:
+        for row in rows:
+            self._partner[row] = self._cosines[row].argmax()
+            self._closest[row] = self._cosines[row, self._partner[row]]
 
     def _to(self, direction: Floats, rows: Rows) -> Floats:
-        cosines: Floats = np.einsum("ij,j->i", self._directions[rows], direction)
-        return cosines
+        used = len(self._ids)
+        if 2 * len(rows) > used:  # copying the rows would cost more than the empty ones do
+            whole: Floats = np.einsum("ij,j->i", self._directions[:used], direction)
+            return whole[rows]
+        chosen: Floats = np.einsum("ij,j->i", self._directions[rows], direction)
+        return chosen
 
     def _live(self) -> Rows:
         return np.array(sorted(self._row_of.values()), dtype=np.int64)
 
     def _make_room(self) -> None:
-        count = len(self._ids)
-        if count <= len(self._sizes):
+        """Make sure that there is an empty row at the end: by closing the gaps, if they are many, or by growing."""
+        used = len(self._ids)
+        if used < len(self._sizes):
             return
-        more = max(32, 2 * count) - len(self._sizes)
+        live = self._live()
+        if len(live) + len(live) // 4 < used:
+            self._keep_rows(live)
+        more = max(32, len(self._sizes) // 4)
         self._directions = np.pad(self._directions, ((0, more), (0, 0)))
         self._sizes, self._cohesion = np.pad(self._sizes, (0, more)), np.pad(self._cohesion, (0, more))
+        self._closest = np.pad(self._closest, (0, more), constant_values=-np.inf)
+        self._partner = np.pad(self._partner, (0, more))
         self._cosines = np.pad(self._cosines, ((0, more), (0, more)), constant_values=-np.inf)
+
+    def _keep_rows(self, live: Rows) -> None:
+        self._ids = [self._ids[row] for row in live]
+        self._row_of = {theme_id: row for row, theme_id in enumerate(self._ids)}
+        self._directions, self._cosines = self._directions[live], self._cosines[np.ix_(live, live)]
+        self._sizes, self._cohesion = self._sizes[live], self._cohesion[live]
+        self._closest, self._partner = np.full(len(live), -np.inf), np.zeros(len(live), dtype=np.int64)
+        self._find_partners(range(len(live)))
+
+
+def _dot(one: Floats, other: Floats) -> float:
+    return float(np.einsum("i,i->", one, other))

@@ -42,6 +42,7 @@ class Themes:
         self.paths: dict[str, list[list[Any]]] = {}
         self.counts: Counter[str] = Counter()
         self._made = self._step = 0
+        self._changed: dict[str, None] = {}
 
     def __len__(self) -> int:
         return len(self.members)
@@ -113,20 +114,26 @@ class Themes:
             self._merge(kept, other, "pair_merge")
 
     def merge_tiny(self) -> None:
-        """Merge tiny themes, smallest first, into the neighbour that gains most; again until nothing is merged."""
-        if not self._rules.merge:
-            return
-        merged = True
-        while merged:
-            merged = False
-            tiny = sorted(
-                (name for name in self.members if self._is_tiny(name)), key=lambda name: len(self.members[name])
-            )
+        """Merge tiny themes, smallest first, into the neighbour that gains most; again until nothing is merged.
+
+        Looks at those that changed since the last time, and at those beside them.
+        """
+        while self._changed and self._rules.merge:
+            tiny = self._tiny_around(list(self._changed))
+            self._changed.clear()
             for theme_id in tiny:
-                target = self._best_target(theme_id) if theme_id in self.members and self._is_tiny(theme_id) else None
-                if target is not None:
-                    self._merge(target, theme_id, "tiny_merge")
-                    merged = True
+                if theme_id in self.members and self._is_tiny(theme_id):
+                    target = self._best_target(theme_id)
+                    if target is not None:
+                        self._merge(target, theme_id, "tiny_merge")
+        self._changed.clear()
+
+    def _tiny_around(self, changed: Sequence[str]) -> list[str]:
+        least, count = self._rules.tiny_min, self._rules.tiny_neighbours
+        here = [theme_id for theme_id in changed if theme_id in self.members]
+        near = {*here, *(other for theme_id in here for other in self._space.similar(theme_id, least, count))}
+        tiny = [name for name in self.members if name in near and self._is_tiny(name)]
+        return sorted(tiny, key=lambda name: len(self.members[name]))
 
     def _is_tiny(self, theme_id: str) -> bool:
         return len(self.members[theme_id]) <= self._rules.tiny_size
@@ -231,6 +238,7 @@ class Themes:
 
     def _refresh(self, theme_id: str) -> None:
         self._space.put(theme_id, part_of(self._vectors(theme_id)))
+        self._changed[theme_id] = None
 
     def _vectors(self, theme_id: str) -> Vectors:
         return self._facts.vectors(self.members[theme_id])
@@ -241,6 +249,7 @@ class Themes:
             "members": {theme_id: list(facts) for theme_id, facts in self.members.items()},
             "paths": {fact_id: [list(entry) for entry in path] for fact_id, path in self.paths.items()},
             "counts": dict(sorted(self.counts.items())),
+            "changed": [theme_id for theme_id in self._changed if theme_id in self.members],
             "made": self._made,
             "step": self._step,
         }
@@ -255,3 +264,4 @@ class Themes:
         self._space = ThemeSpace(self._dimension)
         for theme_id in self.members:
             self._refresh(theme_id)
+        self._changed = dict.fromkeys(state["changed"])

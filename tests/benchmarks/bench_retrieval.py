@@ -2,6 +2,8 @@
 
 Backbone and embedder answer at once (canned replies, rows of a random matrix), so what is left is the systems' own
 work: neighbour search, evolution, storing, ranking, writing the context. Medians; the bounds are 3 ms and 2 ms.
+xMemory makes an episode of one fact of every turn here. Its themes are neither split nor merged: they are hundreds of
+times as many as a conversation has, and each revision scores all of them.
 
 Run: ``python tests/benchmarks/bench_retrieval.py [--memories 10000] [--presets rag_turn amem clag]``
 """
@@ -12,7 +14,7 @@ import random
 import sys
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -25,12 +27,22 @@ import numpy as np  # noqa: E402
 from memsys.embedding.contract import Vectors  # noqa: E402
 from memsys.llm.contract import Reply, Role  # noqa: E402
 from memsys.protocol import MemorySystem, Parts  # noqa: E402
-from memsys.vocabulary import Completion, Turn, Unit  # noqa: E402
+from memsys.vocabulary import Completion, TokenLogprob, Turn, Unit  # noqa: E402
 from tests.support.composing import memory_config  # noqa: E402
 
 WRITE_BOUND_MS, RETRIEVE_BOUND_MS = 3.0, 2.0
-PRESETS = ("rag_turn", "bm25_turn", "hybrid_turn", "amem", "clag")
+PRESETS = ("rag_turn", "bm25_turn", "hybrid_turn", "amem", "clag", "xmemory_no_merge_split")
 MEASURED = 200
+
+
+#: xMemory's replies: every turn is an episode with one fact; themes are named by their central fact.
+XMEMORY: Mapping[str, Callable[[Mapping[str, str]], dict[str, Any] | None]] = {
+    "boundary": lambda values: {"should_end": True, "reason": ""},
+    "episode": lambda values: {"title": "A talk", "content": values["messages"], "timestamp": ""},
+    "extract": lambda values: {"statements": [values["content"].partition("] ")[2]]},
+    "theme": lambda values: None,
+    "probe": lambda values: None,
+}
 
 
 class MatrixEmbedder:
@@ -58,13 +70,17 @@ class CannedModel:
     async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
         """Reply by role."""
         value = self._value(role.name, values, key)
-        return Reply(value, "", Completion(text="", prompt_tokens=0, completion_tokens=0, seconds=0, finish_reason=""))
+        sure = (TokenLogprob("x", -1.0),) if role.top_logprobs else ()
+        completion = Completion(
+            text="", prompt_tokens=0, completion_tokens=0, seconds=0, finish_reason="", logprobs=sure
+        )
+        return Reply(value, "", completion)
 
     async def count_tokens(self, text: str) -> int:
         """Guess."""
         return len(text) // 4
 
-    def _value(self, role: str, values: Mapping[str, str], key: str) -> dict[str, Any]:
+    def _value(self, role: str, values: Mapping[str, str], key: str) -> dict[str, Any] | None:
         if role == "analyse":
             return {"keywords": ["k1", "k2", "k3"], "context": f"About {key}.", "tags": ["t1", "t2", "t3"]}
         if role == "evolve":
@@ -81,6 +97,8 @@ class CannedModel:
         if role in ("router", "selector"):
             ids = [line[4:] for line in values["candidates"].splitlines() if line.startswith("id: ")]
             return {"choice": ids[0]} if role == "router" else {"selected_clusters": ids}
+        if role in XMEMORY:
+            return XMEMORY[role](values)
         if role == "profile":
             return {"summary": f"Summary {key}.", "tags": ["t1", "t2", "t3"]}
         return {"keywords": values["question"]}

@@ -2,11 +2,12 @@
 
 The server answers every request after 50 ms, any number at once, so wall time is what the scheduling leaves on the
 table. The critical path of ingestion is the longest chain of dependent calls in any conversation, counted from the
-ledger (one analysis, then each write's routing, evolution and consolidation in turn), times the delay. SAGE merges one
+ledger, times the delay: one analysis, then each write's routing, evolution and consolidation in turn. SAGE merges one
 fact after the other within a speaker's memories, both speakers at once; the stub's facts are two words, of which nearly
-all would be ignored, so that here all are merged: the longest chain it can have. For answering the critical path is
-calls / 64 times the delay. With ``--embedder minilm`` the bound is the larger of that and the embedding work.
-``gated+amem`` is A-Mem behind the gate.
+all would be ignored, so that here all are merged: the longest chain it can have. xMemory's is every boundary call, then
+the last episode, its facts and the themes' summaries. For answering the critical path is calls / 64 times the delay, or
+the longest chain of one question's calls where that is more. With ``--embedder minilm`` the bound is the larger of that
+and the embedding work. ``gated+amem`` is A-Mem behind the gate.
 
 Run: ``python tests/benchmarks/bench_scheduling.py [--embedder hashing|minilm] [--memories amem clag] [--stages ...]``
 """
@@ -98,7 +99,12 @@ async def timed_run(plan: Plan, samples: Sequence[Sample], directory: RunDirecto
 
 
 def longest_chain(calls: Sequence[dict[str, Any]]) -> int:
-    """Dependent calls in a row: per conversation one analysis, then the sequential steps of each write."""
+    """Dependent calls in a row: per conversation one analysis, then the sequential steps of each write.
+
+    xMemory's boundaries depend on each other; what follows from a cut runs beside the cuts after it, except at the end.
+    """
+    if any(call["role"] == "boundary" for call in calls):
+        return max(_xmemory_chain(calls).values())
     steps: dict[str, set[tuple[str, str, int]]] = defaultdict(set)
     lanes: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     prepared: dict[str, int] = defaultdict(int)
@@ -121,6 +127,22 @@ def longest_lanes(lanes: Mapping[tuple[str, str], int]) -> int:
     for (item, _), count in lanes.items():
         longest[item] = max(longest[item], count)
     return sum(longest.values())
+
+
+def _xmemory_chain(calls: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Per conversation: its boundary calls, and one step for each role that the last episode passes through."""
+    chain: dict[str, int] = defaultdict(int)
+    tail: dict[str, set[str]] = defaultdict(set)
+    for call in calls:
+        chain[call["conversation_id"]] += call["role"] == "boundary"
+        if call["role"] in ("episode", "extract", "theme"):
+            tail[call["conversation_id"]].add(call["role"])
+    return {name: chain[name] + len(tail[name]) for name in chain}
+
+
+def longest_question(calls: Sequence[dict[str, Any]]) -> int:
+    """Calls of the question that made most: a question's calls follow one another."""
+    return max(Counter(call["item"] for call in calls).values(), default=0)
 
 
 async def embedding_seconds(plan: Plan, samples: Sequence[Sample]) -> float:
@@ -150,7 +172,7 @@ def measure(memory: str, embedder: str, url: str, stages: Sequence[str]) -> list
         if "answer" in stages:
             wall = asyncio.run(timed_run(plan, samples, directory))
             read = list(read_json_lines(Path(folder) / "calls.jsonl"))[len(calls) :]
-            chain = len(read) / IN_FLIGHT * DELAY
+            chain = max(len(read) / IN_FLIGHT, longest_question(read)) * DELAY
             rows.append(Row(f"{memory}: answer, {embedder}", len(read), wall, chain))
         directory.close()
     return rows
@@ -160,7 +182,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--embedder", default="hashing")
-    parser.add_argument("--memories", nargs="+", default=["rag", "amem", "clag", "sage", "gated+amem"])
+    parser.add_argument("--memories", nargs="+", default=["rag", "amem", "clag", "sage", "gated+amem", "xmemory"])
     parser.add_argument("--stages", nargs="+", default=["ingest", "answer"])
     arguments = parser.parse_args()
     with stub_server(delay=DELAY) as url:

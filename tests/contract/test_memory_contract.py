@@ -37,6 +37,17 @@ GATES = ("gated+amem", "gated+clag", "gated+sage")
 pytestmark = pytest.mark.parametrize("preset", [*PRESETS, *GATES])
 
 
+@pytest.fixture(autouse=True)
+def compressor_without_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLMLingua-2 is not in any package: every other word is left out instead."""
+    monkeypatch.setattr("baselines.pruned.compressor.load", lambda settings: EveryOtherWord())
+
+
+class EveryOtherWord:
+    def prune(self, text: str) -> str:
+        return " ".join(text.split()[::2])
+
+
 def talk(turns: int = 36) -> Conversation:
     made = []
     for number in range(turns):

@@ -184,6 +184,15 @@ def test_both_modes_and_their_constraint(
     assert "".join(f"{token.token} " for token in asked.replies[0].completion.logprobs).strip() == asked.replies[0].text
 
 
+@pytest.mark.parametrize("dialect", ["vllm", "llamacpp"])
+def test_a_raw_role_passes_no_chat_template_whatever_the_backbones_mode(dialect: str) -> None:
+    config = backbone_config(prompt_mode="chat", thinking="off", thinking_switch={"chat_template_kwargs": {"t": False}})
+    request = make_request(config, dialect, role(raw=True, schema=None, top_logprobs=1), "p", 7)
+    assert request.path == "/completions"
+    assert request.body["prompt"] == "p" and request.body["logprobs"] == 1
+    assert not {"messages", "chat_template_kwargs", "response_format"} & set(request.body)
+
+
 def test_what_is_sent_follows_the_settings() -> None:
     def body(dialect: str = "vllm", **changes: Any) -> Mapping[str, Any]:
         return make_request(backbone_config(**changes), dialect, role(), "p", 7).body
@@ -210,6 +219,7 @@ CHANGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("max_tokens", {"max_tokens": 51}, {}),
     ("role", {"name": "other"}, {}),
     ("top_logprobs", {"top_logprobs": 1}, {}),
+    ("raw", {"raw": True}, {}),
     ("temperature", {}, {"temperature": 0.1}),
     ("prompt_mode", {}, {"prompt_mode": "completion"}),
     ("structured", {}, {"structured": "off"}),

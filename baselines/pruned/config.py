@@ -1,0 +1,45 @@
+"""Settings of pruned retrieval; the preset is ``conf/memory/rag_prune.yaml``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from baselines.pruned import compressor
+from baselines.pruned.compressor import CompressorSettings
+from baselines.rag.config import RagConfig
+from memsys.notes.settings import from_settings
+from memsys.protocol import MemorySystem, Parts
+from memsys.vocabulary import Json
+
+
+@dataclass(frozen=True)
+class PrunedRagConfig(RagConfig):
+    """Plain retrieval with pruned passages.
+
+    Attributes:
+        compressor: fields of :class:`baselines.pruned.compressor.CompressorSettings`.
+    """
+
+    compressor: Mapping[str, Json]
+
+    def __post_init__(self) -> None:
+        RagConfig.__post_init__(self)
+        _ = self.compressor_settings
+
+    @property
+    def compressor_settings(self) -> CompressorSettings:
+        """How passages are pruned."""
+        return from_settings(CompressorSettings, self.compressor, "memory.compressor")
+
+    def check_assets(self) -> None:
+        """Load what pruning needs, before anything runs.
+
+        Raises:
+            AssetError: package or model is missing.
+        """
+        compressor.load(self.compressor_settings)
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation."""
+        from baselines.pruned.memory import PrunedRagMemory
+
+        return PrunedRagMemory(self, parts)

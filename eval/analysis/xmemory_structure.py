@@ -1,0 +1,143 @@
+"""xMemory's analyses of finished runs: ``python -m eval.analysis.xmemory_structure RUN [RUN ...]``.
+
+Hit distribution and coverage (figure 4, tables 3 and 5) and tokens per query exist for the runs of every memory;
+reassignment and counts of themes and facts (tables 6 to 8) and the gate for those of xMemory. Reads stored records
+alone. The tokens of a block are its share of the context's, by characters.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eval.analysis.answer_coverage import Retrieved, content_words, coverage, hit_shares, hits_of, mean
+from eval.analysis.theme_structure import gate, query_tokens, structure
+from eval.files import write_json
+from eval.records import ReferenceRecord, RetrievalRecord
+from eval.stored import check_joined, load_calls, load_conversations, load_references, load_retrievals
+from memsys.errors import MemsysError, ScoringError
+
+RESULT = "xmemory_structure.json"
+EXIT_ERROR = 2
+
+#: LoCoMo's adversarial questions are asked and not scored in the paper.
+ADVERSARIAL = 5
+
+
+def analyse(run: Path) -> dict[str, Any]:
+    """Analyse one run.
+
+    Raises:
+        ScoringError: it is no run directory, nothing was retrieved, or its files are of two runs.
+    """
+    references, retrievals = load_references(run), load_retrievals(run)
+    check_joined(retrievals, references, run / "retrievals.jsonl")
+    if not retrievals:
+        raise ScoringError(f"{run} has no retrievals; let the run finish first")
+    scored = [name for name in retrievals if references[name].category != ADVERSARIAL]
+    conversations, calls = load_conversations(run), load_calls(run)
+    ours = bool(conversations) and all("theme_paths" in record.statistics for record in conversations)
+    return {
+        "run": run.name,
+        "hits": _hits(references, [retrievals[name] for name in scored]),
+        "coverage": coverage([retrieved(references[name], retrievals[name]) for name in scored]),
+        "answer_words": mean([len(answer_words(references[name])) for name in scored]),
+        "tokens_all": query_tokens(calls, list(retrievals)),
+        "tokens_scored": query_tokens(calls, scored),
+        "structure": structure(conversations) if ours else None,
+        "gate": gate([retrievals[name] for name in scored]) if ours else None,
+    }
+
+
+def answer_words(reference: ReferenceRecord) -> frozenset[str]:
+    """Return the content words of the first reference answer."""
+    return content_words(reference.answers[0]) if reference.answers else frozenset()
+
+
+def retrieved(reference: ReferenceRecord, retrieval: RetrievalRecord) -> Retrieved:
+    """Put a question's answer words beside its blocks and their tokens."""
+    blocks = [hit.text for hit in retrieval.hits]
+    rate = (retrieval.context_tokens or 0) / retrieval.context_chars if retrieval.context_chars else 0.0
+    return Retrieved(answer_words(reference), blocks, [rate * len(block) for block in blocks])
+
+
+def _hits(references: Mapping[str, ReferenceRecord], retrievals: Sequence[RetrievalRecord]) -> dict[str, Any]:
+    """Shares of 1-hit, 2-hit and multi-hit blocks by category, over questions whose answers have content words."""
+    found: dict[str, list[int]] = {}
+    for record in retrievals:
+        words = answer_words(references[record.question_id])
+        if words:
+            found.setdefault(str(record.category), []).extend(hits_of(words, [hit.text for hit in record.hits]))
+    whole = [hit for hits in found.values() for hit in hits]
+    return {name: hit_shares(hits) for name, hits in [*sorted(found.items()), ("all", whole)]}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Analyse runs, store each result beside its run's scores and show them side by side."""
+    parser = argparse.ArgumentParser(prog="python -m eval.analysis.xmemory_structure", description=main.__doc__)
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
+    options = parser.parse_args(arguments)
+    from eval.terminal import complain
+
+    results = []
+    try:
+        for run in options.runs:
+            results.append(analyse(run))
+            write_json(run / RESULT, results[-1])
+    except MemsysError as error:
+        complain(str(error))
+        return EXIT_ERROR
+    show(results)
+    return 0
+
+
+def show(results: Sequence[Mapping[str, Any]]) -> None:
+    """Show results side by side; a dash where a run has no such thing."""
+    from rich import box
+    from rich.table import Table
+
+    from eval.terminal import console
+
+    table = Table(box=box.SIMPLE_HEAD, title="Evidence density, structure and cost", title_justify="left")
+    table.add_column("")
+    for result in results:
+        table.add_column(result["run"], justify="right", overflow="fold")
+    for label, path, factor in _ROWS:
+        table.add_row(label, *(_cell(result, path, factor) for result in results))
+    console().print(table)
+
+
+_ROWS = (
+    ("1-hit blocks, %", ("hits", "all", "1"), 100),
+    ("2-hit blocks, %", ("hits", "all", "2"), 100),
+    ("multi-hit blocks, %", ("hits", "all", "multi"), 100),
+    ("blocks to cover the answer", ("coverage", "blocks"), 1),
+    ("tokens to cover the answer", ("coverage", "tokens"), 1),
+    ("answers covered, %", ("coverage", "covered"), 100),
+    ("tokens per question, all", ("tokens_all", "total"), 1),
+    ("tokens per scored question", ("tokens_scored", "total"), 1),
+    ("of these, probes", ("tokens_scored", "probe"), 1),
+    ("of these, reader's prompt", ("tokens_scored", "reader_prompt"), 1),
+    ("episodes", ("structure", "episodes"), 1),
+    ("facts", ("structure", "facts"), 1),
+    ("themes", ("structure", "themes"), 1),
+    ("facts per theme", ("structure", "facts_per_theme"), 1),
+    ("reassigned by id, %", ("structure", "reassignment", "by_id"), 100),
+    ("reassigned by content, %", ("structure", "reassignment", "by_content"), 100),
+    ("probes per question", ("gate", "probes"), 1),
+    ("episodes admitted", ("gate", "admitted"), 1),
+    ("episodes expanded", ("gate", "expanded"), 1),
+)
+
+
+def _cell(result: Mapping[str, Any], path: Sequence[str], factor: int) -> str:
+    value: Any = result
+    for name in path:
+        value = None if value is None else value.get(name)
+    if value is None:
+        return "–"
+    return str(value) if isinstance(value, int) else f"{factor * value:.2f}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
