@@ -4,8 +4,9 @@ Keys: ``counts``; ``protocols`` (means as each paper took them); ``metrics`` (ev
 category, as A-Mem does); ``adversarial``; ``evidence`` (means over questions with gold, with and without category 5);
 ``audited`` (both again without the questions whose gold is in doubt, null where none is); ``echo`` (what the questions
 themselves would score as answers); ``latency`` (measured questions alone, else null); ``calls`` (by phase and role);
-``cost``; ``context``; ``memory`` (sizes and statistics over conversations); ``trace`` (retrieval diagnostics over
-questions); ``judges`` (what judges said, and how they did on answers whose grade is known).
+``cost``; ``context``; ``analysis`` (how many blocks and tokens cover the answers' words, and how many of these words
+blocks hold); ``memory`` (sizes and statistics over conversations); ``trace`` (retrieval diagnostics over questions);
+``judges`` (what judges said, and how they did on answers whose grade is known).
 """
 
 from collections import Counter, defaultdict
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.aggregate import aggregate, aggregate_metrics, describe, mean_of, undoubted
+from eval.analysis.evidence_density import evidence_density
 from eval.files import write_json
 from eval.judge.report import judge_summary
 from eval.judge.store import load_judged
@@ -71,6 +73,7 @@ def summarise(run_dir: Path) -> Json:
         "calls": _calls(calls),
         "cost": _cost(calls, len(answers) or len(retrievals), len(conversations)),
         "context": {name: _described(row.metrics.get(name) for row in rows) for name in _CONTEXT_METRICS},
+        "analysis": _analysis(run_dir, retrievals),
         "memory": _memory(conversations),
         "trace": _trace(retrievals.values()),
         "judges": {judged.column: judge_summary(judged, rows) for judged in load_judged(run_dir)},
@@ -226,6 +229,18 @@ def _cost(calls: Sequence[CallRecord], questions: int, conversations: int) -> Js
     read = [call for call in calls if call.phase in READ_PHASES]
     write = [call for call in calls if call.phase not in (*READ_PHASES, "judge")]
     return {"read_per_question": per(read, questions), "write_per_conversation": per(write, conversations)}
+
+
+def _analysis(run_dir: Path, retrievals: Mapping[str, RetrievalRecord]) -> Json:
+    """Figures of xMemory's tables 3 and 5; ``eval.analysis.xmemory_structure`` has more."""
+    density = evidence_density(load_references(run_dir), retrievals)
+    cover = density["coverage"]
+    return {
+        "blocks_to_cover": cover["blocks"],
+        "tokens_to_cover": cover["tokens"],
+        "answers_covered": cover["covered"],
+        "hit_shares": density["hits"],
+    }
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -6,6 +6,7 @@ A block is one hit: a chunk, a fact, or an episode with the messages it brought.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memsys.index.words import STOP_WORDS
 
@@ -15,6 +16,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 MULTI = 3
 
 
+@lru_cache(maxsize=1 << 16)  # a block is retrieved for many questions
 def content_words(text: str) -> frozenset[str]:
     """Return the distinct words of a text: lower-case runs of letters and digits, without stop words.
 

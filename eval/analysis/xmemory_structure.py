@@ -2,7 +2,7 @@
 
 Hit distribution and coverage (figure 4, tables 3 and 5) and tokens per query exist for the runs of every memory;
 reassignment and counts of themes and facts (tables 6 to 8) and the gate for those of xMemory. Reads stored records
-alone. The tokens of a block are its share of the context's, by characters.
+alone.
 """
 
 import argparse
@@ -10,18 +10,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.analysis.answer_coverage import Retrieved, content_words, coverage, hit_shares, hits_of, mean
+from eval.analysis.evidence_density import evidence_density
 from eval.analysis.theme_structure import gate, query_tokens, structure
 from eval.files import write_json
-from eval.records import ReferenceRecord, RetrievalRecord
+from eval.metrics.locomo import ADVERSARIAL
 from eval.stored import check_joined, load_calls, load_conversations, load_references, load_retrievals
 from memsys.errors import MemsysError, ScoringError
 
 RESULT = "xmemory_structure.json"
 EXIT_ERROR = 2
-
-#: LoCoMo's adversarial questions are asked and not scored in the paper.
-ADVERSARIAL = 5
 
 
 def analyse(run: Path) -> dict[str, Any]:
@@ -39,37 +36,12 @@ def analyse(run: Path) -> dict[str, Any]:
     ours = bool(conversations) and all("theme_paths" in record.statistics for record in conversations)
     return {
         "run": run.name,
-        "hits": _hits(references, [retrievals[name] for name in scored]),
-        "coverage": coverage([retrieved(references[name], retrievals[name]) for name in scored]),
-        "answer_words": mean([len(answer_words(references[name])) for name in scored]),
+        **evidence_density(references, retrievals),
         "tokens_all": query_tokens(calls, list(retrievals)),
         "tokens_scored": query_tokens(calls, scored),
         "structure": structure(conversations) if ours else None,
         "gate": gate([retrievals[name] for name in scored]) if ours else None,
     }
-
-
-def answer_words(reference: ReferenceRecord) -> frozenset[str]:
-    """Return the content words of the first reference answer."""
-    return content_words(reference.answers[0]) if reference.answers else frozenset()
-
-
-def retrieved(reference: ReferenceRecord, retrieval: RetrievalRecord) -> Retrieved:
-    """Put a question's answer words beside its blocks and their tokens."""
-    blocks = [hit.text for hit in retrieval.hits]
-    rate = (retrieval.context_tokens or 0) / retrieval.context_chars if retrieval.context_chars else 0.0
-    return Retrieved(answer_words(reference), blocks, [rate * len(block) for block in blocks])
-
-
-def _hits(references: Mapping[str, ReferenceRecord], retrievals: Sequence[RetrievalRecord]) -> dict[str, Any]:
-    """Shares of 1-hit, 2-hit and multi-hit blocks by category, over questions whose answers have content words."""
-    found: dict[str, list[int]] = {}
-    for record in retrievals:
-        words = answer_words(references[record.question_id])
-        if words:
-            found.setdefault(str(record.category), []).extend(hits_of(words, [hit.text for hit in record.hits]))
-    whole = [hit for hits in found.values() for hit in hits]
-    return {name: hit_shares(hits) for name, hits in [*sorted(found.items()), ("all", whole)]}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -25,6 +25,12 @@ _ALWAYS = (
 )
 
 
+def _reassigned_share(store: Store) -> float:
+    """Share of facts whose theme has another id than the first they belonged to (paper: dynamic reassignment ratio)."""
+    paths = [path for path in store.themes.paths.values() if path]
+    return sum(path[0][0] != path[-1][0] for path in paths) / len(paths) if paths else 0.0
+
+
 def write_statistics(store: Store, counts: Counter[str], objectives: Mapping[str, float]) -> dict[str, Json]:
     """Return sizes, the themes that each fact went through, and counts as JSON values.
 
@@ -38,7 +44,8 @@ def write_statistics(store: Store, counts: Counter[str], objectives: Mapping[str
         "facts": len(store.facts),
         "themes": len(sizes),
         "theme_sizes": sizes,
-        "theme_size_mean": sum(sizes) / len(sizes) if sizes else 0.0,
+        "facts_per_theme": sum(sizes) / len(sizes) if sizes else 0.0,
+        "reassigned_share": _reassigned_share(store),
         "theme_paths": [[entry[0] for entry in store.themes.paths.get(fact_id, ())] for fact_id in store.facts],
         "theme_causes": [[entry[2] for entry in store.themes.paths.get(fact_id, ())] for fact_id in store.facts],
         "objective": dict(objectives),

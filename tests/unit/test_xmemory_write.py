@@ -339,6 +339,8 @@ def test_statistics_name_what_the_paper_reports() -> None:
     assert (facts["episodes"], facts["facts"]) == (4, 8)
     assert facts["themes"] == len(facts["theme_sizes"]) and sum(facts["theme_sizes"]) == 8
     assert facts["episode_messages"] == [2, 3, 1, 2]
+    moved = sum(path[0] != path[-1] for path in facts["theme_paths"])
+    assert facts["reassigned_share"] == moved / 8 and facts["facts_per_theme"] == 8 / facts["themes"]
     assert len(facts["theme_paths"]) == len(facts["theme_causes"]) == 8
     assert set(facts["objective"]) == {"attached", "split", "merged_pairs", "merged_tiny", "final"}
     assert facts["objective"]["final"] == facts["objective"]["merged_tiny"] >= facts["objective"]["split"]

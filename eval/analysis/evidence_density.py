@@ -1,0 +1,47 @@
+"""Evidence density and coverage of a run's retrievals (xMemory, figure 4, tables 3 and 5), from stored records alone.
+
+The tokens of a block are its share of the context's, by characters. Adversarial questions are left out.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eval.analysis.answer_coverage import Retrieved, content_words, coverage, hit_shares, hits_of, mean
+from eval.metrics.locomo import ADVERSARIAL
+from eval.records import ReferenceRecord, RetrievalRecord
+
+
+def evidence_density(
+    references: Mapping[str, ReferenceRecord], retrievals: Mapping[str, RetrievalRecord]
+) -> dict[str, Any]:
+    """Say how the answers' words are spread over the retrieved blocks.
+
+    Returns:
+        ``hits``: shares of 1-hit, 2-hit and multi-hit blocks by category and over all, among the blocks of questions
+        whose answers have content words; ``coverage``: see :func:`eval.analysis.answer_coverage.coverage`;
+        ``answer_words``: content words per answer.
+    """
+    asked = {
+        name: retrieved(references[name], record)
+        for name, record in retrievals.items()
+        if record.category != ADVERSARIAL
+    }
+    found: dict[str, list[int]] = {}
+    for name, question in asked.items():
+        if question.answer:
+            category = str(retrievals[name].category)
+            found.setdefault(category, []).extend(hits_of(question.answer, question.blocks))
+    whole = [hit for hits in found.values() for hit in hits]
+    return {
+        "hits": {name: hit_shares(hits) for name, hits in [*sorted(found.items()), ("all", whole)]},
+        "coverage": coverage(list(asked.values())),
+        "answer_words": mean([len(question.answer) for question in asked.values()]),
+    }
+
+
+def retrieved(reference: ReferenceRecord, retrieval: RetrievalRecord) -> Retrieved:
+    """Put the words of a question's first reference answer beside its blocks and their tokens."""
+    words = content_words(reference.answers[0]) if reference.answers else frozenset()
+    blocks = [hit.text for hit in retrieval.hits]
+    rate = (retrieval.context_tokens or 0) / retrieval.context_chars if retrieval.context_chars else 0.0
+    return Retrieved(words, blocks, [rate * len(block) for block in blocks])
