@@ -43,7 +43,11 @@ async def extract(
     llm: LanguageModel, role: Role, unit: Unit, turn_format: TurnFormat, call: ExtractCall
 ) -> tuple[Facts, Completion]:
     """List the facts of a batch with one call."""
-    values = {"date": call.date or "unknown", "messages": messages(unit, turn_format, call.owner)}
+    values = {
+        "owner": call.owner or "the speakers",
+        "date": call.date or "an unknown date",
+        "messages": messages(unit, turn_format, call.owner),
+    }
     reply = await llm.ask(role, values, key=call.key)
     return facts_from_reply(reply, call.limit), reply.completion
 

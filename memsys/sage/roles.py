@@ -14,8 +14,6 @@ PROMPTS = Path(__file__).parent / "prompts"
 
 MergePrompt = Literal["short", "lossless"]
 
-EXTRACT_SCHEMA = object_schema(facts={"type": "array", "items": {"type": "string"}})
-
 
 @dataclass(frozen=True, slots=True)
 class Roles:
@@ -25,12 +23,19 @@ class Roles:
     merge: Role
 
 
-def make_roles(settings: Mapping[str, Mapping[str, Json]], merge_prompt: MergePrompt) -> Roles:
+def extract_schema(min_facts: int) -> dict[str, Json]:
+    """Make the schema of a list of facts."""
+    facts: dict[str, Json] = {"type": "array", "items": {"type": "string"}}
+    return object_schema(facts={**facts, "minItems": min_facts} if min_facts else facts)
+
+
+def make_roles(settings: Mapping[str, Mapping[str, Json]], merge_prompt: MergePrompt, min_facts: int) -> Roles:
     """Make the roles from the config's ``roles``.
 
     Args:
         settings: per role its settings.
         merge_prompt: which shipped prompt ``merge`` has, unless its settings name a file.
+        min_facts: fewest facts that a reply of ``extract`` may have.
 
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
@@ -40,6 +45,6 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], merge_prompt: MergePr
     merge = dict(settings["merge"])
     merge["prompt"] = merge.get("prompt") or str(PROMPTS / f"merge_{merge_prompt}.txt")
     return Roles(
-        extract=make_role("extract", settings["extract"], PROMPTS, EXTRACT_SCHEMA),
+        extract=make_role("extract", settings["extract"], PROMPTS, extract_schema(min_facts)),
         merge=make_role("merge", merge, PROMPTS, None),
     )

@@ -70,7 +70,7 @@ def test_a_preset_changes_what_it_says(name: str) -> None:
 def test_the_small_preset_bounds_lengths_alone() -> None:
     small, printed = config("sage_small"), config()
     changed = {field.name for field in fields(SageConfig) if getattr(small, field.name) != getattr(printed, field.name)}
-    assert changed == {"name", "context_max_tokens", "roles"}
+    assert changed == {"name", "min_facts", "context_max_tokens", "roles"}
     for role in ("extract", "merge"):
         limits = {"max_tokens", "max_items", "max_chars"}
         assert {k: v for k, v in small.roles[role].items() if k not in limits} == {
@@ -130,9 +130,10 @@ def test_every_batch_is_extracted_once_per_speaker_with_swapped_roles() -> None:
     ingest(sage(model), conversation(["hello there", "hi Ann"]))
     assert sorted(model.calls) == [("extract", "D1:0..D1:1:Ann"), ("extract", "D1:0..D1:1:Ben")]
     by_owner = dict(zip((key for _, key in model.calls), model.prompts, strict=True))
+    assert "about Ben" in by_owner["D1:0..D1:1:Ben"] and "about Ann" not in by_owner["D1:0..D1:1:Ben"]
     assert "user: Ann: hello there\nassistant: Ben: hi Ann" in by_owner["D1:0..D1:1:Ann"]
     assert "assistant: Ann: hello there\nuser: Ben: hi Ann" in by_owner["D1:0..D1:1:Ben"]
-    assert "Today's date: 1 May 2023" in model.prompts[0]
+    assert "conversation on 1 May 2023" in model.prompts[0]
 
 
 @pytest.mark.real_data
@@ -178,7 +179,7 @@ def test_preparing_without_a_conversation_is_refused() -> None:
 def test_a_fixed_prompt_date_is_shown_as_it_is() -> None:
     model = replying()
     ingest(sage(model, prompt_date="2026-05-01"), monologue("x"))
-    assert "Today's date: 2026-05-01" in model.prompts[0]
+    assert "conversation on 2026-05-01" in model.prompts[0]
 
 
 def test_messages_show_captions_as_the_run_writes_turns() -> None:
@@ -206,6 +207,13 @@ def test_messages_show_captions_as_the_run_writes_turns() -> None:
 def test_facts_from_replies(text: str, value: Any, expected: tuple[object, ...]) -> None:
     facts = facts_from_reply(reply(text, value), 3)
     assert (facts.texts, facts.over_limit, facts.fallback) == expected
+
+
+def test_a_reply_without_facts_is_malformed_only_where_one_is_asked_for() -> None:
+    strict, free = sage(replying([]), min_facts=1), sage(replying([]))
+    for memory, fallbacks in ((strict, 1), (free, 0)):
+        ingest(memory, monologue("x"))
+        assert (counts(memory)["fallback.extract"], counts(memory)["extract.empty"]) == (fallbacks, 1)
 
 
 def test_a_malformed_extraction_moves_the_threshold_and_is_counted() -> None:
