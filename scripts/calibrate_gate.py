@@ -23,7 +23,7 @@ from eval.run import compose_plan
 from eval.rundir import RunDirectory
 from memsys.errors import ConfigError, MemsysError
 from memsys.gate.calibration import Diary, Persona, diary_role, personas, stream_scores, threshold, write_diary
-from memsys.gate.config import GatedConfig, gate_format
+from memsys.gate.config import CALIBRATED_FOR, GatedConfig, gate_format
 from memsys.llm.contract import CallScope, call_scope
 from memsys.vocabulary import Turn
 
@@ -74,12 +74,13 @@ async def all_scores(plan: Plan, gate: GatedConfig, diaries: Sequence[Diary]) ->
 
 def preset(name: str, plan: Plan, gate: GatedConfig, facts: dict[str, object], tau: float) -> str:
     """Write the preset of the calibrated gate."""
+    held = {key: embedder_for(plan).name if key == "embedder" else getattr(gate, key) for key in CALIBRATED_FOR}
     cap = "null" if gate.kappa_cap is None else gate.kappa_cap
     lines = [
         "# Written by scripts/calibrate_gate.py; the threshold holds for this embedder, text and kappa.",
         "defaults:", "  - gated", "  - _self_", "", f"name: {name}", f"tau_noop: {tau:.4f}",
         f"min_scope: {gate.min_scope}", f"kappa_cap: {cap}", f"kappa_floor: {gate.kappa_floor}", f"text: {gate.text}",
-        f"calibration: {json.dumps({'embedder': embedder_for(plan).name, **facts})}",
+        f"calibration: {json.dumps({**held, **facts})}",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 

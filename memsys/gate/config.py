@@ -14,6 +14,9 @@ from memsys.vocabulary import Json
 
 UnitText = Literal["rendered", "bare"]
 
+#: What a calibrated threshold holds for; the calibration names each.
+CALIBRATED_FOR = ("embedder", "text", "kappa_cap", "kappa_floor", "min_scope")
+
 
 @dataclass(frozen=True)
 class GatedConfig:
@@ -28,8 +31,8 @@ class GatedConfig:
         kappa_cap: upper bound of kappa; null for the printed formula, 50 in the official code.
         kappa_floor: lower bound of kappa.
         text: what stands for a unit: its turns as the run writes them, or their bare words without speaker.
-        calibration: how ``tau_noop`` was found, as ``scripts/calibrate_gate.py`` writes it; null for a given value. A
-            threshold holds for the embedder it was calibrated with, so that another one is refused.
+        calibration: how ``tau_noop`` was found, as ``scripts/calibrate_gate.py`` writes it; null for a given value.
+            What the threshold was calibrated with stands there, and anything else is refused.
     """
 
     name: str
@@ -55,8 +58,23 @@ class GatedConfig:
                 f"memory.uses_gold={self.uses_gold} but that of the host {self.host.name} is {self.host.uses_gold}; "
                 "set memory.uses_gold to the same"
             )
-        if self.calibration is not None and "embedder" not in self.calibration:
-            raise ConfigError("memory.calibration must name its embedder; write it with scripts/calibrate_gate.py")
+        self._check_calibration()
+
+    def _check_calibration(self) -> None:
+        known = self.calibration
+        if known is None:
+            return
+        missing = [key for key in CALIBRATED_FOR if key not in known]
+        if missing:
+            raise ConfigError(
+                f"memory.calibration lacks {', '.join(missing)}; write it with scripts/calibrate_gate.py, or set it to null"
+            )
+        for key in CALIBRATED_FOR[1:]:
+            if getattr(self, key) != known[key]:
+                raise ConfigError(
+                    f"memory.{key}={getattr(self, key)} but tau_noop was calibrated with {known[key]}; calibrate anew "
+                    "with scripts/calibrate_gate.py, or set memory.calibration to null"
+                )
 
     @property
     def rule(self) -> GateRule:

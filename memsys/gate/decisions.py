@@ -41,7 +41,9 @@ class Decisions:
     """The decision on each unit of a stream, made when it is first needed.
 
     A decision depends on the texts of the units before it and on nothing that a host makes of them: the scope holds
-    the units that passed. So decisions run ahead of the writes, and a unit that is dropped never reaches its host.
+    the units that passed. So decisions run ahead of the writes, and a unit that is dropped never reaches its host. The
+    paper's runs on A-Mem seem to score against the notes that the backbone wrote (their skip rates differ by backbone);
+    that needs each host's own vectors, and would hold every unit back until all writes before it are done.
 
     Args:
         embedder: embeds the units' texts.

@@ -288,7 +288,10 @@ def test_a_gate_is_not_gated() -> None:
 
 
 def test_a_calibrated_threshold_holds_for_its_embedder() -> None:
-    config = memory_config("gated", calibration={"embedder": "words"})
+    held = {"embedder": "words", "text": "bare", "kappa_cap": 50, "kappa_floor": 1e-3, "min_scope": 10}
+    with pytest.raises(ConfigError, match=r"memory\.text"):
+        memory_config("gated", calibration=held, text="rendered")
+    config = memory_config("gated", calibration=held)
     assert isinstance(config.build(parts(silent())), GatedMemory)
     with pytest.raises(ConfigError, match=r"words.*hashing"):
         config.build(parts(silent(), embedder=HashingEmbedder(8)))
