@@ -67,7 +67,7 @@ class GatedConfig:
         missing = [key for key in CALIBRATED_FOR if key not in known]
         if missing:
             raise ConfigError(
-                f"memory.calibration lacks {', '.join(missing)}; write it with scripts/calibrate_gate.py, or set it to null"
+                f"memory.calibration lacks {', '.join(missing)}; write it with scripts/calibrate_gate.py, or give null"
             )
         for key in CALIBRATED_FOR[1:]:
             if getattr(self, key) != known[key]:
