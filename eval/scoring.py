@@ -14,7 +14,13 @@ from typing import Any
 
 from eval.files import read_json_lines, write_atomic, write_json
 from eval.loaders.label_problems import marks
-from eval.metrics.evidence import SubstringMatching, evidence_scores, rank_by_lineage, rank_by_substring
+from eval.metrics.evidence import (
+    SubstringMatching,
+    evidence_scores,
+    pool_scores,
+    rank_by_lineage,
+    rank_by_substring,
+)
 from eval.metrics.locomo import ADVERSARIAL, abstains, chosen_option, is_trapped
 from eval.metrics.neural import BertScorer, SentenceScorer
 from eval.metrics.registry import Metric, select_metrics
@@ -135,10 +141,14 @@ def _answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Se
 
 def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, config: ScoringConfig) -> Scores:
     texts = [hit.text for hit in retrieval.hits]
+    origins = [hit.turn_ids for hit in retrieval.hits]
+    gold, gold_texts, whole = reference.evidence, reference.evidence_texts, len(texts)
     tokens = retrieval.context_tokens
     return {
-        **evidence_scores(rank_by_lineage([hit.turn_ids for hit in retrieval.hits], reference.evidence)),
-        **evidence_scores(rank_by_substring(texts, reference.evidence_texts, config.matching), "_substring"),
+        **evidence_scores(rank_by_lineage(origins, gold)),
+        **evidence_scores(rank_by_substring(texts, gold_texts, config.matching), "_substring"),
+        **pool_scores(rank_by_lineage(origins, gold, depth=whole)),
+        **pool_scores(rank_by_substring(texts, gold_texts, config.matching, depth=whole), "_substring"),
         "context_chars": float(retrieval.context_chars),
         "context_tokens": None if tokens is None else float(tokens),
         "hit_chars": float(sum(map(len, texts))),

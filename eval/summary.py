@@ -21,7 +21,7 @@ from eval.files import write_json
 from eval.judge.report import judge_summary
 from eval.judge.store import load_judged
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
-from eval.metrics.evidence import EVIDENCE_METRICS
+from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import find_metric
 from eval.protocols import load_protocol, protocol_names
@@ -147,7 +147,7 @@ def _audited(rows: Sequence[ScoreRow]) -> Json:
 
 
 def _evidence(rows: Sequence[ScoreRow]) -> Json:
-    names = [name + suffix for suffix in ("", "_substring") for name in EVIDENCE_METRICS]
+    names = [name + suffix for suffix in ("", "_substring") for name in (*EVIDENCE_METRICS, *POOL_METRICS)]
     populations = {"all": rows, "without_adversarial": [row for row in rows if row.category != ADVERSARIAL]}
     found: dict[str, Json] = {}
     for population, chosen in populations.items():

@@ -7,7 +7,7 @@ text can pass).
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log2
@@ -153,3 +153,21 @@ def evidence_scores(ranking: Ranking | None, suffix: str = "") -> dict[str, floa
         suffix: appended to the names.
     """
     return {name + suffix: None if ranking is None else metric(ranking) for name, metric in EVIDENCE_METRICS.items()}
+
+
+#: Figures over all that was retrieved, without a cut at rank 10, in table order: the ablations of MemFly (Table 3) say
+#: neither how many memories count nor publish code; the pool that reaches the reader is the natural reading.
+POOL_METRICS: Mapping[str, Callable[[Ranking], float]] = {
+    "pool_recall": lambda ranking: recall(ranking, len(ranking.relevant)),
+    "pool_hit_rate": lambda ranking: float(any(ranking.relevant)),
+}
+
+
+def pool_scores(ranking: Ranking | None, suffix: str = "") -> dict[str, float | None]:
+    """Figures of the whole pool; see :func:`evidence_scores`.
+
+    Args:
+        ranking: from one of the matchings, made with a depth that cuts nothing.
+        suffix: appended to the names.
+    """
+    return {name + suffix: None if ranking is None else metric(ranking) for name, metric in POOL_METRICS.items()}

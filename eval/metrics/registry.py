@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Literal
 
 from eval.metrics import locomo, ngrams, overlap
-from eval.metrics.evidence import EVIDENCE_METRICS
+from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
 from memsys.errors import ConfigError
 
 PairFunction = Callable[[str, str], float]
@@ -22,6 +22,7 @@ _SQUAD = "SQuAD; GAM research/eval/hotpotqa_test.py"
 _LOCOMO = "LoCoMo task_eval/evaluation.py"
 _MEMOS = "MemOS evaluation/scripts/locomo/locomo_eval.py"
 _CLAG = "CLAG equations 14-18"
+_MEMFLY = "MemFly section 4.3, Table 3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,10 @@ _NEURAL = (
 )
 
 _EVIDENCE = tuple(
-    Metric(name + suffix, _CLAG, needs=("retrievals",)) for suffix in ("", "_substring") for name in EVIDENCE_METRICS
+    Metric(name + suffix, source, needs=("retrievals",))
+    for source, names in ((_CLAG, EVIDENCE_METRICS), (_MEMFLY, POOL_METRICS))
+    for suffix in ("", "_substring")
+    for name in names
 )
 
 #: Every metric by name.

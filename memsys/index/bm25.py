@@ -53,6 +53,16 @@ class BM25Index:
             self._add_document(item, text)
         self._mean_idf = None
 
+    def replace(self, ids: Sequence[str], texts: Sequence[str]) -> None:
+        """Give documents new texts; they keep their place in the order.
+
+        Raises:
+            ValueError: an id is not there.
+        """
+        for item, text in zip(ids, texts, strict=True):
+            self._replace_document(self._ids.index(item), text)
+        self._mean_idf = None
+
     def scores(self, query: str) -> NDArray[np.float64]:
         """Score every document, shape ``(len(self),)``, in insertion order."""
         totals = np.zeros(len(self._ids))
@@ -97,15 +107,31 @@ class BM25Index:
         self._texts.append(text)
         self._lengths.append(len(document))
 
+    def _replace_document(self, row: int, text: str) -> None:
+        for word in set(words(self._texts[row])):
+            place = self._rows[word].index(row)
+            del self._rows[word][place], self._counts[word][place]
+            if not self._rows[word]:
+                del self._rows[word], self._counts[word]
+        document = words(text)
+        for word, count in Counter(document).items():
+            self._rows.setdefault(word, array("q")).append(row)
+            self._counts.setdefault(word, array("q")).append(count)
+        self._texts[row] = text
+        self._lengths[row] = len(document)
+
     def _refresh(self) -> None:
         if self._mean_idf is not None:
             return
         lengths = np.array(self._lengths, dtype=np.float64)
         mean_length = lengths.mean() or 1.0  # no word in any document: nothing is scored
         self._length_norms = self._k1 * (1 - self._b + self._b * lengths / mean_length)
-        frequencies = np.fromiter((len(rows) for rows in self._rows.values()), dtype=np.float64, count=len(self._rows))
-        idf = np.log(len(lengths) - frequencies + 0.5) - np.log(frequencies + 0.5)
-        self._mean_idf = float(idf.mean()) if len(idf) else 0.0
+        frequencies = np.fromiter((len(rows) for rows in self._rows.values()), dtype=np.int64, count=len(self._rows))
+        # Summed by frequency, so that the order in which words came, or were replaced, cannot show.
+        counts = np.bincount(frequencies)
+        held = np.flatnonzero(counts)
+        idf = np.log(len(lengths) - held + 0.5) - np.log(held + 0.5)
+        self._mean_idf = float((counts[held] * idf).sum() / len(frequencies)) if len(frequencies) else 0.0
 
     def _idf(self, word: str) -> float:
         frequency = len(self._rows[word])

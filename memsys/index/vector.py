@@ -116,21 +116,24 @@ class VectorIndex:
         self._row_of = {item: row for row, item in enumerate(self._ids)}
         self._drop_gpu_copy()
 
-    def search(self, vector: NDArray[np.float32], k: int) -> list[tuple[str, float]]:
+    def search(
+        self, vector: NDArray[np.float32], k: int, *, among: NDArray[np.int64] | None = None
+    ) -> list[tuple[str, float]]:
         """Find the ``k`` most similar items.
 
         Args:
             vector: unit vector of shape ``(dimension,)``.
             k: how many; fewer come back when the index holds fewer.
+            among: positions of the items that may be found, each once; ``None`` for all. Searched in main memory.
 
         Returns:
             Pairs of id and cosine, best first; ties (equal after rounding to six decimals) oldest first.
         """
-        k = min(k, len(self._ids))
+        k = min(k, len(self._ids) if among is None else len(among))
         if k <= 0:
             return []
         query = np.ascontiguousarray(vector, dtype=np.float32)
-        rows = self._candidates(query, k)
+        rows = self._candidates(query, k, among)
         scores = self._exact(rows, query)
         order = np.lexsort((rows, -np.round(scores, SCORE_DECIMALS)))[:k]
         return [(self._ids[rows[place]], float(scores[place])) for place in order]
@@ -178,19 +181,30 @@ class VectorIndex:
         ids = list(state["ids"])
         self.add(ids, np.asarray(state["vectors"], dtype=np.float32).reshape(len(ids), self._dimension))
 
-    def _candidates(self, query: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    def _candidates(self, query: NDArray[np.float32], k: int, among: NDArray[np.int64] | None) -> NDArray[np.int64]:
         """Rows that may be among the first ``k``: the best ones, and every near-tie of the last place."""
         import faiss
 
         faiss.omp_set_num_threads(1)
-        count = len(self._ids)
+        count = len(self._ids) if among is None else len(among)
         fetch = min(k + _SPARE_CANDIDATES, count)
-        index = self._gpu.of(self._flat) if self._gpu else self._flat
+        index = self._gpu.of(self._flat) if self._gpu and among is None else self._flat
+        chosen = {} if among is None else {"params": self._only(among)}
         while True:
-            scores, rows = index.search(query[None], fetch)
+            scores, rows = index.search(query[None], fetch, **chosen)
             if fetch == count or scores[0, -1] < scores[0, k - 1] - _MARGIN:
                 return np.asarray(rows[0], dtype=np.int64)
             fetch = min(4 * fetch, count)
+
+    def _only(self, among: NDArray[np.int64]) -> Any:
+        """Search parameters that let only some rows be found."""
+        import faiss
+
+        library: Any = faiss  # its type information does not know the Python wrappers' arguments
+        allowed = np.zeros(len(self._ids), dtype=bool)
+        allowed[among] = True
+        bits = np.packbits(allowed, bitorder="little")
+        return library.SearchParameters(sel=library.IDSelectorBitmap(bits))
 
     def _exact(self, rows: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float64]:
         # einsum rather than a product: BLAS would start threads for as few as 26 rows, with the cost described above

@@ -31,7 +31,7 @@ from memsys.vocabulary import Completion, TokenLogprob, Turn, Unit  # noqa: E402
 from tests.support.composing import memory_config  # noqa: E402
 
 WRITE_BOUND_MS, RETRIEVE_BOUND_MS = 3.0, 2.0
-PRESETS = ("rag_turn", "bm25_turn", "hybrid_turn", "amem", "clag", "xmemory_no_merge_split")
+PRESETS = ("rag_turn", "bm25_turn", "hybrid_turn", "amem", "clag", "memfly", "xmemory_no_merge_split")
 MEASURED = 200
 
 
@@ -63,7 +63,10 @@ class MatrixEmbedder:
 
 
 class CannedModel:
-    """Replies at once: every note evolves, links to two neighbours and rewrites all five."""
+    """Replies at once: every note evolves, links to two neighbours and rewrites all five.
+
+    For MemFly every turn stays a note, is linked to one candidate and conflicts with another, whose context changes.
+    """
 
     context_length = 1 << 20
 
@@ -97,11 +100,26 @@ class CannedModel:
         if role in ("router", "selector"):
             ids = [line[4:] for line in values["candidates"].splitlines() if line.startswith("id: ")]
             return {"choice": ids[0]} if role == "router" else {"selected_clusters": ids}
+        if role in ("ingest", "update", "intent", "sufficient"):
+            return self._memfly(role, values)
         if role in XMEMORY:
             return XMEMORY[role](values)
         if role == "profile":
             return {"summary": f"Summary {key}.", "tags": ["t1", "t2", "t3"]}
         return {"keywords": values["question"]}
+
+    def _memfly(self, role: str, values: Mapping[str, str]) -> dict[str, Any]:
+        if role == "ingest":
+            spoken = values["content"].split()[1:]
+            return {"keywords": sorted(set(spoken), key=spoken.count)[:3], "context": " ".join(spoken[:15])}
+        if role == "intent":
+            return {"topic_desc": values["question"], "keywords": values["question"].split()[:4]}
+        if role == "sufficient":
+            return {"sufficient": True, "missing_info": "", "confidence": 1.0}
+        shown = values["candidates"].count("\n") + 1
+        judged = {"connection_strength": 0.6, "operation": "LINK", "updated_context": ""}
+        kinds = ("RELATED_TO", "CONFLICTS")[:shown]
+        return {"relations": [{"candidate_id": n, "relation_type": kind, **judged} for n, kind in enumerate(kinds, 1)]}
 
 
 def make_units(count: int) -> list[Unit]:

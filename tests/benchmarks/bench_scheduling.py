@@ -2,7 +2,7 @@
 
 The server answers every request after 50 ms, any number at once, so wall time is what the scheduling leaves on the
 table. The critical path of ingestion is the longest chain of dependent calls in any conversation, counted from the
-ledger, times the delay: one analysis, then each write's routing, evolution and consolidation in turn. SAGE merges one
+ledger, times the delay: one analysis, then each write's routing, evolution, update and consolidation. SAGE merges one
 fact after the other within a speaker's memories, both speakers at once; the stub's facts are two words, of which nearly
 all would be ignored, so that here all are merged: the longest chain it can have. xMemory's is every boundary call, then
 the last episode, its facts and the themes' summaries. For answering the critical path is calls / 64 times the delay, or
@@ -182,7 +182,9 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--embedder", default="hashing")
-    parser.add_argument("--memories", nargs="+", default=["rag", "amem", "clag", "sage", "gated+amem", "xmemory"])
+    parser.add_argument(
+        "--memories", nargs="+", default=["rag", "amem", "clag", "memfly", "sage", "gated+amem", "xmemory"]
+    )
     parser.add_argument("--stages", nargs="+", default=["ingest", "answer"])
     arguments = parser.parse_args()
     with stub_server(delay=DELAY) as url:

@@ -18,6 +18,7 @@ TEXTS: Mapping[str, Sequence[str]] = {
     "focus_keywords": ("KEYWORDS: %s, %s",),
     "decide": ("DECISION: STRENGTHEN_AND_UPDATE", "DECISION: STRENGTHEN", "DECISION: NO_EVOLUTION"),
     "strengthen": ("CONNECTIONS: %d, %d\nTAGS: %s",),
+    "subquery": ("What of %s %s?", "None"),
     "update_neighbours": ("NEIGHBOR 0\nCONTEXT: %s %s\nTAGS: %s\nNEIGHBOR 1\nTAGS: %s",),
 }
 
@@ -81,6 +82,8 @@ class _Made:
             return self.text(("%s %s %s",))
         if kind == "boolean":
             return bool(self._rng.integers(4))
+        if kind == "number":
+            return round(float(self._rng.random()), 2)
         number = self._pick(self._numbers)
         return min(max(number, schema.get("minimum", number)), schema.get("maximum", number))
 

@@ -55,6 +55,25 @@ def test_adding_later_equals_adding_at_once() -> None:
     assert index.scores("lake boat tree").tolist() == filled(texts).scores("lake boat tree").tolist()
 
 
+@settings(deadline=None)
+@given(documents, st.lists(st.tuples(st.integers(0, 11), documents), max_size=4), queries)
+def test_replacing_equals_having_added(texts: list[str], changes: list[tuple[int, list[str]]], query: str) -> None:
+    index = filled(texts)
+    texts = list(texts)
+    for place, (text, *_) in changes:
+        row = place % len(texts)
+        texts[row] = text
+        index.scores(query)
+        index.replace([f"d{row}"], [text])
+    assert index.scores(query).tolist() == filled(texts).scores(query).tolist()
+    assert index.state() == filled(texts).state()
+
+
+def test_what_is_not_there_cannot_be_replaced() -> None:
+    with pytest.raises(ValueError, match="d7"):
+        filled(["red boat"]).replace(["d7"], ["blue boat"])
+
+
 def test_search_keeps_document_order_where_nothing_matches() -> None:
     index = filled(["red boat", "green tree", "blue lake"])
     assert [item for item, _ in index.search("absent", 2)] == ["d0", "d1"]

@@ -61,6 +61,19 @@ def test_search_equals_brute_force(count: int, k: int, seed: int) -> None:
     assert [item for item, _ in filled(rows).search(query, k)] == [f"n{row}" for row in expected]
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 60), st.integers(0, 20), st.sets(st.integers(0, 59)), st.integers(0, 5))
+def test_search_among_some_equals_brute_force(count: int, k: int, chosen: set[int], seed: int) -> None:
+    rows = unit_rows(count, seed=seed)
+    rows[count // 2] = rows[0]
+    query = unit_rows(1, seed=seed + 100)[0]
+    allowed = sorted(row for row in chosen if row < count)
+    scores = np.round(rows.astype(np.float64) @ query.astype(np.float64), 6)
+    expected = sorted(allowed, key=lambda row: (-scores[row], row))[:k]
+    found = filled(rows).search(query, k, among=np.array(allowed, dtype=np.int64))
+    assert [item for item, _ in found] == [f"n{row}" for row in expected]
+
+
 def test_replace_keeps_the_place_in_the_order() -> None:
     rows = unit_rows(5)
     index = filled(rows)

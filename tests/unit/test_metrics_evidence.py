@@ -9,6 +9,7 @@ from eval.metrics.evidence import (
     SubstringMatching,
     evidence_scores,
     normalise,
+    pool_scores,
     rank_by_lineage,
     rank_by_substring,
 )
@@ -41,6 +42,17 @@ def test_only_the_first_ten_count() -> None:
     ranking = rank_by_lineage([["x"]] * 10 + [["a"]], ["a"])
     assert ranking is not None and ranking.gold_ranks == (None,)
     assert len(ranking.relevant) == 10
+
+
+def test_the_pool_is_not_cut() -> None:
+    retrieved = [["x"]] * 10 + [["a", "b"], ["x"]]
+    ranking = rank_by_lineage(retrieved, ["a", "b", "c", "d"], depth=len(retrieved))
+    assert pool_scores(ranking) == {"pool_recall": 0.5, "pool_hit_rate": 1.0}
+    assert pool_scores(rank_by_lineage([["x"]], ["a"], depth=1), "_substring") == {
+        "pool_recall_substring": 0.0, "pool_hit_rate_substring": 0.0,
+    }  # fmt: skip
+    assert pool_scores(rank_by_lineage([], ["a"], depth=0)) == {"pool_recall": 0.0, "pool_hit_rate": 0.0}
+    assert pool_scores(None) == {"pool_recall": None, "pool_hit_rate": None}
 
 
 def test_both_matchings_agree_on_raw_turns() -> None:

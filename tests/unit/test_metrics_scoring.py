@@ -137,6 +137,8 @@ def test_evidence_scores_by_hand(run_dir: Path) -> None:
     assert (scores["q2"]["e_precision"], scores["q2"]["e_recall"]) == (1.0, 0.5)
     assert scores["q3"]["e_recall"] == 0.0  # nothing retrieved
     assert scores["q1"]["e_recall_substring"] == 0.0  # the memories hold other words
+    assert (scores["q2"]["pool_recall"], scores["q2"]["pool_hit_rate"]) == (0.5, 1.0)
+    assert scores["q3"]["pool_recall"] == scores["q1"]["pool_recall_substring"] == 0.0
     assert scores["q1"]["hit_chars"] == 2 * len("Ana: text of D1:1.")
 
 

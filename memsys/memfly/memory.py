@@ -1,0 +1,116 @@
+"""MemFly as a memory system: what it holds, and when its topics are rebuilt."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from memsys.memfly.config import MemflyConfig
+from memsys.memfly.counts import write_statistics
+from memsys.memfly.ingest import Denoised, Ingestion
+from memsys.memfly.keywords import KeywordLayer
+from memsys.memfly.links import LinkGraph
+from memsys.memfly.retrieval import Layers, Reading
+from memsys.memfly.store import NoteLayer
+from memsys.memfly.topics import Topics, build_topics
+from memsys.memfly.update import Judge
+from memsys.memfly.writing import Writing
+from memsys.protocol import BaseMemory, Parts, State
+from memsys.seeding import stable_seed
+from memsys.vocabulary import Json, Retrieval, Unit
+
+
+class MemflyMemory(BaseMemory):
+    """Notes, keywords and topics of one conversation.
+
+    A write is one call (none while nothing is stored that resembles the turn) and, where a stored note's text changes,
+    one batch of embeddings; denoising happens in :meth:`prepare`. Topics are a function of the keywords as they are:
+    a rebuild replaces them, and a query that finds them out of date builds its own, which it does not keep.
+    """
+
+    def __init__(self, config: MemflyConfig, parts: Parts) -> None:
+        rules, roles = config.rules(), config.make_roles()
+        dimension = parts.embedder.dimension
+        keywords = KeywordLayer(dimension, rules.ingest.reuse_cosine)
+        notes = NoteLayer(dimension, rules.candidates, keywords)
+        self._rules = rules
+        self._layers = Layers(notes, keywords, LinkGraph())
+        self._seed = stable_seed(parts.seed, parts.conversation_id, "topics")
+        self._topics = Topics((), np.zeros((0, dimension), dtype=np.float32))
+        self._stale = 0  # notes written since the topics were built
+        self._session: str | None = None
+        self._ingestion = Ingestion(
+            parts.llm, parts.embedder, roles.ingest, parts.turn_format, rules.ingest, not rules.ablate.denoise
+        )
+        judge = Judge(
+            parts.llm, roles.update, notes, keywords, rules.candidates.shown_chars, rules.update.constrain_ids
+        )
+        self._writing = Writing(rules, parts.embedder, judge, self._layers)
+        self._reading = Reading(rules, parts.llm, parts.embedder, roles, self._layers, self._current_topics)
+
+    async def prepare(self, unit: Unit) -> Denoised:
+        """Denoise the unit and embed what came of it."""
+        return await self._ingestion.denoise_unit(unit)
+
+    async def write(self, unit: Unit, prepared: Denoised) -> None:
+        """Merge or append the unit and link it; rebuild the topics where it is due."""
+        session = unit.turns[0].session_id
+        if self._rules.topics.at_session_end and self._session not in (None, session):
+            await self._rebuild()
+        self._session = session
+        self._stale += await self._writing.write(unit.unit_id, prepared)
+        every = self._rules.topics.every_notes
+        if every is not None and self._stale >= every:
+            await self._rebuild()
+
+    async def consolidate(self) -> None:
+        """Bring the topics up to date once the stream has ended."""
+        await self._rebuild()
+
+    async def retrieve(self, query: str) -> Retrieval:
+        """Find notes by topics, keywords and links, and ask for more while the evidence does not suffice."""
+        return await self._reading.retrieve(query)
+
+    async def _rebuild(self) -> None:
+        if self._stale and not self._rules.ablate.topic:
+            self._topics = await self._current_topics()
+            self._writing.counts["topics.rebuilt"] += 1
+        self._stale = 0
+
+    async def _current_topics(self) -> Topics:
+        if not self._stale or self._rules.ablate.topic:
+            return self._topics
+        return await build_topics(self._layers.keywords, self._rules.topics, self._seed)
+
+    def statistics(self) -> Mapping[str, Json]:
+        """Count notes, keywords, topics, links, operations, strengths and fallbacks."""
+        counts, smallest = self._writing.counts, self._rules.topics.min_keywords
+        return write_statistics(self._layers, self._topics, counts, smallest)
+
+    def state(self) -> State:
+        """Return the graph, the topics and the counters."""
+        layers, writing = self._layers, self._writing
+        return {
+            "notes": layers.notes.state(),
+            "keywords": layers.keywords.state(),
+            "links": layers.links.state(),
+            "topics": [members.tolist() for members in self._topics.members],
+            "stale": self._stale,
+            "session": self._session,
+            "counts": dict(sorted((+writing.counts).items())),
+            "turns": writing.turns,
+        }
+
+    def load_state(self, state: State) -> None:
+        """Restore a snapshot."""
+        notes, keywords, links = self._layers.notes, self._layers.keywords, self._layers.links
+        notes.load_state(state["notes"])
+        keywords.load_state(state["keywords"], list(notes))
+        notes.index_words()
+        links.load_state(state["links"])
+        members = [np.array(numbers, dtype=np.int64) for numbers in state["topics"]]
+        known = sorted(number for numbers in state["topics"] for number in numbers)
+        self._topics = Topics.of(members, keywords.vectors(range(len(known))))
+        self._stale, self._session = int(state["stale"]), state["session"]
+        self._writing.counts = Counter({name: int(count) for name, count in state["counts"].items()})
+        self._writing.turns = int(state["turns"])

@@ -1,0 +1,262 @@
+"""Groups of hyperparameters, each a mapping of the YAML."""
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from memsys.errors import ConfigError
+from memsys.notes.settings import check_choices, check_minimum
+
+WithoutMerge = Literal["link", "append"]
+Order = Literal["chronological", "rank"]
+
+
+def check_share(settings: object, group: str, *keys: str) -> None:
+    """Check that fields are numbers from 0 to 1.
+
+    Raises:
+        ConfigError: one is not.
+    """
+    for key in keys:
+        value = getattr(settings, key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise ConfigError(f"{group}.{key}={value!r} must be a number from 0 to 1")
+
+
+def check_flags(settings: object, group: str, *keys: str) -> None:
+    """Check that fields are true or false.
+
+    Raises:
+        ConfigError: one is not.
+    """
+    for key in keys:
+        value = getattr(settings, key)
+        if not isinstance(value, bool):
+            raise ConfigError(f"{group}.{key}={value!r} must be true or false")
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """Parts that are left out (paper, Table 3); all false is the method.
+
+    Attributes:
+        update: no candidates, no call of ``update``, no links: every note is appended.
+        denoise: a note's context is its raw text; keywords still come from ``ingest``.
+        link: links and conflicts are dropped.
+        merge: see :attr:`UpdateRules.without_merge`.
+        topic: no topics, no pathway through them.
+        keyword: no pathway through keywords; the layer still feeds the topics.
+        neighbor: no pathway along links, which are still made.
+        ier: one retrieval, without drafts and checks.
+    """
+
+    update: bool
+    denoise: bool
+    link: bool
+    merge: bool
+    topic: bool
+    keyword: bool
+    neighbor: bool
+    ier: bool
+
+    def __post_init__(self) -> None:
+        check_flags(self, "memory.ablate", *(field.name for field in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRules:
+    """How a reply of ``ingest`` becomes a note.
+
+    Attributes:
+        max_keywords: keywords kept per turn.
+        max_words: longer phrases are dropped.
+        reuse_cosine: cosine from which a phrase counts as a stored keyword that is written otherwise.
+        skip_phatic: turns without keywords and with fewer than ``phatic_words`` words are not stored.
+        phatic_words: see ``skip_phatic``.
+    """
+
+    max_keywords: int
+    max_words: int
+    reuse_cosine: float
+    skip_phatic: bool
+    phatic_words: int
+
+    def __post_init__(self) -> None:
+        check_minimum(self, "memory.ingest", max_keywords=1, max_words=1, phatic_words=0)
+        check_share(self, "memory.ingest", "reuse_cosine")
+        check_flags(self, "memory.ingest", "skip_phatic")
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRules:
+    """Which stored notes a new one is compared with (paper, 3.3.2: dual sparse-dense indices).
+
+    Attributes:
+        dense: notes taken by cosine of contexts.
+        sparse: notes taken by BM25 over contexts and keywords.
+        kept: notes kept after fusion.
+        rrf_k: constant of the fusion.
+        min_cosine: a note below it without a lexical match is no candidate.
+        k1: of BM25.
+        b: of BM25.
+        epsilon: of BM25.
+        shown_chars: characters of a candidate's context that the prompt shows.
+    """
+
+    dense: int
+    sparse: int
+    kept: int
+    rrf_k: int
+    min_cosine: float
+    k1: float
+    b: float
+    epsilon: float
+    shown_chars: int
+
+    def __post_init__(self) -> None:
+        counts = {"dense": 0, "sparse": 0, "kept": 1, "rrf_k": 1, "shown_chars": 1}
+        check_minimum(self, "memory.candidates", **counts, min_cosine=-1, k1=0, epsilon=0)
+        check_share(self, "memory.candidates", "b")
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRules:
+    """How replies of ``update`` are turned into operations (paper, equations 6 to 9).
+
+    Attributes:
+        tau_merge: redundancy above which notes merge.
+        tau_link: complementarity above which they are linked.
+        related_can_merge: a strength above ``tau_merge`` merges whatever the relation but a conflict, as the printed
+            prompt has it.
+        thresholds_in_prompt: show the prompt's printed thresholds (0.8 and 0.5) to the model.
+        constrain_ids: the reply schema lists the candidates.
+        min_merged_share: a merged context shorter than this share of the old one is not believed; the new context is
+            then appended to it.
+        annotate_conflicts: the older note's context gets a clause that tells the conflicting fact.
+        annotate_links: the older note's context names the newer one's keywords, as in the printed prompt's template.
+        without_merge: what ``ablate.merge`` makes of notes that would merge.
+    """
+
+    tau_merge: float
+    tau_link: float
+    related_can_merge: bool
+    thresholds_in_prompt: bool
+    constrain_ids: bool
+    min_merged_share: float
+    annotate_conflicts: bool
+    annotate_links: bool
+    without_merge: WithoutMerge
+
+    def __post_init__(self) -> None:
+        check_share(self, "memory.update", "tau_merge", "tau_link", "min_merged_share")
+        flags = ("related_can_merge", "thresholds_in_prompt", "constrain_ids", "annotate_conflicts", "annotate_links")
+        check_flags(self, "memory.update", *flags)
+        check_choices(self, "memory.update", without_merge=WithoutMerge)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRules:
+    """How keywords are partitioned into topics (paper, equation 10).
+
+    Attributes:
+        min_keywords: smallest size of a topic; smaller ones join others where there is room.
+        max_keywords: largest size; never exceeded.
+        resolution: of the modularity.
+        randomness: of Leiden's refinement.
+        iterations: passes of Leiden, each from the former's result.
+        refinements: how often the resolution is doubled within a topic that is too large, before k-means splits it.
+        every_notes: rebuild after so many notes; ``None`` for no such rebuild.
+        at_session_end: rebuild when a session has ended.
+    """
+
+    min_keywords: int
+    max_keywords: int
+    resolution: float
+    randomness: float
+    iterations: int
+    refinements: int
+    every_notes: int | None
+    at_session_end: bool
+
+    def __post_init__(self) -> None:
+        check_minimum(self, "memory.topics", min_keywords=1, max_keywords=1, iterations=1, refinements=0)
+        check_minimum(self, "memory.topics", resolution=1e-6, randomness=1e-9)
+        check_flags(self, "memory.topics", "at_session_end")
+        if self.every_notes is not None:
+            check_minimum(self, "memory.topics", every_notes=1)
+        if self.min_keywords > self.max_keywords:
+            raise ConfigError(
+                f"memory.topics.min_keywords={self.min_keywords} exceeds max_keywords={self.max_keywords}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalRules:
+    """The three pathways and their fusion (paper, equations 11 to 18).
+
+    Attributes:
+        k_topic: topics searched.
+        k_keyword: stored keywords matched per keyword of the question.
+        k_final: notes per retrieval.
+        rrf_k: constant of the fusion.
+        list_cap: notes of each pathway that enter the fusion.
+        expand_from: best notes of the first two pathways whose links are followed.
+        dense_fill: where the pathways give fewer than ``k_final`` notes, take the nearest ones to the question.
+    """
+
+    k_topic: int
+    k_keyword: int
+    k_final: int
+    rrf_k: int
+    list_cap: int
+    expand_from: int
+    dense_fill: bool
+
+    def __post_init__(self) -> None:
+        counts = ("k_topic", "k_keyword", "k_final", "rrf_k", "list_cap", "expand_from")
+        check_minimum(self, "memory.retrieval", **dict.fromkeys(counts, 1))
+        check_flags(self, "memory.retrieval", "dense_fill")
+
+
+@dataclass(frozen=True, slots=True)
+class RefinementRules:
+    """Iterative evidence refinement (paper, equations 19 and 20).
+
+    Attributes:
+        max_rounds: checks per question, each followed by at most one more retrieval.
+        conf_stop: confidence of the check from which the loop ends whatever its verdict; ``None`` for off.
+        cap_union: rank the union of all rounds anew and keep ``k_context``; otherwise all of it is kept, in the order
+            it was found.
+        k_context: see ``cap_union``.
+    """
+
+    max_rounds: int
+    conf_stop: float | None
+    cap_union: bool
+    k_context: int
+
+    def __post_init__(self) -> None:
+        check_minimum(self, "memory.ier", max_rounds=1, k_context=1)
+        check_flags(self, "memory.ier", "cap_union")
+        if self.conf_stop is not None:
+            check_share(self, "memory.ier", "conf_stop")
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRules:
+    """How notes become text, for the reader and for the checks.
+
+    Attributes:
+        order: of the notes shown; which are shown goes by rank.
+        max_tokens: limit of the text in the backbone's tokens, best notes first; ``None`` for what its window leaves.
+        reserve_tokens: tokens of the window that are kept for instructions and reply.
+    """
+
+    order: Order
+    max_tokens: int | None
+    reserve_tokens: int
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory.evidence", order=Order)
+        check_minimum(self, "memory.evidence", reserve_tokens=0)
+        if self.max_tokens is not None:
+            check_minimum(self, "memory.evidence", max_tokens=1)
