@@ -8,7 +8,7 @@ export TOKENIZERS_PARALLELISM ?= false
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data demo test test-serve lint types contracts check tables figures bench serve-env lock clean
+.PHONY: help env models data demo test test-serve lint types contracts check tables figures report bench serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ tables: env  ## regenerate results/tables from results/summaries, results/runs a
 
 figures: env  ## draw results/figures: the papers' and our own
 	$(PY) -m eval.plots
+
+report: env  ## one page of everything measured, results/report.html; it quotes the data sets and stays local
+	$(PY) -m eval.report
 
 bench: models  ## speed benchmarks: ratios of measured to critical path, printed
 	@for file in tests/benchmarks/bench_*.py; do echo "== $$file"; $(PY) $$file || exit 1; done

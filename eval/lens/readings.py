@@ -24,8 +24,6 @@ WEIGHTS_TEXT: Mapping[str, str] = {
     "conversation": "mean of conversation means",
 }
 _WEIGHTINGS: Mapping[str, Weights] = {"question_mean": "question", "category_mean": "category"}
-#: Categories when no paper's protocol says which.
-ALL_CATEGORIES = (1, 2, 3, 4, 5, 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class Reading:
     Attributes:
         label: what tells it from the others of its section.
         metric: name in ``scores.jsonl``.
-        categories: that count.
+        categories: that count; ``None`` for all that the data set has.
         adversarial: treatment of category 5, see :mod:`eval.protocols`.
         weights: of the mean.
         source: where the definition comes from.
@@ -43,16 +41,16 @@ class Reading:
 
     label: str
     metric: str
-    categories: tuple[int, ...] = ALL_CATEGORIES
+    categories: tuple[int, ...] | None = None
     adversarial: Adversarial = "exclude"
     weights: Weights = "question"
     source: str = ""
 
-    @property
-    def counted(self) -> frozenset[int]:
-        """Categories that enter the mean."""
-        left_out = {ADVERSARIAL} if self.adversarial == "exclude" else set()
-        return frozenset(self.categories) - left_out
+    def takes(self, category: int) -> bool:
+        """Whether a category enters the mean."""
+        if category == ADVERSARIAL and self.adversarial == "exclude":
+            return False
+        return self.categories is None or category in self.categories
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,7 @@ def _line(
     reading: Reading, systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int], sure: bool = True
 ) -> Line:
     """Rank the systems on the questions that all of them were scored on."""
-    if reading.weights == "counts" and not reading.counted.intersection(counts):
+    if reading.weights == "counts" and not any(map(reading.takes, counts)):
         return Line(reading, 0, tuple(Standing(None) for _ in systems))
     scored = [_scored(rows, reading) for rows in systems]
     common = sorted(set(scored[0]).intersection(*scored[1:]))
@@ -190,9 +190,9 @@ def rank(values: Sequence[float]) -> list[int]:
 
 
 def _scored(rows: Mapping[str, ScoreRow], reading: Reading) -> _Scored:
-    counted, found = reading.counted, {}
+    found = {}
     for name, row in rows.items():
-        if row.category in counted:
+        if reading.takes(row.category):
             value = row.metrics.get(_score_name(reading, row.category))
             if value is not None:
                 found[name] = (value, row.conversation_id, row.category)

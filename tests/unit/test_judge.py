@@ -22,7 +22,7 @@ from eval.records import ReferenceRecord
 from eval.stored import load_calls
 from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import ConfigError, ScoringError
-from tests.support.fake_run import FakeRun
+from tests.support.fake_run import FakeRun, rewrite
 from tests.support.stub_process import attached
 from tests.support.stub_server import StubServer, prompt_of, stub
 
@@ -49,19 +49,8 @@ def _reply(prompt: str) -> str:
 def write_run(root: Path, **changes: Any) -> Path:
     """A run of ten questions whose answers differ: ``answer 0`` to ``answer 9``."""
     path = FakeRun(conversations=("conv-26",), **changes).write(root)
-    rows = list(read_json_lines(path / "answers.jsonl"))
-    for number, row in enumerate(rows):
-        row |= {"question": f"question {number}", "prediction": f"answer {number}"}
-    (path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    rescore(path)
+    rewrite(path, "answers.jsonl", lambda n, row: row.update(question=f"question {n}", prediction=f"answer {n}"))
     return path
-
-
-def rescore(path: Path) -> None:
-    from eval.scoring import checksums
-
-    meta = json.loads((path / "scores_meta.json").read_text())
-    (path / "scores_meta.json").write_text(json.dumps({**meta, "inputs": checksums(path)}))
 
 
 def arguments(server: StubServer, root: Path, *extra: str) -> list[str]:
@@ -190,9 +179,7 @@ def test_more_repeats_add_to_those_there(tmp_path: Path, server: StubServer) -> 
 def test_verdicts_on_answers_that_changed_are_no_scores(tmp_path: Path, server: StubServer) -> None:
     path = write_run(tmp_path)
     assert main([str(path), *arguments(server, tmp_path)]) == 0
-    text = (path / "answers.jsonl").read_text()
-    (path / "answers.jsonl").write_text(text.replace('"answer 0"', '"answer 1"'))
-    rescore(path)
+    rewrite(path, "answers.jsonl", lambda n, row: row.update(prediction="answer 1") if n == 0 else None)
     with pytest.raises(ScoringError, match=r"answers.jsonl changed since the verdicts"):
         load_judged(path)
     assert isinstance(read_run(path), Skipped)

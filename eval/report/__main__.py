@@ -1,0 +1,50 @@
+"""``python -m eval.report``: write the page of everything measured."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from eval.files import write_atomic
+from eval.report.config import load_config
+from eval.report.data import collect, page_data
+from eval.report.page import render_page
+from eval.tables.stored import ROOT, RUNS, SUMMARIES
+from eval.terminal import complain, console
+from memsys.errors import MemsysError
+
+OUT = ROOT / "results" / "report.html"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and write the page; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.report",
+        description="One HTML file with leaderboard, tables, definitions, plots and every question. It quotes the data "
+        "sets: keep it to yourself.",
+    )
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        nargs="+",
+        help="run directories or folders of them (default: results/runs and results/summaries)",
+    )
+    parser.add_argument("--out", type=Path, default=OUT, help="HTML file (default: results/report.html)")
+    options = parser.parse_args(arguments)
+    try:
+        collected = collect(options.runs or [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()])
+        page = render_page(page_data(collected, load_config()))
+        write_atomic(options.out, page.encode())
+        for one in collected.skipped:
+            console().print(f"left out: {one.path}: {one.reason}", style="yellow", highlight=False, markup=False)
+        count = f"{len(collected.runs)} run{'s' if len(collected.runs) > 1 else ''}"
+        text = f"written: {options.out} ({len(page) / 2**20:.1f} MiB, {count})"
+        console().print(text, highlight=False, markup=False, soft_wrap=True)
+    except MemsysError as error:
+        complain(str(error))
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""What the page shows: ``conf/report.yaml``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from eval.metrics.registry import METRICS
+from memsys.errors import ConfigError
+
+FILE = Path(__file__).resolve().parents[2] / "conf" / "report.yaml"
+#: Scores that are no metric of the registry.
+_SHARES = ("abstained", "trapped")
+
+
+@dataclass(frozen=True, slots=True)
+class PageConfig:
+    """What the page shows.
+
+    Attributes:
+        leaderboard: group -> metrics to choose from.
+        questions: scores shown beside each answer.
+    """
+
+    leaderboard: Mapping[str, Sequence[str]]
+    questions: Sequence[str]
+
+    def __post_init__(self) -> None:
+        for name in (*self.questions, *(name for group in self.leaderboard.values() for name in group)):
+            if name not in METRICS and name not in _SHARES:
+                raise ConfigError(f"report: {name!r} is no score; `python -m eval.score --list` lists them")
+
+
+def load_config(path: Path = FILE) -> PageConfig:
+    """Read the configuration of the page.
+
+    Raises:
+        ConfigError: a setting is missing or unknown, or names no score.
+    """
+    import yaml
+
+    settings: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    try:
+        return PageConfig(**settings)
+    except TypeError as error:
+        known = ", ".join(item.name for item in fields(PageConfig))
+        raise ConfigError(f"{path}: {error}; settings are {known}") from error

@@ -1,0 +1,57 @@
+"""The definition lens, as the page shows it."""
+
+from collections.abc import Sequence
+
+from eval.lens.config import load_config
+from eval.lens.standings import Lens, Line, Standing, look
+from eval.lens.text import LEGEND, heading, order_text, summary, tally_rows
+from eval.protocols import load_protocol, protocol_names
+from eval.tables.stored import StoredRun
+from memsys.errors import RunDirectoryError
+from memsys.vocabulary import Json
+
+
+def definitions(runs: Sequence[StoredRun]) -> Json:
+    """Lenses of all data sets, and why one is missing."""
+    found, missing = [], []
+    groups: dict[str, list[StoredRun]] = {}
+    for run in runs:
+        if not run.retrieval_only:
+            groups.setdefault(str(run.record["data"].get("sha256")), []).append(run)
+    for group in groups.values():
+        try:
+            found += look(group, load_config(), [load_protocol(name) for name in protocol_names()])
+        except RunDirectoryError as error:  # parts of a data set that do not overlap
+            missing.append(str(error))
+    return {"lenses": [_lens(lens) for lens in found], "legend": list(LEGEND), "missing": missing}
+
+
+def _lens(lens: Lens) -> Json:
+    return {
+        "heading": heading(lens),
+        "dataset": lens.dataset,
+        "summary": summary(lens),
+        "systems": list(lens.systems),
+        "runs": list(lens.runs),
+        "readings": lens.readings,
+        "tallies": tally_rows(lens),
+        "sections": [
+            {"title": title, "lines": [_line(line, lines[0]) for line in lines]}
+            for title, lines in lens.sections.items()
+        ],
+    }
+
+
+def _line(line: Line, reference: Line) -> Json:
+    return {
+        "label": line.reading.label,
+        "source": line.reading.source,
+        "n": line.questions,
+        "order": order_text(line, reference),
+        "standings": [_standing(standing) for standing in line.standings],
+    }
+
+
+def _standing(standing: Standing) -> Json:
+    value = None if standing.value is None else round(standing.value, 1)
+    return {"value": value, "rank": standing.rank, "tied": standing.tied, "unsure": standing.unsure}

@@ -1,0 +1,55 @@
+"""The page: templates, styles and scripts in one file, with a policy that lets nothing else run or load.
+
+Models produce the text that is shown, so none of it is trusted: data reach the page as JSON with every character
+escaped that HTML could read, the scripts write text nodes alone, and the policy names the two scripts by checksum.
+"""
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+from string import Template
+
+from memsys.vocabulary import Json
+
+TEMPLATES = Path(__file__).parent / "templates"
+#: In this order: each uses what stands before it.
+SCRIPTS = (
+    "core.js",
+    "charts.js",
+    "leaderboard.js",
+    "tables.js",
+    "definitions.js",
+    "questions.js",
+    "runs.js",
+    "main.js",
+)
+
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+
+
+def render_page(data: Json) -> str:
+    """Return the page as HTML; the same bytes for the same data."""
+    style = _read("style.css")
+    script = '"use strict";\n(() => {\n' + "\n".join(_read(name) for name in SCRIPTS) + "})();\n"
+    policy = (
+        f"default-src 'none'; script-src '{_checksum(script)}'; style-src '{_checksum(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return Template(_read("page.html")).substitute(policy=policy, style=style, script=script, data=script_json(data))
+
+
+def script_json(data: Json) -> str:
+    """JSON that may stand inside a ``script`` element, whatever its strings hold."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
+    return text
+
+
+def _read(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _checksum(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

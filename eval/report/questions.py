@@ -1,0 +1,136 @@
+"""Every question with gold, evidence, and what each system retrieved and answered: for runs whose directory is here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eval.judge.store import Judged, load_judged
+from eval.metrics.locomo import ADVERSARIAL
+from eval.records import AnswerRecord, ReferenceRecord, RetrievalRecord
+from eval.report.scores import DIGITS
+from eval.scoring import ScoreRow
+from eval.stored import load_answers, load_references, load_retrievals
+from eval.tables.stored import StoredRun
+from memsys.vocabulary import Json
+
+
+@dataclass
+class Texts:
+    """Texts by number: the same turn is retrieved for many questions by many systems."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def number(self, text: str) -> int:
+        """Number of a text."""
+        return self.numbers.setdefault(text, len(self.numbers))
+
+    @property
+    def all(self) -> list[str]:
+        """Texts in the order of their numbers."""
+        return list(self.numbers)
+
+
+@dataclass
+class Browser:
+    """Collects the questions of runs.
+
+    Args:
+        scores: names of the scores shown beside each answer.
+    """
+
+    scores: Sequence[str]
+    texts: Texts = field(default_factory=Texts)
+    _questions: dict[tuple[str, str], Json] = field(default_factory=dict)
+
+    def add(self, number: int, run: StoredRun, run_dir: Path) -> None:
+        """Add one run's answers and retrievals.
+
+        Args:
+            number: of the run on the page.
+            run: its scores.
+            run_dir: its directory.
+        """
+        references, answers = load_references(run_dir), load_answers(run_dir)
+        retrievals, judged = load_retrievals(run_dir), load_judged(run_dir)
+        scores = {row.question_id: row for row in run.rows}
+        for question_id, reference in references.items():
+            if question_id not in scores:
+                continue
+            answer, retrieval = answers.get(question_id), retrievals.get(question_id)
+            entry = self._entry(run, reference)
+            entry["question"] = entry["question"] or _question(answer, retrieval)
+            entry["answers"][str(number)] = {
+                **_answer(answer),
+                "scores": self._scores(scores[question_id], judged),
+                "judges": _verdicts(judged, question_id),
+                "hits": self._hits(retrieval, reference),
+            }
+
+    def _entry(self, run: StoredRun, reference: ReferenceRecord) -> Json:
+        key = str(run.record["data"].get("sha256")), reference.question_id
+        if key not in self._questions:
+            trap = reference.category == ADVERSARIAL
+            self._questions[key] = {
+                "id": reference.question_id,
+                "dataset": run.dataset,
+                "category": reference.category,
+                "question": "",
+                "gold": list(reference.answers),
+                "trap": reference.adversarial_answer if trap else None,
+                "evidence": [
+                    [turn_id, self.texts.number(text)]
+                    for turn_id, text in zip(reference.evidence, reference.evidence_texts, strict=True)
+                ],
+                "answers": {},
+            }
+        return self._questions[key]
+
+    def _scores(self, row: ScoreRow, judged: Sequence[Judged]) -> dict[str, float]:
+        names = (*self.scores, *(one.column for one in judged))
+        found = {name: row.metrics.get(name) for name in names}
+        return {name: round(value, DIGITS) for name, value in found.items() if value is not None}
+
+    def _hits(self, retrieval: RetrievalRecord | None, reference: ReferenceRecord) -> list[Json]:
+        """Text number, and the gold turns that the memory comes from, best first."""
+        gold = set(reference.evidence)
+        return [
+            [self.texts.number(hit.text), [turn for turn in hit.turn_ids if turn in gold]]
+            for hit in (retrieval.hits if retrieval else ())
+        ]
+
+    @property
+    def score_names(self) -> list[str]:
+        """Scores that at least one answer has: in the order of the configuration, judges last."""
+        held = {
+            name for entry in self._questions.values() for own in entry["answers"].values() for name in own["scores"]
+        }
+        return [*(name for name in self.scores if name in held), *sorted(held - set(self.scores))]
+
+    @property
+    def questions(self) -> list[Json]:
+        """All questions, in the order they were met."""
+        return list(self._questions.values())
+
+
+def _question(answer: AnswerRecord | None, retrieval: RetrievalRecord | None) -> str:
+    """Text of the question; a run without a reader keeps it as the query."""
+    if answer is not None:
+        return answer.question
+    return str(retrieval.trace.get("query", "")) if retrieval else ""
+
+
+def _answer(answer: AnswerRecord | None) -> Json:
+    if answer is None:
+        return {"answer": None}
+    return {"answer": answer.prediction, "malformed": answer.malformed, "options": list(answer.options)}
+
+
+def _verdicts(judged: Sequence[Judged], question_id: str) -> Mapping[str, list[Json]]:
+    """Verdicts and reasons by judge."""
+    found = {
+        one.column: [
+            [verdict.verdict, verdict.reason] for verdict in one.verdicts if verdict.question_id == question_id
+        ]
+        for one in judged
+    }
+    return {column: verdicts for column, verdicts in found.items() if verdicts}

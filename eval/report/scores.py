@@ -1,0 +1,91 @@
+"""The leaderboard's figures: every metric of every run, by category and over all of them in each way."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import get_args
+
+from eval.compare.rows import Estimate, estimate
+from eval.lens.standings import judge_texts
+from eval.loaders.registry import DATASETS
+from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.registry import METRICS
+from eval.protocols import Adversarial, Protocol, Weighting
+from eval.report.config import PageConfig
+from eval.tables.stored import StoredRun
+from memsys.vocabulary import Json
+
+#: Decimals of figures in the page's data.
+DIGITS = 4
+
+_Way = tuple[Adversarial, Weighting]
+_WAYS: tuple[_Way, ...] = tuple(product(get_args(Adversarial), get_args(Weighting)))
+
+
+def category_names(run: StoredRun) -> dict[int, str]:
+    """What the categories of a run's questions are called, by number."""
+    present = sorted({row.category for row in run.rows})
+    keys = sorted((key for key in DATASETS if run.dataset.startswith(key)), key=len, reverse=True)
+    names = DATASETS[keys[0]].category_names if keys else {}
+    return {category: names.get(category, f"category {category}").replace("_", " ") for category in present}
+
+
+def metric_list(runs: Sequence[StoredRun], config: PageConfig) -> list[dict[str, Json]]:
+    """The metrics to choose from: those that at least one run holds, judges last with what is known of them."""
+    held = {name for run in runs for row in run.rows for name, value in row.metrics.items() if value is not None}
+    found: list[dict[str, Json]] = [
+        {"name": name, "group": group, "source": METRICS[name].source if name in METRICS else ""}
+        for group, names in config.leaderboard.items()
+        for name in names
+        if name in held
+    ]
+    judges = judge_texts(runs)
+    return found + [{"name": name, "group": "judge", "source": judges[name]} for name in sorted(judges) if name in held]
+
+
+def run_scores(run: StoredRun, metrics: Sequence[str]) -> dict[str, dict[str, Json]]:
+    """Every metric of one run.
+
+    Returns:
+        metric -> cell -> ``[value, low, high, unit of the interval]`` in percent. Cells are category numbers and
+        ``<treatment of category 5>/<weighting>`` over all categories; what was not scored is absent.
+    """
+    present = {name for row in run.rows for name, value in row.metrics.items() if value is not None}
+    return {name: _cells(run, name) for name in metrics if name in present}
+
+
+def _cells(run: StoredRun, metric: str) -> dict[str, Json]:
+    categories = sorted({row.category for row in run.rows})
+    found = {
+        str(category): estimate(run, metric, _protocol(categories, *_WAYS[0]), category) for category in categories
+    }
+    known: dict[_Way, Estimate | None] = {}
+    for way in _WAYS:
+        effective = _effective(way, metric, categories)
+        if effective is not None:
+            if effective not in known:
+                known[effective] = estimate(run, metric, _protocol(categories, *effective))
+            found["/".join(way)] = known[effective]
+    return {key: _figures(value) for key, value in found.items() if value is not None}
+
+
+def _effective(way: _Way, metric: str, categories: Sequence[int]) -> _Way | None:
+    """The first of the ways that must give the same mean; ``None`` for one that the metric does not have."""
+    adversarial, weighting = way
+    if metric not in METRICS:  # verdicts and shares are plain means over what was judged
+        return _WAYS[0] if weighting == "question_mean" else None
+    retrieval = "retrievals" in METRICS[metric].needs
+    if ADVERSARIAL not in categories or (retrieval and adversarial == "abstain"):
+        adversarial = "paper_trap"
+    return adversarial, "question_mean" if len(categories) == 1 else weighting
+
+
+def _protocol(categories: Sequence[int], adversarial: Adversarial, weighting: Weighting) -> Protocol:
+    names = {category: str(category) for category in categories}
+    return Protocol("page", "", categories, adversarial, weighting, names, {})
+
+
+def _figures(found: Estimate) -> list[Json]:
+    value = round(found.value, DIGITS)
+    if found.interval is None:
+        return [value]
+    return [value, round(found.interval.low, DIGITS), round(found.interval.high, DIGITS), found.interval.by]

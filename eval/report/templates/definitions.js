@@ -1,0 +1,36 @@
+// The definition lens: the same answers under every definition.
+function definitionsView() {
+  const { lenses, legend: texts, missing } = DATA.definitions;
+  const body = el("div");
+  const draw = () => {
+    const ids = lenses.map((_, index) => String(index));
+    const lens = lenses[Number(chosen("lens", ids, "0"))];
+    body.replaceChildren(
+      ...(lenses.length > 1 ? [el("div", { class: "filters" }, select("Data set", "lens", lenses.map((one, index) => option(String(index), one.heading)), chosen("lens", ids, "0"), draw))] : []),
+      ...(lens ? lensParts(lens) : [el("p", { class: "note" }, "No run here has answers.")]),
+      ...missing.map((text) => el("p", { class: "note" }, text)));
+  };
+  draw();
+  return [el("h2", {}, "The same answers, read in every published way"), body,
+    el("ul", { class: "small faint" }, texts.map((text) => el("li", {}, text)))];
+}
+
+function lensParts(lens) {
+  const parts = [el("p", {}, lens.heading)];
+  if (lens.summary) parts.push(el("p", { class: "note" }, lens.summary),
+    table("All readings", ["system", "leads", "ranks", "values"].map((name, index) => head(name, index > 0)),
+      lens.tallies.map((row) => el("tr", {}, el("th", { scope: "row" }, row[0]), row.slice(1).map((text) => cell(text, true))))));
+  for (const section of lens.sections) {
+    const heads = [head("reading"), head("n", true), ...lens.systems.map((name) => head(name, true)), head("order")];
+    parts.push(el("h3", {}, section.title), table(section.title, heads, section.lines.map((line) => el("tr", {},
+      el("th", { scope: "row", title: line.source || null }, line.label), cell(String(line.n), true), line.standings.map(standing),
+      el("td", { class: "small faint" }, line.order))), "lens"));
+  }
+  return parts;
+}
+
+function standing(one) {
+  if (one.value === null) return cell("", true);
+  const place = `/${one.rank}${one.tied ? "=" : ""}${one.unsure ? "~" : ""}`;
+  return el("td", { class: `number rank${one.rank}` }, fixed(one.value), el("span", { class: "place" }, place));
+}

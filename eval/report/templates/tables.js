@@ -1,0 +1,46 @@
+// The papers' tables: printed, measured, difference; a measured value leads to its run.
+function tablesView() {
+  const body = el("div");
+  const draw = () => body.replaceChildren(...paperTable(draw));
+  draw();
+  return [el("h2", {}, "The papers' tables"), body];
+}
+
+function paperTable(draw) {
+  const ids = DATA.tables.map((one) => one.id);
+  const found = DATA.tables.find((one) => one.id === chosen("table", ids));
+  const anything = found.blocks.some((block) => block.rows.some((row) => row.measured));
+  const only = anything && params.get("measured") !== "0";
+  const blocks = found.blocks.map((block) => ({ ...block, rows: block.rows.filter((row) => row.measured || !only) })).filter((block) => block.rows.length);
+  const heads = [head("system"), head(""), ...found.columns.map((name) => head(name, true))];
+  const rows = blocks.flatMap((block) => [
+    el("tr", { class: "group" }, el("th", { colspan: String(heads.length), scope: "colgroup" }, block.label)),
+    ...block.rows.flatMap((row) => row.lines.flatMap((line, index) => [tableLine(row, line, index), remarkLine(line, heads.length)])).filter(Boolean),
+  ]);
+  return [
+    el("div", { class: "filters" },
+      select("Table", "table", DATA.tables.map((one) => option(one.id, one.title)), found.id, draw),
+      anything ? check("measured systems only", "measured", only, draw) : null),
+    anything ? null : el("p", { class: "note" }, "Nothing of this table was measured yet; the printed numbers stand."),
+    table(found.title, heads, rows, "paper"),
+    el("ul", { class: "small faint" }, found.legend.map((text) => el("li", {}, text))),
+    found.remarks.length ? el("details", {}, el("summary", {}, `${plural(found.remarks.length, "known fault")} of the printed numbers`), el("ul", { class: "small" }, found.remarks.map((text) => el("li", {}, text)))) : null,
+  ].filter(Boolean);
+}
+
+function tableLine(row, line, index) {
+  if (line.kind === "measured" && index > 0 && line.cells.every((text) => text === "")) return null;
+  const cells = line.cells.map((text, column) => {
+    const behind = line.kind === "measured" ? row.behind[column] : null;
+    if (!behind) return el("td", { class: `number ${line.marks[column] ?? ""}` }, text);
+    const title = [`${behind.metric}, ${plural(behind.questions, "question")}`, ...behind.caveats].join("; ");
+    return el("td", { class: "number" }, el("a", { href: address("runs", { run: behind.runs[0] }), title }, text));
+  });
+  return el("tr", { class: `${line.kind}${index === 0 ? " rowstart" : ""}` }, el("th", { scope: "row" }, index === 0 ? row.label : ""),
+    el("td", { class: "kind small faint" }, line.kind), cells);
+}
+
+/** What a line was measured on, over the whole width: it is longer than any column. */
+function remarkLine(line, width) {
+  return line.remark ? el("tr", { class: "remark" }, el("td", { colspan: String(width) }, el("div", {}, line.remark))) : null;
+}

@@ -1,0 +1,246 @@
+"""The report page in a real browser: every view, keyboard, themes, phone width, and text that attacks."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eval.judge.store import FOLDER, input_checksums
+from eval.report.__main__ import main
+from tests.support.browser import Page, chromium
+from tests.support.fake_run import FakeRun, rewrite
+
+VIEWS = ("leaderboard", "plots", "definitions", "tables", "questions", "runs")
+ATTACKS = (
+    "</script><img src=x onerror=\"document.title='taken'\">",
+    "<svg onload=alert(1)><style>*{display:none}</style>",
+    "<!--<script>alert(2)</script>--> \u2028 ${alert(3)} \u202e javascript:alert(4)",
+)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of three answering runs, whose every text attacks, and one that only retrieves."""
+    root = tmp_path_factory.mktemp("runs")
+    attack = lambda number: ATTACKS[number % len(ATTACKS)]  # noqa: E731
+    for memory, share in (("rag", 0.75), ("amem", 0.25), ("clag", 0.5)):
+        path = FakeRun(memory=memory, values=lambda n, metric, share=share: share).write(root)  # type: ignore[misc]
+        rewrite(
+            path,
+            "answers.jsonl",
+            lambda n, row, name=memory: row.update(  # type: ignore[misc]
+                question=f"question {n} {attack(n)}", prediction=f"{name} says {attack(n)}", raw=attack(n)
+            ),
+        )
+        rewrite(path, "retrievals.jsonl", lambda n, row: row["hits"][0].update(text=f"memory {n} {attack(n)}"))
+        rewrite(path, "references.jsonl", lambda n, row: row.update(answers=[f"gold {attack(n)}"]))
+    judge(path)
+    FakeRun(memory="oracle", mode="retrieval_only", dataset="locomo").write(root)
+    out = tmp_path_factory.mktemp("page") / "report.html"
+    assert main(["--runs", str(root), "--out", str(out)]) == 0
+    return out
+
+
+def judge(path: Path) -> None:
+    """Give a run verdicts, with reasons that attack."""
+    rows = [json.loads(line) for line in (path / "answers.jsonl").read_text().splitlines()]
+    verdicts = [
+        {"question_id": row["question_id"], "repeat": 0, "verdict": "WRONG", "reason": ATTACKS[0], "input_sha256": ""}
+        for row in rows
+    ]
+    probe = {"items": 2, "verdicts": 2, "unscored": 0, "accuracy": 0.5, "always": 0.5, "false_accept": 0.0,
+             "false_reject": 1.0, "by_kind": {}}  # fmt: skip
+    meta = {"status": "complete", "column": "judge_x_y", "judge": "x", "backbone": "y", "probe": probe,
+            "identity": {}, "inputs": input_checksums(path)}  # fmt: skip
+    (path / FOLDER).mkdir()
+    (path / FOLDER / "x-y.jsonl").write_text("".join(json.dumps(row) + "\n" for row in verdicts))
+    (path / FOLDER / "x-y.json").write_text(json.dumps(meta))
+    from eval.summary import summarise
+
+    summarise(path)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with chromium(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+@pytest.fixture
+def page(browser: Page) -> Page:
+    browser.problems.clear()
+    browser.requests.clear()
+    browser.size(1280)
+    browser.prefer("light")
+    return browser
+
+
+def go(page: Page, report: Path, route: str = "") -> None:
+    page.open(f"{report.as_uri()}#/{route}")
+    page.wait("document.querySelector('main h2') !== null")
+
+
+def text(page: Page, selector: str = "main") -> str:
+    return str(page.run(f"document.querySelector({selector!r}).innerText"))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_shows_without_error_or_request(page: Page, report: Path, view: str) -> None:
+    go(page, report, view)
+    assert page.problems == []
+    assert [address for address in page.requests if not address.startswith(("file:", "about:"))] == []
+    assert page.run("document.querySelector('nav [aria-current]').dataset.view") == view
+    assert page.run("document.querySelectorAll('main img, main style, main script, main iframe').length") == 0
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_fits_a_phone_in_light_and_dark(page: Page, report: Path, view: str, scheme: str) -> None:
+    page.prefer(scheme)
+    page.size(360, 740, mobile=True)
+    go(page, report, view)
+    assert page.run("document.documentElement.scrollWidth") == 360
+    light = page.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert light is (scheme == "light")
+    # Nothing is cut off for good: what is wider than the screen scrolls in a region of its own.
+    outside = """[...document.querySelectorAll('main *')].filter((node) => node.getBoundingClientRect().right > 361
+        && !node.closest('.scroll') && !node.closest('svg')).map((node) => node.outerHTML.slice(0, 80))"""
+    assert page.run(outside) == []
+
+
+def test_text_of_models_is_shown_as_it_is_and_does_nothing(page: Page, report: Path) -> None:
+    for number, attack in enumerate(ATTACKS):
+        go(page, report, f"questions?q=conv-26:{number}")
+        page.run("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
+        shown = page.run("document.querySelector('#question').textContent")
+        for start in ("question", "gold", "rag says", "memory"):
+            assert start in shown
+        assert shown.count(attack) >= 8  # question, gold, three answers, three memories
+        assert page.run("document.querySelectorAll('#question img, #question svg, #question style').length") == 0
+    assert page.problems == []
+    assert page.run("document.title") == "Questions - memsys report"
+
+
+def test_leaderboard_ranks_and_filters(page: Page, report: Path) -> None:
+    go(page, report, "leaderboard?dataset=locomo_clag&metric=f1_set")
+    systems = "[...document.querySelectorAll('tbody th[scope=row] a')].map((node) => node.innerText)"
+    assert page.run(systems) == ["rag", "clag", "amem"]
+    values = "[...document.querySelectorAll('tbody tr:not(.group)')].map((row) => row.children[3].innerText)"
+    assert page.run(values) == ["75.0", "50.0", "25.0"]
+    choose(page, "metric", "judge_x_y")
+    assert page.run(systems) == ["clag"]
+    assert "probe 50.0 % right (always one verdict: 50.0)" in text(page)
+    assert "Not scored in this way" in text(page)
+    choose(page, "dataset", "all")
+    choose(page, "metric", "recall@10")
+    assert page.run("document.querySelectorAll('tr.group').length") == 2
+    choose(page, "backbone", "none")
+    assert page.run(systems) == ["oracle"]
+    assert "backbone=none" in page.run("location.hash")
+    page.send("Page.reload")
+    page.wait("document.readyState === 'complete' && document.querySelector('main h2') !== null")
+    assert page.run(systems) == ["oracle"]
+
+
+def choose(page: Page, key: str, value: str) -> None:
+    page.run(
+        f"(() => {{ const node = document.getElementById('filter-{key}'); node.value = {value!r}; "
+        "node.dispatchEvent(new Event('change')); })()"
+    )
+
+
+def test_category_five_changes_the_figures(page: Page, report: Path) -> None:
+    go(page, report, "leaderboard?dataset=locomo_clag&metric=f1_set&category=5")
+    assert page.run("document.getElementById('filter-five')") is None
+    choose(page, "category", "")
+    choose(page, "five", "exclude")
+    assert "five=exclude" in page.run("location.hash")
+    assert page.run("document.querySelectorAll('tbody tr:not(.group)').length") == 3
+
+
+def test_questions_work_by_keyboard(page: Page, report: Path) -> None:
+    go(page, report, "questions?dataset=locomo_clag")
+    selected = "document.querySelector('[aria-selected=true]').innerText.split('\\n')[0].split(' <')[0]"
+    assert page.run(selected).startswith("question 0")
+    for _ in range(40):
+        page.press("Tab")
+        if page.run("document.activeElement.id") == "question-list":
+            break
+    assert page.run("document.activeElement.id") == "question-list"
+    page.press("ArrowDown")
+    page.press("j", "j")
+    assert page.run(selected).startswith("question 2")
+    page.press("k", "k")
+    assert page.run(selected).startswith("question 1")
+    assert "q=conv-26%3A1" in page.run("location.hash")
+    active = page.run("document.getElementById('question-list').getAttribute('aria-activedescendant')")
+    assert page.run(f"document.getElementById({active!r}).getAttribute('aria-selected')") == "true"
+    page.press("End")
+    assert page.run(selected).startswith("question 19")
+    page.press("/", "/")
+    assert page.run("document.activeElement.id") == "filter-search"
+    for letter in "question 7":
+        page.press(letter, letter)
+    page.wait("document.querySelectorAll('#question-list li').length === 1")
+    assert page.run("document.activeElement.id") == "filter-search"
+    assert page.run("document.activeElement.value") == "question 7"
+
+
+def test_questions_are_filtered_and_ordered(page: Page, report: Path) -> None:
+    go(page, report, "questions?dataset=locomo_clag&show=differ")
+    count = "document.querySelectorAll('#question-list li').length"
+    assert page.run(count) == 20
+    choose(page, "category", "5")
+    assert page.run(count) == 4
+    choose(page, "show", "missed")
+    assert page.run(count) == 0
+    assert "No question fits." in text(page, "#question")
+    choose(page, "show", "malformed")
+    choose(page, "category", "")
+    assert page.run(count) == 3
+
+
+def test_keyboard_reaches_views_and_skips_navigation(page: Page, report: Path) -> None:
+    go(page, report, "leaderboard")
+    page.press("Tab")
+    assert page.run("document.activeElement.id") == "skip"
+    page.press("Enter")
+    assert page.run("document.activeElement.id") == "content"
+    go(page, report, "leaderboard")
+    for _ in range(3):
+        page.press("Tab")
+    page.press("Enter")
+    page.wait("document.querySelector('main h2').innerText === 'Plots'")
+
+
+def test_theme_can_be_chosen(page: Page, report: Path) -> None:
+    page.prefer("dark")
+    go(page, report)
+    colours = []
+    for _ in range(3):
+        colours.append(page.run("getComputedStyle(document.body).backgroundColor"))
+        page.run("document.getElementById('theme').click()")
+    assert colours == ["rgb(20, 23, 27)", "rgb(255, 255, 255)", "rgb(20, 23, 27)"]
+
+
+def test_a_measured_cell_leads_to_its_run(page: Page, report: Path) -> None:
+    go(page, report, "tables?table=clag:3")
+    assert "printed" not in text(page, "table")
+    page.run("document.querySelector('table.paper td a').click()")
+    page.wait("document.querySelector('main h2').innerText === 'Runs'")
+    page.wait("document.querySelector('[data-wanted]') !== null")
+    assert "abcdef0123456789" in text(page, "[data-wanted]")
+    go(page, report, "tables?table=clag:3&measured=0")
+    assert "printed" in text(page, "table")
+
+
+def test_plots_name_what_they_show(page: Page, report: Path) -> None:
+    go(page, report, "plots?dataset=locomo_clag&metric=f1_set")
+    labels = page.run("[...document.querySelectorAll('svg[role=img]')].map((node) => node.getAttribute('aria-label'))")
+    assert labels == ["f1 set, percent against tokens per question", "Rank of each system under each reading"]
+    assert page.run("document.querySelectorAll('.panel').length") == 5
+    markers = page.run(
+        "[...document.querySelectorAll('.legend svg')].map((node) => node.firstChild.firstChild.outerHTML)"
+    )
+    assert len(set(markers)) == 3  # told apart without colour

@@ -1,0 +1,231 @@
+"""The report page's data and its shell: the tables' own figures, nothing that runs or loads but what is meant to."""
+
+import base64
+import hashlib
+import json
+import re
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.compare.rows import estimate
+from eval.export import export_run
+from eval.protocols import load_protocol
+from eval.report.__main__ import main
+from eval.report.config import PageConfig, load_config
+from eval.report.data import collect, page_data
+from eval.report.page import SCRIPTS, TEMPLATES, render_page, script_json
+from eval.report.scores import run_scores
+from eval.tables.stored import StoredRun, read_run
+from memsys.errors import ConfigError, RunDirectoryError
+from tests.support.fake_run import FakeRun, rewrite
+
+HOSTILE = "</script><img src=x onerror=alert(1)><!-- \u2028 & ${alert(2)} \ud800"
+
+
+def data_of(*roots: Path) -> Any:
+    return page_data(collect(roots), load_config())
+
+
+def stored(path: Path) -> StoredRun:
+    run = read_run(path)
+    assert isinstance(run, StoredRun)
+    return run
+
+
+def data_in(page: str) -> Any:
+    """What the page's script reads."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, flags=re.S)
+    assert found is not None
+    return json.loads(found[1])
+
+
+@pytest.mark.parametrize(("protocol", "key"), [("clag", "paper_trap/question_mean"), ("sage", "exclude/category_mean"),
+                                               ("xmemory", "exclude/question_mean")])  # fmt: skip
+def test_figures_are_those_of_the_comparison(tmp_path: Path, protocol: str, key: str) -> None:
+    run = stored(FakeRun().write(tmp_path))
+    expected = estimate(run, "f1_set", load_protocol(protocol))
+    assert expected is not None
+    assert expected.interval is not None
+    found = run_scores(run, ["f1_set"])["f1_set"]
+    assert found[key] == [
+        pytest.approx(expected.value, abs=1e-4),
+        pytest.approx(expected.interval.low, abs=1e-4),
+        pytest.approx(expected.interval.high, abs=1e-4),
+        "conversation",
+    ]
+
+
+def test_figures_by_hand(tmp_path: Path) -> None:
+    """Fooled in category 5, 0.25 elsewhere, never declining."""
+
+    def share(number: int, metric: str) -> float:
+        return 0.0 if metric == "abstained" else 1.0 if number % 5 == 4 else 0.25
+
+    found = run_scores(stored(FakeRun(values=share).write(tmp_path)), ["f1_set", "recall@10", "rougeL"])
+    f1 = {key: value[0] for key, value in found["f1_set"].items()}
+    assert f1 == {
+        "1": 25.0, "2": 25.0, "3": 25.0, "4": 25.0, "5": 100.0,
+        "paper_trap/question_mean": 40.0, "paper_trap/category_mean": 40.0,
+        "abstain/question_mean": 20.0, "abstain/category_mean": 20.0,
+        "exclude/question_mean": 25.0, "exclude/category_mean": 25.0,
+    }  # fmt: skip
+    assert found["recall@10"]["abstain/question_mean"] == found["recall@10"]["paper_trap/question_mean"]
+
+
+def test_a_data_set_without_category_five_has_one_mean_each(tmp_path: Path) -> None:
+    found = run_scores(stored(FakeRun(categories=(4,)).write(tmp_path)), ["f1_set"])["f1_set"]
+    ways = [found[f"{five}/{weights}"] for five, weights in product(
+        ("paper_trap", "abstain", "exclude"), ("question_mean", "category_mean"))]  # fmt: skip
+    assert ways == [found["4"]] * 6
+
+
+def test_questions_hold_what_each_system_did(tmp_path: Path) -> None:
+    FakeRun(questions_each=5).write(tmp_path)
+    FakeRun(questions_each=5, memory="amem").write(tmp_path)
+    data = data_of(tmp_path)
+    assert len(data["questions"]) == 10
+    trap = next(question for question in data["questions"] if question["category"] == 5)
+    assert (trap["trap"], trap["question"], trap["id"]) == ("secret trap", "secret question", "conv-26:4")
+    assert trap["evidence"] == [["D1:1", data["texts"].index("secret evidence")]]
+    assert set(trap["answers"]) == {"0", "1"}
+    answer = trap["answers"]["0"]
+    assert answer["answer"] == "secret answer"
+    assert answer["hits"] == [[data["texts"].index("secret memory"), ["D1:1"]]] * 3
+    assert set(answer["scores"]) <= set(data["questionScores"])
+    assert next(question for question in data["questions"] if question["category"] == 1)["trap"] is None
+
+
+def test_a_summary_gives_figures_but_no_question(tmp_path: Path) -> None:
+    path = FakeRun().write(tmp_path / "runs")
+    export_run(path, tmp_path / "summaries")
+    data, whole = data_of(tmp_path / "summaries"), data_of(tmp_path / "runs")
+    assert data["questions"] == []
+    assert "secret" not in json.dumps(data)
+    assert data["scores"] == whole["scores"]
+    assert [run["hasTexts"] for run in data["runs"]] == [False]
+    assert [run["hasTexts"] for run in data_of(tmp_path / "summaries", tmp_path / "runs")["runs"]] == [True]
+
+
+def test_a_retrieval_run_shows_its_query(tmp_path: Path) -> None:
+    path = FakeRun(mode="retrieval_only").write(tmp_path)
+    rewrite(path, "retrievals.jsonl", lambda number, row: row["trace"].update(query=f"query {number}"))
+    data = data_of(tmp_path)
+    assert data["questions"][3]["question"] == "query 3"
+    assert data["questions"][3]["answers"]["0"]["answer"] is None
+    assert data["definitions"]["lenses"] == []
+
+
+def test_runs_on_other_questions_are_shown_without_a_lens(tmp_path: Path) -> None:
+    FakeRun(conversations=("a",)).write(tmp_path)
+    FakeRun(conversations=("b",), memory="amem").write(tmp_path)
+    found = data_of(tmp_path)["definitions"]
+    assert found["lenses"] == []
+    assert "no question in common" in found["missing"][0]
+
+
+def test_tables_lead_to_runs(tmp_path: Path) -> None:
+    path = FakeRun(backbone="qwen3_06b").write(tmp_path)
+    table = next(table for table in data_of(tmp_path)["tables"] if table["id"] == "clag:3")
+    row = table["blocks"][0]["rows"][0]
+    assert row["label"] == "RAG"
+    assert row["behind"][0]["runs"] == [f"fake/{path.name}"]
+    assert row["behind"][0]["caveats"][0].startswith("2 of 10 conversations")
+    assert row["lines"][0]["cells"][0] == "6.11"
+
+
+def test_hostile_text_stays_data(tmp_path: Path) -> None:
+    path = FakeRun().write(tmp_path)
+    rewrite(path, "answers.jsonl", lambda number, row: row.update(prediction=HOSTILE, question=HOSTILE))
+    page = render_page(data_of(tmp_path))
+    assert "onerror=alert(1)>" not in page
+    assert page.count("</script>") == 2
+    assert data_in(page)["questions"][0]["question"] == HOSTILE
+    page.encode()  # a lone surrogate is escaped, or this fails
+
+
+def test_script_json_is_ascii_without_markup() -> None:
+    text = script_json({"a": HOSTILE})
+    assert text.isascii()
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == {"a": HOSTILE}
+
+
+def test_the_policy_lets_the_pages_own_scripts_run_and_nothing_else(tmp_path: Path) -> None:
+    FakeRun().write(tmp_path)
+    page = render_page(data_of(tmp_path))
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
+    assert policy is not None
+    assert "default-src 'none'" in policy[1]
+    assert "unsafe" not in policy[1]
+    for tag in ("script", "style"):
+        body = re.search(rf"<{tag}>(.*?)</{tag}>", page, flags=re.S)
+        assert body is not None
+        checksum = base64.b64encode(hashlib.sha256(body[1].encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{checksum}'" in policy[1]
+
+
+def test_the_page_reads_no_markup_and_loads_nothing() -> None:
+    assert {path.name for path in TEMPLATES.glob("*.js")} == set(SCRIPTS)
+    for path in TEMPLATES.iterdir():
+        text = path.read_text()
+        danger = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser|srcdoc"
+        assert re.search(danger, text) is None, path.name
+        addresses = set(re.findall(r"https?://[^\s\"']+", text))
+        assert addresses <= {"http://www.w3.org/2000/svg"}, path.name
+        assert re.search(r"url\(|@import|fetch\(|XMLHttpRequest|<link|src=", text) is None, path.name
+
+
+def test_same_runs_same_page(tmp_path: Path) -> None:
+    FakeRun().write(tmp_path)
+    assert render_page(data_of(tmp_path)) == render_page(data_of(tmp_path))
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[index : index + 2], 16) / 255 for index in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", [":root", ':root[data-theme="dark"]'])
+def test_text_can_be_read_on_its_ground(theme: str) -> None:
+    """WCAG 2: 4.5 to 1 for text, 3 to 1 for marks."""
+    style = (TEMPLATES / "style.css").read_text()
+    colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", style.split(f"{theme} {{", 1)[1].split("}", 1)[0]))
+
+    def contrast(one: str, two: str) -> float:
+        low, high = sorted((luminance(colours[one]), luminance(colours[two])))
+        return (high + 0.05) / (low + 0.05)
+
+    for text, ground in product(("ink", "faint", "accent", "good", "bad"), ("ground", "raised")):
+        assert contrast(text, ground) >= 4.5, (text, ground)
+    assert contrast("ink", "mark") >= 4.5
+    for number in range(6):
+        assert contrast(f"s{number}", "ground") >= 3
+
+
+def test_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    FakeRun().write(tmp_path / "runs")
+    FakeRun(memory="amem", status="interrupted", summary=False).write(tmp_path / "runs")
+    out = tmp_path / "report.html"
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(out)]) == 0
+    assert out.read_text().startswith("<!doctype html>")
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "1 runs" not in shown
+    assert "1 run)" in shown
+    assert "not complete (interrupted)" in shown
+    assert main(["--runs", str(tmp_path / "nothing"), "--out", str(out)]) == 2
+
+
+def test_nothing_to_show_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="nothing to report"):
+        collect([tmp_path])
+
+
+def test_unknown_scores_are_refused() -> None:
+    with pytest.raises(ConfigError, match="'f1_sets' is no score"):
+        PageConfig({"answers": ["f1_sets"]}, [])
+    with pytest.raises(ConfigError, match="'f1_sets' is no score"):
+        PageConfig({}, ["f1_sets"])
