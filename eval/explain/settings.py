@@ -1,13 +1,13 @@
 """What a run did on other terms than the paper: every setting that differs, not only the first few."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from eval.tables.places import without_places
 from eval.tables.spec import PaperSpec
 from eval.tables.stored import StoredRun
-from eval.tables.variants import CONF, default_settings, overrides
+from eval.tables.variants import CONF, default_settings, flat, overrides
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,42 +33,31 @@ def differences(run: StoredRun, dataset: str, system: str, spec: PaperSpec) -> l
     presets = {"dataset": spec.datasets[dataset].runs[0], "memory": own}
     if not (run.retrieval_only or run.floor):
         presets |= {"reader": spec.readers_of(dataset)[0], "backbone": run.backbone}
-    found = [
-        difference for part, preset in presets.items() for difference in _part(config.get(part) or {}, part, preset)
-    ]
+    found = []
+    for part, preset in presets.items():
+        found += _part(config.get(part) or {}, part, preset, spec.settings_of(part, run.backbone))
     embedder, expected = (config.get("embedder") or {}).get("name"), spec.embedder_of(run.backbone)
     if embedder and embedder != expected:
         found.append(Difference("embedder.name", expected, embedder))
     return found
 
 
-def _part(settings: Mapping[str, Any], part: str, preset: str) -> list[Difference]:
-    folder = CONF / part
+def _part(settings: Mapping[str, Any], part: str, preset: str, named: Mapping[str, Any]) -> list[Difference]:
+    """Compare one part with its preset, and with what the paper says of it beside (``named``)."""
     name = settings.get("name")
     found = [Difference(f"{part}.name", preset, name)] if name != preset else []
-    defaults = default_settings(preset, folder)
+    defaults = default_settings(preset, CONF / part)
     if defaults is None:
         return found
-    changed = {**overrides({**settings, "name": preset}, folder), **_added(settings, defaults)}
+    own, expected = flat(settings), {**defaults, **named}
+    changed = {*overrides({**settings, "name": preset}, CONF / part), *_added(own, defaults), *named}
     return found + [
-        Difference(f"{part}.{key}", without_places(defaults.get(key)), value) for key, value in sorted(changed.items())
+        Difference(f"{part}.{key}", without_places(expected.get(key)), without_places(own[key]))
+        for key in sorted(changed)
+        if key in own and own[key] != expected.get(key)
     ]
 
 
-def _added(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+def _added(own: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
     """Settings that the preset leaves to their default. An engine's stand in a file of their own."""
-    return {
-        key: without_places(value)
-        for key, value in leaves(settings)
-        if key not in defaults and value is not None and key.partition(".")[0] not in ("engine", "_target_")
-    }
-
-
-def leaves(tree: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the leaves of a configuration with their dotted names."""
-    for key, value in tree.items():
-        name = f"{path}.{key}" if path else str(key)
-        if isinstance(value, Mapping):
-            yield from leaves(value, name)
-        else:
-            yield name, value
+    return [key for key in own if key not in defaults and key.partition(".")[0] not in ("engine", "_target_")]

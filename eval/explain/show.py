@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 
 from eval.explain.find import Place
 from eval.explain.questions import Asked, is_trap
-from eval.explain.settings import Difference, leaves
+from eval.explain.settings import Difference
 from eval.metrics.registry import METRICS
 from eval.tables.measure import Measured
 from eval.tables.places import without_places
 from eval.tables.stored import StoredRun
 from eval.tables.text import number
+from eval.tables.variants import flat
 
 NOTHING = "none"
 
@@ -57,7 +58,7 @@ def run_lines(run: StoredRun, where: str) -> Iterator[str]:
     yield f"commit     {record.get('commit') or 'unknown'}{dirty}"
     yield f"data       {run.dataset}, {data.get('source', '')}, sha256 {data.get('sha256')}"
     yield f"backbone   {run.backbone}"
-    for key, value in leaves(without_places(record.get("model") or {})):
+    for key, value in flat(without_places(record.get("model") or {})).items():
         yield f"  {key} = {value if isinstance(value, str) else json.dumps(value)}"
     hardware = record.get("hardware") or {}
     yield f"hardware   {', '.join([str(hardware.get('cpu', 'unknown')), *(hardware.get('gpus') or [])])}"

@@ -55,16 +55,18 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What all runs of a data set hold.
+    """What the runs on a data set hold.
 
     Attributes:
-        metrics: names of scores.
+        metrics: scores that at least one run has.
+        shared: scores that all of them have.
         categories: of the questions.
         weights: means that differ from each other.
         judges: column of each judge -> its name and how it did on answers whose grade is known.
     """
 
     metrics: frozenset[str]
+    shared: frozenset[str]
     categories: frozenset[int]
     weights: tuple[Weights, ...]
     judges: Mapping[str, str]
@@ -165,7 +167,7 @@ def grid(config: LensConfig, holdings: Holdings) -> list[Reading]:
     return [
         Reading(_joined(metric, text, weights), metric, adversarial=name, weights=weights)
         for metric in config.grid
-        if metric in holdings.metrics
+        if metric in holdings.shared
         for name, text in _treatments(holdings.categories)
         for weights in holdings.weights
     ]

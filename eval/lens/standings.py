@@ -1,13 +1,13 @@
 """Where each system stands under a reading: value, rank, and whether the leader is ahead by more than chance."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from eval.aggregate import ABSTENTION
-from eval.compare.rows import labels
 from eval.inference import Mean, Scores, bootstrap_interval, point
 from eval.judge.probe import probe_text
 from eval.lens.config import LensConfig
@@ -17,6 +17,7 @@ from eval.metrics.registry import METRICS
 from eval.protocols import Protocol
 from eval.scoring import ScoreRow
 from eval.tables.stored import StoredRun
+from eval.tables.variants import overrides, variant_label
 from memsys.errors import RunDirectoryError
 
 DIGITS = 6
@@ -101,6 +102,21 @@ def look(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Prot
     return [_lens(group, config, protocols) for group in groups.values()]
 
 
+def system_names(runs: Sequence[StoredRun]) -> list[str]:
+    """Name each run by its system, and by backbone and hash where that does not tell it from the others."""
+    names = [_system(run) for run in runs]
+    parts: list[Callable[[StoredRun], str]] = [lambda run: run.backbone, lambda run: run.run_id.rpartition("-")[2]]
+    for more in parts:
+        repeated = Counter(names)
+        names = [f"{name}, {more(run)}" if repeated[name] > 1 else name for name, run in zip(names, runs, strict=True)]
+    return names
+
+
+def _system(run: StoredRun) -> str:
+    variant = variant_label(overrides(run.record["config"].get("memory") or {}))
+    return f"{run.memory}{f' [{variant}]' if variant else ''}{' (no model)' if run.floor else ''}"
+
+
 def _lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> Lens:
     everyone = [{row.question_id: row for row in run.rows} for run in runs]
     shared = set(everyone[0]).intersection(*everyone[1:])
@@ -116,7 +132,7 @@ def _lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Pro
     shown = sections(config, holdings, protocols)
     return Lens(
         dataset=runs[0].dataset,
-        systems=tuple(labels(runs)),
+        systems=tuple(system_names(runs)),
         runs=tuple(run.run_id for run in runs),
         questions=len(shared),
         covered=tuple(len(rows) for rows in everyone),
@@ -146,7 +162,8 @@ def _holdings(
         weights += ["category", "counts"] if counts else ["category"]
     if len({row.conversation_id for row in rows}) > 1:
         weights.append("conversation")
-    return Holdings(frozenset.intersection(*map(_metrics, systems)), categories, tuple(weights), judges)
+    held = [_metrics(one) for one in systems]
+    return Holdings(frozenset.union(*held), frozenset.intersection(*held), categories, tuple(weights), judges)
 
 
 def _metrics(rows: Mapping[str, ScoreRow]) -> frozenset[str]:
@@ -161,26 +178,27 @@ def _lines(section: Section, systems: Sequence[Mapping[str, ScoreRow]], counts: 
 def _line(
     reading: Reading, systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int], sure: bool = True
 ) -> Line:
-    """Rank the systems on the questions that all of them were scored on."""
+    """Rank the systems that were scored in this way, on the questions that all of these were scored on."""
     if reading.weights == "counts" and not any(map(reading.takes, counts)):
         return Line(reading, 0, tuple(Standing(None) for _ in systems))
-    scored = [_scored(rows, reading) for rows in systems]
-    common = sorted(set(scored[0]).intersection(*scored[1:]))
+    everyone = [_scored(rows, reading) for rows in systems]
+    scored = [one for one in everyone if one]
+    common = sorted(set(scored[0]).intersection(*scored[1:])) if scored else []
     if not common:
         return Line(reading, 0, tuple(Standing(None) for _ in systems))
     values = [100 * _mean([one[name] for name in common], reading, counts) for one in scored]
     ranks = rank(values)
-    leader = ranks.index(1)
-    standings = [
+    leader = scored[ranks.index(1)]
+    ranked = (
         Standing(
             value=value,
             rank=place,
             tied=ranks.count(place) > 1,
-            unsure=sure and place > 1 and _unsure(scored[leader], scored[index], common, reading, counts),
+            unsure=sure and place > 1 and _unsure(leader, one, common, reading, counts),
         )
-        for index, (value, place) in enumerate(zip(values, ranks, strict=True))
-    ]
-    return Line(reading, len(common), tuple(standings))
+        for one, value, place in zip(scored, values, ranks, strict=True)
+    )
+    return Line(reading, len(common), tuple(next(ranked) if one else Standing(None) for one in everyone))
 
 
 def rank(values: Sequence[float]) -> list[int]:
@@ -246,9 +264,17 @@ def _tally(lines: Sequence[Line], system: int) -> Tally:
 
 
 def reversals(line: Line, reference: Line) -> tuple[int, int]:
-    """Count the pairs of systems whose order is the opposite of the reference's, and those tied in one of the two."""
+    """Count the pairs of systems whose order is the opposite of the reference's, and those tied in one of the two.
+
+    Systems without a value in one of them form no pair.
+    """
     opposite = parted = 0
-    for one, two in combinations(range(len(line.standings)), 2):
+    ranked = [
+        index
+        for index, pair in enumerate(zip(line.standings, reference.standings, strict=True))
+        if all(standing.rank is not None for standing in pair)
+    ]
+    for one, two in combinations(ranked, 2):
         here, there = (_sign(each.standings[one], each.standings[two]) for each in (line, reference))
         opposite += here * there < 0
         parted += (here == 0) != (there == 0)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 #: Columns beside those of the systems, and what a system needs.
-_FIXED, _SYSTEM = 96, 20
+_FIXED, _SYSTEM = 100, 26
 
 
 def show(lenses: Sequence[Lens]) -> None:

@@ -28,7 +28,7 @@ def order_text(line: Line, reference: Line) -> str:
     if line is reference:
         return "reference"
     opposite, parted = reversals(line, reference)
-    pairs = comb(len(line.standings), 2)
+    pairs = comb(sum(standing.rank is not None for standing in line.standings), 2)
     parts = [f"{opposite} of {pairs} reversed"] if opposite else []
     parts += [f"{parted} only tied in one"] if parted else []
     return ", ".join(parts) or "same"
@@ -81,7 +81,7 @@ def summary(lens: Lens) -> str:
     return f"Over {lens.readings} readings of one metric's name {len(leaders)} systems lead: {'; '.join(leaders)}."
 
 
-def short_names(names: Sequence[str], longest: int = 18) -> list[str]:
+def short_names(names: Sequence[str], longest: int = 24) -> list[str]:
     """Names that fit a column; numbered where one does not."""
     if max(map(len, names)) <= longest:
         return list(names)

@@ -8,7 +8,7 @@ from eval.report.config import PageConfig
 from eval.report.definitions import definitions
 from eval.report.papers import tables
 from eval.report.questions import Browser
-from eval.report.runs import run_cards
+from eval.report.runs import dataset_names, run_cards
 from eval.report.scores import category_names, metric_list, run_scores
 from eval.tables.stored import Skipped, StoredRun, find_run_folders, read_json, read_runs
 from memsys.errors import RunDirectoryError
@@ -49,17 +49,17 @@ def run_directories(roots: Iterable[Path]) -> dict[str, Path]:
 
 def page_data(collected: Collected, config: PageConfig) -> Json:
     """Compute everything that the page shows."""
-    runs = collected.runs
+    runs, names_of_sets = collected.runs, dataset_names(collected.runs)
     metrics = metric_list(runs, config)
     names = [metric["name"] for metric in metrics]
     browser = Browser(config.questions)
     for number, (run, folder) in enumerate(zip(runs, collected.folders, strict=True)):
         if folder is not None:
-            browser.add(number, run, folder)
+            browser.add(number, names_of_sets[number], run, folder)
     return {
         "runs": run_cards(runs, [folder is not None for folder in collected.folders]),
         "metrics": metrics,
-        "categories": {run.dataset: {str(key): name for key, name in category_names(run).items()} for run in runs},
+        "categories": _categories(runs, names_of_sets),
         "scores": [run_scores(run, names) for run in runs],
         "tables": tables(runs),
         "definitions": definitions(runs),
@@ -68,3 +68,11 @@ def page_data(collected: Collected, config: PageConfig) -> Json:
         "texts": browser.texts.all,
         "skipped": [f"{one.path.name}: {one.reason}" for one in collected.skipped],
     }
+
+
+def _categories(runs: Sequence[StoredRun], datasets: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Names of the categories by data set and number, as text, as JSON has it."""
+    found: dict[str, dict[int, str]] = {dataset: {} for dataset in datasets}
+    for run, dataset in zip(runs, datasets, strict=True):
+        found[dataset] |= category_names(run)
+    return {dataset: {str(number): own[number] for number in sorted(own)} for dataset, own in found.items()}

@@ -6,6 +6,7 @@ from eval.lens.config import load_config
 from eval.lens.standings import Lens, Line, Standing, look
 from eval.lens.text import LEGEND, heading, order_text, summary, tally_rows
 from eval.protocols import load_protocol, protocol_names
+from eval.report.runs import dataset_names
 from eval.tables.stored import StoredRun
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
@@ -23,13 +24,16 @@ def definitions(runs: Sequence[StoredRun]) -> Json:
             found += look(group, load_config(), [load_protocol(name) for name in protocol_names()])
         except RunDirectoryError as error:  # parts of a data set that do not overlap
             missing.append(str(error))
-    return {"lenses": [_lens(lens) for lens in found], "legend": list(LEGEND), "missing": missing}
+    names = dict(zip((run.run_id for run in runs), dataset_names(runs), strict=True))
+    found.sort(key=lambda lens: -len(lens.systems))
+    lenses = [_lens(lens, names[lens.runs[0]]) for lens in found]
+    return {"lenses": lenses, "legend": list(LEGEND), "missing": missing}
 
 
-def _lens(lens: Lens) -> Json:
+def _lens(lens: Lens, dataset: str) -> Json:
     return {
         "heading": heading(lens),
-        "dataset": lens.dataset,
+        "dataset": dataset,
         "summary": summary(lens),
         "systems": list(lens.systems),
         "runs": list(lens.runs),

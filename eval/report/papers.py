@@ -1,71 +1,77 @@
 """The papers' tables, as the page shows them."""
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from eval.tables.__main__ import build_tables
-from eval.tables.model import Cell, Column, Row, Table
-from eval.tables.spec import FOLDER
+from eval.tables.layout import Line, lay_out
+from eval.tables.model import Cell, Column, Table
+from eval.tables.spec import spec_names
 from eval.tables.stored import StoredRun
-from eval.tables.text import LEGEND, dataset_labels, lines, remarks, title
+from eval.tables.text import (
+    LEGEND,
+    PAIR_HEADINGS,
+    PAIR_LEGEND,
+    TextLine,
+    dataset_labels,
+    pair_cells,
+    remarks,
+    text_lines,
+    title,
+)
 from memsys.vocabulary import Json
-
-
-def paper_names(folder: Path = FOLDER) -> list[str]:
-    """Papers with tables, sorted."""
-    return sorted(path.stem for path in folder.glob("*.yaml"))
 
 
 def tables(runs: Sequence[StoredRun]) -> list[Json]:
     """All tables of all papers."""
-    return [_table(table) for paper in paper_names() for table in build_tables(paper, runs)[0]]
+    return [_table(table) for paper in spec_names() for table in build_tables(paper, runs)[0]]
 
 
 def _table(table: Table) -> Json:
+    page, datasets = lay_out(table), dataset_labels(table)
+    columns = {id(cell): column for _, _, column, cell in table.cells}
     return {
         "id": f"{table.paper.paper}:{table.number}",
         "paper": table.paper.label,
         "title": title(table),
-        "columns": [column.label for column in table.columns],
+        "columns": list(page.headings),
         "blocks": [
-            {"label": block.label, "rows": [_row(row, table) for row in block.rows]}
-            for block in table.blocks
-            if block.rows
+            {"label": label, "rows": [_row(line, columns, datasets) for line in lines]} for label, lines in page.blocks
         ],
+        # On the page the remark stands below its line.
         "legend": [text.replace("the last column", "the line below") for text in LEGEND],
-        "remarks": remarks(table),
+        "remarks": list(table.spec.remarks),
+        "faults": remarks(table),
+        "pairs": _pairs(table),
     }
 
 
-def _row(row: Row, table: Table) -> Json:
+def _row(line: Line, columns: Mapping[int, Column], datasets: dict[str, str]) -> Json:
     return {
-        "label": row.label,
-        "measured": row.measured,
-        "lines": [
-            {
-                "kind": line.kind,
-                "cells": list(line.cells),
-                "remark": line.remark,
-                "marks": _marks(row.cells) if line.kind == "printed" else [],
-            }
-            for line in lines(row, table.columns, dataset_labels(table))
-        ],
-        "behind": [_behind(cell, column) for cell, column in zip(row.cells, table.columns, strict=True)],
+        "label": line.label,
+        "measured": line.measured,
+        "lines": [_text(text, line) for text in text_lines(line, datasets)],
+        "behind": [_behind(cell, columns.get(id(cell))) for cell in line.cells],
     }
 
 
-def _marks(cells: Iterable[Cell]) -> list[str]:
-    return [cell.printed.marks if cell.printed else "" for cell in cells]
+def _text(text: TextLine, line: Line) -> Json:
+    marks = [cell.printed.marks if cell.printed else "" for cell in line.cells] if text.kind == "printed" else []
+    return {"kind": text.kind, "cells": list(text.cells), "remark": text.remark, "marks": marks}
 
 
-def _behind(cell: Cell, column: Column) -> Json:
+def _behind(cell: Cell, column: Column | None) -> Json:
     """What stands behind a measured value; ``None`` where there is none."""
-    if cell.measured is None:
+    if cell.measured is None or column is None:
         return None
     return {
         "runs": list(cell.measured.runs),
         "metric": column.metric,
-        "category": column.category,
         "questions": cell.measured.questions,
         "caveats": list(cell.measured.caveats) if cell.printed else [],
     }
+
+
+def _pairs(table: Table) -> Json:
+    """Paired tests between the systems of a table."""
+    rows = [[pair.where, *pair_cells(pair)] for pair in table.pairs]
+    return {"headings": ["", *PAIR_HEADINGS], "rows": rows, "legend": list(PAIR_LEGEND)} if rows else None

@@ -42,11 +42,12 @@ class Browser:
     texts: Texts = field(default_factory=Texts)
     _questions: dict[tuple[str, str], Json] = field(default_factory=dict)
 
-    def add(self, number: int, run: StoredRun, run_dir: Path) -> None:
+    def add(self, number: int, dataset: str, run: StoredRun, run_dir: Path) -> None:
         """Add one run's answers and retrievals.
 
         Args:
             number: of the run on the page.
+            dataset: name of its data set on the page.
             run: its scores.
             run_dir: its directory.
         """
@@ -57,7 +58,7 @@ class Browser:
             if question_id not in scores:
                 continue
             answer, retrieval = answers.get(question_id), retrievals.get(question_id)
-            entry = self._entry(run, reference)
+            entry = self._entry(dataset, reference)
             entry["question"] = entry["question"] or _question(answer, retrieval)
             entry["answers"][str(number)] = {
                 **_answer(answer),
@@ -66,13 +67,13 @@ class Browser:
                 "hits": self._hits(retrieval, reference),
             }
 
-    def _entry(self, run: StoredRun, reference: ReferenceRecord) -> Json:
-        key = str(run.record["data"].get("sha256")), reference.question_id
+    def _entry(self, dataset: str, reference: ReferenceRecord) -> Json:
+        key = dataset, reference.question_id
         if key not in self._questions:
             trap = reference.category == ADVERSARIAL
             self._questions[key] = {
                 "id": reference.question_id,
-                "dataset": run.dataset,
+                "dataset": dataset,
                 "category": reference.category,
                 "question": "",
                 "gold": list(reference.answers),

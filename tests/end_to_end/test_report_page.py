@@ -36,7 +36,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rewrite(path, "retrievals.jsonl", lambda n, row: row["hits"][0].update(text=f"memory {n} {attack(n)}"))
         rewrite(path, "references.jsonl", lambda n, row: row.update(answers=[f"gold {attack(n)}"]))
     judge(path)
-    FakeRun(memory="oracle", mode="retrieval_only", dataset="locomo").write(root)
+    FakeRun(memory="oracle", mode="retrieval_only", dataset="hotpotqa20", data_sha256="2" * 64).write(root)
     out = tmp_path_factory.mktemp("page") / "report.html"
     assert main(["--runs", str(root), "--out", str(out)]) == 0
     return out

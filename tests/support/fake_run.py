@@ -45,6 +45,7 @@ class FakeRun:
     extra_metrics: Sequence[str] = ()
     values: Values | None = None
     summary: bool = True
+    data_sha256: str = "0" * 64
 
     @property
     def name(self) -> str:
@@ -90,8 +91,8 @@ class FakeRun:
             seed=self.seed,
             mode=self.mode,
             config=config,
-            identity={**config, "data_sha256": "0" * 64},
-            data={"name": self.dataset, "sha256": "0" * 64, "notes": dict(self.notes), **sizes},
+            identity={**config, "data_sha256": self.data_sha256},
+            data={"name": self.dataset, "sha256": self.data_sha256, "notes": dict(self.notes), **sizes},
             model={"file": "/somewhere/models/model.gguf", "sha256": "1" * 64},
             commit="abcdef0123456789",
             dirty=False,

@@ -13,7 +13,7 @@ from eval.lens.__main__ import main
 from eval.lens.config import LensConfig, load_config
 from eval.lens.markdown import render_markdown
 from eval.lens.readings import Reading
-from eval.lens.standings import Lens, Line, Standing, look, rank, reversals
+from eval.lens.standings import Lens, Line, Standing, look, rank, reversals, system_names
 from eval.lens.text import order_text, standing_text, summary
 from eval.protocols import load_protocol, protocol_names
 from eval.tables.stored import Skipped, StoredRun, read_run
@@ -134,6 +134,32 @@ def test_only_common_questions_count(tmp_path: Path) -> None:
     two = stored(tmp_path, memory="amem", questions_each=5)
     found = lens(one, two)
     assert (found.questions, found.covered) == (10, (20, 10))
+
+
+def test_a_metric_that_one_system_lacks_is_ranked_among_the_others(tmp_path: Path) -> None:
+    config = LensConfig({"F1": ["f1_set"], "model": ["sbert"]}, ["f1_set", "sbert"], {})
+    one = stored(tmp_path, memory="rag", extra_metrics=("sbert",), values=lambda n, metric: 0.3)
+    two = stored(tmp_path, memory="amem", values=lambda n, metric: 0.9)
+    three = stored(tmp_path, memory="clag", extra_metrics=("sbert",), values=lambda n, metric: 0.2)
+    found = lens(one, two, three, config=config)
+    line = lines(found)["model: sbert"]
+    assert [standing.rank for standing in line.standings] == [1, None, 2]
+    assert standing_text(line.standings[1]) == ""
+    assert order_text(line, lines(found)["F1: f1_set"]) == "same"
+    assert found.readings == 3 * 3  # three treatments, three means, and no reading by a metric that one lacks
+
+
+def test_names_tell_runs_apart_and_no_more(tmp_path: Path) -> None:
+    rag = stored(tmp_path)
+    other = stored(tmp_path, backbone="qwen3_06b")
+    again = stored(tmp_path, backbone="qwen3_06b", seed=1)
+    amem = stored(tmp_path, memory="amem")
+    variant = stored(tmp_path, settings={"k": 3})
+    assert system_names([rag, amem, variant]) == ["rag", "amem", "rag [k=3]"]
+    assert system_names([rag, other, amem]) == ["rag, smollm2_135m", "rag, qwen3_06b", "amem"]
+    names = system_names([other, again])
+    assert len(set(names)) == 2
+    assert all(name.startswith("rag, qwen3_06b, ") for name in names)
 
 
 def test_data_sets_have_a_lens_each_and_retrieval_runs_none(tmp_path: Path) -> None:

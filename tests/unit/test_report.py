@@ -126,6 +126,21 @@ def test_runs_on_other_questions_are_shown_without_a_lens(tmp_path: Path) -> Non
     assert "no question in common" in found["missing"][0]
 
 
+def test_presets_that_read_one_file_are_one_data_set(tmp_path: Path) -> None:
+    FakeRun(dataset="locomo_clag").write(tmp_path)
+    FakeRun(dataset="locomo", memory="amem").write(tmp_path)
+    FakeRun(dataset="locomo", memory="amem", data_sha256="2" * 64).write(tmp_path / "other")
+    data = data_of(tmp_path)
+    names = {(run["preset"], run["dataset"], run["dataSha256"][0]) for run in data["runs"]}
+    assert names == {
+        ("locomo_clag", "locomo 000000", "0"),
+        ("locomo", "locomo 000000", "0"),
+        ("locomo", "locomo 222222", "2"),
+    }
+    assert {question["dataset"] for question in data["questions"]} == {"locomo 000000", "locomo 222222"}
+    assert {lens["dataset"] for lens in data["definitions"]["lenses"]} == set(data["categories"])
+
+
 def test_tables_lead_to_runs(tmp_path: Path) -> None:
     path = FakeRun(backbone="qwen3_06b").write(tmp_path)
     table = next(table for table in data_of(tmp_path)["tables"] if table["id"] == "clag:3")

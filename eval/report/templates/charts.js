@@ -77,7 +77,8 @@ function logTicks(low, high) {
 /** Rank of each system, one column per reading; `styles`: which colour and shape each system has. */
 function rankChart(lens, styles) {
   const lines = lens.sections.flatMap((section) => section.lines.map((line) => ({ ...line, section: section.title })))
-    .filter((line, index, all) => all.findIndex((other) => other.label === line.label) === index);
+    .filter((line, index, all) => all.findIndex((other) => other.label === line.label) === index)
+    .filter((line) => line.standings.every((one) => one.rank !== null));
   const step = 26, left = 40, top = 14, gap = 30, below = 250;
   const width = left + step * lines.length + 40, height = top + gap * (lens.systems.length - 1) + 14 + below;
   const x = (index) => left + step * index, y = (rank, system) => top + gap * (rank - 1) + (system - (lens.systems.length - 1) / 2) * 3;

@@ -102,6 +102,6 @@ const WEIGHTS = [option("question_mean", "all questions alike (micro)"), option(
 function labels(numbers) {
   const told = (texts, more) => texts.map((text, index) => (texts.filter((other) => other === text).length > 1 ? `${text}, ${more(DATA.runs[numbers[index]])}` : text));
   const systems = numbers.map((number) => DATA.runs[number].system);
-  const named = told(told(systems, (run) => (run.backbone === "none" ? "retrieval only" : run.backbone)), (run) => run.id.split("-").pop());
+  const named = told(told(systems, (run) => run.without || run.backbone), (run) => run.id.split("-").pop());
   return new Map(numbers.map((number, index) => [number, named[index]]));
 }

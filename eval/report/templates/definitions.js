@@ -6,7 +6,7 @@ function definitionsView() {
     const ids = lenses.map((_, index) => String(index));
     const lens = lenses[Number(chosen("lens", ids, "0"))];
     body.replaceChildren(
-      ...(lenses.length > 1 ? [el("div", { class: "filters" }, select("Data set", "lens", lenses.map((one, index) => option(String(index), one.heading)), chosen("lens", ids, "0"), draw))] : []),
+      ...(lenses.length > 1 ? [el("div", { class: "filters" }, select("Data set", "lens", lenses.map((one, index) => option(String(index), `${one.dataset}: ${plural(one.systems.length, "system")}`)), chosen("lens", ids, "0"), draw))] : []),
       ...(lens ? lensParts(lens) : [el("p", { class: "note" }, "No run here has answers.")]),
       ...missing.map((text) => el("p", { class: "note" }, text)));
   };
@@ -23,14 +23,15 @@ function lensParts(lens) {
   for (const section of lens.sections) {
     const heads = [head("reading"), head("n", true), ...lens.systems.map((name) => head(name, true)), head("order")];
     parts.push(el("h3", {}, section.title), table(section.title, heads, section.lines.map((line) => el("tr", {},
-      el("th", { scope: "row", title: line.source || null }, line.label), cell(String(line.n), true), line.standings.map(standing),
+      el("th", { scope: "row", title: line.source || null }, line.label), cell(String(line.n), true), line.standings.map((one) => standing(one, lens.systems.length > 1)),
       el("td", { class: "small faint" }, line.order))), "lens"));
   }
   return parts;
 }
 
-function standing(one) {
+function standing(one, ranked) {
   if (one.value === null) return cell("", true);
+  if (!ranked) return cell(fixed(one.value), true);
   const place = `/${one.rank}${one.tied ? "=" : ""}${one.unsure ? "~" : ""}`;
   return el("td", { class: `number rank${one.rank}` }, fixed(one.value), el("span", { class: "place" }, place));
 }

@@ -73,7 +73,7 @@ function boardRow(row, own, most) {
   const interval = low === undefined ? "" : `[${fixed(low)}, ${fixed(high)}]${unit === "question" ? "‡" : ""}`;
   return el("tr", {}, cell(String(place), true),
     el("th", { scope: "row" }, el("a", { href: address("runs", { run: run.id }), class: place === 1 ? "first" : null }, run.system),
-      el("div", { class: "small faint" }, run.backbone === "none" ? "retrieval only" : run.backbone)),
+      el("div", { class: "small faint" }, run.without || run.backbone)),
     el("td", { class: "bar wide" }, track(row.figures, most)),
     el("td", { class: place === 1 ? "number first" : "number" }, fixed(value)), cell(interval, true),
     cell(run.questions.toLocaleString("en"), true),

@@ -13,8 +13,8 @@ function runCard(run, wanted) {
   const code = (text) => el("code", {}, String(text ?? "unknown"));
   const list = (pairs) => (pairs.length ? pairs.map(([key, value]) => el("div", {}, el("code", {}, `${key} = ${typeof value === "string" ? value : JSON.stringify(value)}`))) : null);
   return el("section", { class: "card", id: null, "data-wanted": wanted, "aria-label": run.id, style: { "scroll-margin-top": "4rem" } },
-    el("h4", {}, run.system, " ", el("span", { class: "faint" }, `on ${run.dataset}${run.backbone === "none" ? "" : ` with ${run.backbone}`}`)),
-    facts([["run", code(run.id)], ["covers", `${plural(run.questions, "question")} of ${plural(run.conversations, "conversation")}`],
+    el("h4", {}, run.system, " ", el("span", { class: "faint" }, `on ${run.dataset}${run.without ? `, ${run.without}` : ` with ${run.backbone}`}`)),
+    facts([["run", code(run.id)], ["preset", run.preset === run.dataset ? null : run.preset], ["covers", `${plural(run.questions, "question")} of ${plural(run.conversations, "conversation")}`],
       ["commit", [code(run.commit), run.dirty ? " with uncommitted changes" : ""]], ["data sha256", code(run.dataSha256)], ["model", list(run.model)],
       ["reader", run.reader], ["seed", String(run.seed)], ["finished", run.finished], ["hardware", run.hardware],
       ["not as preset", list(run.changed)],

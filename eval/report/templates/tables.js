@@ -21,18 +21,28 @@ function paperTable(draw) {
     el("div", { class: "filters" },
       select("Table", "table", DATA.tables.map((one) => option(one.id, one.title)), found.id, draw),
       anything ? check("measured systems only", "measured", only, draw) : null),
-    anything ? null : el("p", { class: "note" }, "Nothing of this table was measured yet; the printed numbers stand."),
+    anything ? null : el("p", { class: "note" }, "Nothing of this table was measured; the printed numbers stand."),
+    found.remarks.map((text) => el("p", { class: "note" }, text)),
     table(found.title, heads, rows, "paper"),
     el("ul", { class: "small faint" }, found.legend.map((text) => el("li", {}, text))),
-    found.remarks.length ? el("details", {}, el("summary", {}, `${plural(found.remarks.length, "known fault")} of the printed numbers`), el("ul", { class: "small" }, found.remarks.map((text) => el("li", {}, text)))) : null,
-  ].filter(Boolean);
+    found.faults.length ? el("details", {}, el("summary", {}, `${plural(found.faults.length, "known fault")} of the printed numbers`), el("ul", { class: "small" }, found.faults.map((text) => el("li", {}, text)))) : null,
+    found.pairs ? pairedTests(found.pairs) : null,
+  ].flat().filter(Boolean);
 }
 
+function pairedTests(pairs) {
+  return [el("h3", {}, "Paired tests"),
+    table("Paired tests", pairs.headings.map((name, index) => head(name, index > 3)),
+      pairs.rows.map((row) => el("tr", {}, row.map((text, index) => cell(text, index > 3))))),
+    el("ul", { class: "small faint" }, pairs.legend.map((text) => el("li", {}, text)))];
+}
+
+const VERDICTS = { reproduced: "good", higher: "bad", lower: "bad" };
+
 function tableLine(row, line, index) {
-  if (line.kind === "measured" && index > 0 && line.cells.every((text) => text === "")) return null;
   const cells = line.cells.map((text, column) => {
     const behind = line.kind === "measured" ? row.behind[column] : null;
-    if (!behind) return el("td", { class: `number ${line.marks[column] ?? ""}` }, text);
+    if (!behind) return el("td", { class: `number ${line.marks[column] ?? ""} ${line.kind === "verdict" ? VERDICTS[text] ?? "faint" : ""}` }, text);
     const title = [`${behind.metric}, ${plural(behind.questions, "question")}`, ...behind.caveats].join("; ");
     return el("td", { class: "number" }, el("a", { href: address("runs", { run: behind.runs[0] }), title }, text));
   });
