@@ -57,9 +57,9 @@ function scatter(points, xTitle, yTitle) {
     svg("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, xTitle),
     svg("text", { x: 14, y: (height - bottom) / 2, transform: `rotate(-90 14 ${(height - bottom) / 2})`, "text-anchor": "middle" }, yTitle),
   ];
-  const marks = points.map((point, index) => svg("g", {}, svg("title", {}, `${point.name}: ${fixed(point.figures[0])} at ${point.cost.toLocaleString("en")}`),
-    point.figures.length > 1 ? svg("line", { x1: x(point.cost), x2: x(point.cost), y1: y(point.figures[1]), y2: y(point.figures[2]), class: `stroke c${index % 6}` }) : null,
-    marker(index, x(point.cost), y(point.figures[0]))));
+  const marks = points.map((point) => svg("g", {}, svg("title", {}, `${point.name}: ${fixed(point.figures[0])} at ${point.cost.toLocaleString("en")}`),
+    point.figures.length > 1 ? svg("line", { x1: x(point.cost), x2: x(point.cost), y1: y(point.figures[1]), y2: y(point.figures[2]), class: `stroke c${point.style % 6}` }) : null,
+    marker(point.style, x(point.cost), y(point.figures[0]))));
   return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${yTitle} against ${xTitle}`, style: { "max-width": `${width}px` } }, grid, marks);
 }
 

@@ -122,8 +122,8 @@ function categoryPanels(numbers, names, metric) {
 function costPlot(numbers, names, metric) {
   const key = scoreKey();
   const cost = numbers.some((number) => DATA.runs[number].costs.tokens) ? ["tokens", "tokens per question"] : ["context", "context tokens per question"];
-  const points = numbers.map((number) => ({ name: names.get(number), figures: DATA.scores[number][metric][key], cost: DATA.runs[number].costs[cost[0]] ?? null }))
-    .map((point) => (point.cost === null ? null : point));
-  if (points.some((point) => point === null) || !points.length) return null;
+  const points = numbers.map((number, style) => ({ style, name: names.get(number), figures: DATA.scores[number][metric][key], cost: DATA.runs[number].costs[cost[0]] }))
+    .filter((point) => point.cost !== undefined);
+  if (!points.length) return null;
   return [el("h3", {}, `${metric.replaceAll("_", " ")} against cost`), scatter(points, cost[1], `${metric.replaceAll("_", " ")}, percent`)];
 }
