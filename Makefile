@@ -46,8 +46,9 @@ contracts: env  ## who may import whom
 
 check: lint types contracts  ## lint, types and import contracts
 
-tables: env  ## regenerate results/tables from results/summaries, results/runs and results/printed
+tables: env  ## regenerate results/tables (with the lens) from results/summaries, results/runs and results/printed
 	$(PY) -m eval.tables
+	$(PY) -m eval.lens results/summaries --out results/tables/lens.md
 
 figures: env  ## draw results/figures: the papers' and our own
 	$(PY) -m eval.plots

@@ -6,6 +6,7 @@
 ``retrievals.jsonl``    one :class:`RetrievalRecord` per answered question
 ``calls.jsonl``         one :class:`memsys.llm.contract.CallRecord` per request to the backbone, cached ones too
 ``references.jsonl``    one :class:`ReferenceRecord` per question of the run: scoring needs no data set
+``judgements/``         verdicts of judges, see :mod:`eval.judge.store`
 ``scores.jsonl``        one row per question, ``question_id, conversation_id, category, metrics: {name: float or null}``
 ``summary.json``        see :mod:`eval.summary`
 

@@ -55,14 +55,17 @@ def run_lines(run: StoredRun, where: str) -> Iterator[str]:
     data = record["data"]
     yield f"run        {run.run_id}"
     yield f"files      {where}"
+    yield f"data       {', '.join(filter(None, (run.dataset, data.get('source'))))}, sha256 {data.get('sha256')}"
+    if run.floor:
+        yield "answers    constants, made without a model"
+        return
     yield f"commit     {record.get('commit') or 'unknown'}{dirty}"
-    yield f"data       {run.dataset}, {data.get('source', '')}, sha256 {data.get('sha256')}"
     yield f"backbone   {run.backbone}"
     for key, value in flat(without_places(record.get("model") or {})).items():
         yield f"  {key} = {value if isinstance(value, str) else json.dumps(value)}"
     hardware = record.get("hardware") or {}
     yield f"hardware   {', '.join([str(hardware.get('cpu', 'unknown')), *(hardware.get('gpus') or [])])}"
-    yield f"seed       {record.get('seed')}; finished {record.get('finished')}"
+    yield f"seed       {record.get('seed')}; finished {record.get('finished') or 'unknown'}"
 
 
 def setting_lines(found: Sequence[Difference]) -> Iterator[str]:

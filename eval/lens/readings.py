@@ -109,7 +109,8 @@ def _definitions(config: LensConfig, holdings: Holdings) -> Section:
         for column, text in holdings.judges.items()
         if column in holdings.metrics
     ]
-    return Section("Definitions, category 5 left out, mean over questions", tuple(readings))
+    left_out = ", category 5 left out" if ADVERSARIAL in holdings.categories else ""
+    return Section(f"Definitions{left_out}, mean over questions", tuple(readings))
 
 
 def _category_five(config: LensConfig, metrics: frozenset[str]) -> Section:

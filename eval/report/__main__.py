@@ -29,11 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         nargs="+",
         help="run directories or folders of them (default: results/runs and results/summaries)",
     )
+    parser.add_argument("--no-questions", action="store_true", help="leave the questions out: a small page, no text")
     parser.add_argument("--out", type=Path, default=OUT, help="HTML file (default: results/report.html)")
     options = parser.parse_args(arguments)
     try:
         collected = collect(options.runs or [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()])
-        page = render_page(page_data(collected, load_config()))
+        page = render_page(page_data(collected, load_config(), with_questions=not options.no_questions))
         write_atomic(options.out, page.encode())
         for one in collected.skipped:
             console().print(f"left out: {one.path}: {one.reason}", style="yellow", highlight=False, markup=False)

@@ -47,17 +47,18 @@ def run_directories(roots: Iterable[Path]) -> dict[str, Path]:
     return found
 
 
-def page_data(collected: Collected, config: PageConfig) -> Json:
-    """Compute everything that the page shows."""
+def page_data(collected: Collected, config: PageConfig, *, with_questions: bool = True) -> Json:
+    """Compute everything that the page shows; without questions it holds no word of a data set."""
     runs, names_of_sets = collected.runs, dataset_names(collected.runs)
     metrics = metric_list(runs, config)
     names = [metric["name"] for metric in metrics]
     browser = Browser(config.questions)
-    for number, (run, folder) in enumerate(zip(runs, collected.folders, strict=True)):
+    folders = collected.folders if with_questions else (None,) * len(runs)
+    for number, (run, folder) in enumerate(zip(runs, folders, strict=True)):
         if folder is not None:
             browser.add(number, names_of_sets[number], run, folder)
     return {
-        "runs": run_cards(runs, [folder is not None for folder in collected.folders]),
+        "runs": run_cards(runs, [folder is not None for folder in folders]),
         "metrics": metrics,
         "categories": _categories(runs, names_of_sets),
         "scores": [run_scores(run, names) for run in runs],

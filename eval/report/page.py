@@ -15,15 +15,9 @@ from memsys.vocabulary import Json
 TEMPLATES = Path(__file__).parent / "templates"
 #: In this order: each uses what stands before it.
 SCRIPTS = (
-    "core.js",
-    "charts.js",
-    "leaderboard.js",
-    "tables.js",
-    "definitions.js",
-    "questions.js",
-    "runs.js",
-    "main.js",
-)
+    "core.js", "charts.js", "leaderboard.js", "plots.js", "definitions.js", "tables.js", "questions.js", "answers.js",
+    "runs.js", "main.js",
+)  # fmt: skip
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 

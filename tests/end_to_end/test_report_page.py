@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from eval.export import export_run
 from eval.judge.store import FOLDER, input_checksums
 from eval.report.__main__ import main
 from tests.support.browser import Page, chromium
@@ -244,3 +245,14 @@ def test_plots_name_what_they_show(page: Page, report: Path) -> None:
         "[...document.querySelectorAll('.legend svg')].map((node) => node.firstChild.firstChild.outerHTML)"
     )
     assert len(set(markers)) == 3  # told apart without colour
+
+
+def test_a_page_of_summaries_alone_has_every_view(page: Page, tmp_path: Path) -> None:
+    export_run(FakeRun().write(tmp_path / "runs"), tmp_path / "summaries")
+    out = tmp_path / "report.html"
+    assert main(["--runs", str(tmp_path / "summaries"), "--out", str(out)]) == 0
+    for view in VIEWS:
+        go(page, out, view)
+    assert page.problems == []
+    go(page, out, "questions")
+    assert "the questions are in the run directories" in text(page)

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eval.export import export_run
 from eval.files import read_json_lines
 from eval.judge.__main__ import main, make_plan
 from eval.judge.agreement import agreement, cohen_kappa, majority
@@ -107,6 +108,17 @@ def test_verdicts_become_a_column(tmp_path: Path, server: StubServer, capsys: py
     assert "57.1" in shown
     assert "7 (1)" in shown
     assert f"{100 * entry['probe']['accuracy']:.1f}" in shown
+
+
+def test_an_exported_summary_keeps_figures_and_no_reason(tmp_path: Path, server: StubServer) -> None:
+    path = write_run(tmp_path / "runs")
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    exported = export_run(path, tmp_path / "summaries")
+    assert [row.metrics for row in read(exported).rows] == [row.metrics for row in read(path).rows]
+    text = "".join(file.read_text() for file in exported.iterdir())
+    assert "judge_lenient_smollm2_135m_vllm" in text
+    assert "because" not in text
+    assert "127.0.0.1" not in text
 
 
 def test_calls_are_in_the_ledger_and_cost_the_method_nothing(tmp_path: Path, server: StubServer) -> None:

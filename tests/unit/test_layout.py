@@ -47,7 +47,20 @@ def test_nobody_catches_everything() -> None:
     assert found == ["eval/experiment.py: except BaseException:"]
 
 
-@pytest.mark.parametrize("module", ["eval.run", "eval.experiment", "eval.score", "eval.tables", "eval.compare"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "eval.run",
+        "eval.experiment",
+        "eval.score",
+        "eval.tables",
+        "eval.compare",
+        "eval.judge.__main__",
+        "eval.lens.__main__",
+        "eval.explain.__main__",
+        "eval.report.__main__",
+    ],
+)
 def test_modules_import_without_heavy_libraries(module: str) -> None:
     heavy = ["torch", "transformers", "sentence_transformers", "faiss", "sklearn", "matplotlib", "nltk", "pandas"]
     code = f"import sys; from importlib import import_module; import_module({module!r}); " + (

@@ -109,6 +109,14 @@ def test_a_summary_gives_figures_but_no_question(tmp_path: Path) -> None:
     assert [run["hasTexts"] for run in data_of(tmp_path / "summaries", tmp_path / "runs")["runs"]] == [True]
 
 
+def test_questions_can_be_left_out(tmp_path: Path) -> None:
+    FakeRun().write(tmp_path / "runs")
+    out = tmp_path / "report.html"
+    assert main(["--runs", str(tmp_path / "runs"), "--no-questions", "--out", str(out)]) == 0
+    assert "secret" not in out.read_text()
+    assert data_in(out.read_text())["questions"] == []
+
+
 def test_a_retrieval_run_shows_its_query(tmp_path: Path) -> None:
     path = FakeRun(mode="retrieval_only").write(tmp_path)
     rewrite(path, "retrievals.jsonl", lambda number, row: row["trace"].update(query=f"query {number}"))

@@ -15,7 +15,8 @@ function fill(node, props, children) {
   for (const [key, value] of Object.entries(props)) {
     if (value === null || value === undefined || value === false) continue;
     if (key === "on") for (const [event, listener] of Object.entries(value)) node.addEventListener(event, listener);
-    else if (key === "style") for (const [property, text] of Object.entries(value)) node.style.setProperty(property, text);
+    else if (key === "style")
+      for (const [property, text] of Object.entries(value)) node.style.setProperty(property, text);
     else node.setAttribute(key, value === true ? "" : value);
   }
   node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
@@ -50,58 +51,120 @@ function change(settings) {
   history.replaceState(null, "", address(view.id, Object.fromEntries(params)));
 }
 
-/** A value among choices: the address's if it is one of them, else the first. */
-function chosen(key, choices, fallback = choices[0]) {
-  const value = params.get(key);
-  return choices.includes(value) ? value : fallback;
+/** A setting of a view: its key in the address, its label, what there is to choose, and what holds without a choice. */
+const setting = (key, label, options, fallback = options[0]?.value) => ({ key, label, options, fallback });
+const option = (value, text = value, group = "") => ({ value, text, group });
+
+function valueOf({ key, options, fallback }) {
+  const value = params.get(key) ?? "";
+  return options.some((one) => one.value === value) ? value : fallback;
 }
 
-function select(label, key, options, value, onChange) {
-  const groups = unique(options.map((option) => option.group ?? ""));
-  const made = (option) => el("option", { value: option.value, selected: option.value === value }, option.text);
-  const children = groups.map((group) => {
-    const own = options.filter((option) => (option.group ?? "") === group).map(made);
+/** The menu of a setting. */
+function menu(one, draw) {
+  const { key, label, options } = one,
+    value = valueOf(one);
+  const made = (entry) => el("option", { value: entry.value, selected: entry.value === value }, entry.text);
+  const children = unique(options.map((entry) => entry.group)).map((group) => {
+    const own = options.filter((entry) => entry.group === group).map(made);
     return group ? el("optgroup", { label: group }, own) : own;
   });
-  const listener = (event) => { change({ [key]: event.target.value }); onChange(); };
+  const listener = (event) => {
+    change({ [key]: event.target.value });
+    draw();
+  };
   return el("label", {}, label, el("select", { id: `filter-${key}`, on: { change: listener } }, children));
 }
 
 function check(label, key, value, onChange) {
-  const listener = (event) => { change({ [key]: event.target.checked ? "1" : "0" }); onChange(); };
-  return el("label", { class: "check" }, el("input", { type: "checkbox", id: `filter-${key}`, checked: value, on: { change: listener } }), label);
+  const listener = (event) => {
+    change({ [key]: event.target.checked ? "1" : "0" });
+    onChange();
+  };
+  return el(
+    "label",
+    { class: "check" },
+    el("input", { type: "checkbox", id: `filter-${key}`, checked: value, on: { change: listener } }),
+    label,
+  );
 }
-
-const option = (value, text = value, group = "") => ({ value, text, group });
 
 /** A table in a region that the keyboard can scroll. */
 function table(caption, head, body, className = "") {
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    el("table", { class: className }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)));
+  return el(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    el("table", { class: className }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)),
+  );
 }
 
-const head = (text, number = false, more = "") => el("th", { scope: "col", class: `${number ? "number" : ""} ${more}` }, text);
+const head = (text, number = false, more = "") =>
+  el("th", { scope: "col", class: `${number ? "number" : ""} ${more}` }, text);
 const cell = (text, number = false, more = "") => el("td", { class: `${number ? "number" : ""} ${more}` }, text);
 
 function facts(pairs) {
-  return el("dl", { class: "facts" }, pairs.filter(([, value]) => value !== "" && value !== null && value !== undefined)
-    .map(([term, value]) => [el("dt", {}, term), el("dd", {}, value)]));
+  return el(
+    "dl",
+    { class: "facts" },
+    pairs
+      .filter(([, value]) => value !== "" && value !== null && value !== undefined)
+      .map(([term, value]) => [el("dt", {}, term), el("dd", {}, value)]),
+  );
 }
 
-/** Data set, backbone and metric: the choices that several views share. */
-const datasets = unique(DATA.runs.map((run) => run.dataset));
-const backbones = unique(DATA.runs.map((run) => run.backbone));
-const metricOptions = () => DATA.metrics.map((metric) => option(metric.name, metric.name.replaceAll("_", " "), metric.group));
-const fullest = () => datasets.map((name) => [DATA.runs.filter((run) => run.dataset === name && run.backbone !== "none").length, name])
-  .sort((one, two) => two[0] - one[0])[0][1];
+const words = (name) => name.replaceAll("_", " ");
 
-const FIVE = [option("paper_trap", "trap: the false answer is right"), option("abstain", "declining is right"), option("exclude", "left out")];
-const WEIGHTS = [option("question_mean", "all questions alike (micro)"), option("category_mean", "all categories alike (macro)")];
+/** Settings that several views share. */
+const datasets = unique(DATA.runs.map((run) => run.dataset));
+const fullest = [...datasets].sort((one, two) => answering(two) - answering(one))[0];
+const DATASET = setting(
+  "dataset",
+  "Data set",
+  [...datasets.map((name) => option(name)), option("all", "all data sets")],
+  fullest,
+);
+const BACKBONE = setting("backbone", "Backbone", [
+  option("all", "all backbones"),
+  ...unique(DATA.runs.map((run) => run.backbone)).map((name) => option(name)),
+]);
+const METRIC = setting(
+  "metric",
+  "Metric",
+  DATA.metrics.map((metric) => option(metric.name, words(metric.name), metric.group)),
+);
+const FIVE = setting("five", "Category 5", [
+  option("paper_trap", "trap: the false answer is right"),
+  option("abstain", "declining is right"),
+  option("exclude", "left out"),
+]);
+const WEIGHTS = setting("weights", "Mean", [
+  option("question_mean", "all questions alike (micro)"),
+  option("category_mean", "all categories alike (macro)"),
+]);
+
+/** The categories of some data sets, to choose one or all. */
+function categoryOf(names) {
+  const found = Object.entries(Object.assign({}, ...names.map((name) => DATA.categories[name])));
+  return setting("category", "Category", [
+    option("", "all"),
+    ...found.map(([number, name]) => option(number, `${number} ${name}`)),
+  ]);
+}
+
+function answering(dataset) {
+  return DATA.runs.filter((run) => run.dataset === dataset && run.backbone !== "none").length;
+}
 
 /** What tells runs apart: their system, with the backbone and the run's hash where that is not enough. */
 function labels(numbers) {
-  const told = (texts, more) => texts.map((text, index) => (texts.filter((other) => other === text).length > 1 ? `${text}, ${more(DATA.runs[numbers[index]])}` : text));
+  const told = (texts, more) =>
+    texts.map((text, index) =>
+      texts.filter((other) => other === text).length > 1 ? `${text}, ${more(DATA.runs[numbers[index]])}` : text,
+    );
   const systems = numbers.map((number) => DATA.runs[number].system);
-  const named = told(told(systems, (run) => run.without || run.backbone), (run) => run.id.split("-").pop());
+  const named = told(
+    told(systems, (run) => run.without || run.backbone),
+    (run) => run.id.split("-").pop(),
+  );
   return new Map(numbers.map((number, index) => [number, named[index]]));
 }

@@ -2,29 +2,68 @@
 function definitionsView() {
   const { lenses, legend: texts, missing } = DATA.definitions;
   const body = el("div");
+  const choice = setting(
+    "lens",
+    "Data set",
+    lenses.map((one, index) => option(String(index), `${one.dataset}: ${plural(one.systems.length, "system")}`)),
+  );
   const draw = () => {
-    const ids = lenses.map((_, index) => String(index));
-    const lens = lenses[Number(chosen("lens", ids, "0"))];
-    body.replaceChildren(
-      ...(lenses.length > 1 ? [el("div", { class: "filters" }, select("Data set", "lens", lenses.map((one, index) => option(String(index), `${one.dataset}: ${plural(one.systems.length, "system")}`)), chosen("lens", ids, "0"), draw))] : []),
-      ...(lens ? lensParts(lens) : [el("p", { class: "note" }, "No run here has answers.")]),
-      ...missing.map((text) => el("p", { class: "note" }, text)));
+    const parts = lenses.length
+      ? lensParts(lenses[Number(valueOf(choice))])
+      : [el("p", { class: "note" }, "No run here has answers.")];
+    if (lenses.length > 1) parts.unshift(el("div", { class: "filters" }, menu(choice, draw)));
+    body.replaceChildren(...parts, ...missing.map((text) => el("p", { class: "note" }, text)));
   };
   draw();
-  return [el("h2", {}, "The same answers, read in every published way"), body,
-    el("ul", { class: "small faint" }, texts.map((text) => el("li", {}, text)))];
+  return [
+    el("h2", {}, "The same answers, read in every published way"),
+    body,
+    el(
+      "ul",
+      { class: "small faint" },
+      texts.map((text) => el("li", {}, text)),
+    ),
+  ];
 }
 
 function lensParts(lens) {
   const parts = [el("p", {}, lens.heading)];
-  if (lens.summary) parts.push(el("p", { class: "note" }, lens.summary),
-    table("All readings", ["system", "leads", "ranks", "values"].map((name, index) => head(name, index > 0)),
-      lens.tallies.map((row) => el("tr", {}, el("th", { scope: "row" }, row[0]), row.slice(1).map((text) => cell(text, true))))));
+  if (lens.summary)
+    parts.push(
+      el("p", { class: "note" }, lens.summary),
+      table(
+        "All readings",
+        ["system", "leads", "ranks", "values"].map((name, index) => head(name, index > 0)),
+        lens.tallies.map((row) =>
+          el(
+            "tr",
+            {},
+            el("th", { scope: "row" }, row[0]),
+            row.slice(1).map((text) => cell(text, true)),
+          ),
+        ),
+      ),
+    );
   for (const section of lens.sections) {
     const heads = [head("reading"), head("n", true), ...lens.systems.map((name) => head(name, true)), head("order")];
-    parts.push(el("h3", {}, section.title), table(section.title, heads, section.lines.map((line) => el("tr", {},
-      el("th", { scope: "row", title: line.source || null }, line.label), cell(String(line.n), true), line.standings.map((one) => standing(one, lens.systems.length > 1)),
-      el("td", { class: "small faint" }, line.order))), "lens"));
+    parts.push(
+      el("h3", {}, section.title),
+      table(
+        section.title,
+        heads,
+        section.lines.map((line) =>
+          el(
+            "tr",
+            {},
+            el("th", { scope: "row", title: line.source || null }, line.label),
+            cell(String(line.n), true),
+            line.standings.map((one) => standing(one, lens.systems.length > 1)),
+            el("td", { class: "small faint" }, line.order),
+          ),
+        ),
+        "lens",
+      ),
+    );
   }
   return parts;
 }

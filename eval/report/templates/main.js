@@ -21,21 +21,36 @@ function render() {
   document.title = `${view.text} - memsys report`;
 }
 
-document.getElementById("views").append(...VIEWS.map((view) => el("a", { href: address(view.id, {}), "data-view": view.id }, view.text)));
-document.getElementById("skip").addEventListener("click", (event) => { event.preventDefault(); content.focus(); });
+document
+  .getElementById("views")
+  .append(...VIEWS.map((view) => el("a", { href: address(view.id, {}), "data-view": view.id }, view.text)));
+document.getElementById("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  content.focus();
+});
 document.addEventListener("keydown", (event) => {
   const search = document.getElementById("filter-search");
-  if (event.key === "/" && search && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) { event.preventDefault(); search.focus(); }
+  if (event.key === "/" && search && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) {
+    event.preventDefault();
+    search.focus();
+  }
 });
-window.addEventListener("hashchange", () => { render(); window.scrollTo(0, 0); });
+window.addEventListener("hashchange", () => {
+  render();
+  window.scrollTo(0, 0);
+});
 
-const THEMES = ["auto", "light", "dark"], prefersDark = matchMedia("(prefers-color-scheme: dark)");
+const THEMES = ["auto", "light", "dark"],
+  prefersDark = matchMedia("(prefers-color-scheme: dark)");
 let theme = "auto";
 function paint() {
   document.documentElement.dataset.theme = theme === "auto" ? (prefersDark.matches ? "dark" : "light") : theme;
   document.getElementById("theme").textContent = `theme: ${theme}`;
 }
-document.getElementById("theme").addEventListener("click", () => { theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]; paint(); });
+document.getElementById("theme").addEventListener("click", () => {
+  theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+  paint();
+});
 prefersDark.addEventListener("change", paint);
 paint();
 render();

@@ -1,0 +1,87 @@
+// One metric drawn: by category, against cost, and the ranks under every reading.
+function plotsView() {
+  const body = el("div");
+  const draw = () => body.replaceChildren(scoreFilters(draw, false), plots());
+  draw();
+  return [el("h2", {}, "Plots"), body];
+}
+
+function plots() {
+  const metric = valueOf(METRIC),
+    numbers = scored(filteredRuns(), metric, scoreKey()).map((row) => row.number);
+  if (!numbers.length) return el("p", { class: "note" }, "No run here was scored in this way.");
+  const names = labels(numbers);
+  const styles = (lens) => lens.runs.map((id) => numbers.findIndex((number) => DATA.runs[number].id === id));
+  const lenses = DATA.definitions.lenses.filter(
+    (lens) => lens.systems.length > 1 && styles(lens).every((index) => index >= 0),
+  );
+  return el(
+    "div",
+    {},
+    legend(numbers.map((number) => names.get(number))),
+    el("h3", {}, `${words(metric)} by category, percent`),
+    categoryPanels(numbers, names, metric),
+    costPlot(numbers, names, metric),
+    lenses.map((lens) => [
+      el("h3", {}, `Rank under each reading, ${lens.dataset}`),
+      el("p", { class: "small faint" }, lens.heading),
+      rankChart(lens, styles(lens)),
+    ]),
+  );
+}
+
+function categoryPanels(numbers, names, metric) {
+  const categories = Object.entries(
+    Object.assign(
+      {},
+      ...unique(numbers.map((number) => DATA.runs[number].dataset)).map((name) => DATA.categories[name]),
+    ),
+  );
+  const figures = (number, key) => DATA.scores[number][metric][key];
+  const all = categories.flatMap(([key]) => numbers.map((number) => figures(number, key)).filter(Boolean));
+  const most = roundUp(Math.max(...all.map((one) => one[2] ?? one[0]), 1));
+  return [
+    el(
+      "div",
+      { class: "panels" },
+      categories.map(([key, name]) => {
+        const own = numbers.filter((number) => figures(number, key));
+        return own.length === 0
+          ? null
+          : el(
+              "div",
+              { class: "panel" },
+              el("h4", {}, `${key} ${name}`),
+              own.map((number) => {
+                const found = figures(number, key);
+                return el(
+                  "div",
+                  { class: "strip" },
+                  el("span", { title: names.get(number) }, names.get(number)),
+                  track(found, most, numbers.indexOf(number)),
+                  el("span", {}, fixed(found[0])),
+                );
+              }),
+            );
+      }),
+    ),
+    el("p", { class: "small faint" }, `Tracks end at ${most}; lines: 95 % intervals.`),
+  ];
+}
+
+function costPlot(numbers, names, metric) {
+  const key = scoreKey();
+  const cost = numbers.some((number) => DATA.runs[number].costs.tokens)
+    ? ["tokens", "tokens per question"]
+    : ["context", "context tokens per question"];
+  const points = numbers
+    .map((number, style) => ({
+      style,
+      name: names.get(number),
+      figures: DATA.scores[number][metric][key],
+      cost: DATA.runs[number].costs[cost[0]],
+    }))
+    .filter((point) => point.cost !== undefined);
+  if (!points.length) return null;
+  return [el("h3", {}, `${words(metric)} against cost`), scatter(points, cost[1], `${words(metric)}, percent`)];
+}
