@@ -2,11 +2,12 @@
 
 import asyncio
 import atexit
+import hashlib
 import json
-import signal
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from eval.reader import ReaderConfig
 from eval.records import ReferenceRecord
 from eval.rundir import RunDirectory, RunRecord, identity_hash, now
 from eval.runner import Equipment, Outcome, Runner, Schedule, first_error
+from eval.stopping import StopRequest
 from eval.terminal import complain, console
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
@@ -33,7 +35,27 @@ MODES = ("answers", "retrieval_only")
 TIMINGS = ("throughput", "latency")
 
 #: Settings that cannot change an answer or a retrieval: where files lie, how work is spread, what is done afterwards.
-NOT_IDENTITY = ("run_dir", "runs_dir", "cache_dir", "use_cache", "progress", "score", "scoring", "protocol", "schedule")
+NOT_IDENTITY = (
+    "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving",
+    "progress", "score", "scoring", "protocol", "schedule",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Servers that jobs use together, see :mod:`memsys.llm.engines.shared`.
+
+    Attributes:
+        shared: use those announced in ``folder`` instead of starting one.
+        folder: on a disk that all machines see.
+        wait_s: seconds a job waits for a server.
+        idle_s: seconds a server waits for a job.
+    """
+
+    shared: bool
+    folder: Path
+    wait_s: float
+    idle_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +79,8 @@ class Plan:
     runs_dir: Path
     cache_dir: Path
     use_cache: bool
+    cache_shared: bool
+    serving: Serving
     progress: str
     score: bool
 
@@ -90,6 +114,8 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         runs_dir=Path(settings["runs_dir"]),
         cache_dir=Path(settings["cache_dir"]),
         use_cache=bool(settings["use_cache"]),
+        cache_shared=bool(settings["cache_shared"]),
+        serving=Serving(**{**settings["serving"], "folder": Path(settings["serving"]["folder"])}),
         progress=settings["progress"],
         score=bool(settings["score"]),
         **parts,
@@ -129,8 +155,13 @@ def run_path(plan: Plan, identity: Mapping[str, Json]) -> Path:
     return plan.runs_dir / plan.experiment / name
 
 
-def run_experiment(plan: Plan) -> RunResult:
+def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
     """Run a plan to its end, or take it up where it stopped.
+
+    Args:
+        plan: what to run.
+        lock_wait_s: seconds to wait for a run directory that is in use: a job that was requeued may start before
+            the disk knows that its first process is gone.
 
     Raises:
         MemsysError: bad settings, data, models or run directory, each with what to do.
@@ -139,7 +170,7 @@ def run_experiment(plan: Plan) -> RunResult:
     data = plan.dataset.load()
     identity = identity_of(plan, data.sha256)
     path = run_path(plan, identity)
-    directory = RunDirectory(path)
+    directory = RunDirectory(path, wait_s=lock_wait_s)
     try:
         if finished(directory, identity):
             console().print(f"{path}: complete, nothing to run", highlight=False)
@@ -157,9 +188,12 @@ def run_experiment(plan: Plan) -> RunResult:
 def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory) -> bool:
     """Run the loop; tasks raise in groups, a user reads one message."""
     check_before_models(plan, data)
+    stop = StopRequest()
     try:
-        return asyncio.run(_run(plan, data, identity, directory))
+        return asyncio.run(_run(plan, data, identity, directory, stop))
     except asyncio.CancelledError as error:
+        directory.close()
+        stop.hand_over()
         raise KeyboardInterrupt from error
     except BaseExceptionGroup as group:
         ours = group.subgroup(MemsysError)
@@ -189,10 +223,13 @@ def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:
     return {**stored["identity"], "model": None} == {**identity, "model": None}
 
 
-async def _run(plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory) -> bool:
+async def _run(
+    plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory, stop: StopRequest
+) -> bool:
     if isinstance(plan.memory, NeedsAssets):
         plan.memory.check_assets()
     async with AsyncExitStack() as stack:
+        stack.enter_context(stop.watched())
         backbone = await open_backbone(plan, directory, stack)
         identity = {**identity, "model": backbone.fingerprint() if backbone else None}
         record = directory.begin(_record(plan, data, identity, directory.path))
@@ -208,7 +245,6 @@ async def _drive(
     """Run, and leave ``run.json`` saying how it ended, whatever happens."""
     totals = _totals(data.samples, directory, plan.mode)
     title = f"{plan.memory.name} on {plan.dataset.name}"
-    stop_on_terminate()
     try:
         with make_progress(plan.progress, title, totals, lambda: Traffic(*traffic())) as progress:
             outcome = await Runner(equipment, plan.schedule, directory, progress).run(data.samples)
@@ -217,13 +253,6 @@ async def _drive(
         directory.save(record)
         raise
     return _close(directory, record, data, plan, outcome)
-
-
-def stop_on_terminate() -> None:
-    """Let a polite kill (SIGTERM, as batch systems send) end the run like Ctrl-C does."""
-    task = asyncio.current_task()
-    if task is not None:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 def _close(directory: RunDirectory, record: RunRecord, data: LoadedData, plan: Plan, outcome: Outcome) -> bool:
@@ -281,7 +310,7 @@ def _record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path: Pa
 
 def _recordable(settings: Mapping[str, Json]) -> Mapping[str, Json]:
     """The resolved configuration without paths of this machine."""
-    kept = without(settings, ("run_dir", "runs_dir", "cache_dir", "dataset.path", "dataset.data_dir"))
+    kept = without(settings, ("run_dir", "runs_dir", "cache_dir", "serving", "dataset.path", "dataset.data_dir"))
     return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
 
 
@@ -311,14 +340,32 @@ def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:
 _ENGINES: dict[str, Engine] = {}
 
 
-def engine_for(config: BackboneConfig) -> Engine:
-    """The engine of a backbone; runs of one process (a local sweep) share a server, which stops with the process."""
-    key = repr(config.engine)
+def engine_for(config: BackboneConfig, serving: Serving) -> Engine:
+    """The engine of a backbone; runs of one process share a server, which stops with the process.
+
+    With ``serving.shared`` it is a server of somebody else's, found in the group's folder.
+    """
+    key = repr((config.engine, serving))
+    for other in [name for name in _ENGINES if name != key]:
+        _ENGINES.pop(other).stop()  # a process runs one experiment at a time, and a GPU holds one server
     if key not in _ENGINES:
-        engine = config.engine.build()
+        engine = _shared_engine(config, serving) if serving.shared else config.engine.build()
         atexit.register(engine.stop)
         _ENGINES[key] = engine
     return _ENGINES[key]
+
+
+def server_group(config: BackboneConfig) -> str:
+    """Name of the servers that serve a backbone with these very settings."""
+    return f"{config.name}-{hashlib.sha256(repr(config.engine).encode()).hexdigest()[:8]}"
+
+
+def _shared_engine(config: BackboneConfig, serving: Serving) -> Engine:
+    from eval.sweep.servers import ask_for_servers
+    from memsys.llm.engines.shared import Registry, SharedEngine
+
+    registry = Registry(serving.folder / server_group(config))
+    return SharedEngine(config.engine.build().name, registry, serving.wait_s, partial(ask_for_servers, registry.folder))
 
 
 async def open_backbone(plan: Plan, directory: RunDirectory, stack: AsyncExitStack) -> "Backbone | None":
@@ -328,15 +375,21 @@ async def open_backbone(plan: Plan, directory: RunDirectory, stack: AsyncExitSta
     from memsys.llm.backbone import Backbone
     from memsys.llm.cache import ReplyCache
 
+    engine = engine_for(plan.backbone, plan.serving)
     backbone = Backbone(
         plan.backbone,
-        engine_for(plan.backbone),
-        cache=ReplyCache(plan.cache_dir) if plan.use_cache else None,
+        engine,
+        cache=ReplyCache(plan.cache_dir, shared=plan.cache_shared) if plan.use_cache else None,
         on_call=directory.add_call,
         log_dir=directory.path / "logs",
         run_seed=plan.seed,
     )
-    return await stack.enter_async_context(backbone)
+    try:
+        return await stack.enter_async_context(backbone)
+    except asyncio.CancelledError:
+        if plan.serving.shared:
+            engine.stop()  # it may be waiting for a server, in a thread that the loop's end would wait for
+        raise
 
 
 def make_equipment(plan: Plan, backbone: "Backbone | None", prompts: dict[str, str]) -> Equipment:

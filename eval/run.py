@@ -17,31 +17,73 @@ PARTS = ("backbone", "embedder", "memory", "dataset", "reader", "protocol", "sco
 
 EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED = 2, 3, 130
 
+#: Seconds a cell waits for its run directory: a job that was requeued may start before the disk knows that its first
+#: process is gone.
+LOCK_WAIT_S = 120.0
+
 
 @hydra.main(version_base="1.3", config_path=CONF, config_name="config")
 def main(config: DictConfig) -> str:
-    """Run one configuration; returns the run directory for callbacks and sweepers."""
+    """Run one configuration; returns the run directory, empty for a cell of a sweep that did not get to its end."""
     from hydra.core.hydra_config import HydraConfig
-    from hydra.types import RunMode
 
-    from eval.experiment import compare_runs, run_experiment
+    from eval.experiment import compare_runs
     from eval.terminal import complain
     from memsys.errors import MemsysError
 
+    if not OmegaConf.is_missing(HydraConfig.get().job, "num"):
+        return run_cell(config, list(HydraConfig.get().overrides.task))
     try:
-        result = run_experiment(make_plan(config))
+        path, code = run_one(make_plan(config))
     except MemsysError as error:
         complain(str(error))
         sys.exit(EXIT_ERROR)
+    if code:
+        sys.exit(code)
+    if config.score:
+        compare_runs([Path(path)], Path(path) / "comparison")
+    return path
+
+
+def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:
+    """Run one plan; returns the run directory and the exit status.
+
+    Raises:
+        MemsysError: bad settings, data, models or run directory.
+    """
+    from eval.experiment import run_experiment
+    from eval.terminal import complain
+
+    try:
+        result = run_experiment(plan, lock_wait_s=lock_wait_s)
     except KeyboardInterrupt:
         complain("interrupted; everything finished so far is kept, the same command resumes")
-        sys.exit(EXIT_INTERRUPTED)
+        return "", EXIT_INTERRUPTED
     if not result.complete:
         complain(f"the run is incomplete, the same command resumes it: {result.path}")
-        sys.exit(EXIT_INCOMPLETE)
-    if config.score and HydraConfig.get().mode == RunMode.RUN:
-        compare_runs([result.path], result.path / "comparison")
-    return str(result.path)
+        return str(result.path), EXIT_INCOMPLETE
+    return str(result.path), 0
+
+
+def run_cell(config: DictConfig, overrides: list[str]) -> str:
+    """Run one cell of a sweep, which goes on whatever becomes of this one: the cell's ticket says how it ended."""
+    from eval.sweep.cells import make_cell
+    from eval.sweep.tickets import Attendance
+    from eval.terminal import complain
+    from memsys.errors import MemsysError
+
+    cell = make_cell(config, overrides)
+    with Attendance(cell.folder, cell.key, overrides) as ticket:
+        try:
+            path, code = run_one(cell.valid_plan(), LOCK_WAIT_S)
+        except MemsysError as error:
+            complain(str(error))
+            ticket.end("failed", str(error))
+            return ""
+        if code == EXIT_INTERRUPTED:
+            sys.exit(code)
+        ticket.end("incomplete" if code else "done")
+    return "" if code else path
 
 
 def make_plan(config: DictConfig) -> Any:
@@ -134,23 +176,23 @@ def _lines(error: BaseException) -> str:
 
 
 class Comparison(Callback):
-    """After a sweep: one table, its files and a plot over all of the sweep's runs."""
-
-    def __init__(self) -> None:
-        self._runs: list[Path] = []
-
-    def on_job_end(self, config: DictConfig, job_return: Any, **_: Any) -> None:
-        """Note where a finished job wrote."""
-        value = getattr(job_return, "_return_value", None)
-        if isinstance(value, str):
-            self._runs.append(Path(value))
+    """After a sweep: how its cells stand, and one table, its files and a plot over those that are done."""
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
-        """Compare what finished."""
+        """Show what came of the sweep; the process ends with a status other than 0 unless every cell is done."""
         from eval.experiment import compare_runs
+        from eval.sweep.cells import Composer
+        from eval.sweep.report import show_unfinished
+        from eval.sweep.status import sweep_status
 
-        if self._runs:
-            compare_runs(self._runs, Path(config.runs_dir) / config.experiment / "comparison")
+        overrides = [*config.hydra.overrides.hydra, *config.hydra.overrides.task]
+        statuses = sweep_status(Composer().sweep(overrides))
+        done = [status.path for status in statuses if status.standing == "done" and status.path]
+        if done and config.score:
+            compare_runs(done, Path(config.runs_dir) / config.experiment / "comparison")
+        if len(done) < len(statuses):
+            show_unfinished(statuses)
+            sys.exit(EXIT_INCOMPLETE)
 
 
 if __name__ == "__main__":

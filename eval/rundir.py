@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +16,8 @@ from eval.records import SCHEMA_VERSION, AnswerRecord, ConversationRecord, Refer
 from memsys.errors import RunDirectoryError
 from memsys.llm.contract import CallRecord
 from memsys.vocabulary import Json
+
+_LOCK_POLL_SECONDS = 0.5
 
 Status = Literal["running", "complete", "incomplete", "interrupted"]
 
@@ -69,33 +72,71 @@ def differences(old: Any, new: Any, path: str = "") -> list[str]:
     return [] if old == new else [f"{path}: {json.dumps(old)} -> {json.dumps(new)}"]
 
 
-class RunDirectory:
-    """One run's files, opened by one process at a time."""
+def read_record(run_dir: Path) -> dict[str, Any] | None:
+    """``run.json`` of a run directory as stored, or ``None``.
 
-    def __init__(self, path: Path) -> None:
+    Raises:
+        RunDirectoryError: it is not JSON.
+    """
+    path = run_dir / "run.json"
+    if not path.is_file():
+        return None
+    try:
+        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunDirectoryError(f"{path} is not JSON ({error}); delete the run directory or restore it") from error
+    return stored
+
+
+class RunDirectory:
+    """One run's files, opened by one process at a time.
+
+    Args:
+        path: made if it does not exist.
+        wait_s: seconds to wait for another process that has it open.
+    """
+
+    def __init__(self, path: Path, *, wait_s: float = 0.0) -> None:
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise RunDirectoryError(f"cannot open run directory {path}: {error.strerror}") from error
-        self._take_lock()
+        self._take_lock(wait_s)
+        self._closed = False
         self._answers = JsonLines(path / "answers.jsonl")
         self._retrievals = JsonLines(path / "retrievals.jsonl")
         self._conversations = JsonLines(path / "conversations.jsonl")
         self._calls = JsonLines(path / "calls.jsonl")
         self._known_calls = {_call_identity(row) for row in read_json_lines(path / "calls.jsonl")}
 
-    def _take_lock(self) -> None:
+    def _take_lock(self, wait_s: float) -> None:
+        deadline = time.monotonic() + wait_s
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            while not self._locked():
+                if time.monotonic() > deadline:
+                    raise BlockingIOError
+                time.sleep(_LOCK_POLL_SECONDS)
         except BlockingIOError as error:
             owner = os.read(self._lock, 64).decode().strip()
             os.close(self._lock)
             message = f"run directory {self.path} is in use by process {owner}; wait for it or choose another run_dir"
             raise RunDirectoryError(message) from error
+        except OSError as error:
+            os.close(self._lock)
+            raise RunDirectoryError(
+                f"the disk of {self.path} cannot lock files ({error.strerror}); set runs_dir to a folder elsewhere"
+            ) from error
         os.ftruncate(self._lock, 0)
         os.write(self._lock, f"{os.getpid()}\n".encode())
+
+    def _locked(self) -> bool:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
     def begin(self, record: RunRecord) -> RunRecord:
         """Start the run or take it up again.
@@ -116,14 +157,7 @@ class RunDirectory:
 
     def stored_record(self) -> dict[str, Any] | None:
         """``run.json`` as stored, or ``None``."""
-        path = self.path / "run.json"
-        if not path.is_file():
-            return None
-        try:
-            stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise RunDirectoryError(f"{path} is not JSON ({error}); delete the run directory or restore it") from error
-        return stored
+        return read_record(self.path)
 
     def _check_same(self, stored: Mapping[str, Any], record: RunRecord) -> None:
         if stored["schema_version"] != SCHEMA_VERSION:
@@ -194,7 +228,10 @@ class RunDirectory:
         return self.path / "snapshots" / f"{safe}.npz"
 
     def close(self) -> None:
-        """Close the files and give the directory free."""
+        """Close the files and give the directory free; safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
         for file in (self._answers, self._retrievals, self._conversations, self._calls):
             file.close()
         os.close(self._lock)

@@ -3,15 +3,22 @@
 A folder of append-only files, one per writing process (JSON lines), so that any number of processes can share it and
 none can damage another's. A process reads all files when it opens the folder, and sees its own additions after that.
 A process that is killed leaves at worst half a last line, which is dropped.
+
+``shared`` is for jobs that write at the same time, on one machine or on the shared disk of a cluster: what others have
+added is read whenever a reply is not known yet, and a call is claimed before it is made, so that of all jobs one pays
+for it and all get the same reply. A claim is a lock on one byte of a file: it ends with the process that holds it,
+however that ends, and leaves nothing to clean up.
 """
 
 import asyncio
 import errno
+import fcntl
 import json
 import os
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +29,14 @@ from memsys.vocabulary import Completion, TokenLogprob
 _PREFIX = b'{"key": "'
 _KEY_LENGTH = 64  # hexadecimal digits of a sha256
 _HEAD = len(_PREFIX) + _KEY_LENGTH
+
+#: Seconds: a look for what other jobs have added costs one listing and one ``stat`` per job, so it is not repeated
+#: before this; one that waits for another's call looks again after the first pause, later after longer ones.
+_LOOK_SECONDS = 1.0
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 2.0
+#: Digits of a key that name its byte in the file of claims; the offset must fit into 63 bits.
+_CLAIM_DIGITS = 15
 
 
 class _Place(NamedTuple):
@@ -37,13 +52,15 @@ class ReplyCache:
 
     Args:
         folder: made when the first reply is stored.
+        shared: other processes write here at the same time: see their replies as they come, pay each call once.
 
     Attributes:
         corrupt: lines that could not be read and were left out.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, shared: bool = False) -> None:
         self.folder = folder
+        self.shared = shared
         self.corrupt = 0
         self._index: dict[bytes, _Place] = {}
         self._pending: dict[str, asyncio.Future[Completion]] = {}
@@ -52,9 +69,10 @@ class ReplyCache:
         self._segment = folder
         self._size = 0
         self._torn = False
-        # Names begin with their time, so that of two replies to one request the earlier stays the one that is read.
-        for segment in sorted(folder.glob("*.jsonl")):
-            self._read_segment(segment)
+        self._read: dict[Path, int] = {}  # how far other processes' files have been read
+        self._claims: int | None = None
+        self._looked = 0.0
+        self._look()
 
     def __len__(self) -> int:
         return len(self._index)
@@ -99,7 +117,7 @@ class ReplyCache:
                 return known, True
             pending = self._pending.get(key)
             if pending is None:
-                return await self._lead(key, call), False
+                return await self._lead(key, call)
             await asyncio.wait([pending])
             if not pending.cancelled():  # else the one that called was cancelled, and somebody else must call
                 error = pending.exception()
@@ -107,12 +125,12 @@ class ReplyCache:
                     raise BackboneError(str(error)) from error
                 return pending.result(), True
 
-    async def _lead(self, key: str, call: Callable[[], Awaitable[Completion]]) -> Completion:
+    async def _lead(self, key: str, call: Callable[[], Awaitable[Completion]]) -> tuple[Completion, bool]:
+        """Make a call for all tasks of this process that want it."""
         pending: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         self._pending[key] = pending
         try:
-            reply = await call()
-            self.put(key, reply)
+            reply, hit = await (self._claim_and_call(key, call) if self.shared else self._call(key, call))
             pending.set_result(reply)
         except BackboneError as error:
             pending.set_exception(error)
@@ -121,13 +139,63 @@ class ReplyCache:
         finally:
             del self._pending[key]
             pending.cancel()  # nothing where it has a result
-        return reply
+        return reply, hit
+
+    async def _call(self, key: str, call: Callable[[], Awaitable[Completion]]) -> tuple[Completion, bool]:
+        reply = await call()
+        self.put(key, reply)
+        return reply, False
+
+    async def _claim_and_call(self, key: str, call: Callable[[], Awaitable[Completion]]) -> tuple[Completion, bool]:
+        """Make a call that no other process makes, or take the reply of the one that does."""
+        pause = _FIRST_PAUSE
+        while True:
+            self._look(after=_LOOK_SECONDS)
+            known = self.get(key)
+            if known is not None:
+                return known, True
+            async with self._claim(key) as ours:
+                if ours:
+                    self._look()  # whoever held the claim before has stored its reply by now
+                    known = self.get(key)
+                    if known is not None:
+                        return known, True
+                    made = await self._call(key, call)
+                    assert self._file is not None
+                    # Other machines read what has reached the disk.
+                    await asyncio.to_thread(os.fdatasync, self._file)
+                    return made
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    @asynccontextmanager
+    async def _claim(self, key: str) -> AsyncIterator[bool]:
+        """Hold the claim on a call if no other process does; whether we hold it."""
+        position = int(key[:_CLAIM_DIGITS], 16)
+        try:
+            if self._claims is None:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._claims = os.open(self.folder / "claims", os.O_RDWR | os.O_CREAT, 0o644)
+            fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, position)
+        except (BlockingIOError, PermissionError):  # how systems say that another process holds it
+            yield False
+            return
+        except OSError as error:
+            raise MemsysError(
+                f"the disk of the reply cache {self.folder} cannot lock files ({error.strerror}), so that jobs cannot "
+                "share calls there; set cache_dir to a folder on a disk that can, or cache_shared=false"
+            ) from error
+        try:
+            yield True
+        finally:
+            fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, position)
 
     def close(self) -> None:
-        """Close the file; a later :meth:`put` opens another."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        """Close the files; a later :meth:`put` opens another."""
+        for file in (self._file, self._claims):
+            if file is not None:
+                os.close(file)
+        self._file = self._claims = None
 
     def _append(self, data: bytes) -> None:
         """Append, leaving ``_size`` behind the row; a cut row is ended by the next append."""
@@ -155,18 +223,38 @@ class ReplyCache:
         self._file = os.open(self._segment, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
         self._owner, self._torn = os.getpid(), False
 
-    def _read_segment(self, segment: Path) -> None:
-        """Index a file by the heads of its lines; the rest of a line is read when it is asked for."""
-        offset = 0
+    def _look(self, after: float = 0.0) -> None:
+        """Index what other processes have added since the last look, unless that was less than ``after`` seconds ago.
+
+        Names begin with their time, so that of two replies to one request the earlier stays the one that is read.
+        """
+        now = time.monotonic()
+        if self._looked and now - self._looked < after:
+            return
+        self._looked = now
+        for segment in sorted(self.folder.glob("*.jsonl")):
+            begin = self._read.get(segment, 0)
+            if segment != self._segment and segment.stat().st_size > begin:
+                self._read[segment] = self._read_segment(segment, begin)
+
+    def _read_segment(self, segment: Path, offset: int) -> int:
+        """Index a file by the heads of its lines; the rest of a line is read when it is asked for.
+
+        Returns:
+            Where the next look begins: behind the last line that has an end.
+        """
         with segment.open("rb") as stream:
+            stream.seek(offset)
             for line in stream:
-                whole = line.endswith(b"}\n") and line.startswith(_PREFIX)
-                key = _key(line) if whole else None
+                if not line.endswith(b"\n"):
+                    break  # being written, or what a kill has left: no damage
+                key = _key(line) if line.endswith(b"}\n") and line.startswith(_PREFIX) else None
                 if key is not None:
                     self._index.setdefault(key, _Place(segment, offset, len(line)))
-                elif line.endswith(b"\n") and line != b"\n":
-                    self.corrupt += 1  # a last line without end is what a kill leaves, and no damage
+                elif line != b"\n":
+                    self.corrupt += 1
                 offset += len(line)
+        return offset
 
 
 def _key(line: bytes) -> bytes | None:

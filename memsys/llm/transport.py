@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _LONGEST_PAUSE = 30.0
+#: A machine that is gone does not refuse a connection, it says nothing.
+_CONNECT_SECONDS = 30.0
 #: Seconds; below the 5 after which uvicorn and llama.cpp close an idle connection, else a request can meet the close.
 _KEEP_ALIVE = 4.0
 _RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
@@ -85,7 +87,7 @@ class Transport:
         self._endpoints = Endpoints(self._engine.name, await asyncio.to_thread(self._engine.start, self._log_dir))
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE),
-            timeout=aiohttp.ClientTimeout(total=self._config.timeout_s),
+            timeout=aiohttp.ClientTimeout(total=self._config.timeout_s, sock_connect=_CONNECT_SECONDS),
             trust_env=self._engine.name == "openai",  # proxies are for hosted servers, not for our own
         )
 
@@ -135,6 +137,8 @@ class Transport:
         try:
             async with self._session.post(url, data=data, headers=headers, allow_redirects=False) as response:
                 text = await response.read()
+        except aiohttp.ConnectionTimeoutError as error:
+            raise _ConnectionLostError(f"no connection within {_CONNECT_SECONDS:.0f} s") from error
         except TimeoutError as error:
             raise _TransientError(f"no reply within {self._config.timeout_s} s (backbone.timeout_s)") from error
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:

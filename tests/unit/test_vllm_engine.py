@@ -77,6 +77,8 @@ def config(**changes: Any) -> VllmEngineConfig:
         "dtype": "float32",
         "tensor_parallel_size": 1,
         "data_parallel_size": 1,
+        "replicas": 1,
+        "host": "127.0.0.1",
         "gpu_memory_utilization": None,
         "max_num_seqs": 4,
         "max_num_batched_tokens": None,

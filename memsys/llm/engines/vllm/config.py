@@ -25,6 +25,7 @@ class VllmEngineConfig:
         dtype: ``auto``, ``bfloat16``, ``float16`` or ``float32``.
         tensor_parallel_size: GPUs one copy of the model is spread over.
         data_parallel_size: copies of the model behind the one address.
+        replicas: servers that a sweep starts for this backbone, each on GPUs of its own (``eval.serve`` starts one).
         gpu_memory_utilization: share of the GPU's memory for weights and key-value cache.
         max_num_seqs: sequences decoded together.
         max_num_batched_tokens: tokens processed in one step.
@@ -36,6 +37,7 @@ class VllmEngineConfig:
         seed: the server's own seed; requests carry theirs.
         cpu_kvcache_space_gb: key-value cache on a CPU, in GiB.
         extra_args: further arguments of the server's command line.
+        host: address to listen on; anything but the loopback is for servers that other machines use (``eval.serve``).
         port: to listen on; 0 takes a free one.
         start_timeout_s: seconds until the server must be healthy, download of the model included.
         max_restarts: how often a server that died is started again in one run.
@@ -49,9 +51,11 @@ class VllmEngineConfig:
             "api_key_env",
             "interpreter",
             "data_parallel_size",
+            "replicas",
             "gpu_memory_utilization",
             "max_num_seqs",
             "cpu_kvcache_space_gb",
+            "host",
             "port",
             "start_timeout_s",
             "max_restarts",
@@ -81,6 +85,7 @@ class VllmEngineConfig:
     dtype: str
     tensor_parallel_size: int
     data_parallel_size: int
+    replicas: int
     gpu_memory_utilization: float | None
     max_num_seqs: int | None
     max_num_batched_tokens: int | None
@@ -91,6 +96,7 @@ class VllmEngineConfig:
     seed: int
     cpu_kvcache_space_gb: int | None
     extra_args: Sequence[str]
+    host: str
     port: int
     start_timeout_s: float
     max_restarts: int
@@ -107,7 +113,7 @@ class VllmEngineConfig:
         else:
             _require(not self.urls, "urls", list(self.urls), "empty for a managed server (or set mode=attached)")
             _require(bool(self.model), "model", self.model, "a hub id or a folder")
-        for key in ("max_model_len", "tensor_parallel_size", "data_parallel_size", "start_timeout_s"):
+        for key in ("max_model_len", "tensor_parallel_size", "data_parallel_size", "replicas", "start_timeout_s"):
             _require(getattr(self, key) > 0, key, getattr(self, key), "above 0")
         share = self.gpu_memory_utilization
         _require(share is None or 0 < share <= 1, "gpu_memory_utilization", share, "above 0 and at most 1")

@@ -75,13 +75,13 @@ def local_model(model: str) -> Path | None:
 
 
 def command(config: VllmEngineConfig, model: str, port: int) -> list[str]:
-    """Command line of a server for ``model`` (hub id or local folder) on this machine's loopback."""
+    """Command line of a server for ``model`` (hub id or local folder)."""
     folder = local_model(model)
     options: dict[str, object] = {
         "model": folder or model,
         "served-model-name": served_name(model),
         "revision": None if folder else config.revision,
-        "host": "127.0.0.1",
+        "host": config.host,
         "port": port,
         "dtype": config.dtype,
         "max-model-len": config.max_model_len,

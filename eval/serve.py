@@ -1,0 +1,88 @@
+"""``python -m eval.serve backbone=NAME``: start a backbone's server and announce it to the jobs that need it.
+
+Jobs run with ``serving.shared=true`` find it in ``serving.folder`` (sweeps set that by themselves). It is restarted
+when it dies, and ends when no job has needed it for ``serving.idle_s`` seconds. ``--host NAME`` makes it listen on
+every address, with a password that is kept in that folder, and announces it under that name.
+"""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from eval.experiment import Plan, server_group
+from eval.terminal import complain, console
+from memsys.errors import ConfigError, MemsysError
+from memsys.llm.engines.contract import Engine
+from memsys.llm.engines.shared import Registry, serve
+from memsys.llm.engines.vllm import VllmEngineConfig
+
+LOOPBACK = "127.0.0.1"
+
+
+def serve_plan(plan: Plan, host: str) -> str:
+    """Serve a plan's backbone until nobody needs it; returns why it ended.
+
+    Raises:
+        ConfigError: the backbone cannot be served, or not to other machines.
+        BackboneError: the server did not come up, or died too often.
+    """
+    if plan.backbone is None:
+        raise ConfigError("mode=retrieval_only needs no server")
+    registry = Registry(plan.serving.folder / server_group(plan.backbone))
+    job = os.environ.get("SLURM_JOB_ID") or str(os.getpid())
+    log_dir = registry.folder / "logs" / job
+    return serve(_engine(plan, host, registry), registry, log_dir, host=host, idle_s=plan.serving.idle_s)
+
+
+def _engine(plan: Plan, host: str, registry: Registry) -> Engine:
+    assert plan.backbone is not None
+    config = plan.backbone.engine
+    if host == LOOPBACK:
+        return config.build()
+    if not isinstance(config, VllmEngineConfig):
+        raise ConfigError(f"backbone={plan.backbone.name}: only vLLM serves other machines; leave --host out")
+    os.environ["VLLM_API_KEY"] = registry.key()  # the way vLLM takes a key without showing it in the process list
+    return replace(config, host="0.0.0.0").build()
+
+
+def plan_of(overrides: Sequence[str]) -> Plan:
+    """Compose the plan of a single run.
+
+    Raises:
+        ConfigError: an override is wrong.
+    """
+    from eval.sweep.cells import Composer
+
+    return Composer().cell(overrides).valid_plan()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve as the command line says; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m eval.serve", description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("--host", default=LOOPBACK, help="name by which other machines know this one")
+    parser.add_argument("overrides", nargs="+", help="as for eval.run: backbone=NAME serving.folder=FOLDER ...")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    try:
+        reason = serve_plan(plan_of(options.overrides), options.host)
+    except MemsysError as error:
+        complain(str(error))
+        return 2
+    except KeyboardInterrupt:
+        reason = "interrupted"
+    console().print(f"server ended: {reason}", highlight=False)
+    return 0
+
+
+def log_folder(plan: Plan) -> Path:
+    """Where the logs of a plan's servers lie."""
+    assert plan.backbone is not None
+    return plan.serving.folder / server_group(plan.backbone) / "logs"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

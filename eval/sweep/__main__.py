@@ -1,0 +1,71 @@
+"""``python -m eval.sweep plan|status|collect ARGUMENTS``: a sweep before, while and after it runs.
+
+The arguments are those of ``python -m eval.run -m``, so that one line serves for all four.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from eval.export import export_run
+from eval.sweep.cells import Composer, Sweep
+from eval.sweep.report import show_status, summary_line
+from eval.sweep.status import sweep_status
+from eval.tables.stored import SUMMARIES
+from eval.terminal import complain, console
+from memsys.errors import MemsysError
+
+EXIT_ERROR, EXIT_UNFINISHED = 2, 3
+
+
+def plan(sweep: Sweep, options: argparse.Namespace) -> int:
+    """Say what a sweep will take."""
+    from eval.sweep.costing import plan_sweep
+    from eval.sweep.plan_report import show_plan
+
+    show_plan(plan_sweep(sweep, gpu=options.gpu))
+    return 0
+
+
+def status(sweep: Sweep, options: argparse.Namespace) -> int:
+    """Say how every cell stands; 3 unless all are done."""
+    statuses = sweep_status(sweep)
+    show_status(statuses)
+    return 0 if all(each.standing == "done" for each in statuses) else EXIT_UNFINISHED
+
+
+def collect(sweep: Sweep, options: argparse.Namespace) -> int:
+    """Keep the numbers of every finished cell where `make tables` finds them; 3 unless all are done."""
+    statuses = sweep_status(sweep)
+    for each in statuses:
+        if each.standing == "done" and each.path is not None:
+            console().print(f"collected: {export_run(each.path, options.out)}", highlight=False, soft_wrap=True)
+    console().print(f"{summary_line(statuses)}; `make tables` renders the tables", highlight=False)
+    return 0 if all(each.standing == "done" for each in statuses) else EXIT_UNFINISHED
+
+
+COMMANDS = {"plan": plan, "status": status, "collect": collect}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and do as it says; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.sweep", description="A sweep before (plan), while (status) and after (collect) it runs."
+    )
+    parser.add_argument("command", choices=COMMANDS)
+    parser.add_argument(
+        "overrides", nargs="*", help="as for python -m eval.run -m: +sweep=clag_table1 memory=rag,clag ..."
+    )
+    parser.add_argument("--gpu", default="a100", help="plan: which GPU the hours are for")
+    parser.add_argument("--out", type=Path, default=SUMMARIES, help="collect: folder of the summaries")
+    options = parser.parse_intermixed_args(arguments)
+    try:
+        return COMMANDS[options.command](Composer().sweep(options.overrides), options)
+    except MemsysError as error:
+        complain(str(error))
+        return EXIT_ERROR
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""From the command line of a sweep to its cells. Composes with Hydra, as ``eval.run`` does."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.experiment import Plan, identity_of, run_path, server_group
+from eval.loaders.contract import LoadedData
+from eval.run import CONF, make_plan
+from memsys.errors import ConfigError, DataError, MemsysError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+#: Settings that a launcher adds to a cell's overrides; they do not name another cell.
+LAUNCH_KEYS = ("cache_shared=", "serving.")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a sweep.
+
+    Attributes:
+        overrides: what tells it from other cells, as ``eval.run`` would get them.
+        folder: where its ticket lies.
+        plan: what to run; ``None`` if the settings do not fit together.
+        problem: why not.
+        datasets: loaded data by settings, shared by the cells of a sweep.
+    """
+
+    overrides: tuple[str, ...]
+    folder: Path
+    plan: Plan | None
+    problem: str = ""
+    datasets: dict[str, LoadedData] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def key(self) -> str:
+        """Names the cell among those of its experiment: as its run directory, or by its overrides if it has none."""
+        try:
+            if self.plan is not None:
+                return self.path.name
+        except DataError:
+            pass
+        own = sorted(override for override in self.overrides if not override.startswith(LAUNCH_KEYS))
+        return hashlib.sha256("\n".join(own).encode()).hexdigest()[:12]
+
+    def valid_plan(self) -> Plan:
+        """What to run.
+
+        Raises:
+            ConfigError: the settings do not fit together.
+        """
+        if self.plan is None:
+            raise ConfigError(self.problem)
+        return self.plan
+
+    @property
+    def label(self) -> str:
+        """What people call it: memory, data set, backbone, seed."""
+        if self.plan is None:
+            return " ".join(self.overrides)
+        backbone = self.plan.backbone.name if self.plan.backbone else "retrieval"
+        return f"{self.plan.memory.name} | {self.plan.dataset.name} | {backbone} | seed {self.plan.seed}"
+
+    @cached_property
+    def data(self) -> LoadedData:
+        """The cell's data.
+
+        Raises:
+            DataError: it is not there, or damaged.
+        """
+        assert self.plan is not None
+        return self.datasets.setdefault(repr(self.plan.dataset), self.plan.dataset.load())
+
+    @cached_property
+    def path(self) -> Path:
+        """Where its run lies.
+
+        Raises:
+            DataError: the data is not there; its checksum is part of the name.
+        """
+        assert self.plan is not None
+        return run_path(self.plan, identity_of(self.plan, self.data.sha256))
+
+    @property
+    def group(self) -> str:
+        """Name of the servers that can serve it; empty if it needs none."""
+        return server_group(self.plan.backbone) if self.plan and self.plan.backbone else ""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The cells that a command line stands for, and the folder of their experiment."""
+
+    cells: tuple[Cell, ...]
+    folder: Path
+
+
+class Composer:
+    """Composes configurations outside ``hydra.main``."""
+
+    def __init__(self) -> None:
+        from hydra._internal.config_loader_impl import ConfigLoaderImpl
+        from hydra._internal.utils import create_config_search_path
+        from hydra.core.utils import setup_globals
+
+        setup_globals()
+        path = create_config_search_path(CONF)
+        self._loader = ConfigLoaderImpl(config_search_path=path)
+        self._datasets: dict[str, LoadedData] = {}
+
+    def compose(self, overrides: Sequence[str], *, sweep: bool) -> "DictConfig":
+        """Compose one configuration, Hydra's own part included.
+
+        Raises:
+            ConfigError: an override is wrong.
+        """
+        from hydra.errors import HydraException
+        from hydra.types import RunMode
+
+        try:
+            return self._loader.load_configuration(
+                "config", list(overrides), RunMode.MULTIRUN if sweep else RunMode.RUN, from_shell=False
+            )
+        except HydraException as error:
+            raise ConfigError(" ".join(str(error).split())) from error
+
+    def cell(self, overrides: Sequence[str]) -> Cell:
+        """Compose one cell; one whose parts do not accept their settings says why.
+
+        Raises:
+            ConfigError: an override names what does not exist.
+        """
+        config = without_hydra(self.compose(overrides, sweep=False))
+        return replace(make_cell(config, overrides), datasets=self._datasets)
+
+    def sweep(self, overrides: Sequence[str]) -> Sweep:
+        """All cells of a sweep, in the order in which Hydra would launch them.
+
+        Raises:
+            ConfigError: an override is wrong.
+        """
+        from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+        from hydra.core.override_parser.overrides_parser import OverridesParser
+        from omegaconf import OmegaConf
+
+        config = self.compose(overrides, sweep=True)
+        sweeper: Any = OmegaConf.to_container(config.hydra.sweeper)
+        params = [f"{key}={value}" for key, value in (sweeper.get("params") or {}).items()]
+        arguments = [*params, *config.hydra.overrides.task]
+        parsed = OverridesParser.create(config_loader=self._loader).parse_overrides(arguments)
+        (jobs,) = BasicSweeper.split_arguments(parsed, None)
+        return Sweep(tuple(self.cell(job) for job in jobs), Path(config.runs_dir) / str(config.experiment))
+
+
+def without_hydra(config: "DictConfig") -> "DictConfig":
+    """The configuration as a run sees it."""
+    from omegaconf import OmegaConf, open_dict
+
+    copy = config.copy()
+    OmegaConf.set_readonly(copy, False)
+    with open_dict(copy):
+        del copy["hydra"]
+    return copy
+
+
+def make_cell(config: "DictConfig", overrides: Sequence[str]) -> Cell:
+    """Make a cell from its composed configuration; one whose parts do not accept their settings says why."""
+    folder = Path(config.runs_dir) / str(config.experiment) / ".cells"
+    try:
+        plan: Any = make_plan(config)
+    except MemsysError as error:
+        return Cell(tuple(overrides), folder, None, str(error))
+    return Cell(tuple(overrides), folder, plan)

@@ -1,0 +1,83 @@
+"""What a launcher does with a batch of cells: leave out what is done, sort the rest by what they need."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from eval.sweep.cells import Cell, Composer
+from eval.sweep.status import cell_status
+from eval.terminal import complain, console
+from memsys.errors import ConfigError
+from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
+from memsys.llm.engines.vllm import VllmEngineConfig
+
+#: Which servers jobs share. ``vllm``: those of vLLM; ``all``: embedded llama.cpp too, on one machine; ``none``: each
+#: job starts its own.
+SHARING = ("vllm", "all", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Cells that are launched alike.
+
+    Attributes:
+        cells: which.
+        shared: they use the group's servers.
+        gpus: GPUs that a server of theirs needs, the group's or each cell's own; 0 for none.
+        replicas: servers the group wants.
+    """
+
+    cells: list[Cell] = field(default_factory=list)
+    shared: bool = False
+    gpus: int = 0
+    replicas: int = 1
+
+
+def open_cells(job_overrides: Sequence[Sequence[str]]) -> list[Cell]:
+    """The cells of a batch that have to run; says what is left out, and why.
+
+    A cell whose settings do not fit together is left out too: its reason is shown at the end of the sweep.
+    """
+    composer = Composer()
+    found = []
+    for overrides in job_overrides:
+        cell = composer.cell(overrides)
+        if cell.plan is None:
+            complain(f"{cell.label}: {cell.problem}")
+            continue
+        status = cell_status(cell)
+        if status.standing in ("done", "running"):
+            console().print(f"{cell.label}: {status.standing}, not started again", highlight=False, markup=False)
+            continue
+        found.append(cell)
+    return found
+
+
+def portions(cells: Sequence[Cell], sharing: str) -> list[Portion]:
+    """Sort cells: one portion for each group of servers, one for each need of GPUs, one for what needs neither.
+
+    Raises:
+        ConfigError: ``sharing`` is no choice.
+    """
+    if sharing not in SHARING:
+        raise ConfigError(f"hydra.launcher.sharing={sharing!r} is unknown; choose one of {', '.join(SHARING)}")
+    found: dict[tuple[str, int], Portion] = {}
+    for cell in cells:
+        shared, gpus, replicas = needs(cell, sharing)
+        name = cell.group if shared else ""
+        found.setdefault((name, gpus), Portion(shared=shared, gpus=gpus, replicas=replicas)).cells.append(cell)
+    return list(found.values())
+
+
+def needs(cell: Cell, sharing: str) -> tuple[bool, int, int]:
+    """Whether a cell uses a shared server, how many GPUs one takes, and how many servers its group wants.
+
+    Latency is never measured on a server that others use too.
+    """
+    assert cell.plan is not None
+    engine = cell.plan.backbone.engine if cell.plan.backbone else None
+    alone = sharing == "none" or cell.plan.timing == "latency"
+    if isinstance(engine, VllmEngineConfig) and engine.mode == "managed":
+        return not alone, engine.tensor_parallel_size * engine.data_parallel_size, engine.replicas
+    if isinstance(engine, LlamaCppEngineConfig) and sharing == "all" and not alone:
+        return True, 0, 1
+    return False, 0, 1

@@ -1,0 +1,155 @@
+"""Servers as batch jobs: as many as a group wants, submitted once, and again when they are gone and still needed."""
+
+import fcntl
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from eval.files import write_json
+from memsys.errors import ConfigError, MemsysError
+from memsys.llm.engines.shared import Registry
+
+logger = logging.getLogger(__name__)
+
+_REQUEST, _JOBS = "request.json", "jobs.json"
+_SUBMIT_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRequest:
+    """What it takes to start a group's servers.
+
+    Attributes:
+        overrides: of ``eval.run``; they name the backbone.
+        replicas: servers wanted.
+        parameters: of submitit, for each.
+        logs: submitit's folder.
+        loopback: the servers serve their own machine alone.
+    """
+
+    overrides: Sequence[str]
+    replicas: int
+    parameters: Mapping[str, Any]
+    logs: str
+    loopback: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ServerJob:
+    """One server, as the batch system runs it; interrupted, it is started again."""
+
+    overrides: Sequence[str]
+    loopback: bool
+
+    def __call__(self) -> str:
+        """Serve until nobody needs the server."""
+        from eval.serve import LOOPBACK, plan_of, serve_plan
+
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+        return serve_plan(plan_of(self.overrides), LOOPBACK if self.loopback else socket.gethostname())
+
+    def checkpoint(self) -> Any:
+        """What to run when the job is queued again: the same."""
+        from submitit.helpers import DelayedSubmission
+
+        return DelayedSubmission(self)
+
+
+def request_servers(registry: Registry, request: ServerRequest) -> list[str]:
+    """Submit a group's servers, but for those that are queued or running; returns the numbers of all their jobs."""
+    registry.forgive()
+    write_json(registry.folder / _REQUEST, asdict(request))
+    return _submit_missing(registry.folder)
+
+
+def ask_for_servers(folder: Path) -> None:
+    """From within a job that waits: have a group's servers submitted again if they are gone.
+
+    Nothing happens where no launcher has said how, and nothing is raised: another job may ask again.
+    """
+    if not (folder / _REQUEST).is_file():
+        return
+    command = [sys.executable, "-m", "eval.sweep.servers", str(folder)]
+    done = subprocess.run(
+        command, env=outside_job(), capture_output=True, text=True, timeout=_SUBMIT_SECONDS, check=False
+    )
+    if done.returncode:
+        logger.warning("the servers of %s could not be submitted again: %s", folder.name, done.stderr.strip()[-300:])
+
+
+def outside_job() -> dict[str, str]:
+    """The environment without what the batch system says of the present job, which would rule a new one."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SBATCH_", "SUBMITIT_"))
+    }
+    if "SLURM_CONF" in os.environ:
+        kept["SLURM_CONF"] = os.environ["SLURM_CONF"]
+    return kept
+
+
+def _submit_missing(folder: Path) -> list[str]:
+    """Submit as many servers as are missing; one process at a time does so."""
+    with (folder / ".submitting").open("w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        request = ServerRequest(**json.loads((folder / _REQUEST).read_text(encoding="utf-8")))
+        file = folder / _JOBS
+        known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+        jobs = [job for job in known if job in queued_jobs()]
+        elsewhere = sum(server.job not in jobs for server in Registry(folder).servers())
+        for _ in range(request.replicas - len(jobs) - elsewhere):
+            jobs.append(_submit(request))
+        write_json(file, jobs)
+        return jobs
+
+
+def _submit(request: ServerRequest) -> str:
+    executor = make_executor(request.logs, request.parameters)
+    return str(executor.submit(ServerJob(tuple(request.overrides), request.loopback)).job_id)
+
+
+def make_executor(logs: str, parameters: Mapping[str, Any]) -> Any:
+    """A submitit executor.
+
+    Args:
+        logs: its folder.
+        parameters: submitit's names; ``max_num_timeout`` among them.
+
+    Raises:
+        ConfigError: submitit does not know one of them.
+    """
+    from submitit import AutoExecutor
+
+    general = ("name", "timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node", "tasks_per_node")
+    chosen = {key: value for key, value in parameters.items() if value is not None}
+    executor = AutoExecutor(logs, cluster="slurm", slurm_max_num_timeout=chosen.pop("max_num_timeout", 0))
+    try:
+        executor.update_parameters(
+            **{key if key in (*general, "stderr_to_stdout") else f"slurm_{key}": value for key, value in chosen.items()}
+        )
+    except (ValueError, TypeError, NameError) as error:
+        raise ConfigError(f"hydra.launcher: {error}") from error
+    return executor
+
+
+def queued_jobs() -> set[str]:
+    """Numbers of all our jobs that wait or run, ``123`` or ``123_4``.
+
+    Raises:
+        MemsysError: the batch system does not say.
+    """
+    command = ["squeue", "--me", "--array", "--noheader", "--format=%i"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_SUBMIT_SECONDS, check=False)
+    if done.returncode:
+        raise MemsysError(f"squeue does not answer ({done.stderr.strip()}); try again when Slurm does")
+    return set(done.stdout.split())
+
+
+if __name__ == "__main__":
+    _submit_missing(Path(sys.argv[1]))

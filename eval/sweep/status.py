@@ -1,0 +1,104 @@
+"""What has become of a cell: read from its run directory and its ticket."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from eval.rundir import read_record
+from eval.sweep.cells import Cell, Sweep
+from eval.sweep.tickets import Submission, Ticket, read_submission, read_ticket, submitted_since
+from memsys.errors import MemsysError
+
+#: ``done``: complete. ``running``: gives signs of life. ``failed``: ended with a reason; a new start takes it up again.
+#: ``stopped``: it was interrupted or killed; a new start takes it up again. ``waiting``: submitted, not begun.
+#: ``new``: never submitted.
+Standing = Literal["done", "running", "failed", "stopped", "waiting", "new"]
+STANDINGS: tuple[Standing, ...] = ("done", "running", "waiting", "new", "stopped", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class CellStatus:
+    """How a cell stands.
+
+    Attributes:
+        cell: which.
+        standing: see :data:`Standing`.
+        reason: why it failed or stopped.
+        path: its run directory; ``None`` while its data is missing.
+        log: where its job wrote.
+        answered: questions done and wanted, where known.
+        ticket: its job's own words.
+    """
+
+    cell: Cell
+    standing: Standing
+    reason: str
+    path: Path | None
+    log: str
+    answered: tuple[int, int] | None
+    ticket: Ticket | None
+
+
+def sweep_status(sweep: Sweep) -> list[CellStatus]:
+    """How every cell of a sweep stands."""
+    return [cell_status(cell) for cell in sweep.cells]
+
+
+def cell_status(cell: Cell) -> CellStatus:
+    """How one cell stands."""
+    found = read_ticket(cell.folder, cell.key)
+    ticket, alive = found if found else (None, False)
+    submission = read_submission(cell.folder, cell.key)
+    try:
+        if cell.plan is None:
+            raise MemsysError(cell.problem)
+        path: Path | None = cell.path
+        record = read_record(cell.path) or {}
+        problem = ""
+    except MemsysError as error:
+        path, record, problem = None, {}, str(error)
+    if ticket is not None and not alive and submitted_since(cell.folder, cell.key):
+        ticket = None  # of an earlier job
+    standing, reason = _standing(record, ticket, alive, submission, problem)
+    log = (ticket.log if ticket else "") or (submission.log if submission else "")
+    return CellStatus(cell, standing, reason, path, log, _answered(path, record), ticket)
+
+
+def _standing(
+    record: Mapping[str, Any], ticket: Ticket | None, alive: bool, submission: Submission | None, problem: str
+) -> tuple[Standing, str]:
+    if record.get("status") == "complete":
+        return "done", ""
+    if ticket is not None and ticket.state == "running" and alive:
+        return "running", ""
+    if ticket is not None and ticket.state == "failed":
+        return "failed", ticket.reason
+    if problem:
+        return "failed", problem
+    if submission is not None and ticket is None:
+        return "waiting", f"job {submission.job}"
+    if record.get("status") == "incomplete":
+        return "failed", "; ".join(record["problems"]) or "some questions have no answer"
+    if ticket is not None and ticket.state == "running":
+        return "stopped", f"no sign of life from process {ticket.process} on {ticket.host}: killed, or its machine lost"
+    if record or ticket is not None:
+        return "stopped", ticket.reason if ticket and ticket.reason else "interrupted"
+    return "new", ""
+
+
+def _answered(path: Path | None, record: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Questions done and wanted; counted in the files while the run is on."""
+    if path is None or not record:
+        return None
+    counts = record.get("counts") or {}
+    name = "retrievals.jsonl" if record["mode"] == "retrieval_only" else "answers.jsonl"
+    file = path / name
+    done = file.read_bytes().count(b"\n") if file.is_file() else 0
+    wanted = counts.get("questions") or record["data"].get("questions") or 0
+    return done, int(wanted)
+
+
+def counted(statuses: Sequence[CellStatus]) -> dict[Standing, int]:
+    """How many cells stand how."""
+    return {name: sum(status.standing == name for status in statuses) for name in STANDINGS}

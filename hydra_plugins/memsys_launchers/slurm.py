@@ -1,0 +1,123 @@
+"""Sweeps on a Slurm cluster: a job for each cell, and jobs for the servers that cells share."""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.singleton import Singleton
+from hydra.core.utils import JobReturn, JobStatus
+from hydra_plugins.hydra_submitit_launcher.submitit_launcher import SlurmLauncher
+
+#: Keys of the YAML that are not submitit's.
+_OWN = ("submitit_folder", "cells", "servers", "sharing", "wait", "poll_s", "max_num_timeout")
+
+
+class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
+    """Submits what is not done yet, with servers for the groups that share one, and waits.
+
+    Jobs are hydra-submitit-launcher's own: they are queued again when their time is over or they are preempted, and
+    resume. Whether one has ended is asked of ``squeue``, so that no accounting is needed; what came of it is read from
+    its files. Ctrl-C ends the waiting alone: the jobs run on.
+    """
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        """Submit a batch and wait for it, or not (``wait=false``)."""
+        from eval.sweep.launching import open_cells, portions
+        from eval.terminal import console
+
+        jobs: list[str] = []
+        for portion in portions(open_cells(job_overrides), self.params["sharing"]):
+            jobs += self._submit(portion, len(jobs))
+        if jobs and not self.params["wait"]:
+            console().print("not waiting: `python -m eval.sweep status` with the same arguments says how they stand")
+            sys.exit(0)
+        self._wait(set(jobs))
+        return [_returned(overrides) for overrides in job_overrides]
+
+    def _submit(self, portion: Any, first: int) -> list[str]:
+        """Submit a portion's servers, if it has any, then its cells; returns the numbers of the cells' jobs."""
+        from eval.sweep.servers import make_executor
+        from eval.terminal import console
+
+        parameters = self._parameters("cells" if portion.shared or not portion.gpus else "servers", portion.gpus)
+        parameters["array_parallelism"] = self.params["cells"]["array_parallelism"]
+        added = ["cache_shared=true"]
+        if portion.shared:
+            servers = self._request_servers(portion)
+            added.append("serving.shared=true")
+            extra = parameters.get("additional_parameters") or {}
+            # Cells begin when a server has begun; waiting in the queue costs nobody a core.
+            begun = "?".join(f"after:{job}" for job in servers)
+            parameters["additional_parameters"] = {**extra, "dependency": begun} if servers else extra
+            console().print(f"{portion.cells[0].group}: servers {', '.join(servers) or 'that stand already'}")
+        executor = make_executor(self.params["submitit_folder"], parameters)
+        tasks = [
+            ([*cell.overrides, *added], "hydra.sweep.dir", first + index, f"cell_{first + index}", _state())
+            for index, cell in enumerate(portion.cells)
+        ]
+        jobs = executor.map_array(self, *zip(*tasks, strict=True))
+        for cell, job in zip(portion.cells, jobs, strict=True):
+            self._note(cell, job)
+        return [str(job.job_id) for job in jobs]
+
+    def _note(self, cell: Any, job: Any) -> None:
+        from eval.sweep.tickets import Submission, write_submission
+        from eval.terminal import console
+
+        write_submission(cell.folder, cell.key, Submission(str(job.job_id), str(job.paths.stderr)))
+        console().print(f"job {job.job_id}: {cell.label}", highlight=False, markup=False)
+
+    def _request_servers(self, portion: Any) -> list[str]:
+        from eval.sweep.servers import ServerRequest, request_servers
+        from memsys.llm.engines.shared import Registry
+
+        cell = portion.cells[0]
+        request = ServerRequest(
+            overrides=cell.overrides,
+            replicas=portion.replicas,
+            parameters={**self._parameters("servers", portion.gpus), "name": f"memsys-{cell.plan.backbone.name}"},
+            logs=str(Path(self.params["submitit_folder"])),
+            loopback=self.params["sharing"] == "all",
+        )
+        return request_servers(Registry(cell.plan.serving.folder / cell.group), request)
+
+    def _parameters(self, kind: str, gpus: int) -> dict[str, Any]:
+        """What submitit is told: the common settings, then those of the kind; GPUs as the backbone needs them."""
+        common = {key: value for key, value in self.params.items() if key not in _OWN}
+        own = {key: value for key, value in self.params[kind].items() if key not in ("gres", "array_parallelism")}
+        parameters = {**common, **{key: value for key, value in own.items() if value is not None}}
+        parameters["max_num_timeout"] = self.params["max_num_timeout"]
+        if kind == "servers" and gpus:
+            template = self.params["servers"]["gres"]
+            parameters |= {"gres": template.format(gpus=gpus)} if template else {"gpus_per_node": gpus}
+        return parameters
+
+    def _wait(self, jobs: set[str]) -> None:
+        from eval.sweep.servers import queued_jobs
+        from eval.terminal import console
+        from memsys.errors import MemsysError
+
+        left = set(jobs)
+        while left:
+            time.sleep(self.params["poll_s"])
+            try:
+                still = left & queued_jobs()
+            except MemsysError as error:
+                console().print(str(error), highlight=False)
+                continue
+            if len(still) < len(left):
+                console().print(f"{len(jobs) - len(still)} of {len(jobs)} jobs have ended", highlight=False)
+            left = still
+
+
+def _state() -> Any:
+    return Singleton.get_state()
+
+
+def _returned(overrides: Sequence[str]) -> JobReturn:
+    """What Hydra wants for each job. What became of it stands in its files."""
+    job = JobReturn(overrides=list(overrides), status=JobStatus.COMPLETED)
+    job.return_value = ""
+    return job
