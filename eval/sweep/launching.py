@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from eval.sweep.cells import Cell, Composer
 from eval.sweep.status import cell_status
@@ -81,3 +82,13 @@ def needs(cell: Cell, sharing: str) -> tuple[bool, int, int]:
     if isinstance(engine, LlamaCppEngineConfig) and sharing == "all" and not alone:
         return True, 0, 1
     return False, 0, 1
+
+
+def returned(job_overrides: Sequence[Sequence[str]]) -> list[Any]:
+    """What Hydra wants of a launcher for each job. What became of one stands in its files."""
+    from hydra.core.utils import JobReturn, JobStatus
+
+    jobs = [JobReturn(overrides=list(overrides), status=JobStatus.COMPLETED) for overrides in job_overrides]
+    for job in jobs:
+        job.return_value = ""
+    return jobs

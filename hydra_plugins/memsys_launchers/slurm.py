@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.singleton import Singleton
-from hydra.core.utils import JobReturn, JobStatus
+from hydra.core.utils import JobReturn
 from hydra_plugins.hydra_submitit_launcher.submitit_launcher import SlurmLauncher
 
 #: Keys of the YAML that are not submitit's.
@@ -24,7 +24,7 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Submit a batch and wait for it, or not (``wait=false``)."""
-        from eval.sweep.launching import open_cells, portions
+        from eval.sweep.launching import open_cells, portions, returned
         from eval.terminal import console
 
         jobs: list[str] = []
@@ -34,7 +34,7 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
             console().print("not waiting: `python -m eval.sweep status` with the same arguments says how they stand")
             sys.exit(0)
         self._wait(set(jobs))
-        return [_returned(overrides) for overrides in job_overrides]
+        return returned(job_overrides)
 
     def _submit(self, portion: Any, first: int) -> list[str]:
         """Submit a portion's servers, if it has any, then its cells; returns the numbers of the cells' jobs."""
@@ -54,7 +54,13 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
             console().print(f"{portion.cells[0].group}: servers {', '.join(servers) or 'that stand already'}")
         executor = make_executor(self.params["submitit_folder"], parameters)
         tasks = [
-            ([*cell.overrides, *added], "hydra.sweep.dir", first + index, f"cell_{first + index}", _state())
+            (
+                [*cell.overrides, *added],
+                "hydra.sweep.dir",
+                first + index,
+                f"cell_{first + index}",
+                Singleton.get_state(),
+            )
             for index, cell in enumerate(portion.cells)
         ]
         jobs = executor.map_array(self, *zip(*tasks, strict=True))
@@ -110,14 +116,3 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
             if len(still) < len(left):
                 console().print(f"{len(jobs) - len(still)} of {len(jobs)} jobs have ended", highlight=False)
             left = still
-
-
-def _state() -> Any:
-    return Singleton.get_state()
-
-
-def _returned(overrides: Sequence[str]) -> JobReturn:
-    """What Hydra wants for each job. What became of it stands in its files."""
-    job = JobReturn(overrides=list(overrides), status=JobStatus.COMPLETED)
-    job.return_value = ""
-    return job

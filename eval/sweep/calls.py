@@ -1,0 +1,315 @@
+"""How many calls a memory system makes: a model for each, from its settings and the sizes of the data.
+
+A model says for each role how often it is asked and how long prompts and replies are. Counts follow from the method
+(a note is analysed once, a question has one answer) or from a rate that real runs have shown, named below. Lengths are
+sums of parts: template, turns, notes. ``python -m eval.sweep check`` holds all of it against the ledgers of real runs.
+
+A new system gets a function here under the name of its config class; without one, a plan says that its calls are
+missing rather than guess.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass, replace
+from functools import cache
+from math import ceil, floor
+from typing import Any
+
+from eval.loaders.contract import DatasetConfig, LoadedData
+from memsys.assets.paths import ROOT
+from memsys.llm.contract import Phase
+from memsys.protocol import MemoryConfig
+
+CHARS_PER_TOKEN = 4.2
+#: Share of notes that evolve when they are compared with their neighbours (A-Mem and CLAG, SmolLM2: 84 of 92).
+EVOLVED = 0.91
+#: Tokens of what the backbone writes about a note (keywords, context, tags), and of other replies, where nothing in the
+#: role's settings bounds them.
+NOTE_TOKENS, EVOLUTION_TOKENS, PROFILE_TOKENS, SHORT_TOKENS = 90, 220, 60, 20
+#: Tokens of the context that systems show whose hits vary in size (their papers' figures).
+CONTEXTS = {"SageConfig": 1800.0, "MemflyConfig": 1600.0, "XMemoryConfig": 4000.0}
+#: A reply's envelope (names of fields, brackets) beside its text.
+ENVELOPE_TOKENS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes of a data set.
+
+    Attributes:
+        turns: of each conversation.
+        sessions: of all conversations.
+        questions: by category.
+        turn_tokens: mean of a turn as systems see it.
+        question_tokens: mean of a question.
+    """
+
+    turns: Sequence[int]
+    sessions: int
+    questions: Mapping[int, int]
+    turn_tokens: float = 40.0
+    question_tokens: float = 16.0
+
+    @property
+    def asked(self) -> int:
+        """Questions of all categories."""
+        return sum(self.questions.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Calls of one role.
+
+    Attributes:
+        phase: of the run.
+        role: name.
+        calls: over the whole data set.
+        prompt: tokens of each prompt.
+        reply: tokens of each reply.
+        shared: equal for systems that make the very same calls; empty for calls of a system's own.
+    """
+
+    phase: Phase
+    role: str
+    calls: float
+    prompt: float
+    reply: float
+    shared: str = ""
+
+
+def shape_of(config: DatasetConfig, data: LoadedData) -> Shape:
+    """Sizes of loaded data."""
+    turns = [turn for sample in data.samples for turn in sample.conversation.turns]
+    questions = [question for sample in data.samples for question in sample.questions]
+    chars = sum(len(config.turn_format.render(turn)) for turn in turns)
+    categories = sorted({question.category for question in questions})
+    return Shape(
+        turns=[len(sample.conversation.turns) for sample in data.samples],
+        sessions=len(
+            {(s.conversation.conversation_id, t.session_id) for s in data.samples for t in s.conversation.turns}
+        ),
+        questions={c: sum(question.category == c for question in questions) for c in categories},
+        turn_tokens=chars / CHARS_PER_TOKEN / max(len(turns), 1),
+        question_tokens=sum(len(q.text) for q in questions) / CHARS_PER_TOKEN / max(len(questions), 1),
+    )
+
+
+def shape_of_counts(counts: Mapping[str, Any], turn_tokens: float = 40.0) -> Shape:
+    """Sizes from what ``run.json`` says of the data."""
+    by_category = {int(category): number for category, number in counts["questions_by_category"].items()}
+    return Shape(counts["turns_per_conversation"], counts.get("sessions", 0), by_category, turn_tokens)
+
+
+def memory_calls(config: MemoryConfig, shape: Shape) -> list[Expected] | None:
+    """What a memory system will ask of the backbone; ``None`` where no model of it is known."""
+    model = MODELS.get(type(config).__name__)
+    return None if model is None else model(config, shape)
+
+
+def reader_calls(config: Any, context_tokens: float, shape: Shape) -> list[Expected]:
+    """One answer for each question, from the reader's role of its category."""
+    found: dict[str, float] = {}
+    for category, number in shape.questions.items():
+        role = str(config.by_category.get(str(category), "default"))
+        found[role] = found.get(role, 0) + number
+    prompt = 60 + shape.question_tokens + context_tokens
+    return [
+        Expected("answer", role, number, prompt, reply_tokens(config.roles.get(role, {}), SHORT_TOKENS))
+        for role, number in found.items()
+    ]
+
+
+def context_tokens(config: MemoryConfig, shape: Shape) -> float:
+    """What a question's context takes."""
+    name = type(config).__name__
+    settings: Any = config
+    note = shape.turn_tokens + 60
+    if name == "RagConfig":
+        if settings.budget_tokens:
+            return float(settings.budget_tokens)
+        passage = shape.turn_tokens if settings.unit == "turn" else settings.chunk_tokens * 0.9
+        return float(settings.k * (passage + 15))
+    if name == "FullContextConfig":
+        whole = max(shape.turns, default=0) * shape.turn_tokens
+        return float(min(whole, settings.window or whole))
+    if name == "AmemConfig":
+        return float(settings.retrieve_k * note)
+    if name == "ClagConfig":
+        return float(settings.k_retrieve * note)
+    if name == "OracleConfig":
+        return 3 * shape.turn_tokens
+    return CONTEXTS.get(name, 0.0)
+
+
+def reply_tokens(role: Mapping[str, Any], usual: float) -> float:
+    """Length of a reply: as usual, but no more than its settings allow."""
+    limits = [usual, float(role.get("max_tokens") or usual)]
+    if role.get("max_chars"):
+        limits.append(float(role["max_chars"]) * (role.get("max_items") or 1) / CHARS_PER_TOKEN + ENVELOPE_TOKENS)
+    return min(limits)
+
+
+@cache
+def template_tokens(path: str) -> float:
+    """Length of a prompt's template."""
+    return len((ROOT / path).read_text(encoding="utf-8")) / CHARS_PER_TOKEN
+
+
+def no_calls(config: Any, shape: Shape) -> list[Expected]:
+    """A system that never asks."""
+    return []
+
+
+def rag_calls(config: Any, shape: Shape) -> list[Expected]:
+    """Plain retrieval asks for keywords at most."""
+    return [] if config.query == "question" else [_keywords(config, shape)]
+
+
+def amem_calls(config: Any, shape: Shape) -> list[Expected]:
+    """Each note is analysed and compared with its neighbours; each question gets keywords."""
+    notes, first = sum(shape.turns), 0 if config.evolve_alone else len(shape.turns)
+    found = [_analysis(config, shape, "joint" if config.calls == "joint" else "staged")]
+    if config.evolution:
+        found.append(_evolution(config, shape, notes - first, _key(config, "retrieve_k", "search_query", "context")))
+    if config.calls == "staged":
+        # Staged analysis is one call; a decision is followed by calls for what was decided.
+        strengthened = EVOLVED * (notes - first)
+        prompt, reply = found[-1].prompt, SHORT_TOKENS
+        found[-1] = replace(found[-1], role="decide", reply=reply)
+        found.append(Expected("write", "strengthen", strengthened, prompt, NOTE_TOKENS))
+        found.append(Expected("write", "update_neighbours", strengthened, prompt, EVOLUTION_TOKENS))
+    if config.search_query == "keywords":
+        found.append(_keywords(config, shape))
+    return found
+
+
+def clag_calls(config: Any, shape: Shape) -> list[Expected]:
+    """As A-Mem; from the first clusters on, notes are routed, clusters described and, for questions, selected."""
+    read = ("retrieval_scope", "select", "k_stage1", "top_n", "selector_query", "search_query", "empty_keywords",
+            "merge", "k_retrieve", "context")  # fmt: skip
+    own = _key(config, *read)
+    notes = sum(shape.turns)
+    routed = sum(max(turns - config.buffer_size, 0) for turns in shape.turns)
+    evolving = notes if config.cold_start == "evolve" else routed
+    found = [_analysis(config, shape, "joint"), _evolution(config, shape, evolving, own)]
+    card = config.card_examples * config.card_chars / CHARS_PER_TOKEN + 60
+    if config.clustering == "agent" and routed:
+        prompt = template_tokens("memsys/clag/prompts/router.txt") + shape.turn_tokens + 40 + config.k_route * card
+        found.append(
+            Expected("write", "router", routed, prompt, reply_tokens(config.roles["router"], SHORT_TOKENS), own)
+        )
+    during, after = _profiles(config, shape)
+    prompt = template_tokens("memsys/clag/prompts/profile.txt") + config.profile_samples * (shape.turn_tokens + 60)
+    reply = reply_tokens(config.roles["profile"], PROFILE_TOKENS)
+    found += [Expected("write", "profile", during, prompt, reply, own)] if during else []
+    found += [Expected("consolidate", "profile", after, prompt, reply, own)] if after else []
+    found.append(_keywords(config, shape))
+    clustered = sum(turns >= config.buffer_size for turns in shape.turns) / max(len(shape.turns), 1)
+    if config.retrieval_scope == "cluster" and config.select == "agent" and clustered:
+        prompt = (
+            template_tokens("memsys/clag/prompts/selector.txt") + shape.question_tokens + 20 + config.k_stage1 * card
+        )
+        reply = reply_tokens(config.roles["selector"], SHORT_TOKENS)
+        found.append(Expected("retrieve", "selector", clustered * shape.asked, prompt, reply))
+    return found
+
+
+def _profiles(config: Any, shape: Shape) -> tuple[float, float]:
+    """Descriptions of clusters while writing, and once the stream has ended."""
+    during = after = 0.0
+    for turns in shape.turns:
+        if turns < config.buffer_size:
+            continue
+        clusters = max(config.n_init, ceil(turns / config.tau_split))
+        evolved = EVOLVED * turns
+        before = floor(EVOLVED * config.buffer_size / config.consolidate_every)
+        during += config.n_init + clusters * (floor(evolved / config.consolidate_every) - before)
+        after += clusters if config.consolidate_at_end else 0
+    return during, after
+
+
+def memfly_calls(config: Any, shape: Shape) -> list[Expected]:
+    """Each turn is ingested and, but for a conversation's first, compared; a question takes one to three rounds."""
+    notes, rounds = sum(shape.turns), 1.8
+    found = [Expected("prepare", "ingest", notes, 350 + shape.turn_tokens, NOTE_TOKENS, "memfly.ingest")]
+    if not config.ablate["update"]:
+        compared = config.candidates["kept"] * (shape.turn_tokens + 40)
+        prompt = 450 + shape.turn_tokens + compared
+        found.append(Expected("write", "update", notes - len(shape.turns), prompt, 40 * config.candidates["kept"]))
+    evidence = CONTEXTS["MemflyConfig"]
+    asked = shape.asked
+    if config.ablate["ier"]:
+        return [*found, Expected("retrieve", "intent", asked, 200, 40)]
+    return [
+        *found,
+        Expected("retrieve", "intent", asked * rounds, 200, 40),
+        Expected("retrieve", "draft", asked * rounds, 100 + evidence, SHORT_TOKENS),
+        Expected("retrieve", "sufficient", asked * rounds, 150 + evidence, 40),
+        Expected("retrieve", "subquery", asked * (rounds - 1), 150 + evidence, SHORT_TOKENS),
+    ]
+
+
+def sage_calls(config: Any, shape: Shape) -> list[Expected]:
+    """An extraction for each batch of a session's messages and each scope; a merge for a few facts of the band."""
+    scopes = 2 if config.scopes == "speakers" else 1
+    batches = sum(shape.turns) / config.batch_size + shape.sessions / 2  # a session's last batch is half full
+    added = scopes * batches
+    return [
+        Expected("write", "extract", added, 700 + config.batch_size * shape.turn_tokens, 150),
+        Expected("write", "merge", 0.15 * added, 250, 40),
+    ]
+
+
+def xmemory_calls(config: Any, shape: Shape) -> list[Expected]:
+    """Each message may end an episode; episodes are told and mined for facts, themes named, questions probed."""
+    messages = sum(shape.turns)
+    episodes = messages / 11
+    return [
+        Expected("write", "boundary", messages, 350 + 10 * shape.turn_tokens, 40),
+        Expected("write", "episode", episodes, 400 + 11 * shape.turn_tokens, 200),
+        Expected("write", "extract", episodes, 600 + 11 * shape.turn_tokens, 200),
+        Expected("write", "theme", 5 * episodes, 300, SHORT_TOKENS),
+        Expected("retrieve", "probe", 6 * shape.asked, 2500, 10),
+    ]
+
+
+MODELS: dict[str, Callable[[Any, Shape], list[Expected]]] = {
+    "RagConfig": rag_calls,
+    "FullContextConfig": no_calls,
+    "NoMemoryConfig": no_calls,
+    "OracleConfig": no_calls,
+    "AmemConfig": amem_calls,
+    "ClagConfig": clag_calls,
+    "MemflyConfig": memfly_calls,
+    "SageConfig": sage_calls,
+    "XMemoryConfig": xmemory_calls,
+}
+
+
+def _analysis(config: Any, shape: Shape, kind: str) -> Expected:
+    role = next(iter(config.roles)) if kind == "staged" else "analyse"
+    settings = config.roles[role]
+    prompt = template_tokens("memsys/notes/prompts/analyse.txt") + shape.turn_tokens
+    shared = f"{role} {sorted(settings.items(), key=str)}"
+    return Expected("prepare", role, sum(shape.turns), prompt, reply_tokens(settings, NOTE_TOKENS), shared)
+
+
+def _evolution(config: Any, shape: Shape, calls: float, shared: str) -> Expected:
+    settings = config.roles.get("evolve", {})
+    note = shape.turn_tokens + 60
+    prompt = template_tokens("memsys/notes/prompts/evolve.txt") + (1 + config.k_local) * note
+    return Expected("write", "evolve", calls, prompt, reply_tokens(settings, EVOLUTION_TOKENS), shared)
+
+
+def _keywords(config: Any, shape: Shape) -> Expected:
+    settings = config.roles["keywords"]
+    prompt = template_tokens("memsys/notes/prompts/keywords.txt") + shape.question_tokens
+    shared = f"keywords {type(config).__name__ == 'RagConfig'} {sorted(settings.items(), key=str)}"
+    return Expected("retrieve", "keywords", shape.asked, prompt, reply_tokens(settings, SHORT_TOKENS), shared)
+
+
+def _key(config: Any, *reading: str) -> str:
+    """Names the calls of the write path: equal for settings that differ in name and in how they read alone."""
+    assert is_dataclass(config) and not isinstance(config, type)
+    fields = {name: value for name in config.__dataclass_fields__ if (value := getattr(config, name)) is not None}
+    kept = {name: value for name, value in fields.items() if name not in (*reading, "name")}
+    return f"{type(config).__name__} {sorted(kept.items(), key=str)}"

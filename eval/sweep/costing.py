@@ -1,0 +1,222 @@
+"""What a sweep will take: calls, tokens and GPU hours of every cell, before anything is submitted."""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from eval.sweep.calls import Expected, Shape, context_tokens, memory_calls, reader_calls, shape_of
+from eval.sweep.cells import Cell, Sweep
+from eval.sweep.launching import needs
+from eval.sweep.status import Standing, cell_status
+from memsys.errors import ConfigError
+from memsys.llm.config import BackboneConfig
+from memsys.llm.engines.vllm import VllmEngineConfig
+
+READ_PHASES = ("retrieve", "answer", "judge")
+#: Share of the arithmetic and of the memory's bandwidth that serving reaches, and the least time of one step.
+ARITHMETIC_SHARE, BANDWIDTH_SHARE, STEP_SECONDS = 0.4, 0.6, 0.004
+#: Until a server has loaded its model.
+START_HOURS = 0.05
+_PARAMETERS = re.compile(r"(\d+(?:\.\d+)?)\s*B\b", re.IGNORECASE)
+Bound = Literal["throughput", "writes in a row", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """What a GPU can do: dense 16-bit arithmetic in 10^12 a second, memory in 10^12 bytes a second."""
+
+    arithmetic: float
+    bandwidth: float
+
+
+GPUS: Mapping[str, Gpu] = {
+    "a100": Gpu(312, 2.0),
+    "h100": Gpu(989, 3.35),
+    "h200": Gpu(989, 4.8),
+    "l40s": Gpu(362, 0.86),
+    "v100": Gpu(125, 0.9),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over calls; tokens in thousands would hide small sweeps, so they are plain."""
+
+    calls: float = 0.0
+    prompt: float = 0.0
+    reply: float = 0.0
+
+    def __add__(self, other: "Totals") -> "Totals":
+        """Sum of both."""
+        return Totals(self.calls + other.calls, self.prompt + other.prompt, self.reply + other.reply)
+
+
+def total(calls: Sequence[Expected]) -> Totals:
+    """Sum over roles."""
+    return Totals(
+        sum(each.calls for each in calls),
+        sum(each.calls * each.prompt for each in calls),
+        sum(each.calls * each.reply for each in calls),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CellCost:
+    """What one cell takes.
+
+    Attributes:
+        cell: which.
+        standing: what has become of it already.
+        method: all its calls, as tables count them.
+        to_pay: those that nobody in the sweep pays before it; none for a cell that is done.
+        writing: those of them that are made while writing, one after the other within a conversation.
+        known: its memory system has a model; otherwise its own calls are missing.
+        problem: why nothing can be said: data that is missing, settings that do not fit.
+        shape: sizes of its data.
+    """
+
+    cell: Cell
+    standing: Standing
+    method: Totals
+    to_pay: Totals
+    writing: Totals
+    known: bool
+    problem: str
+    shape: Shape | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCost:
+    """What the cells of one backbone take together.
+
+    Attributes:
+        backbone: its name.
+        cells: how many have to run.
+        to_pay: their calls.
+        gpus: that one server takes; 0 for embedded and hosted backbones.
+        hours: GPU hours; ``None`` where they cannot be told.
+        wall_hours: from start to end with one server; ``None`` likewise.
+        bound: what the time is spent on.
+    """
+
+    backbone: str
+    cells: int
+    to_pay: Totals
+    gpus: int
+    hours: float | None
+    wall_hours: float | None
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPlan:
+    """Costs of a sweep, by cell and by backbone, on one kind of GPU."""
+
+    cells: Sequence[CellCost]
+    groups: Sequence[GroupCost]
+    gpu: str
+
+
+def plan_sweep(sweep: Sweep, gpu: str = "a100") -> SweepPlan:
+    """Estimate a sweep.
+
+    Raises:
+        ConfigError: the GPU is not in the list.
+    """
+    if gpu not in GPUS:
+        raise ConfigError(f"--gpu={gpu} is unknown; choose one of {', '.join(GPUS)}")
+    paid: set[tuple[str, ...]] = set()
+    costs = [_cell_cost(cell, paid) for cell in sweep.cells]
+    return SweepPlan(costs, _groups(costs, GPUS[gpu]), gpu)
+
+
+def _cell_cost(cell: Cell, paid: set[tuple[str, ...]]) -> CellCost:
+    status = cell_status(cell)
+    nothing = Totals()
+    if cell.plan is None or status.path is None:
+        return CellCost(cell, status.standing, nothing, nothing, nothing, True, status.reason, None)
+    shape = shape_of(cell.plan.dataset, cell.data)
+    calls = expected_calls(cell, shape)
+    unpaid = [] if status.standing == "done" else [each for each in calls or () if not _paid(cell, each, paid)]
+    known = cell.plan.backbone is None or memory_calls(cell.plan.memory, shape) is not None
+    writing = total([each for each in unpaid if each.phase == "write"])
+    return CellCost(cell, status.standing, total(calls), total(unpaid), writing, known, "", shape)
+
+
+def expected_calls(cell: Cell, shape: Shape) -> list[Expected]:
+    """All calls of a cell: none without a backbone, the reader's alone for a system without a model."""
+    plan = cell.valid_plan()
+    if plan.backbone is None:
+        return []
+    answers = reader_calls(plan.reader, context_tokens(plan.memory, shape), shape)
+    return [*(memory_calls(plan.memory, shape) or ()), *answers]
+
+
+def _paid(cell: Cell, calls: Expected, paid: set[tuple[str, ...]]) -> bool:
+    """Whether an earlier cell pays these calls; notes that this one does otherwise."""
+    plan = cell.valid_plan()
+    fresh = plan.timing == "latency" and calls.phase in READ_PHASES
+    if not calls.shared or fresh or not plan.use_cache:
+        return False
+    key = (cell.group, repr(plan.dataset), str(plan.seed), calls.phase, calls.shared)
+    if key in paid:
+        return True
+    paid.add(key)
+    return False
+
+
+def _groups(costs: Sequence[CellCost], gpu: Gpu) -> list[GroupCost]:
+    by_backbone: dict[str, list[CellCost]] = defaultdict(list)
+    for cost in costs:
+        plan = cost.cell.plan
+        if plan is not None and plan.backbone is not None and cost.standing != "done":
+            by_backbone[plan.backbone.name].append(cost)
+    return [_group(name, found, gpu) for name, found in by_backbone.items()]
+
+
+def _group(name: str, costs: Sequence[CellCost], gpu: Gpu) -> GroupCost:
+    to_pay = sum((cost.to_pay for cost in costs), Totals())
+    backbone = costs[0].cell.valid_plan().backbone
+    assert backbone is not None
+    _, gpus, _ = needs(costs[0].cell, "vllm")
+    size = parameters(backbone)
+    if not isinstance(backbone.engine, VllmEngineConfig) or size is None:
+        return GroupCost(name, len(costs), to_pay, gpus, None, None, "")
+    gpus = gpus or backbone.engine.tensor_parallel_size * backbone.engine.data_parallel_size
+    writing = sum((cost.writing for cost in costs), Totals())
+    rest = Totals(to_pay.calls - writing.calls, to_pay.prompt - writing.prompt, to_pay.reply - writing.reply)
+    row = max(row_hours(cost, size, gpu) for cost in costs)
+    written = busy_hours(writing, size, backbone.max_in_flight, gpu) / gpus
+    read = busy_hours(rest, size, backbone.max_in_flight, gpu) / gpus
+    wall = START_HOURS + max(row, written) + read
+    bound: Bound = "writes in a row" if row > written + read else "throughput"
+    return GroupCost(name, len(costs), to_pay, gpus, wall * gpus, wall, bound)
+
+
+def parameters(backbone: BackboneConfig) -> float | None:
+    """Parameters of a model in 10^9, as its name says them; ``None`` if it does not."""
+    found = _PARAMETERS.search(backbone.model)
+    return float(found.group(1)) if found else None
+
+
+def step_seconds(size: float, gpu: Gpu) -> float:
+    """Time of one decoding step: all weights are read once, in two bytes each."""
+    return max(2e9 * size / (BANDWIDTH_SHARE * gpu.bandwidth * 1e12), STEP_SECONDS)
+
+
+def busy_hours(totals: Totals, size: float, in_flight: int, gpu: Gpu) -> float:
+    """Hours of one GPU that is never idle: prompts are bound by arithmetic, replies by the steps of full batches."""
+    prompts = totals.prompt * 2e9 * size / (ARITHMETIC_SHARE * gpu.arithmetic * 1e12)
+    replies = totals.reply / in_flight * step_seconds(size, gpu)
+    return (prompts + replies) / 3600
+
+
+def row_hours(cost: CellCost, size: float, gpu: Gpu) -> float:
+    """Hours that the longest conversation's writes take one after the other: no server can make them shorter."""
+    if cost.shape is None or not cost.shape.turns:
+        return 0.0
+    share = max(cost.shape.turns) / sum(cost.shape.turns)
+    prompts = cost.writing.prompt * 2e9 * size / (ARITHMETIC_SHARE * gpu.arithmetic * 1e12)
+    return share * (prompts + cost.writing.reply * step_seconds(size, gpu)) / 3600

@@ -1,0 +1,84 @@
+"""A plan as people read it."""
+
+from eval.sweep.costing import CellCost, SweepPlan, Totals
+from eval.terminal import console
+
+
+def show_plan(plan: SweepPlan) -> None:
+    """Print cells, then backbones, then what the figures leave out."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("cell")
+    table.add_column("stands")
+    for name in ("calls", "to pay", "prompt tokens", "reply tokens"):
+        table.add_column(name, justify="right")
+    for cost in plan.cells:
+        table.add_row(cost.cell.label, cost.standing, _calls(cost), _whole(cost.to_pay.calls), *_tokens(cost.to_pay))
+    method = sum((cost.method for cost in plan.cells), Totals())
+    paid = sum((cost.to_pay for cost in plan.cells), Totals())
+    table.add_section()
+    table.add_row(f"{len(plan.cells)} cells", "", _whole(method.calls), _whole(paid.calls), *_tokens(paid))
+    console().print(table)
+    _show_groups(plan)
+    _show_gaps(plan)
+
+
+def _show_groups(plan: SweepPlan) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, title=f"on {plan.gpu.upper()}", title_justify="left")
+    table.add_column("backbone")
+    for name in ("cells", "calls to pay", "GPUs", "GPU hours", "hours, one server"):
+        table.add_column(name, justify="right")
+    table.add_column("bound by")
+    for group in plan.groups:
+        table.add_row(
+            group.backbone,
+            str(group.cells),
+            _whole(group.to_pay.calls),
+            str(group.gpus or "-"),
+            _hours(group.hours),
+            _hours(group.wall_hours),
+            group.bound or "hosted or embedded",
+        )
+    known = [group.hours for group in plan.groups if group.hours is not None]
+    table.add_row("all", "", "", "", _hours(sum(known)) if known else "-", "", "")
+    console().print(table)
+
+
+def _show_gaps(plan: SweepPlan) -> None:
+    for cost in plan.cells:
+        if cost.problem:
+            console().print(f"{cost.cell.label}: {cost.problem}", highlight=False, markup=False, soft_wrap=True)
+    unknown = sorted({cost.cell.valid_plan().memory.name for cost in plan.cells if not cost.known})
+    if unknown:
+        console().print(f"no call model for {', '.join(unknown)}: only their answers are counted (eval/sweep/calls.py)")
+    console().print(
+        "calls: as tables count them; to pay: without those of cells that are done and those that an earlier cell pays. "
+        "Tokens and hours are estimates: `python -m eval.sweep check` holds them against real runs.",
+        soft_wrap=True,
+    )
+
+
+def _calls(cost: CellCost) -> str:
+    return _whole(cost.method.calls) if cost.known else f"{_whole(cost.method.calls)} + ?"
+
+
+def _tokens(totals: Totals) -> tuple[str, str]:
+    return _short(totals.prompt), _short(totals.reply)
+
+
+def _whole(number: float) -> str:
+    return f"{round(number):,}"
+
+
+def _short(number: float) -> str:
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number:.0f}"
+
+
+def _hours(hours: float | None) -> str:
+    return "-" if hours is None else f"{hours:.2f}" if hours < 10 else f"{hours:.0f}"
