@@ -340,7 +340,7 @@ def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:
 _ENGINES: dict[str, Engine] = {}
 
 
-def engine_for(config: BackboneConfig, serving: Serving) -> Engine:
+def engine_for(config: BackboneConfig, serving: Serving | None = None) -> Engine:
     """The engine of a backbone; runs of one process share a server, which stops with the process.
 
     With ``serving.shared`` it is a server of somebody else's, found in the group's folder.
@@ -349,7 +349,7 @@ def engine_for(config: BackboneConfig, serving: Serving) -> Engine:
     for other in [name for name in _ENGINES if name != key]:
         _ENGINES.pop(other).stop()  # a process runs one experiment at a time, and a GPU holds one server
     if key not in _ENGINES:
-        engine = _shared_engine(config, serving) if serving.shared else config.engine.build()
+        engine = _shared_engine(config, serving) if serving and serving.shared else config.engine.build()
         atexit.register(engine.stop)
         _ENGINES[key] = engine
     return _ENGINES[key]

@@ -74,7 +74,10 @@ class Cell:
             DataError: it is not there, or damaged.
         """
         assert self.plan is not None
-        return self.datasets.setdefault(repr(self.plan.dataset), self.plan.dataset.load())
+        key = repr(self.plan.dataset)
+        if key not in self.datasets:
+            self.datasets[key] = self.plan.dataset.load()
+        return self.datasets[key]
 
     @cached_property
     def path(self) -> Path:

@@ -55,7 +55,7 @@ def _show_gaps(plan: SweepPlan) -> None:
     if unknown:
         console().print(f"no call model for {', '.join(unknown)}: only their answers are counted (eval/sweep/calls.py)")
     console().print(
-        "calls: as tables count them; to pay: without those of cells that are done and those that an earlier cell pays. "
+        "calls: as tables count them; to pay: without cells that are done and calls that an earlier cell pays. "
         "Tokens and hours are estimates: `python -m eval.sweep check` holds them against real runs.",
         soft_wrap=True,
     )
