@@ -8,7 +8,7 @@ export TOKENIZERS_PARALLELISM ?= false
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data demo test test-serve lint types contracts check tables figures report bench serve-env lock clean
+.PHONY: help env models data demo test test-serve lint types contracts check tables figures report bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,7 +32,7 @@ demo: models  ## the sample conversation through RAG, A-Mem and CLAG on the embe
 	$(PY) -m eval.run +experiment=quickstart
 
 test: models  ## the whole fast suite
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve"
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve and not slurm"
 
 lint: env  ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -65,6 +65,13 @@ serve-env: env models  ## the environment vLLM runs in (.venv-serve): GPU build 
 test-serve: serve-env  ## really serve SmolLM2 with vLLM and run an experiment against it
 	$(PY) -m pytest -m serve tests/serve -p no:xdist
 	$(PY) -m eval.run backbone=smollm2_135m_vllm memory=rag_quickstart dataset=locomo_sample dataset.limit_questions=8 use_cache=false run_dir=$$(mktemp -d)
+
+slurm: ## install the Debian packages of a private Slurm (needs root, or sudo)
+	@command -v munged slurmctld slurmd sbatch >/dev/null || PATH=$$PATH:/usr/sbin command -v slurmctld >/dev/null || \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends slurm-wlm munge; }
+
+test-slurm: models slurm  ## sweeps on a real Slurm of one node, started and stopped by the tests
+	$(PY) -m pytest -m slurm tests/slurm -p no:xdist --durations=0
 
 lock: env  ## write requirements.lock from what is installed
 	@{ head -1 requirements.lock; $(PY) -m pip freeze --exclude-editable --exclude memsys | sed 's/+cpu$$//'; } > .lock && mv .lock requirements.lock

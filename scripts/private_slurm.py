@@ -71,8 +71,8 @@ JobCompLoc={folder}/log/jobs.txt
 AccountingStorageType=accounting_storage/none
 GresTypes=gpu
 NodeName=node1 NodeHostname={host} NodeAddr=127.0.0.1 Port={node_port} CPUs={cores} RealMemory={memory} Gres=gpu:fake:{gpus} State=UNKNOWN
-PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP PriorityTier=10 PreemptMode=OFF
-PartitionName=low Nodes=ALL MaxTime=60 State=UP PriorityTier=1 PreemptMode=REQUEUE GraceTime=20
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF
+PartitionName=low Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=REQUEUE GraceTime=20
 PartitionName=high Nodes=ALL MaxTime=60 State=UP PriorityTier=20 PreemptMode=OFF
 """  # noqa: E501
 #: A plain file is refused as a device, a link to /dev/null is not, and needs no root.

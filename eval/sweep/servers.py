@@ -111,7 +111,8 @@ def _submit_missing(folder: Path) -> list[str]:
 
 def _submit(request: ServerRequest) -> str:
     executor = make_executor(request.logs, request.parameters)
-    return str(executor.submit(ServerJob(tuple(request.overrides), request.loopback)).job_id)
+    (job,) = submit(executor, ServerJob(tuple(request.overrides), request.loopback), [()])
+    return str(job.job_id)
 
 
 def make_executor(logs: str, parameters: Mapping[str, Any]) -> Any:
@@ -138,17 +139,34 @@ def make_executor(logs: str, parameters: Mapping[str, Any]) -> Any:
     return executor
 
 
-def queued_jobs() -> set[str]:
-    """Numbers of all our jobs that wait or run, ``123`` or ``123_4``.
+def submit(executor: Any, function: Any, tasks: Sequence[Sequence[Any]]) -> list[Any]:
+    """Submit a function once for each tuple of arguments, several as one array; returns submitit's jobs.
+
+    Raises:
+        ConfigError: Slurm refuses, and says why.
+    """
+    from submitit.core.utils import FailedJobError
+
+    try:
+        if len(tasks) == 1:
+            return [executor.submit(function, *tasks[0])]
+        return list(executor.map_array(function, *zip(*tasks, strict=True)))
+    except FailedJobError as error:
+        raise ConfigError(f"Slurm refuses the job: {error}; see conf/hydra/launcher/slurm.yaml") from error
+
+
+def queued_jobs() -> dict[str, str]:
+    """All our jobs that wait or run: number (``123`` or ``123_4``) and, for one that waits, Slurm's word for why.
 
     Raises:
         MemsysError: the batch system does not say.
     """
-    command = ["squeue", "--me", "--array", "--noheader", "--format=%i"]
+    command = ["squeue", "--me", "--array", "--noheader", "--format=%i %t %r"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_SUBMIT_SECONDS, check=False)
     if done.returncode:
         raise MemsysError(f"squeue does not answer ({done.stderr.strip()}); try again when Slurm does")
-    return set(done.stdout.split())
+    rows = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
+    return {job: reason if state == "PD" else "" for job, state, reason in rows}
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from hydra.core.singleton import Singleton
 from hydra.core.utils import JobReturn
 from hydra_plugins.hydra_submitit_launcher.submitit_launcher import SlurmLauncher
 
+EXIT_ERROR = 2
 #: Keys of the YAML that are not submitit's.
 _OWN = ("submitit_folder", "cells", "servers", "sharing", "wait", "poll_s", "max_num_timeout")
 
@@ -24,21 +26,33 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Submit a batch and wait for it, or not (``wait=false``)."""
-        from eval.sweep.launching import open_cells, portions, returned
-        from eval.terminal import console
+        from eval.sweep.launching import returned
+        from eval.terminal import complain, console
+        from memsys.errors import MemsysError
 
-        jobs: list[str] = []
-        for portion in portions(open_cells(job_overrides), self.params["sharing"]):
-            jobs += self._submit(portion, len(jobs))
+        try:
+            jobs = self._submit_all(job_overrides)
+        except MemsysError as error:
+            complain(str(error))
+            sys.exit(EXIT_ERROR)
         if jobs and not self.params["wait"]:
             console().print("not waiting: `python -m eval.sweep status` with the same arguments says how they stand")
             sys.exit(0)
         self._wait(set(jobs))
         return returned(job_overrides)
 
+    def _submit_all(self, job_overrides: Sequence[Sequence[str]]) -> list[str]:
+        """Submit what has to run; returns the numbers of the cells' jobs."""
+        from eval.sweep.launching import open_cells, portions
+
+        jobs: list[str] = []
+        for portion in portions(open_cells(job_overrides), self.params["sharing"]):
+            jobs += self._submit(portion, len(jobs))
+        return jobs
+
     def _submit(self, portion: Any, first: int) -> list[str]:
         """Submit a portion's servers, if it has any, then its cells; returns the numbers of the cells' jobs."""
-        from eval.sweep.servers import make_executor
+        from eval.sweep.servers import make_executor, submit
         from eval.terminal import console
 
         parameters = self._parameters("cells" if portion.shared or not portion.gpus else "servers", portion.gpus)
@@ -63,7 +77,7 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
             )
             for index, cell in enumerate(portion.cells)
         ]
-        jobs = executor.map_array(self, *zip(*tasks, strict=True))
+        jobs = submit(executor, self, tasks)
         for cell, job in zip(portion.cells, jobs, strict=True):
             self._note(cell, job)
         return [str(job.job_id) for job in jobs]
@@ -105,14 +119,18 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
         from eval.terminal import console
         from memsys.errors import MemsysError
 
-        left = set(jobs)
+        left, said = set(jobs), ""
         while left:
             time.sleep(self.params["poll_s"])
             try:
-                still = left & queued_jobs()
+                queue = queued_jobs()
             except MemsysError as error:
                 console().print(str(error), highlight=False)
                 continue
-            if len(still) < len(left):
-                console().print(f"{len(jobs) - len(still)} of {len(jobs)} jobs have ended", highlight=False)
-            left = still
+            left &= set(queue)
+            reasons = Counter(queue[job] for job in left if queue[job])
+            waiting = "".join(f", {number} waiting ({reason})" for reason, number in sorted(reasons.items()))
+            line = f"{len(jobs) - len(left)} of {len(jobs)} jobs have ended{waiting}"
+            if line != said:
+                console().print(line, highlight=False, markup=False)
+            said = line
