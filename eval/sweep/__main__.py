@@ -1,6 +1,7 @@
 """``python -m eval.sweep plan|status|collect ARGUMENTS``: a sweep before, while and after it runs.
 
-The arguments are those of ``python -m eval.run -m``, so that one line serves for all four.
+The arguments are those of ``python -m eval.run -m``, so that one line serves for all four. ``python -m eval.sweep check
+[FOLDER ...]`` holds the estimates of plans against real runs.
 """
 
 import argparse
@@ -45,6 +46,14 @@ def collect(sweep: Sweep, options: argparse.Namespace) -> int:
     return 0 if all(each.standing == "done" for each in statuses) else EXIT_UNFINISHED
 
 
+def check(folders: Sequence[str]) -> int:
+    """Hold plans against the ledgers of real runs."""
+    from eval.sweep.checking import check_runs, show_checked
+
+    show_checked(check_runs([Path(folder) for folder in folders] or [SUMMARIES], Composer()))
+    return 0
+
+
 COMMANDS = {"plan": plan, "status": status, "collect": collect}
 
 
@@ -53,14 +62,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m eval.sweep", description="A sweep before (plan), while (status) and after (collect) it runs."
     )
-    parser.add_argument("command", choices=COMMANDS)
+    parser.add_argument("command", choices=(*COMMANDS, "check"))
     parser.add_argument(
-        "overrides", nargs="*", help="as for python -m eval.run -m: +sweep=clag_table1 memory=rag,clag ..."
+        "overrides", nargs="*", help="as for python -m eval.run -m: +sweep=clag_table1 memory=rag,clag; check: folders"
     )
     parser.add_argument("--gpu", default="a100", help="plan: which GPU the hours are for")
     parser.add_argument("--out", type=Path, default=SUMMARIES, help="collect: folder of the summaries")
     options = parser.parse_intermixed_args(arguments)
     try:
+        if options.command == "check":
+            return check(options.overrides)
         return COMMANDS[options.command](Composer().sweep(options.overrides), options)
     except MemsysError as error:
         complain(str(error))

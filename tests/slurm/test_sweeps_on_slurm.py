@@ -25,9 +25,12 @@ TINY = ("dataset=locomo_sample", "embedder=hashing", "dataset.limit_sessions=1",
 #: Long enough to be interrupted: all turns of the sample through CLAG, replies from a stub.
 LONG = ("memory=clag_quickstart", "dataset=locomo_sample", "embedder=hashing", "score=false", "progress=lines",
         "schedule.checkpoint_every=10")  # fmt: skip
-LAUNCHER = ("hydra/launcher=slurm", "hydra.launcher.poll_s=1", "hydra.launcher.cells.cpus_per_task=2",
-            "hydra.launcher.cells.mem_gb=2", "hydra.launcher.cells.timeout_min=30",
-            "hydra.launcher.servers.cpus_per_task=2", "hydra.launcher.servers.mem_gb=2", "hydra.launcher.servers.timeout_min=30")  # fmt: skip
+LAUNCHER = (
+    "hydra/launcher=slurm",
+    "hydra.launcher.poll_s=1",
+    *(f"hydra.launcher.{kind}.{setting}" for kind in ("cells", "servers")
+      for setting in ("cpus_per_task=2", "mem_gb=2", "timeout_min=30")),
+)  # fmt: skip
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
 Environment = Mapping[str, str]
@@ -180,9 +183,12 @@ def test_a_job_past_its_time_limit_says_so_and_the_next_sweep_takes_it_up(
     assert answers(tmp_path) == uninterrupted
 
 
-def test_a_cell_that_fails_is_reported_and_the_others_run(slurm: Environment, tmp_path: Path) -> None:
-    sweep = ("memory=no_memory", "dataset=locomo_sample,locomo", f"dataset.data_dir={tmp_path / 'nowhere'}", *TINY[1:])
-    output = ended(launch(slurm, tmp_path, *sweep), code=3)
+def test_a_cell_that_fails_is_reported_and_the_others_run(
+    slurm: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMSYS_DATA", str(tmp_path))  # where the real file is not
+    sweep = ("memory=no_memory", "dataset=locomo_sample,locomo", *TINY[1:])
+    output = ended(launch({**slurm, "MEMSYS_DATA": str(tmp_path)}, tmp_path, *sweep), code=3)
     assert "1 of 2 cells done, 1 failed" in output
     code, shown = status(tmp_path, *sweep)
     assert code == 3 and "locomo10.json" in shown and "fetch_data" in shown

@@ -1,0 +1,109 @@
+"""The estimates of plans against the ledgers of real runs, role by role."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eval.sweep.calls import Expected, context_tokens, memory_calls, reader_calls, shape_of_counts
+from eval.sweep.cells import Composer
+from eval.tables.stored import find_run_folders, read_json
+from eval.terminal import console
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One role of one run.
+
+    Attributes:
+        run: its id.
+        phase: of the calls.
+        role: of the calls.
+        planned: calls as a plan has them; ``None`` for a role that the plan does not know.
+        counted: calls in the ledger, second attempts apart.
+        planned_tokens: prompt and reply together, all calls.
+        counted_tokens: likewise, without second attempts.
+    """
+
+    run: str
+    phase: str
+    role: str
+    planned: float | None
+    counted: float
+    planned_tokens: float
+    counted_tokens: float
+
+
+def check_runs(roots: Sequence[Path], composer: Composer) -> list[Checked]:
+    """Hold plans against every run with calls below some folders (run directories or summaries).
+
+    Raises:
+        RunDirectoryError: a folder does not exist, or a file is broken.
+    """
+    found = []
+    for folder in find_run_folders(roots):
+        record = read_json(folder / "run.json")
+        summary = folder / "summary.json"
+        if record.get("mode") == "answers" and record.get("status") == "complete" and summary.is_file():
+            found += check_run(record, read_json(summary)["calls"]["by_phase"], composer)
+    return found
+
+
+def check_run(record: Mapping[str, Any], by_phase: Mapping[str, Any], composer: Composer) -> list[Checked]:
+    """Hold a plan against one run: its memory preset and reader, the sizes of its data."""
+    config = record["config"]
+    names = [f"memory={config['memory']['name']}", f"reader={config['reader']['name']}"]
+    plan = composer.cell(names).valid_plan()
+    shape = shape_of_counts(record["data"])
+    own = memory_calls(plan.memory, shape)
+    expected = [*(own or ()), *reader_calls(plan.reader, context_tokens(plan.memory, shape), shape)]
+    planned: dict[tuple[str, str], list[Expected]] = defaultdict(list)
+    for each in expected:
+        planned[each.phase, each.role].append(each)
+    counted = {(phase, role): calls for phase, part in by_phase.items() for role, calls in part["by_role"].items()}
+    return [
+        _checked(str(record["run_id"]), name, planned.get(name), counted.get(name, {}))
+        for name in sorted({*planned, *counted} - {name for name in counted if name[0] == "judge"})
+    ]
+
+
+def _checked(
+    run: str, name: tuple[str, str], planned: Sequence[Expected] | None, counted: Mapping[str, Any]
+) -> Checked:
+    asked = counted.get("calls", 0)
+    first = asked - counted.get("second_attempts", 0)
+    tokens = counted.get("prompt_tokens", 0) + counted.get("completion_tokens", 0)
+    return Checked(
+        run=run,
+        phase=name[0],
+        role=name[1],
+        planned=None if planned is None else sum(each.calls for each in planned),
+        counted=first,
+        planned_tokens=sum(each.calls * (each.prompt + each.reply) for each in planned or ()),
+        counted_tokens=tokens * first / asked if asked else 0.0,
+    )
+
+
+def show_checked(rows: Sequence[Checked]) -> None:
+    """Print a table, and the ratio over everything."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("run", "phase", "role"):
+        table.add_column(name)
+    for name in ("planned", "counted", "planned tokens", "counted tokens", "ratio"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        planned = "?" if row.planned is None else f"{row.planned:,.0f}"
+        ratio = f"{row.planned_tokens / row.counted_tokens:.2f}" if row.counted_tokens else "-"
+        numbers = (f"{row.counted:,.0f}", f"{row.planned_tokens:,.0f}", f"{row.counted_tokens:,.0f}", ratio)
+        table.add_row(row.run, row.phase, row.role, planned, *numbers)
+    calls = sum(row.planned or 0 for row in rows), sum(row.counted for row in rows)
+    tokens = sum(row.planned_tokens for row in rows), sum(row.counted_tokens for row in rows)
+    table.add_section()
+    ratio = f"{tokens[0] / tokens[1]:.2f}" if tokens[1] else "-"
+    table.add_row(
+        "all", "", "", f"{calls[0]:,.0f}", f"{calls[1]:,.0f}", f"{tokens[0]:,.0f}", f"{tokens[1]:,.0f}", ratio
+    )
+    console().print(table)
