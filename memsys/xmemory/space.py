@@ -52,6 +52,7 @@ class ThemeSpace:
         #: per row the highest cosine with another theme, and whose it is
         self._closest: Floats = np.zeros(0)
         self._partner: Rows = np.zeros(0, dtype=np.int64)
+        self._live_rows: Rows | None = None
 
     def __len__(self) -> int:
         return len(self._row_of)
@@ -62,6 +63,7 @@ class ThemeSpace:
             self._make_room()
             self._row_of[theme_id] = len(self._ids)
             self._ids.append(theme_id)
+            self._live_rows = None
         row = self._row_of[theme_id]
         self._directions[row], self._sizes[row], self._cohesion[row] = part.direction, part.size, part.cohesion
         live = self._live()
@@ -74,6 +76,7 @@ class ThemeSpace:
     def drop(self, theme_id: str) -> None:
         """Remove a theme."""
         row = self._row_of.pop(theme_id)
+        self._live_rows = None
         self._cosines[row, :] = self._cosines[:, row] = -np.inf
         live = self._live()
         self._find_partners(live[self._partner[live] == row])
@@ -124,9 +127,10 @@ class ThemeSpace:
             parts: themes that take their place.
             among: the stored themes that count at all; ``None`` for all of them.
         """
-        gone = np.array(sorted(self._row_of[theme_id] for theme_id in without), dtype=np.int64)
+        gone = np.zeros(len(self._ids), dtype=np.bool_)
+        gone[[self._row_of[theme_id] for theme_id in without]] = True
         chosen = self._live() if among is None else np.array(sorted({self._row_of[name] for name in among}), np.int64)
-        rows = chosen[~np.isin(chosen, gone)]
+        rows = chosen[~gone[chosen]]
         nearest = self._nearest_among(rows, gone, everything=among is None)
         sizes = np.concatenate([self._sizes[rows], [part.size for part in parts]])
         cohesion = np.concatenate([self._cohesion[rows], [part.cohesion for part in parts]])
@@ -139,7 +143,7 @@ class ThemeSpace:
         similarities = np.concatenate([nearest, of_parts])
         return objective(sizes, cohesion, np.where(np.isfinite(similarities), similarities, 0.0), bell)
 
-    def _nearest_among(self, rows: Rows, gone: Rows, *, everything: bool) -> Floats:
+    def _nearest_among(self, rows: Rows, gone: NDArray[np.bool_], *, everything: bool) -> Floats:
         """Similarity of each row's theme to the nearest other of the rows; -inf where there is no other."""
         if not len(rows):
             return np.zeros(0)
@@ -147,7 +151,7 @@ class ThemeSpace:
             found: Floats = self._cosines[np.ix_(rows, rows)].max(axis=1)
             return found
         nearest = self._closest[rows].copy()
-        orphaned = np.isin(self._partner[rows], gone)
+        orphaned = gone[self._partner[rows]]
         if orphaned.any():
             nearest[orphaned] = self._cosines[np.ix_(rows[orphaned], rows)].max(axis=1)
         return nearest
@@ -166,7 +170,10 @@ class ThemeSpace:
         return chosen
 
     def _live(self) -> Rows:
-        return np.array(sorted(self._row_of.values()), dtype=np.int64)
+        """Rows of the stored themes, oldest first; found anew only after themes came or went."""
+        if self._live_rows is None:
+            self._live_rows = np.array(sorted(self._row_of.values()), dtype=np.int64)
+        return self._live_rows
 
     def _make_room(self) -> None:
         """Make sure that there is an empty row at the end: by closing the gaps, if they are many, or by growing."""
@@ -186,6 +193,7 @@ class ThemeSpace:
     def _keep_rows(self, live: Rows) -> None:
         self._ids = [self._ids[row] for row in live]
         self._row_of = {theme_id: row for row, theme_id in enumerate(self._ids)}
+        self._live_rows = None
         self._directions, self._cosines = self._directions[live], self._cosines[np.ix_(live, live)]
         self._sizes, self._cohesion = self._sizes[live], self._cohesion[live]
         self._closest, self._partner = np.full(len(live), -np.inf), np.zeros(len(live), dtype=np.int64)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memsys.errors import ConfigError
@@ -71,6 +71,7 @@ def test_the_mean_negative_log_likelihood_and_the_entropy_by_hand() -> None:
     assert estimate(sure, "entropy") == pytest.approx(0.0)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-50, 0), min_size=1, max_size=20))
 def test_uncertainty_is_finite_and_never_negative(logprobs: list[float]) -> None:
     reply = tuple(TokenLogprob("x", value, {"x": value}) for value in logprobs)
@@ -176,6 +177,7 @@ def test_strict_stops_early_and_falls_back_on_the_best_ranked() -> None:
     assert (names(admission), admission.expanded, model.count("probe")) == (["e0"], [], 2)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(-1, 1), min_size=12, max_size=12), st.sampled_from(["official", "strict"]), st.integers(1, 12)
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.analysis.answer_coverage import (
@@ -65,6 +65,7 @@ def test_the_averages_of_coverage_by_hand() -> None:
     assert coverage([])["blocks"] is None
 
 
+@settings(deadline=None)
 @given(st.sets(st.sampled_from("abcdef"), min_size=1), st.lists(st.text("abcdef ", max_size=8), max_size=8))
 def test_a_greedy_set_is_never_larger_than_the_prefix(answer: set[str], blocks: list[str]) -> None:
     words = frozenset(f"w{letter}" for letter in answer)
