@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memsys.embedding.contract import Embedder, Vectors
-from memsys.index.vector import VectorIndex
 from memsys.llm.contract import LanguageModel
 from memsys.notes.spans import timed
 from memsys.vocabulary import Hit, Json, Retrieval
@@ -22,11 +21,15 @@ from memsys.xmemory.uncertainty import Coarse, Probe
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What Stage I chose: themes and facts in the order they were chosen, and the facts' cosines with the question."""
+    """What Stage I chose: themes and facts in the order they were chosen, the candidates' cosines with the question.
+
+    ``highest`` is the highest cosine of any fact.
+    """
 
     themes: tuple[str, ...]
     facts: tuple[str, ...]
     cosines: dict[str, float]
+    highest: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +79,14 @@ class TopDownRetrieval:
         if not rules.representatives:
             found = index.search(vector, rules.facts)
             owners = dict.fromkeys(self.store.themes.home[fact_id] for fact_id, _ in found)
-            return Chosen(tuple(owners)[: rules.themes], tuple(fact_id for fact_id, _ in found), dict(found))
+            facts = tuple(fact_id for fact_id, _ in found)
+            return Chosen(tuple(owners)[: rules.themes], facts, dict(found), _first(found))
         pool = index.search(vector, rules.pool)
         themes = self._choose_themes([self.store.themes.home[fact_id] for fact_id, _ in pool], vector)
         candidates = self._candidates(pool, themes, vector)
         chosen = self._select([fact_id for fact_id, _ in candidates], np.array([cosine for _, cosine in candidates]),
                               self.store.fact_edges, rules.facts)  # fmt: skip
-        return Chosen(tuple(themes), tuple(chosen), dict(candidates))
+        return Chosen(tuple(themes), tuple(chosen), dict(candidates), _first(pool))
 
     def _choose_themes(self, owners: Sequence[str], vector: Vectors) -> list[str]:
         names = list(dict.fromkeys(owners))
@@ -131,12 +135,11 @@ class TopDownRetrieval:
         return Ranked(tuple(names[row] for row in order), dict(zip(names, cosines.tolist(), strict=True)))
 
     def _support(self, chosen: Chosen, vector: Vectors) -> dict[str, float]:
-        """The chosen facts' cosines, scaled by the range over all facts; its ends are two searches."""
-        index = self.store.fact_index
+        """The chosen facts' cosines, scaled by the range over all facts; its lower end is a search of its own."""
         if not chosen.facts:
             return {}
-        high, low = _ends(index, vector)
-        values = scaled(np.array([low, high, *(chosen.cosines[fact_id] for fact_id in chosen.facts)]))[2:]
+        lowest = -_first(self.store.fact_index.search(-vector, 1))
+        values = scaled(np.array([lowest, chosen.highest, *(chosen.cosines[name] for name in chosen.facts)]))[2:]
         return dict(zip(chosen.facts, values.tolist(), strict=True))
 
     async def _admit(self, question: str, chosen: Chosen, ranked: Ranked) -> Admission:
@@ -180,6 +183,6 @@ class TopDownRetrieval:
         }
 
 
-def _ends(index: VectorIndex, vector: Vectors) -> tuple[float, float]:
-    """Return the highest and the lowest cosine of any stored item with a vector."""
-    return index.search(vector, 1)[0][1], -index.search(-vector, 1)[0][1]
+def _first(found: Sequence[tuple[str, float]]) -> float:
+    """Return the best cosine of a search; 0 where there is nothing to find."""
+    return found[0][1] if found else 0.0
