@@ -6,6 +6,7 @@ over the vocabulary. Robertson and Zaragoza 2009; rank-bm25 0.2.2.
 """
 
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,11 +32,14 @@ class BM25Index:
         self._b = b
         self._epsilon = epsilon
         self._ids: list[str] = []
+        self._row_of: dict[str, int] = {}
         self._texts: list[str] = []
         self._lengths = array("q")
-        #: per word: rows of the documents that hold it, and how often
+        #: per word: rows of the documents that hold it, ascending, and how often
         self._rows: dict[str, array[int]] = {}
         self._counts: dict[str, array[int]] = {}
+        #: document frequency -> number of words that have it (of 0: words that were replaced away)
+        self._words_of_frequency: Counter[int] = Counter()
         self._mean_idf: float | None = None
         self._length_norms = np.zeros(0)
 
@@ -57,10 +61,10 @@ class BM25Index:
         """Give documents new texts; they keep their place in the order.
 
         Raises:
-            ValueError: an id is not there.
+            KeyError: an id is not there.
         """
         for item, text in zip(ids, texts, strict=True):
-            self._replace_document(self._ids.index(item), text)
+            self._replace_document(self._row_of[item], text)
         self._mean_idf = None
 
     def scores(self, query: str) -> NDArray[np.float64]:
@@ -93,32 +97,44 @@ class BM25Index:
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore a snapshot of :meth:`state`."""
-        self._ids, self._texts, self._lengths = [], [], array("q")
-        self._rows, self._counts = {}, {}
+        self._ids, self._row_of, self._texts, self._lengths = [], {}, [], array("q")
+        self._rows, self._counts, self._words_of_frequency = {}, {}, Counter()
         self.add(state["ids"], state["texts"])
 
     def _add_document(self, item: str, text: str) -> None:
-        row = len(self._ids)
-        document = words(text)
-        for word, count in Counter(document).items():
-            self._rows.setdefault(word, array("q")).append(row)
-            self._counts.setdefault(word, array("q")).append(count)
+        self._row_of[item] = len(self._ids)
         self._ids.append(item)
         self._texts.append(text)
-        self._lengths.append(len(document))
+        self._lengths.append(0)
+        self._enter(len(self._ids) - 1, text)
 
     def _replace_document(self, row: int, text: str) -> None:
         for word in set(words(self._texts[row])):
-            place = self._rows[word].index(row)
+            place = bisect_left(self._rows[word], row)
+            self._recount(len(self._rows[word]), -1)
             del self._rows[word][place], self._counts[word][place]
             if not self._rows[word]:
                 del self._rows[word], self._counts[word]
+        self._enter(row, text)
+
+    def _enter(self, row: int, text: str) -> None:
         document = words(text)
         for word, count in Counter(document).items():
-            self._rows.setdefault(word, array("q")).append(row)
-            self._counts.setdefault(word, array("q")).append(count)
+            rows = self._rows.setdefault(word, array("q"))
+            self._recount(len(rows), 1)
+            place = bisect_left(rows, row)
+            rows.insert(place, row)
+            self._counts.setdefault(word, array("q")).insert(place, count)
         self._texts[row] = text
         self._lengths[row] = len(document)
+
+    def _recount(self, frequency: int, step: int) -> None:
+        """Note that a word's document frequency changes by one."""
+        words_of = self._words_of_frequency
+        words_of[frequency + step] += 1
+        words_of[frequency] -= 1
+        if words_of[frequency] <= 0:
+            del words_of[frequency]
 
     def _refresh(self) -> None:
         if self._mean_idf is not None:
@@ -126,12 +142,12 @@ class BM25Index:
         lengths = np.array(self._lengths, dtype=np.float64)
         mean_length = lengths.mean() or 1.0  # no word in any document: nothing is scored
         self._length_norms = self._k1 * (1 - self._b + self._b * lengths / mean_length)
-        frequencies = np.fromiter((len(rows) for rows in self._rows.values()), dtype=np.int64, count=len(self._rows))
-        # Summed by frequency, so that the order in which words came, or were replaced, cannot show.
-        counts = np.bincount(frequencies)
-        held = np.flatnonzero(counts)
-        idf = np.log(len(lengths) - held + 0.5) - np.log(held + 0.5)
-        self._mean_idf = float((counts[held] * idf).sum() / len(frequencies)) if len(frequencies) else 0.0
+        # By frequency: few terms, and a sum that the order in which words came, or were replaced, cannot touch.
+        held = sorted(self._words_of_frequency.keys() - {0})
+        frequencies = np.array(held, dtype=np.float64)
+        counts = np.array([self._words_of_frequency[frequency] for frequency in held], dtype=np.float64)
+        idf = np.log(len(lengths) - frequencies + 0.5) - np.log(frequencies + 0.5)
+        self._mean_idf = float((counts * idf).sum() / counts.sum()) if held else 0.0
 
     def _idf(self, word: str) -> float:
         frequency = len(self._rows[word])

@@ -1,14 +1,17 @@
 """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
 
 #: The constant of the paper; it damps the difference between the first ranks.
 RRF_K = 60
 
+Item = TypeVar("Item", bound=Hashable)
+
 
 def reciprocal_rank_scores(
-    rankings: Sequence[Sequence[str]], weights: Sequence[float] | None = None, *, k: int = RRF_K, depth: int = 100
-) -> dict[str, float]:
+    rankings: Sequence[Sequence[Item]], weights: Sequence[float] | None = None, *, k: int = RRF_K, depth: int = 100
+) -> dict[Item, float]:
     """Sum ``weight / (k + rank)`` over the rankings; an item that a ranking lacks gets no term from it.
 
     Args:
@@ -20,7 +23,7 @@ def reciprocal_rank_scores(
     Returns:
         Score per id, in order of first appearance.
     """
-    scores: dict[str, float] = {}
+    scores: dict[Item, float] = {}
     for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
         for rank, item in enumerate(ranking[:depth], start=1):
             scores[item] = scores.get(item, 0.0) + weight / (k + rank)

@@ -11,6 +11,7 @@ from memsys.memfly.ingest import Denoised, Ingestion
 from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.links import LinkGraph
 from memsys.memfly.retrieval import Layers, Reading
+from memsys.memfly.roles import update_for
 from memsys.memfly.store import NoteLayer
 from memsys.memfly.topics import Topics, build_topics
 from memsys.memfly.update import Judge
@@ -42,9 +43,9 @@ class MemflyMemory(BaseMemory):
         self._ingestion = Ingestion(
             parts.llm, parts.embedder, roles.ingest, parts.turn_format, rules.ingest, not rules.ablate.denoise
         )
-        judge = Judge(
-            parts.llm, roles.update, notes, keywords, rules.candidates.shown_chars, rules.update.constrain_ids
-        )
+        most = range(1, rules.candidates.kept + 1)
+        updates = [update_for(roles.update, count) if rules.update.constrain_ids else roles.update for count in most]
+        judge = Judge(parts.llm, updates, notes, keywords, rules.candidates.shown_chars)
         self._writing = Writing(rules, parts.embedder, judge, self._layers)
         self._reading = Reading(rules, parts.llm, parts.embedder, roles, self._layers, self._current_topics)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
-from memsys.index.fusion import fuse
+from memsys.index.fusion import reciprocal_rank_scores
 from memsys.index.vector import SCORE_DECIMALS
 from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.links import LinkGraph
@@ -68,11 +68,12 @@ class TriPathway:
 
     def search(self, signals: Signals, topics: Topics) -> Pool:
         """Find notes by all pathways, fuse them, and fill up what is missing."""
+        near = Nearness(self.notes, signals.question)
         by_topic = Pathway() if self.ablate.topic else self.by_topic(signals.topic, topics)
         by_keyword = Pathway() if self.ablate.keyword else self.by_keyword(signals.keywords)
-        anchors = self._fuse([by_topic, by_keyword], signals.question)[: self.rules.expand_from]
+        anchors = self._fuse([by_topic, by_keyword], near)[: self.rules.expand_from]
         by_link = Pathway() if self.ablate.neighbor else self.by_link(anchors)
-        fused = self._fuse([by_topic, by_keyword, by_link], signals.question)[: self.rules.k_final]
+        fused = self._fuse([by_topic, by_keyword, by_link], near)[: self.rules.k_final]
         filling = self._filling({position for position, _ in fused}, signals.question)
         return Pool(
             ranked=(*fused, *((position, 0.0) for position in filling)),
@@ -134,22 +135,14 @@ class TriPathway:
         for anchor, score in anchors:
             for other, strength in self.links.neighbours(anchor).items():
                 scores[other] = max(scores.get(other, 0.0), score * strength)
-        ranked = sorted(scores, key=lambda position: (-round(scores[position], _FUSED_DECIMALS), position))
-        return Pathway(tuple(ranked[: self.rules.list_cap]), len(ranked))
+        positions = np.array(sorted(scores), dtype=np.int64)
+        values = np.array([scores[position] for position in positions.tolist()])
+        order = np.argsort(-np.round(values, _FUSED_DECIMALS), kind="stable")[: self.rules.list_cap]
+        return Pathway(tuple(positions[order].tolist()), len(positions))
 
-    def cosines(self, positions: Sequence[int], vector: Vectors) -> NDArray[np.float64]:
-        """Return the cosines of notes with a unit vector (d,), in the order of ``positions``."""
-        return self.notes.index.cosines([self.notes[position].note_id for position in positions], vector)
-
-    def _fuse(self, pathways: Sequence[Pathway], question: Vectors) -> list[tuple[int, float]]:
-        """Fuse by reciprocal rank; ties go to the note nearest the question, then to the newer."""
-        return fuse_positions(
-            [pathway.ranked for pathway in pathways],
-            self.notes,
-            question,
-            k=self.rules.rrf_k,
-            depth=self.rules.list_cap,
-        )
+    def _fuse(self, pathways: Sequence[Pathway], near: "Nearness") -> list[tuple[int, float]]:
+        rankings = [pathway.ranked for pathway in pathways]
+        return fuse_positions(rankings, near, k=self.rules.rrf_k, depth=self.rules.list_cap)
 
     def _filling(self, pool: set[int], question: Vectors) -> list[int]:
         missing = self.rules.k_final - len(pool)
@@ -160,13 +153,27 @@ class TriPathway:
         return [position for position in positions if position not in pool][:missing]
 
 
-def fuse_positions(
-    rankings: Sequence[Sequence[int]], notes: NoteLayer, question: Vectors, *, k: int, depth: int
-) -> list[tuple[int, float]]:
+class Nearness:
+    """Cosines of notes with the question, which break ties; each computed once."""
+
+    def __init__(self, notes: NoteLayer, question: Vectors) -> None:
+        self._notes, self._question = notes, question
+        self._known: dict[int, float] = {}
+
+    def of(self, positions: Sequence[int]) -> NDArray[np.float64]:
+        """Return the cosines of notes, in the order of ``positions``."""
+        new = [position for position in positions if position not in self._known]
+        if new:
+            ids = [self._notes[position].note_id for position in new]
+            cosines = self._notes.index.cosines(ids, self._question)
+            self._known.update(zip(new, cosines.tolist(), strict=True))
+        return np.array([self._known[position] for position in positions])
+
+
+def fuse_positions(rankings: Sequence[Sequence[int]], near: Nearness, *, k: int, depth: int) -> list[tuple[int, float]]:
     """Fuse rankings of positions by reciprocal rank; ties go to the note nearest the question, then to the newer."""
-    ids = [[notes[position].note_id for position in ranking] for ranking in rankings]
-    newest_first = sorted({note_id for ranking in ids for note_id in ranking}, key=notes.position, reverse=True)
-    if not newest_first:
-        return []
-    near = dict(zip(newest_first, notes.index.cosines(newest_first, question).tolist(), strict=True))
-    return [(notes.position(note_id), score) for note_id, score in fuse(ids, near, k=k, depth=depth)]
+    fused = reciprocal_rank_scores(rankings, k=k, depth=depth)
+    positions, scores = np.array(list(fused), dtype=np.int64), np.array(list(fused.values()))
+    cosines = np.round(near.of(positions.tolist()), SCORE_DECIMALS)
+    order = np.lexsort((-positions, -cosines, -np.round(scores, _FUSED_DECIMALS)))
+    return [(int(positions[row]), float(scores[row])) for row in order]

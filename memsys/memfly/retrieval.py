@@ -10,7 +10,7 @@ from memsys.memfly.evidence import Evidence, EvidenceWriter
 from memsys.memfly.intent import ask_intent, embed_signals
 from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.links import LinkGraph
-from memsys.memfly.pathways import TriPathway, fuse_positions
+from memsys.memfly.pathways import Nearness, TriPathway, fuse_positions
 from memsys.memfly.refinement import Refined, Refinement, Round
 from memsys.memfly.roles import Roles
 from memsys.memfly.store import NoteLayer
@@ -91,8 +91,8 @@ class Reading:
             return list(first[: self.rules.ier.k_context] if self.rules.ier.cap_union else first)
         vector: Vectors = (await self.embedder.embed([question]))[0]
         lists = [[position for position, _ in each.pool.ranked] for each in refined.rounds]
-        longest = max(map(len, lists))
-        fused = fuse_positions(lists, self.layers.notes, vector, k=self.rules.retrieval.rrf_k, depth=longest)
+        near = Nearness(self.layers.notes, vector)
+        fused = fuse_positions(lists, near, k=self.rules.retrieval.rrf_k, depth=max(map(len, lists)))
         if self.rules.ier.cap_union:
             return fused[: self.rules.ier.k_context]
         scores = dict(fused)

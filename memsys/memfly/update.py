@@ -12,7 +12,7 @@ from memsys.memfly.gating import Judgement
 from memsys.memfly.ingest import Denoised
 from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.note import Note, raw_text
-from memsys.memfly.roles import LOOSE_UPDATE, RELATIONS, update_for
+from memsys.memfly.roles import LOOSE_UPDATE, RELATIONS
 from memsys.memfly.store import Candidate, NoteLayer
 
 
@@ -30,19 +30,17 @@ class Judge:
 
     Attributes:
         llm: the backbone.
-        role: the role ``update``.
+        roles: the role ``update`` for one candidate, for two, and so on.
         notes: stored notes.
         keywords: names of their keywords.
         shown_chars: characters of a candidate's context that the prompt shows.
-        constrain_ids: whether the reply schema lists the candidates.
     """
 
     llm: LanguageModel
-    role: Role
+    roles: Sequence[Role]
     notes: NoteLayer
     keywords: KeywordLayer
     shown_chars: int
-    constrain_ids: bool
 
     async def judge(self, unit_id: str, new: Denoised, candidates: Sequence[Candidate]) -> Judged:
         """Judge a new note against its candidates, which the prompt numbers from 1.
@@ -50,7 +48,6 @@ class Judge:
         A malformed reply is read entry by entry; entries that cannot be used are dropped, so that in the worst case
         there is no judgement and the note is appended.
         """
-        role = update_for(self.role, len(candidates)) if self.constrain_ids else self.role
         lines = (self._line(rank, self.notes[one.position]) for rank, one in enumerate(candidates, start=1))
         values = {
             "candidates": "\n".join(lines),
@@ -58,7 +55,7 @@ class Judge:
             "context": new.context,
             "keywords": ", ".join(new.keywords),
         }
-        reply = await self.llm.ask(role, values, key=unit_id)
+        reply = await self.llm.ask(self.roles[len(candidates) - 1], values, key=unit_id)
         return read_judgements(reply, [one.position for one in candidates])
 
     def _line(self, rank: int, note: Note) -> str:

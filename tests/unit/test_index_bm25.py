@@ -70,7 +70,7 @@ def test_replacing_equals_having_added(texts: list[str], changes: list[tuple[int
 
 
 def test_what_is_not_there_cannot_be_replaced() -> None:
-    with pytest.raises(ValueError, match="d7"):
+    with pytest.raises(KeyError, match="d7"):
         filled(["red boat"]).replace(["d7"], ["blue boat"])
 
 
