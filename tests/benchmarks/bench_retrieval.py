@@ -2,7 +2,7 @@
 
 Backbone and embedder answer at once (canned replies, rows of a random matrix), so what is left is the systems' own
 work: neighbour search, evolution, storing, ranking, writing the context. Medians; the bounds are 3 ms and 2 ms
-(4 ms for MemFly's retrieval).
+(5 ms for MemFly's retrieval).
 xMemory makes an episode of one fact of every turn here. Its themes are neither split nor merged: they are hundreds of
 times as many as a conversation has, and each revision scores all of them.
 
@@ -33,7 +33,7 @@ from tests.support.composing import memory_config  # noqa: E402
 
 WRITE_BOUND_MS, RETRIEVE_BOUND_MS = 3.0, 2.0
 #: MemFly searches its keywords once per keyword of the question, its notes twice, and fuses twice.
-RETRIEVE_BOUNDS_MS = {"memfly": 4.0}
+RETRIEVE_BOUNDS_MS = {"memfly": 5.0}
 PRESETS = ("rag_turn", "bm25_turn", "hybrid_turn", "amem", "clag", "memfly", "xmemory_no_merge_split")
 #: A fact is compared with all themes, of which there are thousands here and a hundred in a conversation.
 UNBOUND_WRITES = ("xmemory_no_merge_split",)
