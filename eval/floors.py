@@ -22,11 +22,12 @@ from eval.inspect_data import read_config
 from eval.loaders.contract import LoadedData
 from eval.metrics.locomo import ADVERSARIAL, abstains, is_trapped
 from eval.metrics.registry import select_metrics
+from eval.presets import CONF, find_preset, read_settings
 from eval.records import SCHEMA_VERSION, ReferenceRecord
 from eval.scoring import DIGITS, SCORES, SCORES_META, ScoreRow, Scores, gold_answers, score_answer
-from eval.tables.stored import FLOOR, ROOT, SUMMARIES
+from eval.tables.stored import FLOOR, SUMMARIES
 from eval.terminal import complain, console
-from memsys.errors import ConfigError, MemsysError
+from memsys.errors import MemsysError
 
 Policy = Literal["always_abstain", "always_trap", "coin_flip"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -110,12 +111,7 @@ def write_floors(dataset: str, reader: str, out: Path) -> list[Path]:
 
 
 def _abstention(reader: str) -> str:
-    import yaml
-
-    path = ROOT / "conf" / "reader" / f"{reader}.yaml"
-    if not path.is_file():
-        raise ConfigError(f"reader={reader!r} is unknown: {path} does not exist")
-    return str(yaml.safe_load(path.read_text(encoding="utf-8"))["abstention"])
+    return str(read_settings(find_preset(reader, CONF / "reader", "reader"))["abstention"])
 
 
 def _record(policy: Policy, dataset: str, data: LoadedData, reader: Mapping[str, str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ conversation. All functions are deterministic; their random numbers depend on se
 two systems on the same conversations meet the same resamples.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -43,6 +43,16 @@ class Scores:
     def __post_init__(self) -> None:
         if not len(self.values) == len(self.conversations) == len(self.strata):
             raise ValueError("values, conversations and strata differ in length")
+
+    @classmethod
+    def of(cls, scored: Iterable[tuple[float, str, int]]) -> "Scores":
+        """Take value, conversation and stratum of each question."""
+        rows = list(scored)
+        return cls(
+            np.array([value for value, _, _ in rows], dtype=np.float64),
+            tuple(conversation for _, conversation, _ in rows),
+            np.array([stratum for _, _, stratum in rows], dtype=np.int64),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ import statistics
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.loaders.meanings import COUNTS, NOTES
+from eval.presets import CONF, find_preset, preset_names, read_settings
 from eval.terminal import complain, console
 from memsys.errors import ConfigError, MemsysError
 from memsys.vocabulary import Json, Reference, Sample
@@ -45,7 +45,7 @@ _LEGEND = (
     "evidence metrics; lost ids: with an id that names no turn; bad label: gold in doubt, which is scored, with the "
     "means without it beside"
 )
-CONF = Path(__file__).resolve().parents[1] / "conf" / "dataset"
+FOLDER = CONF / "dataset"
 #: The tokenizer of every length printed here: a run of word characters, or one other visible character.
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -61,12 +61,7 @@ def read_config(name: str, overrides: Mapping[str, Json]) -> DatasetConfig:
     Raises:
         ConfigError: no such preset, or no such setting.
     """
-    import yaml
-
-    path = CONF / f"{name}.yaml"
-    if not path.is_file():
-        raise ConfigError(f"dataset={name!r} is unknown; choose one of {', '.join(presets())}")
-    settings = yaml.safe_load(path.read_text())
+    settings = read_settings(find_preset(name, FOLDER, "dataset"))
     module, _, attribute = settings.pop("_target_").rpartition(".")
     unknown = sorted(set(overrides) - set(settings))
     if unknown:
@@ -77,7 +72,7 @@ def read_config(name: str, overrides: Mapping[str, Json]) -> DatasetConfig:
 
 def presets() -> list[str]:
     """Names of all data set presets."""
-    return sorted(path.stem for path in CONF.glob("*.yaml"))
+    return list(preset_names(FOLDER))
 
 
 def describe(config: DatasetConfig, data: LoadedData) -> dict[str, Json]:

@@ -126,7 +126,8 @@ def _over_backbones(numbers: Sequence[PrintedNumber]) -> list[Recomputed]:
 
 def _mean(number: PrintedNumber, parts: Sequence[PrintedNumber], rule: str) -> Recomputed:
     value = fsum(part.value for part in parts) / len(parts)
-    return Recomputed(number, value, number.half_unit + max(part.half_unit for part in parts), rule)
+    hidden = fsum(part.half_unit for part in parts) / len(parts)
+    return Recomputed(number, value, number.half_unit + hidden, rule)
 
 
 def repetitions(numbers: Sequence[PrintedNumber]) -> list[Recomputed]:

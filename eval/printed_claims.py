@@ -50,6 +50,7 @@ def claims(paper: str, numbers: Sequence[PrintedNumber]) -> list[Recomputed]:
         numbers: its printed numbers.
     """
     printed = Printed(numbers)
+    # The text's rounding alone: whoever writes a difference reads it off the table's own digits.
     return [
         Recomputed(number, claim.compute(printed, number), number.half_unit, claim.rule)
         for claim in _CLAIMS.get(paper, ())

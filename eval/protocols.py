@@ -1,14 +1,15 @@
 """Protocols: how each paper turned per-question scores into the numbers it printed (``conf/protocol``)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from eval.metrics.registry import find_metric
+from eval.presets import CONF, find_preset, make_preset, preset_names
 from memsys.errors import ConfigError
 
-FOLDER = Path(__file__).resolve().parents[1] / "conf" / "protocol"
+FOLDER = CONF / "protocol"
 
 #: Category 5: ``paper_trap`` scores against the false answer, so that being fooled counts 1; ``abstain`` scores 1 for
 #: an abstention; ``exclude`` leaves it out.
@@ -64,20 +65,9 @@ def load_protocol(name: str, folder: Path = FOLDER) -> Protocol:
     Raises:
         ConfigError: there is no such protocol, or a setting is wrong.
     """
-    import yaml
-
-    path = folder / f"{name}.yaml"
-    if not path.is_file():
-        raise ConfigError(f"protocol {name!r} is unknown; choose one of {', '.join(protocol_names(folder))}")
-    settings: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    settings.pop("_target_", None)
-    try:
-        return Protocol(**settings)
-    except TypeError as error:
-        known = ", ".join(item.name for item in fields(Protocol))
-        raise ConfigError(f"{path}: {error}; settings are {known}") from error
+    return make_preset(Protocol, find_preset(name, folder, "protocol"))
 
 
 def protocol_names(folder: Path = FOLDER) -> tuple[str, ...]:
     """Names of the protocols there are, sorted."""
-    return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
+    return preset_names(folder)

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from eval.presets import CONF, preset_names, read_settings
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Reply, Role, make_role
 from memsys.seeding import stable_seed
 from memsys.vocabulary import Json, Question, Reference
 
 PROMPTS = Path(__file__).parent / "prompts"
-CONF = Path(__file__).resolve().parents[1] / "conf" / "reader"
+FOLDER = CONF / "reader"
 
 AnswerFormat = Literal["json", "text", "whole"]
 OptionStyle = Literal["named", "lettered"]
@@ -103,12 +104,10 @@ class ReaderConfig:
         )
 
 
-def readers_for(categories: Iterable[int], folder: Path = CONF) -> list[str]:
+def readers_for(categories: Iterable[int], folder: Path = FOLDER) -> list[str]:
     """Names of the readers in ``conf/reader`` that have a prompt for all these categories, sorted."""
-    import yaml
-
     wanted = {str(number) for number in categories}
-    settings = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.yaml"))}
+    settings = {name: read_settings(folder / f"{name}.yaml") for name in preset_names(folder)}
     return [name for name, reader in settings.items() if wanted <= set(reader.get("by_category", ()))]
 
 

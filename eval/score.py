@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.presets import CONF, find_preset, make_preset
 from memsys.errors import ConfigError, MemsysError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from eval.scoring import ScoringConfig
 
-PRESETS = Path(__file__).resolve().parents[1] / "conf" / "scoring"
+PRESETS = CONF / "scoring"
 EXIT_ERROR = 2
 #: Columns that the widest table needs.
 TABLE_WIDTH = 150
@@ -75,20 +76,9 @@ def load_preset(name: str) -> "ScoringConfig":
     Raises:
         ConfigError: there is no such preset, or a setting is wrong.
     """
-    import yaml
-
     from eval.scoring import ScoringConfig
 
-    path = PRESETS / f"{name}.yaml"
-    if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in PRESETS.glob("*.yaml")))
-        raise ConfigError(f"scoring preset {name!r} is unknown; choose one of {known}")
-    settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    settings.pop("_target_", None)
-    try:
-        return ScoringConfig(**settings)
-    except TypeError as error:
-        raise ConfigError(f"{path}: {error}") from error
+    return make_preset(ScoringConfig, find_preset(name, PRESETS, "scoring preset"))
 
 
 def _score(run: Path, config: "ScoringConfig") -> None:

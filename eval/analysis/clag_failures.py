@@ -14,12 +14,13 @@ from typing import Any
 
 from eval.analysis.clag_failure_rules import RESIDUAL, Case, FailureConfig, pattern
 from eval.files import write_json
+from eval.presets import CONF, make_preset
 from eval.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.scoring import load_scores
 from eval.stored import load_answers, load_references, load_retrievals
-from memsys.errors import ConfigError, MemsysError, ScoringError
+from memsys.errors import MemsysError, ScoringError
 
-CONFIG = Path(__file__).resolve().parents[2] / "conf" / "analysis" / "clag_failures.yaml"
+CONFIG = CONF / "analysis" / "clag_failures.yaml"
 RESULT = "clag_failures.json"
 EXIT_ERROR = 2
 
@@ -99,16 +100,7 @@ def load_config(path: Path = CONFIG) -> FailureConfig:
     Raises:
         ConfigError: the file does not exist, or a setting is wrong.
     """
-    import yaml
-
-    if not path.is_file():
-        raise ConfigError(f"{path} does not exist; name a file like {CONFIG.name}")
-    settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    settings.pop("_target_", None)
-    try:
-        return FailureConfig(**settings)
-    except TypeError as error:
-        raise ConfigError(f"{path}: {error}") from error
+    return make_preset(FailureConfig, path)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

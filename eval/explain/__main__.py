@@ -13,7 +13,7 @@ from eval.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.candidates import mean_over_runs
 from eval.tables.model import Table
-from eval.tables.stored import ROOT, RUNS, SUMMARIES, StoredRun, find_run_folders, read_json, read_runs
+from eval.tables.stored import StoredRun, find_run_folders, read_json, read_runs, short_path, stored_folders
 from eval.terminal import complain, console
 from memsys.errors import ConfigError, MemsysError
 
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and explain; returns the exit status."""
     options = _parser().parse_args(arguments)
     try:
-        folders = options.runs or [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()]
+        folders = options.runs or stored_folders()
         runs, _ = read_runs(folders)
         table = _table(options.table, runs)
         by_id = {run.run_id: run for run in runs}
@@ -80,10 +80,10 @@ def _explain(place: Place, runs: Mapping[str, StoredRun], folders: Mapping[str, 
         return
     chosen = [runs[name] for name in cell.measured.runs]
     for run in chosen:
-        _print(run_lines(run, _short(folders[run.run_id])))
+        _print(run_lines(run, short_path(folders[run.run_id])))
         _print(setting_lines(differences(run, cell.dataset, place.row.key.system, spec)))
-    rows = mean_over_runs(chosen, place.column.metric)
-    lowest = worst(rows, place.column.metric, place.column.category, protocol, count)
+    metric = spec.metric_of(place.column.metric, place.row.key.backbone)
+    lowest = worst(mean_over_runs(chosen, metric), metric, place.column.category, protocol, count)
     first = folders[chosen[0].run_id]
     whole = (first / "references.jsonl").is_file()
     if lowest:
@@ -92,11 +92,6 @@ def _explain(place: Place, runs: Mapping[str, StoredRun], folders: Mapping[str, 
         _print([f"worst questions{seeds}{where}:"])
     for asked in read_questions(first if whole else None, lowest):
         _print(question_lines(asked))
-
-
-def _short(path: Path) -> str:
-    absolute = path.resolve()
-    return str(absolute.relative_to(ROOT)) if absolute.is_relative_to(ROOT) else str(path)
 
 
 def _print(lines: Iterable[str]) -> None:

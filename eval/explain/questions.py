@@ -11,7 +11,7 @@ from eval.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.scoring import ScoreRow, gold_answers
 from eval.stored import load_answers, load_references, load_retrievals
 from eval.tables.candidates import LATENCY_METRICS
-from eval.tables.measure import counted_categories, score_name
+from eval.tables.measure import counted_categories, is_verdict, score_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def worst(
 
     A size, which is neither good nor bad, has none.
     """
-    plain = metric not in METRICS and not metric.startswith("judge_")
+    plain = metric not in METRICS and not is_verdict(metric)
     if plain and metric not in LATENCY_METRICS:
         return []
     counted = counted_categories(protocol)

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from eval.presets import CONF
 from eval.tables.places import without_places
 from eval.tables.spec import PaperSpec
 from eval.tables.stored import StoredRun
-from eval.tables.variants import CONF, default_settings, flat, overrides
+from eval.tables.variants import default_settings, flat, overrides
 
 
 @dataclass(frozen=True, slots=True)

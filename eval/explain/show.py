@@ -27,10 +27,10 @@ def cell_lines(place: Place, protocol: str) -> Iterator[str]:
     printed, measured = place.cell.printed, place.cell.measured
     yield f"printed    {printed.text if printed else NOTHING}{_note(printed.note) if printed else ''}"
     yield f"measured   {_measured(measured) if measured else f'{NOTHING}: {place.cell.missing}'}"
-    metric = METRICS.get(place.column.metric)
-    source = f" ({metric.source})" if metric else ""
+    name = place.table.paper.metric_of(place.column.metric, place.row.key.backbone)
+    source = f" ({METRICS[name].source})" if name in METRICS else ""
     category = "all counted categories" if place.column.category is None else f"category {place.column.category}"
-    yield f"metric     {place.column.metric}{source}, {category}, protocol {protocol}"
+    yield f"metric     {name}{source}, {category}, protocol {protocol}"
     if measured and measured.caveats and printed:
         yield f"not compared with the printed number: {'; '.join(measured.caveats)}"
 

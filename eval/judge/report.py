@@ -5,8 +5,6 @@ from itertools import combinations
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from eval.aggregate import mean_of
 from eval.inference import Scores, bootstrap_interval
 from eval.judge.agreement import agreement, majority
@@ -57,12 +55,7 @@ def judge_summary(judged: Judged, rows: Sequence[ScoreRow]) -> Json:
 
 
 def _interval(values: Sequence[tuple[ScoreRow, float]]) -> Json:
-    scores = Scores(
-        np.array([value for _, value in values], dtype=np.float64),
-        tuple(row.conversation_id for row, _ in values),
-        np.array([row.category for row, _ in values], dtype=np.int64),
-    )
-    interval = bootstrap_interval(scores)
+    interval = bootstrap_interval(Scores.of((value, row.conversation_id, row.category) for row, value in values))
     return None if interval is None else {"low": interval.low, "high": interval.high, "by": interval.by}
 
 

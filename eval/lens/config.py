@@ -1,14 +1,14 @@
 """What the lens shows: ``conf/lens.yaml``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from eval.metrics.registry import find_metric
+from eval.presets import CONF, make_preset
 from memsys.errors import ConfigError
 
-FILE = Path(__file__).resolve().parents[2] / "conf" / "lens.yaml"
+FILE = CONF / "lens.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,4 @@ def load_config(path: Path = FILE) -> LensConfig:
     Raises:
         ConfigError: a setting is missing or unknown, or names no metric.
     """
-    import yaml
-
-    settings: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    try:
-        return LensConfig(**settings)
-    except TypeError as error:
-        known = ", ".join(item.name for item in fields(LensConfig))
-        raise ConfigError(f"{path}: {error}; settings are {known}") from error
+    return make_preset(LensConfig, path)

@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-import numpy as np
-
 from eval.aggregate import ABSTENTION
 from eval.inference import Mean, Scores, bootstrap_interval, point
 from eval.judge.probe import probe_text
@@ -125,7 +123,7 @@ def _lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Pro
             f"the runs on {runs[0].dataset} have no question in common: {', '.join(run.run_id for run in runs)}"
         )
     systems = [{name: row for name, row in rows.items() if name in shared} for rows in everyone]
-    counts = config.counts.get(runs[0].dataset, {})
+    counts = next((config.counts[run.dataset] for run in runs if run.dataset in config.counts), {})
     holdings = _holdings(systems, counts, judge_texts(runs))
     crossed = [_line(reading, systems, counts, sure=False) for reading in grid(config, holdings)]
     crossed = [line for line in crossed if line.questions]
@@ -227,15 +225,13 @@ def _spread(
     values: Sequence[tuple[float, str, int]], reading: Reading, counts: Mapping[int, int]
 ) -> tuple[Scores, Mean]:
     """Scores with what the mean weighs by: categories, or conversations."""
-    conversations = tuple(conversation for _, conversation, _ in values)
-    strata = [category for _, _, category in values]
     if reading.weights == "conversation":
-        number = {name: index for index, name in enumerate(sorted(set(conversations)))}
-        strata = [number[name] for name in conversations]
-    scores = Scores(np.array([value for value, _, _ in values]), conversations, np.array(strata, dtype=np.int64))
+        number = {name: index for index, name in enumerate(sorted({conversation for _, conversation, _ in values}))}
+        values = [(value, conversation, number[conversation]) for value, conversation, _ in values]
+    scores = Scores.of(values)
     if reading.weights == "question":
         return scores, Mean()
-    weights = {stratum: 1.0 for stratum in sorted(set(strata))}
+    weights = {stratum: 1.0 for stratum in sorted({stratum for _, _, stratum in values})}
     if reading.weights == "counts":
         weights = {category: float(counts[category]) for category in weights if category in counts}
     return scores, Mean(tuple(weights.items()))

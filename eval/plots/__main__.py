@@ -12,7 +12,7 @@ from eval.plots.sheet import Sheet
 from eval.printed import load_printed
 from eval.protocols import load_protocol
 from eval.tables.__main__ import build_tables
-from eval.tables.stored import ROOT, RUNS, SUMMARIES, StoredRun, read_runs
+from eval.tables.stored import ROOT, StoredRun, read_runs, stored_folders
 from eval.terminal import complain, console
 from memsys.errors import MemsysError
 
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the figures (default: results/figures)")
     options = parser.parse_args(arguments)
     try:
-        runs, _ = read_runs(options.runs or [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()])
+        runs, _ = read_runs(options.runs or stored_folders())
         for sheet in sheets(runs, options.protocol):
             svg, _ = draw_sheet(sheet, options.out)
             console().print(f"drawn: {svg.with_suffix('')}.{{svg,png}}", highlight=False, markup=False, soft_wrap=True)

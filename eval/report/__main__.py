@@ -9,7 +9,7 @@ from eval.files import write_atomic
 from eval.report.config import load_config
 from eval.report.data import collect, page_data
 from eval.report.page import render_page
-from eval.tables.stored import ROOT, RUNS, SUMMARIES
+from eval.tables.stored import ROOT, stored_folders
 from eval.terminal import complain, console
 from memsys.errors import MemsysError
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=OUT, help="HTML file (default: results/report.html)")
     options = parser.parse_args(arguments)
     try:
-        collected = collect(options.runs or [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()])
+        collected = collect(options.runs or stored_folders())
         page = render_page(page_data(collected, load_config(), with_questions=not options.no_questions))
         write_atomic(options.out, page.encode())
         for one in collected.skipped:

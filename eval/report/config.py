@@ -1,14 +1,14 @@
 """What the page shows: ``conf/report.yaml``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from eval.metrics.registry import METRICS
+from eval.presets import CONF, make_preset
 from memsys.errors import ConfigError
 
-FILE = Path(__file__).resolve().parents[2] / "conf" / "report.yaml"
+FILE = CONF / "report.yaml"
 #: Scores that are no metric of the registry.
 _SHARES = ("abstained", "trapped")
 
@@ -37,11 +37,4 @@ def load_config(path: Path = FILE) -> PageConfig:
     Raises:
         ConfigError: a setting is missing or unknown, or names no score.
     """
-    import yaml
-
-    settings: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    try:
-        return PageConfig(**settings)
-    except TypeError as error:
-        known = ", ".join(item.name for item in fields(PageConfig))
-        raise ConfigError(f"{path}: {error}; settings are {known}") from error
+    return make_preset(PageConfig, path)

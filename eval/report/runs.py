@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval.compare.rows import system_rows
+from eval.presets import CONF
 from eval.protocols import load_protocol
 from eval.tables.places import without_places
 from eval.tables.stored import StoredRun
-from eval.tables.variants import CONF, flat, overrides, variant_label
+from eval.tables.variants import flat, overrides, variant_label
 from memsys.vocabulary import Json
 
 _PARTS = ("dataset", "memory", "reader", "backbone")

@@ -17,7 +17,7 @@ from eval.tables.latex import render_latex
 from eval.tables.markdown import render_markdown
 from eval.tables.model import Table
 from eval.tables.spec import load_spec, spec_names
-from eval.tables.stored import ROOT, RUNS, SUMMARIES, StoredRun, read_runs
+from eval.tables.stored import ROOT, StoredRun, read_runs, short_path, stored_folders
 from eval.terminal import complain, console
 from memsys.errors import MemsysError
 
@@ -62,18 +62,20 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(papers: Sequence[str], numbers: Sequence[int] | None, folders: Sequence[Path] | None, out: Path) -> None:
-    runs, skipped = read_runs(folders or [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()])
+    runs, skipped = read_runs(folders or stored_folders())
     built = [build_tables(paper, runs, numbers) for paper in papers]
     for tables, unused in built:
         for table in tables:
             write_table(table, out)
-        console().print(f"{tables[0].paper.label}: tables in {_short(out)}", highlight=False, markup=False)
+        console().print(f"{tables[0].paper.label}: tables in {short_path(out)}", highlight=False, markup=False)
         console().print(_overview(tables))
         _tell_unused(unused)
     write_atomic(out / FAULTS, render_faults(check_all()).encode())
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
     for run in skipped:
-        console().print(f"left out: {_short(run.path)}: {run.reason}", style="yellow", highlight=False, markup=False)
+        console().print(
+            f"left out: {short_path(run.path)}: {run.reason}", style="yellow", highlight=False, markup=False
+        )
 
 
 def build_tables(
@@ -129,11 +131,6 @@ def _overview(tables: Sequence[Table]) -> "RichTable":
 def _tell_unused(unused: dict[str, str]) -> None:
     for name, reason in sorted(unused.items()):
         console().print(f"left out: {name}: {reason}", style="dim", highlight=False, markup=False)
-
-
-def _short(path: Path) -> str:
-    absolute = path.resolve()
-    return str(absolute.relative_to(ROOT)) if absolute.is_relative_to(ROOT) else str(path)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from math import fsum
 from pathlib import PurePath
 from typing import Any
 
+from eval.aggregate import ABSTENTION
 from eval.scoring import ScoreRow
 from eval.tables.departures import departures
 from eval.tables.spec import PaperSpec
@@ -157,11 +158,16 @@ def mean_over_runs(runs: Sequence[StoredRun], metric: str) -> tuple[ScoreRow, ..
     """Average one metric question by question; a question counts when every run scored it."""
     if len(runs) == 1:
         return runs[0].rows
-    values: dict[str, list[float | None]] = defaultdict(list)
+    values: dict[tuple[str, str], list[float | None]] = defaultdict(list)
+    names = (metric, ABSTENTION)  # which stands for the metric in category 5 where abstaining is right
     for run in runs:
         for row in run.rows:
-            values[row.question_id].append(row.metrics.get(metric))
-    return tuple(replace(row, metrics={metric: _mean(values[row.question_id], len(runs))}) for row in runs[0].rows)
+            for name in names:
+                values[row.question_id, name].append(row.metrics.get(name))
+    return tuple(
+        replace(row, metrics={name: _mean(values[row.question_id, name], len(runs)) for name in names})
+        for row in runs[0].rows
+    )
 
 
 def _mean(values: Sequence[float | None], count: int) -> float | None:

@@ -1,15 +1,23 @@
 """What a run did on other terms than the paper: its numbers are shown, but not held against the printed ones."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
+from pathlib import PurePath
+from typing import Any
 
+from eval.presets import CONF
+from eval.tables.places import PLACE
 from eval.tables.spec import PaperSpec
 from eval.tables.stored import StoredRun
-from eval.tables.variants import CONF, flat, overrides, variant_label
+from eval.tables.variants import default_settings, flat, overrides, variant_label
 
 #: What part of the data set a run takes is told by its counts.
 _SELECTION = ("path", "data_dir", "sample", "conversations", "limit_conversations", "limit_questions", "categories")
 #: Settings of a backbone that reach the model; the others say where and how fast it runs.
-_SAMPLING = ("prompt_mode", "thinking", "sampling", "temperature", "structured", "json_repair", "send_temperature")
+_SAMPLING = (
+    "model", "prompt_mode", "thinking", "sampling", "temperature", "structured", "json_repair", "send_temperature",
+)  # fmt: skip
+#: Where an engine is told the weights: by name, or by a path that ends in it.
+_WEIGHTS = ("engine.model", "engine.model_file")
 
 #: Not a value of any setting.
 _UNNAMED = object()
@@ -42,21 +50,48 @@ def departures(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...]
             found.append(f"reader {run.reader}, the paper's is {reader}")
         found += _changed("reader", run, "reader", spec)
         found += _changed("backbone", run, "backbone", spec, only=_SAMPLING)
+        found += _other_weights(run)
     return tuple(found)
 
 
+def _other_weights(run: StoredRun) -> list[str]:
+    """Weights that are called otherwise than the preset's; what a summary has as a place cannot be told."""
+    own = flat(run.record["config"].get("backbone") or {})
+    preset = default_settings(run.backbone, CONF / "backbone") or {}
+    pairs = [(str(own[key]), str(preset[key])) for key in _WEIGHTS if own.get(key) and preset.get(key)]
+    return [
+        f"weights {PurePath(name).name}, the preset's are {PurePath(wanted).name}"
+        for name, wanted in pairs
+        if name != PLACE and "${" not in wanted and PurePath(name).name != PurePath(wanted).name
+    ]
+
+
+def judge_departures(run: StoredRun, column: str) -> tuple[str, ...]:
+    """Name the settings of a judge that are not its preset's: a column is called by judge and backbone alone."""
+    identity = ((run.summary.get("judges") or {}).get(column) or {}).get("identity") or {}
+    changed = {
+        part: _named(overrides(identity.get(part) or {}, CONF / part), only)
+        for part, only in (("judge", ()), ("backbone", _SAMPLING))
+    }
+    return tuple(f"judge's {part} settings {variant_label(kept)}" for part, kept in changed.items() if kept)
+
+
 def _changed(
-    name: str, run: StoredRun, part: str, spec: PaperSpec, only: Iterable[str] = (), leave_out: Iterable[str] = ()
+    name: str, run: StoredRun, part: str, spec: PaperSpec, only: Collection[str] = (), leave_out: Collection[str] = ()
 ) -> list[str]:
     """Settings of a part that are neither the preset's nor, where the spec names one, the paper's."""
     settings, expected = run.record["config"].get(part) or {}, spec.settings_of(part, run.backbone)
     changed, own = overrides(settings, CONF / part), flat(settings)
     differing = {key: value for key, value in changed.items() if expected.get(key, _UNNAMED) != value}
     differing |= {key: own[key] for key, value in expected.items() if key in own and own[key] != value}
-    only, leave_out = set(only), set(leave_out)
-    kept = {
-        key: differing[key]
-        for key in sorted(differing)
-        if key.partition(".")[0] not in leave_out and (not only or key.partition(".")[0] in only)
-    }
+    kept = _named(differing, only, leave_out)
     return [f"{name} settings {variant_label(kept)}"] if kept else []
+
+
+def _named(settings: Mapping[str, Any], only: Collection[str], leave_out: Collection[str] = ()) -> dict[str, Any]:
+    """Settings whose group is wanted (all groups, where ``only`` is empty) and not left out, sorted."""
+    return {
+        key: settings[key]
+        for key in sorted(settings)
+        if (group := key.partition(".")[0]) not in leave_out and (not only or group in only)
+    }

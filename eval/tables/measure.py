@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-import numpy as np
-
 from eval.aggregate import ABSTENTION, aggregate, mean_of
 from eval.inference import MICRO, Interval, Mean, Scores, bootstrap_interval, point
 from eval.metrics.locomo import ADVERSARIAL
@@ -14,6 +12,7 @@ from eval.paired import minimum_detectable_difference
 from eval.protocols import Adversarial, Protocol
 from eval.scoring import ScoreRow
 from eval.tables.candidates import LATENCY_METRICS, Selected, run_figure
+from eval.tables.departures import judge_departures
 from eval.tables.spec import DatasetSpec, PaperSpec
 
 #: Conversations named when a run covers a part; of more only the number is told.
@@ -131,12 +130,7 @@ def scores_and_mean(
             value = row.metrics.get(name)
             if value is not None:
                 found.append((value, row.conversation_id, row.category))
-    scores = Scores(
-        np.array([value for value, _, _ in found], dtype=np.float64),
-        tuple(conversation for _, conversation, _ in found),
-        np.array([number for _, _, number in found], dtype=np.int64),
-    )
-    return scores, MICRO if plain or category is not None else mean_of_protocol(protocol)
+    return Scores.of(found), MICRO if plain or category is not None else mean_of_protocol(protocol)
 
 
 def is_verdict(metric: str) -> bool:
@@ -179,6 +173,8 @@ def _caveats(selected: Selected, metric: str, terms: Terms) -> tuple[str, ...]:
     found += selected.departures
     if metric in LATENCY_METRICS and terms.hardware and not any(terms.hardware in gpu for gpu in run.gpus):
         found.append(f"other hardware than {terms.hardware}")
+    if is_verdict(metric):
+        found += judge_departures(run, metric)
     if metric in terms.paper.not_compared:
         found.append(terms.paper.not_compared[metric])
     return tuple(found)

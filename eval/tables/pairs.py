@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from eval.inference import Scores
 from eval.metrics.registry import METRICS
 from eval.paired import Comparison, compare_paired, holm
@@ -44,11 +42,7 @@ def paired_differences(ours: Sequence[ScoreRow], theirs: Sequence[ScoreRow], met
         mine, its = row.metrics.get(name), other[row.question_id].metrics.get(name)
         if mine is not None and its is not None:
             found.append((100 * (mine - its), row.conversation_id, row.category))
-    return Scores(
-        np.array([value for value, _, _ in found], dtype=np.float64),
-        tuple(conversation for _, conversation, _ in found),
-        np.array([category for _, _, category in found], dtype=np.int64),
-    )
+    return Scores.of(found)
 
 
 def can_be_paired(metric: str) -> bool:

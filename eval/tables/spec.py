@@ -5,16 +5,17 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
+from eval.presets import CONF, find_preset, preset_names, read_settings
 from memsys.errors import ConfigError
 
-FOLDER = Path(__file__).resolve().parents[2] / "conf" / "tables"
+FOLDER = CONF / "tables"
 
 #: Rows belong together that share a backbone, or a backbone and a data set.
 BlockBy = Literal["backbone", "dataset"]
 #: Stands for the backbone of runs that only retrieve.
 NO_BACKBONE = "none"
 
-#: Metric of the registry that stands for whichever judge the paper used.
+#: Metric in ``results/printed`` that stands for whichever judge the paper used.
 JUDGE = "judge"
 
 T = TypeVar("T")
@@ -140,7 +141,7 @@ class PaperSpec:
 
 def spec_names(folder: Path = FOLDER) -> tuple[str, ...]:
     """Papers whose tables can be built, sorted."""
-    return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
+    return preset_names(folder)
 
 
 def load_spec(paper: str, folder: Path = FOLDER) -> PaperSpec:
@@ -149,17 +150,8 @@ def load_spec(paper: str, folder: Path = FOLDER) -> PaperSpec:
     Raises:
         ConfigError: there is no such paper, or a setting is missing, unknown or wrong.
     """
-    import yaml
-
-    path = folder / f"{paper}.yaml"
-    if not path.is_file():
-        known = ", ".join(spec_names(folder)) or "none"
-        raise ConfigError(f"paper {paper!r} has no {path}; papers with tables: {known}")
-    try:
-        settings: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is no YAML: {error}") from error
-    return _paper(settings, path)
+    path = find_preset(paper, folder, "paper")
+    return _paper(read_settings(path), path)
 
 
 def _paper(settings: dict[str, Any], path: Path) -> PaperSpec:

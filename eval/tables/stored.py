@@ -142,7 +142,9 @@ def read_run(path: Path) -> StoredRun | Skipped:
 
 
 def _check(record: Mapping[str, Any], path: Path) -> None:
-    missing = [key for key in ("schema_version", "run_id", "status", "config", "mode", "data") if key not in record]
+    missing = [
+        key for key in ("schema_version", "run_id", "status", "started", "config", "mode", "data") if key not in record
+    ]
     if missing:
         raise RunDirectoryError(f"{path / 'run.json'} lacks {', '.join(missing)}; it is no run of this harness")
     if record["schema_version"] != SCHEMA_VERSION:
@@ -202,6 +204,17 @@ def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
         if not root.is_dir():
             raise RunDirectoryError(f"{root} does not exist; name a run directory or a folder of run directories")
         yield from sorted(path.parent for path in root.rglob("run.json"))
+
+
+def stored_folders() -> list[Path]:
+    """Where runs and summaries lie if nobody names a place: those of the two folders that are there."""
+    return [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()]
+
+
+def short_path(path: Path) -> str:
+    """A path as seen from the checkout, for people."""
+    absolute = path.resolve()
+    return str(absolute.relative_to(ROOT)) if absolute.is_relative_to(ROOT) else str(path)
 
 
 def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:

@@ -5,11 +5,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from eval.presets import CONF, read_settings
 from eval.tables.places import without_places
 
-CONF = Path(__file__).resolve().parents[2] / "conf"
 MEMORY = CONF / "memory"
 
+#: Groups whose settings a YAML need not all name.
+_OPEN = ("roles", "sampling")
 #: Settings named in a row's label; the others are counted.
 _SHOWN = 3
 
@@ -22,9 +24,7 @@ def default_settings(name: str, folder: Path) -> Mapping[str, Any] | None:
 
 
 def _composed(path: Path) -> dict[str, Any]:
-    import yaml
-
-    own: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    own = read_settings(path)
     composed: dict[str, Any] = {}
     for entry in own.pop("defaults", ["_self_"]):
         if isinstance(entry, str):  # another group's choice (a mapping) is no setting of this file's own
@@ -56,16 +56,23 @@ def overrides(settings: Mapping[str, Any], folder: Path = MEMORY) -> dict[str, A
     """Settings of a run's memory (or of another part) that differ from its YAML, flat and sorted.
 
     A key that the run's version did not have yet, an interpolation, or a part without a YAML counts as no difference.
+    Roles and sampling take settings that their YAML leaves out: these differ by being there.
     """
     defaults = default_settings(str(settings.get("name")), folder)
     if defaults is None:
         return {}
     own = flat(settings)
-    return {
-        key: without_places(own[key])
-        for key, default in sorted(defaults.items())
+    changed = {
+        key
+        for key, default in defaults.items()
         if key in own and key != "_target_" and not _is_interpolation(default) and own[key] != default
     }
+    added = {
+        key
+        for key, value in own.items()
+        if key not in defaults and key.partition(".")[0] in _OPEN and value is not None
+    }
+    return {key: without_places(own[key]) for key in sorted(changed | added)}
 
 
 def _is_interpolation(value: Any) -> bool:

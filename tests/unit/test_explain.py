@@ -70,6 +70,20 @@ def test_rows_are_found_in_every_block_that_measured_them(tmp_path: Path, capsys
     assert "not compared with the printed number: 2 of 10 conversations" in shown
 
 
+def test_a_judges_cell_names_its_column_and_the_answers_called_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed in (0, 1):
+        FakeRun(
+            memory="sage", backbone="gpt4o_mini", dataset="locomo", reader="sage", categories=(1, 2), seed=seed,
+            extra_metrics=("judge_lenient_gpt4o_mini",), values=lambda number, metric: float(number != 2),
+        ).write(tmp_path)  # fmt: skip
+    _, shown = explained(capsys, "sage:1", "SAGE", "Average J", "--runs", tmp_path, "--worst", 1)
+    assert "metric     judge_lenient_gpt4o_mini, all counted categories, protocol sage" in shown
+    assert "worst questions, scores over 2 seeds, texts of the first:" in shown
+    assert "conv-26:2, category 1, score 0" in shown
+
+
 def test_a_cell_that_nothing_measured_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, shown = explained(capsys, 3, "GAM", "Temporal F1", "--runs", tmp_path, "--block", "qwen3_06b")
     assert status == 0
@@ -82,7 +96,7 @@ def test_a_cell_that_nothing_measured_says_why(tmp_path: Path, capsys: pytest.Ca
     [
         (("nine", "RAG", "x"), "table 'nine': write a number, or PAPER:NUMBER"),
         ((77, "RAG", "x"), "no table 77 to rebuild; choose one of 1, 2, 3"),
-        (("nopaper:3", "RAG", "x"), "papers with tables: "),
+        (("nopaper:3", "RAG", "x"), "paper='nopaper' is unknown; choose one of clag"),
         ((3, "RAG", "F1"), "no column 'F1'; choose one of: Multi Hop F1 | "),
         ((3, "RAGS", "Temporal F1"), "no row 'RAGS'; choose one of: RAG | A-mem"),
         ((3, "RAG", "Temporal F1", "--block", "z"), "no block 'z'; choose one of: Qwen3-0.6B | "),

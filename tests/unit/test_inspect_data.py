@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval.inspect_data import CONF, count_tokens, describe, main, presets, read_config, tables
+from eval.inspect_data import FOLDER, count_tokens, describe, main, presets, read_config, tables
 from eval.loaders.meanings import COUNTS, NOTES
 from memsys.errors import ConfigError
 
@@ -16,7 +16,7 @@ SAMPLES = [name for name in presets() if name.endswith("_sample")]
 
 @pytest.mark.parametrize("name", presets())
 def test_every_preset_spells_out_every_setting_and_bears_its_own_name(name: str) -> None:
-    settings = yaml.safe_load((CONF / f"{name}.yaml").read_text())
+    settings = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
     config = read_config(name, {})
     assert dataclasses.is_dataclass(config)
     assert set(settings) - {"_target_"} == {field.name for field in dataclasses.fields(config) if field.init}
@@ -116,7 +116,7 @@ def test_every_data_set_has_a_card_with_its_licence_and_checksums() -> None:
     from eval.loaders.registry import DATASETS
 
     for info in DATASETS.values():
-        card = (Path(CONF).parents[1] / "datasets" / (info.card or info.key) / "README.md").read_text()
+        card = (Path(FOLDER).parents[1] / "datasets" / (info.card or info.key) / "README.md").read_text()
         assert info.licence.split(",")[0] in card
         for file in info.files:
             assert file.sha256 in card

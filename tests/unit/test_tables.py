@@ -2,10 +2,12 @@
 
 import csv
 import io
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from scipy import stats
@@ -14,8 +16,9 @@ from eval.aggregate import aggregate
 from eval.inference import point
 from eval.printed import TEXT, load_printed, papers
 from eval.protocols import load_protocol, protocol_names
-from eval.scoring import load_scores
+from eval.scoring import ScoreRow, load_scores
 from eval.tables.__main__ import build_tables, main
+from eval.tables.candidates import mean_over_runs
 from eval.tables.flat import COLUMNS, render_csv
 from eval.tables.latex import escape, render_latex
 from eval.tables.layout import heading_groups, lay_out
@@ -25,7 +28,7 @@ from eval.tables.model import Cell, Row, Table
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import read_runs
 from eval.tables.text import coverage, dataset_labels
-from eval.tables.variants import overrides, variant_label
+from eval.tables.variants import MEMORY, default_settings, overrides, variant_label
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun
 
@@ -271,6 +274,26 @@ def test_a_judges_verdicts_are_averaged_by_category_as_scores_are(
     assert first.value == pytest.approx(100 / 6)
 
 
+def test_a_judge_with_other_settings_than_its_presets_is_not_compared(tmp_path: Path) -> None:
+    """The column bears the preset's name, whatever was overridden in it."""
+    judge = "judge_lenient_gpt4o_mini"
+    path = full(
+        memory="sage", backbone="gpt4o_mini", dataset="locomo", reader="sage", categories=(1, 2),
+        extra_metrics=(judge,), summary=True,
+    ).write(tmp_path)  # fmt: skip
+    summary = json.loads((path / "summary.json").read_text())
+    identity = {
+        "judge": {"name": "lenient", "prompt": "strict"},
+        "backbone": {"name": "gpt4o_mini", "max_in_flight": 1},
+    }
+    summary["judges"] = {judge: {"judge": "lenient", "backbone": "gpt4o_mini", "identity": identity}}
+    (path / "summary.json").write_text(json.dumps(summary))
+    built = table(tmp_path, 1, "sage")
+    verdicts, scores = (cell(built, "GPT-4o-mini", "SAGE", f"Average {name}").measured for name in ("J", "F1"))
+    assert verdicts is not None and scores is not None
+    assert set(verdicts.caveats) - set(scores.caveats) == {"judge's judge settings prompt=strict"}
+
+
 def test_a_data_set_may_have_readers_of_its_own(tmp_path: Path) -> None:
     full(memory="xmemory", backbone="qwen3_8b", dataset="perltqa", reader="perltqa", categories=(7, 8, 9, 10)).write(
         tmp_path
@@ -322,6 +345,17 @@ def test_seeds_are_averaged_question_by_question(tmp_path: Path) -> None:
     assert "mean of 2 seeds" in render_markdown(table(tmp_path))
 
 
+def test_seeds_keep_the_abstention_that_stands_for_a_metric() -> None:
+    """Under LoCoMo's own protocol category 5 has its abstentions, over several seeds as over one."""
+    runs = [
+        SimpleNamespace(rows=(ScoreRow("q", "c", 5, {"f1_set": 1.0, "abstained": share, "trapped": 0.0}),))
+        for share in (0.0, 1.0)
+    ]
+    rows = mean_over_runs(runs, "f1_set")  # type: ignore[arg-type]
+    assert rows[0].metrics == {"f1_set": 1.0, "abstained": 0.5}
+    assert mean_value(rows, "f1_set", 5, load_protocol("locomo")) == 0.5
+
+
 def test_the_choice_among_runs_never_looks_at_the_score(tmp_path: Path) -> None:
     """The latest whole run stands, not the better old one nor the better part."""
     full(memory="rag", finished="2026-01-01", gpus=("a",), values=constant(0.9)).write(tmp_path)
@@ -357,6 +391,31 @@ def test_other_settings_are_shown_but_not_compared(tmp_path: Path) -> None:
         "reader settings abstention=No",
         "backbone settings prompt_mode=chat",
     )
+
+
+@pytest.mark.parametrize(
+    ("model", "caveats"),
+    [
+        ("Qwen/Qwen3-0.6B", ()),
+        ("/disk/Qwen3-0.6B", ()),
+        ("models/Qwen3-0.6B", ()),
+        ("Qwen/Qwen3-4B", ("weights Qwen3-4B, the preset's are Qwen3-0.6B",)),
+    ],
+)
+def test_other_weights_under_a_backbones_name_are_not_compared(
+    model: str, caveats: tuple[str, ...], tmp_path: Path
+) -> None:
+    full(memory="rag", parts={"backbone": {"engine": {"model": model}}}).write(tmp_path)
+    found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1").measured
+    assert found is not None
+    assert found.caveats == caveats
+
+
+@pytest.mark.parametrize("paper", spec_names())
+def test_presets_that_may_stand_in_one_row_are_one_method(paper: str) -> None:
+    for system in load_spec(paper).systems.values():
+        known = [found for name in system.memory if (found := default_settings(name, MEMORY)) is not None]
+        assert all({**found, "name": ""} == {**known[0], "name": ""} for found in known), system.label
 
 
 def test_the_projects_own_sample_is_no_locomo(tmp_path: Path) -> None:
@@ -504,7 +563,7 @@ def test_the_command_writes_the_same_bytes_twice(tmp_path: Path, capsys: pytest.
     ("arguments", "message"),
     [
         (["--runs", "nowhere"], "nowhere does not exist"),
-        (["--paper", "nope"], "papers with"),
+        (["--paper", "nope"], "paper='nope' is unknown; choose one of clag, memfly"),
         (["--table", "11"], "has no table 11 to rebuild"),
     ],
 )
@@ -591,5 +650,8 @@ def test_overrides_follow_defaults_lists(tmp_path: Path) -> None:
     assert overrides(plain, tmp_path) == {}
     assert overrides({**plain, "k": 3, "roles": {"a": {"t": 0.7, "n": 5}}}, tmp_path) == {"k": 3, "roles.a.t": 0.7}
     assert overrides({"name": "unknown", "k": 1}, tmp_path) == {}
+    assert overrides({**plain, "roles": {"a": {"t": 0.1, "n": 5, "top_p": 0.5, "m": None}}}, tmp_path) == {
+        "roles.a.top_p": 0.5
+    }
     assert overrides({**plain, "k": "/data/prompts/x.txt"}, tmp_path) == {"k": "<place>"}
     assert variant_label({"a": 1, "b": 2, "c": 3, "d": 4}) == "a=1, b=2, c=3 and 1 more"
