@@ -64,15 +64,6 @@ def make_preset(kind: type[T], path: Path) -> T:
     """
     settings = read_settings(path)
     settings.pop("_target_", None)
-    return from_settings(kind, settings, path)
-
-
-def from_settings(kind: type[T], settings: dict[str, Any], path: Path) -> T:
-    """Make a configuration object; ``path`` is where its settings stand.
-
-    Raises:
-        ConfigError: a setting is missing, unknown or wrong; names the file.
-    """
     try:
         return kind(**settings)
     except TypeError as error:

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and write the tables; returns the exit status."""
     options = _parser().parse_args(arguments)
     try:
-        _run(options.paper or spec_names(), options.table, options.runs, options.out)
+        _run(options.paper or _papers_with(options.table), options.table, options.runs, options.out)
     except MemsysError as error:
         complain(str(error))
         return 2
@@ -49,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m eval.tables",
         description="Write a paper's tables: printed number, measured number, difference, interval, what is missing.",
     )
-    parser.add_argument("--paper", action="append", help="paper in conf/tables; repeatable (default: all)")
+    parser.add_argument(
+        "--paper", action="append", help="paper in conf/tables; repeatable (default: all that have the tables)"
+    )
     parser.add_argument("--table", type=int, action="append", help="number of a table; repeatable (default: all)")
     parser.add_argument(
         "--runs",
@@ -59,6 +61,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the written tables (default: results/tables)")
     return parser
+
+
+def _papers_with(numbers: Sequence[int] | None) -> Sequence[str]:
+    """Papers that have all these tables; all papers where none has, so that the error names the tables there are."""
+    found = [paper for paper in spec_names() if load_spec(paper).tables.keys() >= set(numbers or ())]
+    return found or spec_names()
 
 
 def _run(papers: Sequence[str], numbers: Sequence[int] | None, folders: Sequence[Path] | None, out: Path) -> None:

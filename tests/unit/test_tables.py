@@ -559,6 +559,14 @@ def test_the_command_writes_the_same_bytes_twice(tmp_path: Path, capsys: pytest.
     assert "Overall results" in capsys.readouterr().out
 
 
+def test_a_table_is_written_of_the_papers_that_have_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = tmp_path / "runs"
+    full(memory="rag").write(runs)
+    assert main(["--table", "3", "--runs", str(runs), "--out", str(tmp_path / "out")]) == 0
+    written = {path.name for path in (tmp_path / "out").glob("*.csv")}
+    assert written == {"clag_table03.csv", "memfly_table03.csv", "xmemory_table03.csv"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
