@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from eval.experiment import Plan, embedder_for, open_backbone
 from eval.run import compose_plan
 from eval.rundir import RunDirectory
-from memsys.errors import ConfigError, MemsysError
+from memsys.errors import ConfigError, DataError, MemsysError
 from memsys.gate.calibration import Diary, Persona, diary_role, personas, stream_scores, threshold, write_diary
 from memsys.gate.config import CALIBRATED_FOR, GatedConfig, gate_format
 from memsys.llm.contract import CallScope, call_scope
@@ -57,9 +57,22 @@ def stored(diaries: Sequence[Diary]) -> str:
 
 
 def read_corpus(path: Path) -> list[Diary]:
-    """Read what :func:`stored` wrote."""
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [Diary(Persona(line["name"], line["about"]), tuple(line["entries"]), 0) for line in lines]
+    """Read what :func:`stored` wrote.
+
+    Raises:
+        DataError: a line is no diary.
+    """
+    diaries = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            read = json.loads(line)
+            diaries.append(Diary(Persona(read["name"], read["about"]), tuple(read["entries"]), 0))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{path}, line {number}: a diary is an object with name, about and entries ({error!r}); mend it, or "
+                "name a file that does not exist to have diaries written"
+            ) from error
+    return diaries
 
 
 async def all_scores(plan: Plan, gate: GatedConfig, diaries: Sequence[Diary]) -> list[float]:
@@ -80,7 +93,7 @@ def preset(name: str, plan: Plan, gate: GatedConfig, facts: dict[str, object], t
         "# Written by scripts/calibrate_gate.py; the threshold holds for this embedder, text and kappa.",
         "defaults:", "  - gated", "  - _self_", "", f"name: {name}", f"tau_noop: {tau:.4f}",
         f"min_scope: {gate.min_scope}", f"kappa_cap: {cap}", f"kappa_floor: {gate.kappa_floor}", f"text: {gate.text}",
-        f"calibration: {json.dumps({**held, **facts})}",
+        f"calibration: {json.dumps({'tau_noop': round(tau, 4), **held, **facts})}",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
@@ -99,8 +112,25 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def check(arguments: argparse.Namespace) -> None:
+    """Refuse what would fail only after the diaries were paid for.
+
+    Raises:
+        ConfigError: a number is out of range, or a folder is not there.
+    """
+    for key in ("personas", "entries", "per_call"):
+        if getattr(arguments, key) < 1:
+            raise ConfigError(f"--{key.replace('_', '-')}={getattr(arguments, key)} must be at least 1")
+    if not 0 < arguments.quantile < 1:
+        raise ConfigError(f"--quantile={arguments.quantile} must lie between 0 and 1")
+    for path in (arguments.corpus, arguments.out):
+        if path is not None and not path.parent.is_dir():
+            raise ConfigError(f"{path}: the folder {path.parent} does not exist; make it first")
+
+
 def calibrate(arguments: argparse.Namespace) -> None:
     """Write or read the diaries, score them, print the threshold and write the preset."""
+    check(arguments)
     plan: Plan = compose_plan(["memory=gated", *arguments.overrides])
     gate = plan.memory
     if not isinstance(gate, GatedConfig):

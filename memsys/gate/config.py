@@ -64,7 +64,7 @@ class GatedConfig:
         known = self.calibration
         if known is None:
             return
-        missing = [key for key in CALIBRATED_FOR if key not in known]
+        missing = [key for key in ("tau_noop", *CALIBRATED_FOR) if key not in known]
         if missing:
             raise ConfigError(
                 f"memory.calibration lacks {', '.join(missing)}; write it with scripts/calibrate_gate.py, or give null"
@@ -75,6 +75,11 @@ class GatedConfig:
                     f"memory.{key}={getattr(self, key)} but tau_noop was calibrated with {known[key]}; calibrate anew "
                     "with scripts/calibrate_gate.py, or set memory.calibration to null"
                 )
+        if self.tau_noop != known["tau_noop"]:
+            raise ConfigError(
+                f"memory.tau_noop={self.tau_noop} but the calibration gave {known['tau_noop']}; set memory.calibration "
+                "to null for a value of your own"
+            )
 
     @property
     def rule(self) -> GateRule:

@@ -63,7 +63,13 @@ class Decisions:
         self._texts = texts
 
     async def of(self, position: int) -> Decision:
-        """Return the decision on the unit at a position of the stream."""
+        """Return the decision on the unit at a position of the stream.
+
+        Raises:
+            IndexError: the stream is not that long.
+        """
+        if position >= len(self._texts):
+            raise IndexError(f"unit {position} of a stream of {len(self._texts)}: follow() was given too few texts")
         async with self._lock:
             while len(self._made) <= position:
                 block = self._texts[len(self._made) : len(self._made) + _BLOCK]

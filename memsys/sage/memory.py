@@ -82,7 +82,7 @@ class SageMemory(BaseMemory):
         with timed(spans, "search"):
             found = found_in(list(self._scopes.values()), vector, self._config.top_k)
         with timed(spans, "format"):
-            context, left_out = await shown(self._parts.llm, found, self._config.context_max_tokens)
+            context, left_out = await shown(self._parts.llm, found, list(self._scopes), self._config.context_max_tokens)
         stored = {scope.owner: len(scope.memories) for scope in self._scopes.values()}
         trace = {"stored_memories": sum(stored.values()), "left_out": left_out, "fallbacks": [], "spans": spans}
         return Retrieval(tuple(each.memory.hit(each.score) for each in found), context, trace)

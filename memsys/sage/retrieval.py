@@ -28,19 +28,21 @@ def found_in(scopes: Sequence[Scope], vector: Vectors, count: int) -> list[Found
     return sorted(found, key=lambda each: -round(each.score, SCORE_DECIMALS))
 
 
-async def shown(llm: LanguageModel, found: Sequence[Found], max_tokens: int | None) -> tuple[str, int]:
-    """Write memories under their owner's name, best first; where there is one owner, without the name.
+async def shown(
+    llm: LanguageModel, found: Sequence[Found], owners: Sequence[str], max_tokens: int | None
+) -> tuple[str, int]:
+    """Write each owner's memories under their name, best first; where there is one owner, without the name.
 
     Args:
         llm: counts tokens, where there is a limit.
         found: best first.
+        owners: in the order they are shown, which is the same for every question, as in Mem0's prompt.
         max_tokens: tokens of all lines; up to the first memory that does not fit.
 
     Returns:
         The context, and how many memories were left out.
     """
     kept = await _within(llm, found, max_tokens) if max_tokens is not None else list(found)
-    owners = sorted({each.owner for each in found}, key=[each.owner for each in found].index)
     blocks = []
     for owner in owners:
         lines = [each.memory.line for each in kept if each.owner == owner]

@@ -10,21 +10,24 @@ from typing import Any, Literal
 import numpy as np
 
 from memsys.embedding.contract import Vectors
+from memsys.index.vector import SCORE_DECIMALS
 
 Action = Literal["add", "update", "noop"]
 ThresholdMode = Literal["adaptive", "fixed"]
 
-#: Novelty and threshold are compared rounded, so that a novelty that is the threshold on paper is it here.
-_DECIMALS = 9
-#: ``exp`` of less is 0 beside any threshold.
-_VANISHES = -40.0
+#: ``exp`` of minus more is 0 beside any threshold.
+_LN_VANISHES = log(40.0)
 
 
 def route(novelty: float, tau: float, delta: float) -> Action:
-    """Route a fact: ``add`` from ``tau + delta`` on, ``update`` inside the band from ``tau``, ``noop`` below it."""
-    if round(novelty - tau - delta, _DECIMALS) >= 0:
+    """Route a fact: ``add`` from ``tau + delta`` on, ``update`` inside the band from ``tau``, ``noop`` below it.
+
+    Compared rounded: cosines of float32 vectors are off by some 1e-8, and a novelty that is the threshold on paper is
+    to be it here.
+    """
+    if round(novelty - tau - delta, SCORE_DECIMALS) >= 0:
         return "add"
-    return "update" if round(novelty - tau, _DECIMALS) >= 0 else "noop"
+    return "update" if round(novelty - tau, SCORE_DECIMALS) >= 0 else "noop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,10 @@ class ThresholdRule:
         """Return the unsmoothed threshold ``tau_min + tau_0 exp(-lambda rho)``, in log space: rho may be huge."""
         if ln_density is None:
             return self.tau_min + self.tau_0
-        exponent = -exp(ln_density + log(self.decay)) if self.decay > 0 else 0.0
-        return self.tau_min + (self.tau_0 * exp(exponent) if exponent > _VANISHES else 0.0)
+        if self.decay == 0:
+            return self.tau_min + self.tau_0
+        ln_exponent = ln_density + log(self.decay)
+        return self.tau_min + (self.tau_0 * exp(-exp(ln_exponent)) if ln_exponent < _LN_VANISHES else 0.0)
 
     def step(self, previous: float | None, target: float) -> float:
         """Return the next threshold: the moving average, which starts at the first target (equation 1)."""

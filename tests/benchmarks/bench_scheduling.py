@@ -9,6 +9,9 @@ the last episode, its facts and the themes' summaries. For answering the critica
 the longest chain of one question's calls where that is more. With ``--embedder minilm`` the bound is the larger of that
 and the embedding work. ``gated+amem`` is A-Mem behind the gate.
 
+``waited`` is how long the run's thread was ready and had no core: where it is not small beside the wall time, the ratio
+tells of the machine's load and not of the scheduling.
+
 Run: ``python tests/benchmarks/bench_scheduling.py [--embedder hashing|minilm] [--memories amem clag] [--stages ...]``
 """
 
@@ -54,18 +57,20 @@ class Quiet:
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement: seconds of wall time and of its bound."""
+    """One measurement: seconds of wall time, of its bound, and spent ready to run without a core."""
 
     what: str
     calls: int
     wall: float
     bound: float
+    waited: float
 
     def text(self) -> str:
         """Format the row."""
         ratio = self.wall / self.bound
         return (
             f"{self.what:<34}{self.calls:>8} calls {self.wall:>8.2f} s  bound {self.bound:>7.2f} s  ratio {ratio:.3f}"
+            f"  waited {self.waited:.2f} s"
         )
 
 
@@ -84,15 +89,21 @@ def compose_plan(memory: str, embedder: str, url: str, folder: str) -> Plan:
     return plan
 
 
-async def timed_run(plan: Plan, samples: Sequence[Sample], directory: RunDirectory) -> float:
-    """Run the samples; returns the seconds between an open backbone and the last record."""
+def waited() -> float:
+    """Seconds that this process's main thread has been ready to run without a core; 0 where Linux is not there to say."""
+    known = Path("/proc/self/schedstat")
+    return int(known.read_text(encoding="utf-8").split()[1]) / 1e9 if known.is_file() else 0.0
+
+
+async def timed_run(plan: Plan, samples: Sequence[Sample], directory: RunDirectory) -> tuple[float, float]:
+    """Run the samples; returns the seconds between an open backbone and the last record, and of these the waited."""
     async with AsyncExitStack() as stack:
         backbone = await open_backbone(plan, directory, stack)
         equipment = make_equipment(plan, backbone, {})
         await equipment.embedder.embed(["warm up"])
-        begun = time.perf_counter()
+        begun, before = time.perf_counter(), waited()
         outcome = await Runner(equipment, plan.schedule, directory, Quiet()).run(samples)
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - begun, waited() - before
     if outcome.failures:
         raise SystemExit(f"benchmark failed: {outcome.failures}")
     return seconds
@@ -162,18 +173,18 @@ def measure(memory: str, embedder: str, url: str, stages: Sequence[str]) -> list
         plan = compose_plan(memory, embedder, url, folder)
         samples = plan.dataset.load().samples
         directory = RunDirectory(Path(folder))
-        wall = asyncio.run(timed_run(plan, [replace(s, questions=()) for s in samples], directory))
+        wall, idle = asyncio.run(timed_run(plan, [replace(s, questions=()) for s in samples], directory))
         calls = list(read_json_lines(Path(folder) / "calls.jsonl"))
         if "ingest" in stages and calls:  # RAG writes without a call: there is no path to be critical
             bound = longest_chain(calls) * DELAY
             if embedder != "hashing":
                 bound = max(bound, asyncio.run(embedding_seconds(plan, samples)))
-            rows.append(Row(f"{memory}: ingest, {embedder}", len(calls), wall, bound))
+            rows.append(Row(f"{memory}: ingest, {embedder}", len(calls), wall, bound, idle))
         if "answer" in stages:
-            wall = asyncio.run(timed_run(plan, samples, directory))
+            wall, idle = asyncio.run(timed_run(plan, samples, directory))
             read = list(read_json_lines(Path(folder) / "calls.jsonl"))[len(calls) :]
             chain = max(len(read) / IN_FLIGHT, longest_question(read)) * DELAY
-            rows.append(Row(f"{memory}: answer, {embedder}", len(read), wall, chain))
+            rows.append(Row(f"{memory}: answer, {embedder}", len(read), wall, chain, idle))
         directory.close()
     return rows
 

@@ -32,10 +32,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         "tau_min": 0.05,
         "delta": 0.05,
     },
-    **{
-        f"sage_fixed_0{part}": {"kappa_cap": 50, "threshold": "fixed", "tau_fixed": part / 100}
-        for part in (10, 15, 20, 25, 30)
-    },
+}
+#: On the scale of the code, which is twice the paper's.
+FIXED: dict[str, dict[str, Any]] = {
+    f"sage_fixed_0{part}": {"threshold": "fixed", "tau_fixed": part / 50} for part in (10, 15, 20, 25, 30)
 }
 
 
@@ -67,12 +67,17 @@ def test_a_preset_changes_what_it_says(name: str) -> None:
     assert config(name) == replace(config(), name=name, **PRESETS[name])
 
 
+@pytest.mark.parametrize("name", sorted(FIXED))
+def test_a_fixed_threshold_is_all_that_a_row_of_table_7_changes_in_the_code(name: str) -> None:
+    assert config(name) == replace(config("sage_code"), name=name, **FIXED[name])
+
+
 def test_the_small_preset_bounds_lengths_alone() -> None:
     small, printed = config("sage_small"), config()
     changed = {field.name for field in fields(SageConfig) if getattr(small, field.name) != getattr(printed, field.name)}
     assert changed == {"name", "min_facts", "context_max_tokens", "roles"}
     for role in ("extract", "merge"):
-        limits = {"max_tokens", "max_items", "max_chars"}
+        limits = {"max_tokens", "max_items", "max_chars", "malformed_retries"}
         assert {k: v for k, v in small.roles[role].items() if k not in limits} == {
             k: v for k, v in printed.roles[role].items() if k not in limits
         }
@@ -82,6 +87,7 @@ def test_the_printed_hyperparameters() -> None:
     printed = config()
     assert (printed.tau_0, printed.tau_min, printed.decay, printed.alpha) == (0.25, 0.025, 2.0, 0.9)
     assert (printed.delta, printed.pca_components, printed.batch_size, printed.top_k) == (0.025, 16, 8, 30)
+    assert printed.roles["extract"]["malformed_retries"] == 0  # one call per write, whatever it returns
 
 
 @pytest.mark.parametrize(
@@ -109,6 +115,16 @@ def test_the_code_routes_as_the_paper_does_under_the_same_cap() -> None:
     words = ["sea", "cake", "song", "rose", "sea", "cake"] * 8
     talk = monologue(*(f"boat {word} w{n % 7}" for n, word in enumerate(words)))
     one, other = sage(replying(spoken_facts), kappa_cap=50), sage(replying(spoken_facts), "sage_code")
+    ingest(one, talk)
+    ingest(other, talk)
+    assert routes(one) == routes(other)
+    assert min(routes(one)) > 0
+
+
+def test_fixed_thresholds_on_the_codes_scale_route_as_printed() -> None:
+    talk = monologue(*(f"boat w{n % 7} x{n % 3}" for n in range(40)))
+    one = sage(replying(spoken_facts), kappa_cap=50, threshold="fixed", tau_fixed=0.10)
+    other = sage(replying(spoken_facts), "sage_fixed_010")
     ingest(one, talk)
     ingest(other, talk)
     assert routes(one) == routes(other)
@@ -226,6 +242,12 @@ def test_a_malformed_extraction_moves_the_threshold_and_is_counted() -> None:
     assert trace["memories"] == [0, 0, 0]
 
 
+def test_the_threshold_moves_with_a_malformed_extraction_too() -> None:
+    memory = sage(replying(lambda values, key: "no object" if key.startswith("D2") else ["Ann sails"]))
+    ingest(memory, monologue("a", "b", sessions=[1, 2]))
+    assert memory.statistics()["scopes"][0]["trace"]["tau"] == [0.275, pytest.approx(0.2534, abs=1e-4)]
+
+
 # routing
 
 
@@ -268,6 +290,14 @@ def test_a_second_fact_is_ignored_merged_or_added_by_its_novelty(cosine: float, 
     ingest(memory, monologue("I"))
     assert routes(memory) == expected
     assert model.count("merge") == expected[1]
+
+
+def test_a_novelty_that_is_the_threshold_on_paper_is_it_for_float32_vectors() -> None:
+    # cosine 0.4 is 0.40000001 in single precision, its novelty just below 0.3
+    table: dict[str, list[float]] = {"a": [1, 0], "b": [0.4, 0.84**0.5], "a b": [0.9, 0.4359]}
+    memory = sage(replying(["a", "b"]), embedder=TableEmbedder(table), threshold="fixed", tau_fixed=0.3)
+    ingest(memory, monologue("I"))
+    assert routes(memory) == (1, 1, 0)
 
 
 def banded(merged: Any = None, **changes: Any) -> tuple[SageMemory, Any]:
@@ -344,6 +374,14 @@ def test_speakers_have_memories_of_their_own() -> None:
     scores = [round(hit.score, 6) for hit in retrieval.hits]
     assert scores == sorted(scores, reverse=True)
     assert {hit.memory_id.partition("#")[0] for hit in retrieval.hits} == {"Ann", "Ben"}
+
+
+def test_speakers_are_shown_in_the_same_order_for_every_question() -> None:
+    memory = sage(replying(spoken_facts))
+    ingest(memory, conversation(["boat sea", "cake oven"]))
+    for query in ("boat", "cake"):
+        blocks = asyncio.run(memory.retrieve(query)).context.split("\n\n")
+        assert [block.splitlines()[0] for block in blocks] == ["Memories of Ann:", "Memories of Ben:"]
 
 
 def test_retrieval_is_bounded_per_scope_and_by_tokens() -> None:

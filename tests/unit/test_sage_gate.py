@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from eval.run import compose_plan
 from memsys.embedding.hashing import HashingEmbedder
-from memsys.errors import ConfigError
+from memsys.errors import ConfigError, DataError
 from memsys.gate.calibration import diary_role, personas, stream_scores, threshold, write_diary
 from memsys.gate.config import GatedConfig
 from memsys.gate.decisions import Decision, Decisions, GateRule, decide
@@ -142,6 +143,13 @@ def test_decisions_do_not_depend_on_how_they_are_asked_for() -> None:
 
     assert list(reversed(asyncio.run(at_once()))) == in_order
     assert 0 < sum(each.dropped for each in in_order) < 150
+
+
+def test_a_position_beyond_the_stream_is_refused() -> None:
+    decisions = Decisions(WordEmbedder(), GateRule(0.5, 1, KappaRule(50, 1e-3)))
+    decisions.follow(["one"])
+    with pytest.raises(IndexError, match="too few texts"):
+        asyncio.run(decisions.of(1))
 
 
 # the host
@@ -289,8 +297,11 @@ def test_a_gate_is_not_gated() -> None:
 
 def test_a_calibrated_threshold_holds_for_its_embedder() -> None:
     held = {"embedder": "words", "text": "bare", "kappa_cap": 50, "kappa_floor": 1e-3, "min_scope": 10}
+    held["tau_noop"] = 0.572
     with pytest.raises(ConfigError, match=r"memory\.text"):
         memory_config("gated", calibration=held, text="rendered")
+    with pytest.raises(ConfigError, match=r"memory\.tau_noop=0\.6 but the calibration gave 0\.572"):
+        memory_config("gated", calibration=held, tau_noop=0.6)
     config = memory_config("gated", calibration=held)
     assert isinstance(config.build(parts(silent())), GatedMemory)
     with pytest.raises(ConfigError, match=r"words.*hashing"):
@@ -376,6 +387,40 @@ def test_the_command_writes_a_preset_that_can_be_run(tmp_path: Path) -> None:
     assert isinstance(memory_config("gated", host=HostConfig(), **written), GatedConfig)
     short = calibrate("--corpus", str(corpus), "embedder=hashing", "memory.min_scope=40")
     assert short.returncode == 2 and "memory.min_scope=40" in short.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--quantile", "80"), "--quantile=80.0"),
+        (("--per-call", "0"), "--per-call=0"),
+        (("--out", "nowhere/gated_mine.yaml"), "nowhere does not exist"),
+        (("--corpus", "no/diaries.jsonl"), "no does not exist"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_a_diary_is_written(
+    arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["calibrate_gate.py", *arguments])
+    command = command_module()
+    with pytest.raises(ConfigError, match=said):
+        command.calibrate(command.parsed())
+
+
+@pytest.mark.parametrize("line", ["no json", "[1]", '{"name": "Ida", "about": "boats"}'])
+def test_a_line_that_is_no_diary_is_named(line: str, tmp_path: Path) -> None:
+    corpus = tmp_path / "diaries.jsonl"
+    corpus.write_text('{"name": "Ida", "about": "boats", "entries": ["a"]}\n' + line, encoding="utf-8")
+    with pytest.raises(DataError, match=r"diaries\.jsonl, line 2"):
+        command_module().read_corpus(corpus)
+
+
+def command_module() -> Any:
+    spec = spec_from_file_location("calibrate_gate", ROOT / "scripts" / "calibrate_gate.py")
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
