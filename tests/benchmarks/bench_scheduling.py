@@ -90,7 +90,7 @@ def compose_plan(memory: str, embedder: str, url: str, folder: str) -> Plan:
 
 
 def waited() -> float:
-    """Seconds that this process's main thread has been ready to run without a core; 0 where Linux is not there to say."""
+    """Seconds that this process's main thread has been ready to run without a core; 0 where Linux does not say."""
     known = Path("/proc/self/schedstat")
     return int(known.read_text(encoding="utf-8").split()[1]) / 1e9 if known.is_file() else 0.0
 
