@@ -173,18 +173,18 @@ def measure(memory: str, embedder: str, url: str, stages: Sequence[str]) -> list
         plan = compose_plan(memory, embedder, url, folder)
         samples = plan.dataset.load().samples
         directory = RunDirectory(Path(folder))
-        wall, idle = asyncio.run(timed_run(plan, [replace(s, questions=()) for s in samples], directory))
+        wall, starved = asyncio.run(timed_run(plan, [replace(s, questions=()) for s in samples], directory))
         calls = list(read_json_lines(Path(folder) / "calls.jsonl"))
         if "ingest" in stages and calls:  # RAG writes without a call: there is no path to be critical
             bound = longest_chain(calls) * DELAY
             if embedder != "hashing":
                 bound = max(bound, asyncio.run(embedding_seconds(plan, samples)))
-            rows.append(Row(f"{memory}: ingest, {embedder}", len(calls), wall, bound, idle))
+            rows.append(Row(f"{memory}: ingest, {embedder}", len(calls), wall, bound, starved))
         if "answer" in stages:
-            wall, idle = asyncio.run(timed_run(plan, samples, directory))
+            wall, starved = asyncio.run(timed_run(plan, samples, directory))
             read = list(read_json_lines(Path(folder) / "calls.jsonl"))[len(calls) :]
             chain = max(len(read) / IN_FLIGHT, longest_question(read)) * DELAY
-            rows.append(Row(f"{memory}: answer, {embedder}", len(read), wall, chain, idle))
+            rows.append(Row(f"{memory}: answer, {embedder}", len(read), wall, chain, starved))
         directory.close()
     return rows
 
