@@ -4,7 +4,7 @@ from math import e, exp, log, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -153,6 +153,7 @@ def test_the_volume_is_that_of_a_plain_singular_value_decomposition(count: int, 
     assert ln_volume(rows, 16, 1e-3) == pytest.approx(float(np.log(np.maximum(spans, 1e-3)).sum()), abs=1e-6)
 
 
+@settings(deadline=None)  # the first volume loads SciPy
 @given(st.integers(0, 60), st.integers(1, 40), st.integers(0, 5))
 def test_volume_density_and_threshold_are_finite_and_in_range(count: int, dimension: int, seed: int) -> None:
     volume = ln_volume(unit_rows(count, dimension, seed), 16, 1e-3)
