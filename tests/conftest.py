@@ -3,7 +3,12 @@
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# A busy machine takes its time over an example; what a test asserts does not depend on it.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parents[1]
 

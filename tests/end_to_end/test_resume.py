@@ -113,7 +113,10 @@ def test_killed_three_times(url: str, uninterrupted: Path, tmp_path: Path) -> No
 
 def test_ctrl_c_says_so_and_resumes(url: str, uninterrupted: Path, tmp_path: Path) -> None:
     arguments = command(url, tmp_path)
-    process = subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a test run in the background ignores it
+    )  # fmt: skip
     while lines(tmp_path / "run" / "calls.jsonl") < 30 and process.poll() is None:
         time.sleep(0.002)
     process.send_signal(signal.SIGINT)

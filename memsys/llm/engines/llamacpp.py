@@ -5,6 +5,7 @@ import importlib
 import os
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,8 @@ from memsys.vocabulary import Json
 _HTTP_THREADS = 128
 #: Rounds an OpenMP thread spins at a barrier before it sleeps.
 _SPINS = "3000"
+#: What a failed start says must reach its log before the error stream is given back.
+_LOG_PATIENCE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +156,7 @@ class LlamaCppEngine:
             try:
                 self._server = xllamacpp.Server(_parameters(xllamacpp, self._config, path))
             except RuntimeError as error:
+                _wait_for_content(log)
                 raise BackboneError(
                     f"llama.cpp cannot serve {path.name} ({error}); is it a whole GGUF file? See {log.name}, "
                     "fetch it again with `make models`, or free memory"
@@ -214,6 +218,13 @@ def _errors_to(log: Path) -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+def _wait_for_content(log: Path) -> None:
+    """Give llama.cpp's logging thread a moment to write why it failed; it runs behind the exception."""
+    patience = time.monotonic() + _LOG_PATIENCE_SECONDS
+    while not log.stat().st_size and time.monotonic() < patience:
+        time.sleep(0.01)
 
 
 def _is_healthy(address: str) -> bool:
