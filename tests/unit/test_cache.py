@@ -215,3 +215,84 @@ def test_a_row_holds_key_and_reply_alone(tmp_path: Path) -> None:
     assert set(row["reply"]) == {
         "text", "prompt_tokens", "completion_tokens", "seconds", "finish_reason", "logprobs"
     }  # fmt: skip
+
+
+_SHARING = """
+import asyncio, sys
+from pathlib import Path
+from memsys.llm.cache import ReplyCache
+from memsys.vocabulary import Completion
+
+name, folder, keys = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+cache, made = ReplyCache(folder, shared=True), []
+
+async def one(number):
+    async def call():
+        made.append(number)
+        await asyncio.sleep(0.02)
+        return Completion(f"{name} {number}", 1, 1, 0.0, "stop", ())
+    reply, hit = await cache.fetch(f"{number:064x}", call)
+    return f"{number}:{reply.text}"
+
+async def main():
+    # Neighbours first by hash of the name, so that the processes meet in different orders.
+    order = sorted(range(keys), key=lambda number: hash((name, number)))
+    replies = []
+    for begin in range(0, keys, 8):
+        replies += await asyncio.gather(*(one(number) for number in order[begin:begin + 8]))
+    print(len(made), *sorted(replies), sep="\\n")
+
+asyncio.run(main())
+"""
+
+
+def sharing(folder: Path, name: str, keys: int) -> subprocess.Popen[str]:
+    """Start a job that wants all replies; it prints how many calls it made, then the replies."""
+    line = [sys.executable, "-c", _SHARING, name, str(folder), str(keys)]
+    return subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+def test_jobs_side_by_side_pay_each_call_once_and_get_one_reply(tmp_path: Path) -> None:
+    keys = 120
+    jobs = [sharing(tmp_path, f"job{number}", keys) for number in range(4)]
+    printed = [job.communicate(timeout=120)[0].splitlines() for job in jobs]
+    assert [job.returncode for job in jobs] == [0] * 4
+    assert sum(int(lines[0]) for lines in printed) == keys
+    assert len({tuple(lines[1:]) for lines in printed}) == 1 and len(printed[0]) == keys + 1
+    opened = ReplyCache(tmp_path)
+    assert len(opened) == keys and opened.corrupt == 0
+
+
+def test_a_killed_job_leaves_no_claim_behind(tmp_path: Path) -> None:
+    hanging = _SHARING.replace("asyncio.sleep(0.02)", "asyncio.sleep(600)")
+    line = [sys.executable, "-c", hanging, "killed", str(tmp_path), "8"]
+    job = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "claims").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    other = sharing(tmp_path, "other", 8)
+    with pytest.raises(subprocess.TimeoutExpired):
+        other.communicate(timeout=2)
+    os.kill(job.pid, signal.SIGKILL)
+    job.wait()
+    assert other.communicate(timeout=60)[0].splitlines()[0] == "8"
+
+
+def test_a_failed_call_frees_the_claim(tmp_path: Path) -> None:
+    first, second = ReplyCache(tmp_path, shared=True), ReplyCache(tmp_path, shared=True)
+
+    async def fails() -> Completion:
+        raise BackboneError("gone")
+
+    async def works() -> Completion:
+        return reply("here")
+
+    async def run() -> tuple[Completion, bool]:
+        with pytest.raises(BackboneError):
+            await first.fetch(key(1), fails)
+        return await second.fetch(key(1), works)
+
+    assert asyncio.run(run()) == (reply("here"), False)
+    assert asyncio.run(first.fetch(key(1), fails)) == (reply("here"), True)
+    first.close()
+    second.close()

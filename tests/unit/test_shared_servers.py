@@ -1,0 +1,186 @@
+"""Servers that jobs share: found through a folder, waited for, restarted, ended when nobody needs them."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memsys.errors import BackboneError
+from memsys.llm.engines import shared
+from memsys.llm.engines.contract import Endpoint
+from memsys.llm.engines.shared import Registry, ServerRecord, SharedEngine, serve
+from tests.support.stub_server import StubServer
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(shared, "GONE_SECONDS", 1.0)
+    monkeypatch.setattr(shared, "_POLL_SECONDS", 0.05)
+    monkeypatch.setattr(shared, "_REPORT_SECONDS", 0.2)
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    return Registry(tmp_path / "group-1")
+
+
+@pytest.fixture
+def stub() -> Iterator[StubServer]:
+    with StubServer() as server:
+        yield server
+
+
+class OwnServer:
+    """An engine around the stub; ``dies`` lets the next looks find another server in its place."""
+
+    name = "vllm"
+
+    def __init__(self, *servers: StubServer, error: str = "") -> None:
+        self.servers, self.current, self.error, self.stops = servers, 0, error, 0
+
+    def start(self, log_dir: Path) -> Sequence[Endpoint]:
+        if self.error:
+            raise BackboneError(self.error)
+        return self.recover(log_dir)
+
+    def recover(self, log_dir: Path) -> Sequence[Endpoint]:
+        return [Endpoint(self.servers[self.current].url, "stub")]
+
+    def stop(self) -> None:
+        self.stops += 1
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        return {"engine": "vllm", "model": "stub"}
+
+
+def record(url: str, **changes: Any) -> ServerRecord:
+    settings = {"urls": [url], "model": "stub", "fingerprint": {"model": "stub"}, "host": "h", "process": 1, "job": ""}
+    return ServerRecord(**{**settings, **changes})
+
+
+def serving(engine: OwnServer, registry: Registry, tmp_path: Path, idle_s: float) -> tuple[threading.Thread, list[str]]:
+    reasons: list[str] = []
+
+    def run() -> None:
+        reasons.append(serve(engine, registry, tmp_path, host="127.0.0.1", idle_s=idle_s))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, reasons
+
+
+def test_a_job_finds_the_server_and_what_it_serves(registry: Registry, stub: StubServer, tmp_path: Path) -> None:
+    engine, own = SharedEngine("vllm", registry, wait_s=5), OwnServer(stub)
+    thread, reasons = serving(own, registry, tmp_path, idle_s=0.5)
+    (endpoint,) = engine.start(tmp_path)
+    assert endpoint.base_url == stub.url and endpoint.model == "stub"
+    assert engine.fingerprint() == own.fingerprint() and registry.leases() == 1
+    time.sleep(1.0)
+    assert not reasons, "it is needed"
+    engine.stop()
+    thread.join(10)
+    assert reasons == ["no job has needed it for 0 s"] and own.stops == 1
+    assert registry.leases() == 0 and registry.servers() == []
+
+
+def test_a_job_waits_for_a_server_and_asks_for_one(registry: Registry, stub: StubServer, tmp_path: Path) -> None:
+    asked: list[float] = []
+    engine = SharedEngine("vllm", registry, wait_s=10, on_absence=lambda: asked.append(time.monotonic()))
+    late = registry.published("late", record(stub.url))
+    timer = threading.Timer(0.6, late.__enter__)
+    timer.start()
+    try:
+        assert engine.start(tmp_path)[0].base_url == stub.url
+        assert asked
+    finally:
+        timer.join()
+        late.__exit__(None, None, None)
+        engine.stop()
+
+
+def test_nobody_waits_for_a_server_that_could_not_start(registry: Registry, tmp_path: Path) -> None:
+    with pytest.raises(BackboneError, match="no GPU here"):
+        serve(OwnServer(error="no GPU here"), registry, tmp_path, host="127.0.0.1", idle_s=1)
+    engine = SharedEngine("vllm", registry, wait_s=60)
+    with pytest.raises(BackboneError, match=r"did not come up: no GPU here"):
+        engine.start(tmp_path)
+    registry.forgive()
+    engine.stop()
+    with pytest.raises(BackboneError, match=r"serving.wait_s"):
+        SharedEngine("vllm", registry, wait_s=0.1).start(tmp_path)
+
+
+def test_a_server_that_moves_is_announced_anew(registry: Registry, stub: StubServer, tmp_path: Path) -> None:
+    with StubServer() as second:
+        own, engine = OwnServer(stub, second), SharedEngine("vllm", registry, wait_s=10)
+        thread, _ = serving(own, registry, tmp_path, idle_s=0.3)
+        try:
+            assert engine.start(tmp_path)[0].base_url == stub.url
+            own.current = 1
+            stub.stop_listening()
+            assert engine.recover(tmp_path)[0].base_url == second.url
+        finally:
+            engine.stop()
+            thread.join(10)
+
+
+def test_a_server_of_another_model_is_refused(registry: Registry, stub: StubServer, tmp_path: Path) -> None:
+    engine = SharedEngine("vllm", registry, wait_s=5)
+    try:
+        with registry.published("a", record(stub.url)):
+            engine.start(tmp_path)
+        with (
+            registry.published("b", record(stub.url, fingerprint={"model": "other"})),
+            pytest.raises(BackboneError, match="began with"),
+        ):
+            engine.recover(tmp_path)
+    finally:
+        engine.stop()
+
+
+def test_a_dead_server_is_not_offered(registry: Registry, stub: StubServer, tmp_path: Path) -> None:
+    with registry.published("old", record(stub.url)) as beat:
+        os.utime(beat.path, (time.time() - 60,) * 2)
+        assert registry.servers() == []
+        beat.touch()
+        assert len(registry.servers()) == 1
+
+
+def test_waiting_ends_when_the_job_does(registry: Registry, tmp_path: Path) -> None:
+    engine = SharedEngine("vllm", registry, wait_s=60)
+    threading.Timer(0.3, engine.stop).start()
+    begun = time.monotonic()
+    with pytest.raises(BackboneError, match="stopped while waiting"):
+        engine.start(tmp_path)
+    assert time.monotonic() - begun < 10
+
+
+def test_the_password_is_one_and_its_owners(registry: Registry) -> None:
+    keys = {registry.key() for _ in range(3)}
+    assert len(keys) == 1 and len(keys.pop()) > 30
+    assert stat.S_IMODE((registry.folder / "key").stat().st_mode) == 0o600
+
+
+def test_one_key_for_processes_that_make_it_at_once(registry: Registry) -> None:
+    line = [sys.executable, "-c", "import sys; from pathlib import Path\n"
+            "from memsys.llm.engines.shared import Registry\nprint(Registry(Path(sys.argv[1])).key())",
+            str(registry.folder)]  # fmt: skip
+    made = [subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert len({process.communicate(timeout=60)[0] for process in made}) == 1
+
+
+def test_a_record_holds_no_secret(registry: Registry, stub: StubServer) -> None:
+    key = registry.key()
+    with registry.published("a", record(stub.url)) as beat:
+        assert key not in beat.path.read_text() and json.loads(beat.path.read_text())["urls"] == [stub.url]
