@@ -171,7 +171,7 @@ def _groups(costs: Sequence[CellCost], gpu: Gpu) -> list[GroupCost]:
     by_backbone: dict[str, list[CellCost]] = defaultdict(list)
     for cost in costs:
         plan = cost.cell.plan
-        if plan is not None and plan.backbone is not None and cost.standing != "done":
+        if plan is not None and plan.backbone is not None and cost.standing != "done" and not cost.problem:
             by_backbone[plan.backbone.name].append(cost)
     return [_group(name, found, gpu) for name, found in by_backbone.items()]
 

@@ -29,7 +29,7 @@ def _show_groups(plan: SweepPlan) -> None:
 
     table = Table(box=None, pad_edge=False, title=f"on {plan.gpu.upper()}", title_justify="left")
     table.add_column("backbone")
-    for name in ("cells", "calls to pay", "GPUs", "GPU hours", "hours, one server"):
+    for name in ("cells", "calls to pay", "GPUs", "GPU hours, at least", "hours, one server"):
         table.add_column(name, justify="right")
     table.add_column("bound by")
     for group in plan.groups:

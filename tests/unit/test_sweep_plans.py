@@ -1,0 +1,137 @@
+"""What a sweep will take: call models by hand, against the papers' accounts, and against the ledgers of real runs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.sweep.calls import Expected, Shape, memory_calls, shape_of
+from eval.sweep.cells import Composer
+from eval.sweep.checking import check_runs
+from eval.sweep.costing import GPUS, Totals, busy_hours, parameters, plan_sweep, step_seconds, total
+from eval.tables.stored import SUMMARIES
+from memsys.errors import ConfigError
+from tests.support.composing import memory_config
+
+ROOT = Path(__file__).resolve().parents[2]
+SWEEPS = sorted(path.stem for path in (ROOT / "conf" / "sweep").glob("*.yaml"))
+
+
+def counts(name: str, shape: Shape, **changes: Any) -> dict[tuple[str, str], float]:
+    found = memory_calls(memory_config(name, **changes), shape)
+    assert found is not None
+    return {(each.phase, each.role): each.calls for each in found}
+
+
+#: Two conversations of 120 and 30 turns in sessions of 20 and 10, ten questions.
+SMALL = Shape([120, 30], [20] * 6 + [10] * 3, {1: 4, 4: 6})
+
+
+def test_amem_by_hand() -> None:
+    assert counts("amem", SMALL) == {
+        ("prepare", "analyse"): 150,
+        ("write", "evolve"): 150,
+        ("retrieve", "keywords"): 10,
+    }
+    assert counts("amem", SMALL, evolve_alone=False)["write", "evolve"] == 148
+    assert ("write", "evolve") not in counts("amem_no_evolution", SMALL)
+    assert ("retrieve", "keywords") not in counts("amem", SMALL, search_query="question")
+
+
+def test_clag_by_hand() -> None:
+    """Only the first conversation reaches the buffer of 100 notes: 20 routes, 3 profiles at the start, 3 at the end."""
+    found = counts("clag", SMALL)
+    assert found["write", "router"] == 20
+    # 0.91 x 120 notes evolve: the hundredth comes after the 109th note, when clusters exist.
+    assert found["write", "profile"] == 3 + 3 and found["consolidate", "profile"] == 3
+    assert found["retrieve", "selector"] == 5  # half of the conversations have clusters
+    assert ("write", "router") not in counts("clag_cosine", SMALL)
+    assert ("retrieve", "selector") not in counts("clag_global_retrieval", SMALL)
+
+
+def test_sage_asks_for_each_batch_of_each_session_and_scope() -> None:
+    assert counts("sage", SMALL)["write", "extract"] == 2 * (6 * 3 + 3 * 2)  # ceil(20 / 8), ceil(10 / 8)
+
+
+def test_plain_retrieval_asks_nothing() -> None:
+    for name in ("rag", "bm25_turn", "rag_chunk", "full_context", "no_memory", "oracle"):
+        assert counts(name, SMALL) == {}
+
+
+def test_a_gate_drops_before_the_host_pays() -> None:
+    open_, gated = counts("amem", SMALL), counts("gated+amem", SMALL)
+    assert gated["prepare", "analyse"] == 100 + 25 < open_["prepare", "analyse"]
+    assert gated["retrieve", "keywords"] == 10
+
+
+@pytest.fixture(scope="module")
+def locomo(locomo_file: Path) -> Shape:
+    cell = Composer().cell(["dataset=locomo_clag", f"dataset.path={locomo_file}"])
+    return shape_of(cell.valid_plan().dataset, cell.data)
+
+
+@pytest.mark.real_data
+def test_the_papers_own_accounts_of_locomo(locomo: Shape) -> None:
+    """CLAG about 16.6 k writes and three calls a question; MemFly 11,754 writes; SAGE 1,696 extractions."""
+    clag = memory_calls(memory_config("clag"), locomo)
+    assert clag is not None
+    writes = total([each for each in clag if each.phase in ("prepare", "write", "consolidate")]).calls
+    assert 16_600 <= writes <= 17_000
+    assert total([each for each in clag if each.phase == "retrieve"]).calls == 2 * 1986
+    memfly = counts("memfly", locomo)
+    assert memfly["prepare", "ingest"] + memfly["write", "update"] == 5882 + 5872
+    assert counts("sage", locomo)["write", "extract"] == 1696
+
+
+def test_plans_agree_with_the_ledgers_of_real_runs() -> None:
+    rows = check_runs([SUMMARIES], Composer())
+    assert len(rows) >= 20 and sum(row.counted for row in rows) > 900
+    for row in rows:
+        assert row.planned is not None, f"{row.run}: no model for {row.role}"
+        assert row.planned == pytest.approx(row.counted, abs=1), f"{row.run}: {row.phase} {row.role}"
+    planned, counted = sum(row.planned_tokens for row in rows), sum(row.counted_tokens for row in rows)
+    assert 0.8 < planned / counted < 1.25
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_every_sweep_composes_and_its_systems_have_models(name: str) -> None:
+    sweep = Composer().sweep([f"+sweep={name}"])
+    assert len(sweep.cells) >= 2 and len({cell.overrides for cell in sweep.cells}) == len(sweep.cells)
+    for cell in sweep.cells:
+        plan = cell.valid_plan()
+        assert memory_calls(plan.memory, SMALL) is not None, f"eval/sweep/calls.py has no model of {plan.memory.name}"
+    backbones = [cell.group for cell in sweep.cells]
+    assert len(set(backbones)) == sum(a != b for a, b in zip(backbones, ["", *backbones], strict=False)), "regrouped"
+
+
+def test_shared_calls_are_paid_once_and_fresh_ones_always(tmp_path: Path) -> None:
+    base = ["dataset=locomo_sample", "backbone=qwen3_06b", "memory=amem,clag", f"runs_dir={tmp_path}"]
+    amem, clag = plan_sweep(Composer().sweep(base)).cells
+    assert amem.to_pay == amem.method
+    assert clag.method.calls - clag.to_pay.calls == 73 + 34  # analyses of 73 turns, keywords of 34 questions
+    _, apart = plan_sweep(Composer().sweep([*base, "use_cache=false"])).cells
+    assert apart.to_pay == apart.method
+    _, latency = plan_sweep(Composer().sweep([*base, "timing=latency"])).cells
+    assert latency.method.calls - latency.to_pay.calls == 73
+    unequal = plan_sweep(Composer().sweep([*base, "memory.roles.analyse.max_tokens=50,60"])).cells
+    assert unequal[0].to_pay == unequal[0].method
+
+
+def test_hours_follow_size_and_gpu() -> None:
+    work = Totals(1000, 1_000_000, 100_000)
+    assert busy_hours(work, 8, 128, GPUS["h100"]) < busy_hours(work, 8, 128, GPUS["a100"])
+    assert busy_hours(work, 0.6, 128, GPUS["a100"]) < busy_hours(work, 8, 128, GPUS["a100"])
+    # 16 GB of weights at 1.2 TB/s, and a floor for small models
+    assert step_seconds(8, GPUS["a100"]) == pytest.approx(16e9 / 1.2e12) and step_seconds(0.6, GPUS["a100"]) == 0.004
+    backbone = Composer().cell(["backbone=deepseek_r1_15b"]).valid_plan().backbone
+    assert backbone is not None and parameters(backbone) == 1.5
+
+
+def test_an_unknown_gpu_is_named_with_the_choices() -> None:
+    with pytest.raises(ConfigError, match="h100"):
+        plan_sweep(Composer().sweep(["memory=rag,amem"]), gpu="abacus")
+
+
+def test_totals_are_sums() -> None:
+    calls = [Expected("write", "a", 2, 10, 1), Expected("answer", "b", 3, 100, 5)]
+    assert total(calls) == Totals(5, 320, 17) and total([]) + total(calls) == total(calls)

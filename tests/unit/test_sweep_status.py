@@ -1,0 +1,224 @@
+"""How cells stand, read from their files; which cells a launcher starts, and how it sorts them."""
+
+import json
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.files import write_json
+from eval.sweep import local_servers
+from eval.sweep.cells import Cell, Composer
+from eval.sweep.launching import Portion, open_cells, portions
+from eval.sweep.local_servers import device_shares
+from eval.sweep.servers import ServerRequest, ask_for_servers, outside_job, request_servers
+from eval.sweep.status import cell_status, counted, sweep_status
+from eval.sweep.tickets import Attendance, Submission, read_ticket, write_submission
+from memsys.errors import BackboneError, ConfigError
+from memsys.llm.engines.shared import Registry
+
+
+def cell(tmp_path: Path, *overrides: str) -> Cell:
+    return Composer().cell(["dataset=locomo_sample", f"runs_dir={tmp_path}", *overrides])
+
+
+def finish(path: Path, status: str, **changes: Any) -> None:
+    record = {"status": status, "mode": "answers", "data": {"questions": 34}, "counts": {}, "problems": []}
+    write_json(path / "run.json", {**record, **changes})
+
+
+def stale(path: Path) -> None:
+    os.utime(path, (time.time() - 600,) * 2)
+
+
+def test_a_cell_from_new_to_done(tmp_path: Path) -> None:
+    one = cell(tmp_path)
+    assert cell_status(one).standing == "new"
+    write_submission(one.folder, one.key, Submission("17_0", "job.err"))
+    waiting = cell_status(one)
+    assert (waiting.standing, waiting.reason, waiting.log) == ("waiting", "job 17_0", "job.err")
+    with Attendance(one.folder, one.key, one.overrides) as ticket:
+        assert cell_status(one).standing == "running"
+        finish(one.path, "complete")
+        ticket.end("done")
+    assert cell_status(one).standing == "done"
+
+
+def test_an_error_leaves_its_reason_and_passes_on(tmp_path: Path) -> None:
+    one = cell(tmp_path)
+    with pytest.raises(BackboneError), Attendance(one.folder, one.key, one.overrides):
+        raise BackboneError("the server is gone")
+    assert (cell_status(one).standing, cell_status(one).reason) == ("failed", "the server is gone")
+    with pytest.raises(ZeroDivisionError), Attendance(one.folder, one.key, one.overrides):
+        _ = 1 // 0
+    assert "ZeroDivisionError" in cell_status(one).reason
+    with pytest.raises(SystemExit), Attendance(one.folder, one.key, one.overrides):
+        raise SystemExit(-1)
+    assert cell_status(one).standing == "stopped" and "signal" in cell_status(one).reason
+
+
+def test_a_job_that_is_silent_counts_as_killed(tmp_path: Path) -> None:
+    one = cell(tmp_path)
+    finish(one.path, "running")
+    with Attendance(one.folder, one.key, one.overrides):
+        path = one.folder / f"{one.key}.json"
+        assert cell_status(one).standing == "running"
+        stale(path)
+        status = cell_status(one)
+        assert status.standing == "stopped" and "no sign of life" in status.reason
+        assert status.ticket is not None and str(status.ticket.process) in status.reason
+
+
+def test_a_cell_that_was_submitted_again_waits_whatever_its_last_job_said(tmp_path: Path) -> None:
+    one = cell(tmp_path)
+    with pytest.raises(BackboneError), Attendance(one.folder, one.key, one.overrides):
+        raise BackboneError("gone")
+    stale(one.folder / f"{one.key}.json")
+    write_submission(one.folder, one.key, Submission("18", "log"))
+    assert cell_status(one).standing == "waiting"
+
+
+def test_an_incomplete_run_says_which_conversation_failed(tmp_path: Path) -> None:
+    one = cell(tmp_path)
+    finish(one.path, "incomplete", problems=["conv-1: backbone failed 5 times"])
+    (one.path / "answers.jsonl").write_text("{}\n{}\n")
+    status = cell_status(one)
+    assert status.standing == "failed" and "backbone failed" in status.reason and status.answered == (2, 34)
+
+
+def test_missing_data_and_wrong_settings_are_reasons(tmp_path: Path) -> None:
+    missing = cell(tmp_path, "dataset=locomo", f"dataset.data_dir={tmp_path}")
+    assert cell_status(missing).standing == "failed" and "locomo10.json" in cell_status(missing).reason
+    wrong = cell(tmp_path, "memory.k=0")
+    assert cell_status(wrong).standing == "failed" and "memory.k" in cell_status(wrong).reason
+    with pytest.raises(ConfigError, match=r"memory\.k"):
+        wrong.valid_plan()
+
+
+def test_where_things_lie_and_how_they_are_served_is_no_other_cell(tmp_path: Path) -> None:
+    plain = cell(tmp_path)
+    launched = cell(tmp_path, "cache_shared=true", "serving.shared=true", "serving.wait_s=1", "progress=lines")
+    assert plain.key == launched.key and plain.path == launched.path
+    assert cell(tmp_path, "seed=1").key != plain.key
+
+
+def test_cells_of_a_sweep_in_the_order_of_hydra(tmp_path: Path) -> None:
+    sweep = Composer().sweep(["memory=rag,no_memory", "seed=0,1", f"runs_dir={tmp_path}"])
+    names = [(each.valid_plan().memory.name, each.valid_plan().seed) for each in sweep.cells]
+    assert names == [("rag", 0), ("rag", 1), ("no_memory", 0), ("no_memory", 1)]
+    assert counted(sweep_status(sweep))["new"] == 4
+
+
+def test_finished_and_running_cells_are_not_started_again(tmp_path: Path) -> None:
+    settings = ["dataset=locomo_sample", f"runs_dir={tmp_path}"]
+    done, running, failed, new = (cell(tmp_path, f"seed={seed}") for seed in range(4))
+    finish(done.path, "complete")
+    finish(failed.path, "incomplete")
+    with Attendance(running.folder, running.key, running.overrides):
+        opened = open_cells([[*settings, f"seed={seed}"] for seed in range(4)])
+    assert [each.key for each in opened] == [failed.key, new.key]
+
+
+def test_cells_are_sorted_by_the_servers_they_need(tmp_path: Path) -> None:
+    vllm = [cell(tmp_path, "backbone=qwen3_06b", f"memory={name}") for name in ("rag", "amem")]
+    other = cell(tmp_path, "backbone=llama32_1b")
+    wide = cell(tmp_path, "backbone=qwen3_14b", "backbone.engine.tensor_parallel_size=2", "backbone.engine.replicas=3")
+    embedded, hosted = cell(tmp_path), cell(tmp_path, "backbone=gpt4o_mini")
+    timed = cell(tmp_path, "backbone=qwen3_06b", "timing=latency")
+    urls = ("backbone=qwen3_06b", "backbone/engine=vllm_attached", "backbone.engine.urls=[http://a:1]")
+    attached = cell(tmp_path, *urls)
+    retrieval = cell(tmp_path, "mode=retrieval_only")
+    found = portions([*vllm, other, wide, embedded, hosted, timed, attached, retrieval], "vllm")
+    assert [(len(each.cells), each.shared, each.gpus, each.replicas) for each in found] == [
+        (2, True, 1, 1), (1, True, 1, 1), (1, True, 2, 3), (4, False, 0, 1), (1, False, 1, 1)
+    ]  # fmt: skip
+    assert [each.shared for each in portions([*vllm, embedded], "none")] == [False, False]
+    assert [each.shared for each in portions([embedded], "all")] == [True]
+    with pytest.raises(ConfigError, match="vllm, all, none"):
+        portions([embedded], "some")
+
+
+@pytest.mark.parametrize(
+    ("devices", "gpus", "replicas", "shares"),
+    [
+        ("0,1,2,3", 1, 2, ["0", "1"]),
+        ("4,5,6,7", 2, 2, ["4,5", "6,7"]),
+        ("0,1,2", 2, 2, ["0,1"]),
+        ("0", 2, 1, ["0"]),
+        ("", 1, 3, [None]),
+    ],
+)
+def test_servers_of_one_machine_share_its_gpus(
+    monkeypatch: pytest.MonkeyPatch, devices: str, gpus: int, replicas: int, shares: list[str | None]
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", devices)
+    assert device_shares(Portion(shared=True, gpus=gpus, replicas=replicas)) == shares
+
+
+def test_no_gpu_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(local_servers.shutil, "which", lambda name: None)
+    assert device_shares(Portion(shared=True, gpus=1)) == [None]
+
+
+def test_a_new_job_hears_nothing_of_the_present_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SLURM_JOB_ID", "SLURM_MEM_PER_CPU", "SBATCH_PARTITION", "SUBMITIT_EXECUTOR", "SLURM_CONF", "HF_HOME"):
+        monkeypatch.setenv(name, "x")
+    kept = outside_job()
+    assert kept["SLURM_CONF"] == kept["HF_HOME"] == "x"
+    assert not [name for name in kept if name.startswith(("SLURM_", "SBATCH_", "SUBMITIT_")) and name != "SLURM_CONF"]
+
+
+_TOOL = """#!/bin/sh
+echo "$0 $*" >> {calls}
+case "$0" in
+*sbatch) n=$(($(grep -c sbatch {calls}) + 40)); echo $n >> {queue}; echo "Submitted batch job $n" ;;
+*squeue) sed 's/$/ R None/' {queue} ;;
+esac
+"""
+
+
+@pytest.fixture
+def fake_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Slurm's commands as scripts; the file ``queue`` that is returned holds what squeue shows."""
+    tools, queue = tmp_path / "bin", tmp_path / "queue"
+    tools.mkdir()
+    queue.touch()
+    for name in ("sbatch", "squeue", "srun", "scontrol", "sacct"):
+        tool = tools / name
+        tool.write_text(_TOOL.format(calls=tmp_path / "calls", queue=queue))
+        tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    return queue
+
+
+def test_servers_are_submitted_once_and_again_when_they_are_gone(tmp_path: Path, fake_slurm: Path) -> None:
+    registry = Registry(tmp_path / "group")
+    request = ServerRequest(["backbone=qwen3_06b"], 2, {"timeout_min": 5, "mem_gb": 1}, str(tmp_path / "logs/%j"), True)
+    assert request_servers(registry, request) == ["41", "42"]
+    assert request_servers(registry, request) == ["41", "42"]
+    fake_slurm.write_text("42\n")
+    ask_for_servers(registry.folder)
+    assert json.loads((registry.folder / "jobs.json").read_text()) == ["42", "43"]
+    ask_for_servers(registry.folder)
+    assert json.loads((registry.folder / "jobs.json").read_text()) == ["42", "43"]
+
+
+def test_nobody_asks_for_servers_that_no_launcher_has_described(tmp_path: Path, fake_slurm: Path) -> None:
+    ask_for_servers(tmp_path)
+    assert not (tmp_path / "calls").exists()
+
+
+def test_a_ticket_says_what_slurm_gave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("SLURM_ARRAY_JOB_ID", "7"), ("SLURM_ARRAY_TASK_ID", "3"), ("SLURM_RESTART_COUNT", "2"),
+                        ("CUDA_VISIBLE_DEVICES", "1")):  # fmt: skip
+        monkeypatch.setenv(name, value)
+    with Attendance(tmp_path, "key", ["seed=1"]):
+        found = read_ticket(tmp_path, "key")
+    assert found is not None
+    ticket, alive = found
+    assert alive and (ticket.job, ticket.restarts, ticket.devices) == ("7_3", 2, "1")
+    assert replace(ticket, state="done").overrides == ["seed=1"]
