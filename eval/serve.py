@@ -8,6 +8,7 @@ every address, with a password that is kept in that folder, and announces it und
 import argparse
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -67,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("overrides", nargs="+", help="as for eval.run: backbone=NAME serving.folder=FOLDER ...")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    # A polite kill ends the server and takes its announcement back, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         reason = serve_plan(plan_of(options.overrides), options.host)
     except MemsysError as error:

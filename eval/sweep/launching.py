@@ -47,7 +47,9 @@ def open_cells(job_overrides: Sequence[Sequence[str]]) -> list[Cell]:
             continue
         status = cell_status(cell)
         if status.standing in ("done", "running"):
-            console().print(f"{cell.label}: {status.standing}, not started again", highlight=False, markup=False)
+            console().print(
+                f"{cell.label}: {status.standing}, not started again", highlight=False, markup=False, soft_wrap=True
+            )
             continue
         found.append(cell)
     return found

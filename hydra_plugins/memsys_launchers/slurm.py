@@ -87,7 +87,7 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
         from eval.terminal import console
 
         write_submission(cell.folder, cell.key, Submission(str(job.job_id), str(job.paths.stderr)))
-        console().print(f"job {job.job_id}: {cell.label}", highlight=False, markup=False)
+        console().print(f"job {job.job_id}: {cell.label}", highlight=False, markup=False, soft_wrap=True)
 
     def _request_servers(self, portion: Any) -> list[str]:
         from eval.sweep.servers import ServerRequest, request_servers
@@ -132,5 +132,5 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
             waiting = "".join(f", {number} waiting ({reason})" for reason, number in sorted(reasons.items()))
             line = f"{len(jobs) - len(left)} of {len(jobs)} jobs have ended{waiting}"
             if line != said:
-                console().print(line, highlight=False, markup=False)
+                console().print(line, highlight=False, markup=False, soft_wrap=True)
             said = line

@@ -7,7 +7,8 @@ A process that is killed leaves at worst half a last line, which is dropped.
 ``shared`` is for jobs that write at the same time, on one machine or on the shared disk of a cluster: what others have
 added is read whenever a reply is not known yet, and a call is claimed before it is made, so that of all jobs one pays
 for it and all get the same reply. A claim is a lock on one byte of a file: it ends with the process that holds it,
-however that ends, and leaves nothing to clean up.
+however that ends, and leaves nothing to clean up. The byte itself says whether a call was paid under it before, so that
+only then its reply has to be looked for.
 """
 
 import asyncio
@@ -30,13 +31,14 @@ _PREFIX = b'{"key": "'
 _KEY_LENGTH = 64  # hexadecimal digits of a sha256
 _HEAD = len(_PREFIX) + _KEY_LENGTH
 
-#: Seconds: a look for what other jobs have added costs one listing and one ``stat`` per job, so it is not repeated
-#: before this; one that waits for another's call looks again after the first pause, later after longer ones.
-_LOOK_SECONDS = 1.0
+#: Seconds between two looks for what other jobs have added: each costs one listing and one ``stat`` per job.
+_LOOK_SECONDS = 5.0
+#: Seconds until one that waits for another's call tries again, at first and at most.
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 2.0
-#: Digits of a key that name its byte in the file of claims; the offset must fit into 63 bits.
-_CLAIM_DIGITS = 15
+#: Bytes of the file of claims, one for each class of keys: many enough that two calls in flight rarely share one.
+_CLAIMS = 1 << 24
+_PAID = b"\1"
 
 
 class _Place(NamedTuple):
@@ -45,6 +47,21 @@ class _Place(NamedTuple):
     segment: Path
     offset: int
     length: int
+
+
+class _Claim(NamedTuple):
+    """A byte of the file of claims while we hold the lock on it."""
+
+    file: int
+    position: int
+
+    def paid(self) -> bool:
+        """Whether a call was paid under it before, ours or one of its class."""
+        return os.pread(self.file, 1, self.position) == _PAID
+
+    def pay(self) -> None:
+        """Note that one is."""
+        os.pwrite(self.file, _PAID, self.position)
 
 
 class ReplyCache:
@@ -154,31 +171,33 @@ class ReplyCache:
             known = self.get(key)
             if known is not None:
                 return known, True
-            async with self._claim(key) as ours:
-                if ours:
-                    self._look()  # whoever held the claim before has stored its reply by now
-                    known = self.get(key)
-                    if known is not None:
-                        return known, True
+            async with self._claim(key) as claim:
+                if claim is not None:
+                    if claim.paid():
+                        self._look()  # whoever held the claim before has stored its reply by now
+                        known = self.get(key)
+                        if known is not None:
+                            return known, True
                     made = await self._call(key, call)
                     assert self._file is not None
                     # Other machines read what has reached the disk.
                     await asyncio.to_thread(os.fdatasync, self._file)
+                    claim.pay()
                     return made
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     @asynccontextmanager
-    async def _claim(self, key: str) -> AsyncIterator[bool]:
-        """Hold the claim on a call if no other process does; whether we hold it."""
-        position = int(key[:_CLAIM_DIGITS], 16)
+    async def _claim(self, key: str) -> AsyncIterator["_Claim | None"]:
+        """Hold the claim on a call; ``None`` if another process holds it."""
+        position = int(key, 16) % _CLAIMS
         try:
             if self._claims is None:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self._claims = os.open(self.folder / "claims", os.O_RDWR | os.O_CREAT, 0o644)
             fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, position)
         except (BlockingIOError, PermissionError):  # how systems say that another process holds it
-            yield False
+            yield None
             return
         except OSError as error:
             raise MemsysError(
@@ -186,7 +205,7 @@ class ReplyCache:
                 "share calls there; set cache_dir to a folder on a disk that can, or cache_shared=false"
             ) from error
         try:
-            yield True
+            yield _Claim(self._claims, position)
         finally:
             fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, position)
 

@@ -150,13 +150,14 @@ def test_two_jobs_use_one_server_that_ends_by_itself(slurm: Environment, tmp_pat
     assert not list((tmp_path / "runs").rglob("llamacpp.log")), "a cell has loaded the model itself"
 
 
-def test_a_job_that_is_signalled_and_killed_ends_with_the_same_answers(
+def test_a_job_that_is_preempted_and_killed_ends_with_the_same_answers(
     slurm: Environment, tmp_path: Path, slow_stub: str, uninterrupted: dict[str, Any]
 ) -> None:
-    launcher = launch(slurm, tmp_path, *LONG, *attached(slow_stub))
+    launcher = launch(slurm, tmp_path, "hydra.launcher.partition=low", *LONG, *attached(slow_stub))
     wait_for(lambda: calls(tmp_path) >= 30)
     (ticket,) = tickets(tmp_path)
-    ask(slurm, "scancel", "--signal=USR2", ticket["job"])  # as before a preemption
+    # A job that matters more wants the whole node: Slurm signals ours, which saves, queues again and leaves.
+    ask(slurm, "sbatch", "--partition=high", "--cpus-per-task=8", "--wrap=sleep 1", "--output=/dev/null")
     wait_for(lambda: tickets(tmp_path)[0]["state"] == "interrupted")
     before = calls(tmp_path)
     wait_for(lambda: calls(tmp_path) >= before + 30)
