@@ -36,10 +36,15 @@ def serve_plan(plan: Plan, host: str) -> str:
     registry = Registry(plan.serving.folder / server_group(plan.backbone))
     job = os.environ.get("SLURM_JOB_ID") or str(os.getpid())
     log_dir = registry.folder / "logs" / job
-    return serve(_engine(plan, host, registry), registry, log_dir, host=host, idle_s=plan.serving.idle_s)
+    return serve(make_engine(plan, host, registry), registry, log_dir, host=host, idle_s=plan.serving.idle_s)
 
 
-def _engine(plan: Plan, host: str, registry: Registry) -> Engine:
+def make_engine(plan: Plan, host: str, registry: Registry) -> Engine:
+    """The engine of a plan's backbone, listening for this machine or for all.
+
+    Raises:
+        ConfigError: it cannot serve other machines.
+    """
     assert plan.backbone is not None
     config = plan.backbone.engine
     if host == LOOPBACK:

@@ -13,10 +13,14 @@ from typing import Any
 
 import pytest
 
-from memsys.errors import BackboneError
+from eval.experiment import Plan
+from eval.serve import make_engine, plan_of, serve_plan
+from memsys.errors import BackboneError, ConfigError
 from memsys.llm.engines import shared
 from memsys.llm.engines.contract import Endpoint
 from memsys.llm.engines.shared import Registry, ServerRecord, SharedEngine, serve
+from memsys.llm.engines.vllm import VllmEngineConfig
+from memsys.llm.engines.vllm.launch import INTERPRETER_VARIABLE, command, environment
 from tests.support.stub_server import StubServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -184,3 +188,37 @@ def test_a_record_holds_no_secret(registry: Registry, stub: StubServer) -> None:
     key = registry.key()
     with registry.published("a", record(stub.url)) as beat:
         assert key not in beat.path.read_text() and json.loads(beat.path.read_text())["urls"] == [stub.url]
+
+
+def plan(tmp_path: Path, *overrides: str) -> Plan:
+    return plan_of([f"serving.folder={tmp_path}", *overrides])
+
+
+def test_only_vllm_serves_other_machines_and_with_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_API_KEY", "")
+    monkeypatch.delenv("VLLM_API_KEY")
+    monkeypatch.setenv(INTERPRETER_VARIABLE, sys.executable)
+    registry = Registry(tmp_path / "g")
+    inside = make_engine(plan(tmp_path, "backbone=qwen3_06b"), "127.0.0.1", registry)
+    assert "127.0.0.1" in command(inside._config, "a/b", 1) and "VLLM_API_KEY" not in os.environ  # type: ignore[attr-defined]
+    outside = make_engine(plan(tmp_path, "backbone=qwen3_06b"), "node7", registry)
+    assert "0.0.0.0" in command(outside._config, "a/b", 1)  # type: ignore[attr-defined]
+    assert os.environ["VLLM_API_KEY"] == registry.key()
+    with pytest.raises(ConfigError, match="only vLLM"):
+        make_engine(plan(tmp_path, "backbone=smollm2_135m"), "node7", registry)
+    with pytest.raises(ConfigError, match="no server"):
+        serve_plan(plan(tmp_path, "mode=retrieval_only"), "127.0.0.1")
+
+
+def test_a_model_on_a_shared_disk_needs_no_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder under ``$MEMSYS_MODELS`` with the hub's name stands for the hub's model; the hub is not asked."""
+    folder = tmp_path / "Qwen" / "Qwen3-0.6B"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    monkeypatch.setenv("MEMSYS_MODELS", str(tmp_path))
+    monkeypatch.setenv(INTERPRETER_VARIABLE, sys.executable)
+    backbone = plan(tmp_path, "backbone=qwen3_06b").backbone
+    assert backbone is not None and isinstance(backbone.engine, VllmEngineConfig)
+    line = command(backbone.engine, "Qwen/Qwen3-0.6B", 1)
+    assert str(folder) in line and "--revision" not in line
+    assert environment(backbone.engine, "Qwen/Qwen3-0.6B")["HF_HUB_OFFLINE"] == "1"
