@@ -242,7 +242,7 @@ def test_settings_of_the_paper_are_no_departure(tmp_path: Path, captions: str, c
     """SAGE's turns have no captions, whatever the preset says; its embedder depends on the backbone."""
     parts = {"dataset": {"turn_captions": captions}, "embedder": {"name": "text-embedding-3-small"}}
     full(
-        memory="sage", backbone="gpt4o_mini", dataset="locomo", reader="sage", parts=parts, questions_each=154,
+        memory="sage_code", backbone="gpt4o_mini", dataset="locomo", reader="sage", parts=parts, questions_each=154,
         categories=(1, 2, 3, 4),
     ).write(tmp_path)  # fmt: skip
     found = cell(table(tmp_path, 1, "sage"), "GPT-4o-mini", "SAGE", "Average F1").measured
@@ -262,7 +262,7 @@ def test_a_judges_verdicts_are_averaged_by_category_as_scores_are(
 ) -> None:
     """Questions of categories 1 and 2, six and four of every ten: SAGE's mean is that of the two categories."""
     full(
-        memory="sage", backbone=backbone, dataset="locomo", reader="sage", categories=(1, 2, 1, 2, 1, 2, 1, 2, 1, 1),
+        memory="sage_code", backbone=backbone, dataset="locomo", reader="sage", categories=(1, 2, 1, 2, 1, 2, 1, 2, 1, 1),
         extra_metrics=(judge,), values=lambda number, metric: float(number % 10 in (0, 1)),
     ).write(tmp_path)  # fmt: skip
     found = cell(table(tmp_path, 1, "sage"), block, "SAGE", "Average J").measured
@@ -278,7 +278,7 @@ def test_a_judge_with_other_settings_than_its_presets_is_not_compared(tmp_path: 
     """The column bears the preset's name, whatever was overridden in it."""
     judge = "judge_lenient_gpt4o_mini"
     path = full(
-        memory="sage", backbone="gpt4o_mini", dataset="locomo", reader="sage", categories=(1, 2),
+        memory="sage_code", backbone="gpt4o_mini", dataset="locomo", reader="sage", categories=(1, 2),
         extra_metrics=(judge,), summary=True,
     ).write(tmp_path)  # fmt: skip
     summary = json.loads((path / "summary.json").read_text())
