@@ -1,4 +1,7 @@
-"""``python -m eval.run``: compose a configuration, run it, score it, show it. The only file that knows Hydra."""
+"""``python -m eval.run``: compose a configuration, run it, score it, show it.
+
+Hydra is known here, in :mod:`eval.sweep.cells`, and in the launchers alone.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -189,7 +192,7 @@ class Comparison(Callback):
         statuses = sweep_status(Composer().sweep(overrides))
         done = [status.path for status in statuses if status.standing == "done" and status.path]
         if done and config.score:
-            compare_runs(done, Path(config.runs_dir) / config.experiment / "comparison")
+            compare_runs(done, Path(config.hydra.sweep.dir) / "comparison")
         if len(done) < len(statuses):
             show_unfinished(statuses)
             sys.exit(EXIT_INCOMPLETE)

@@ -1,11 +1,12 @@
 """What a launcher does with a batch of cells: leave out what is done, sort the rest by what they need."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from eval.sweep.cells import Cell, Composer
 from eval.sweep.status import cell_status
+from eval.sweep.tickets import read_submission
 from eval.terminal import complain, console
 from memsys.errors import ConfigError
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
@@ -14,6 +15,7 @@ from memsys.llm.engines.vllm import VllmEngineConfig
 #: Which servers jobs share. ``vllm``: those of vLLM; ``all``: embedded llama.cpp too, on one machine; ``none``: each
 #: job starts its own.
 SHARING = ("vllm", "all", "none")
+_PLAIN: Any = {"highlight": False, "markup": False, "soft_wrap": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +35,43 @@ class Portion:
     replicas: int = 1
 
 
-def open_cells(job_overrides: Sequence[Sequence[str]]) -> list[Cell]:
+def all_cells(job_overrides: Sequence[Sequence[str]]) -> list[Cell]:
+    """The cells of a batch."""
+    composer = Composer()
+    return [composer.cell(overrides) for overrides in job_overrides]
+
+
+def queued_cells(cells: Sequence[Cell], queue: Container[str]) -> tuple[list[str], list[Cell]]:
+    """Jobs of cells that wait or run already, and the other cells.
+
+    Args:
+        cells: of a batch.
+        queue: numbers of all jobs that the batch system holds.
+    """
+    jobs, others = [], []
+    for cell in cells:
+        submission = read_submission(cell.folder, cell.key)
+        if submission is None or submission.job not in queue:
+            others.append(cell)
+            continue
+        jobs.append(submission.job)
+        console().print(f"{cell.label}: in the queue as {submission.job}, not started again", **_PLAIN)
+    return jobs, others
+
+
+def open_cells(cells: Sequence[Cell]) -> list[Cell]:
     """The cells of a batch that have to run; says what is left out, and why.
 
     A cell whose settings do not fit together is left out too: its reason is shown at the end of the sweep.
     """
-    composer = Composer()
     found = []
-    for overrides in job_overrides:
-        cell = composer.cell(overrides)
+    for cell in cells:
         if cell.plan is None:
             complain(f"{cell.label}: {cell.problem}")
             continue
         status = cell_status(cell)
         if status.standing in ("done", "running"):
-            console().print(
-                f"{cell.label}: {status.standing}, not started again", highlight=False, markup=False, soft_wrap=True
-            )
+            console().print(f"{cell.label}: {status.standing}, not started again", **_PLAIN)
             continue
         found.append(cell)
     return found

@@ -77,11 +77,12 @@ def ask_for_servers(folder: Path) -> None:
     if not (folder / _REQUEST).is_file():
         return
     command = [sys.executable, "-m", "eval.sweep.servers", str(folder)]
-    done = subprocess.run(
-        command, env=outside_job(), capture_output=True, text=True, timeout=_SUBMIT_SECONDS, check=False
-    )
-    if done.returncode:
-        logger.warning("the servers of %s could not be submitted again: %s", folder.name, done.stderr.strip()[-300:])
+    try:
+        subprocess.run(command, env=outside_job(), capture_output=True, text=True, timeout=_SUBMIT_SECONDS, check=True)
+    except subprocess.CalledProcessError as error:
+        logger.warning("the servers of %s could not be submitted again: %s", folder.name, error.stderr.strip()[-300:])
+    except subprocess.TimeoutExpired:
+        logger.warning("Slurm does not answer; the servers of %s are not submitted again yet", folder.name)
 
 
 def outside_job() -> dict[str, str]:
@@ -129,6 +130,9 @@ def make_executor(logs: str, parameters: Mapping[str, Any]) -> Any:
 
     general = ("name", "timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node", "tasks_per_node")
     chosen = {key: value for key, value in parameters.items() if value is not None}
+    if "cpus_per_task" in chosen:
+        # Since Slurm 22.05 srun does not take this from the job, and a step would have one core.
+        chosen["srun_args"] = [f"--cpus-per-task={chosen['cpus_per_task']}"]
     executor = AutoExecutor(logs, cluster="slurm", slurm_max_num_timeout=chosen.pop("max_num_timeout", 0))
     try:
         executor.update_parameters(

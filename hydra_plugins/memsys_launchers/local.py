@@ -20,11 +20,11 @@ class MemsysJoblibLauncher(JoblibLauncher):  # type: ignore[misc]
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Run a batch."""
-        from eval.sweep.launching import open_cells, portions, returned
+        from eval.sweep.launching import all_cells, open_cells, portions, returned
         from eval.sweep.local_servers import local_servers
 
         first, workers = initial_job_idx, self.joblib["n_jobs"]
-        for portion in portions(open_cells(job_overrides), self._sharing):
+        for portion in portions(open_cells(all_cells(job_overrides)), self._sharing):
             added = ["cache_shared=true"]
             # Each of these starts a server of its own: one at a time.
             self.joblib["n_jobs"] = 1 if portion.gpus and not portion.shared else workers

@@ -42,11 +42,12 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
         return returned(job_overrides)
 
     def _submit_all(self, job_overrides: Sequence[Sequence[str]]) -> list[str]:
-        """Submit what has to run; returns the numbers of the cells' jobs."""
-        from eval.sweep.launching import open_cells, portions
+        """Submit what has to run and is not in the queue already; returns the numbers of all jobs to wait for."""
+        from eval.sweep.launching import all_cells, open_cells, portions, queued_cells
+        from eval.sweep.servers import queued_jobs
 
-        jobs: list[str] = []
-        for portion in portions(open_cells(job_overrides), self.params["sharing"]):
+        jobs, cells = queued_cells(all_cells(job_overrides), queued_jobs())
+        for portion in portions(open_cells(cells), self.params["sharing"]):
             jobs += self._submit(portion, len(jobs))
         return jobs
 

@@ -70,6 +70,11 @@ def ended(process: subprocess.Popen[str], code: int = 0) -> str:
     return output
 
 
+def started(output: str) -> int:
+    """Cells that a launcher says it has submitted."""
+    return sum(line.startswith("job ") for line in output.splitlines())
+
+
 def status(folder: Path, *overrides: str) -> tuple[int, str]:
     line = [sys.executable, "-m", "eval.sweep", "status", *places(folder), *overrides]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
@@ -121,7 +126,10 @@ def uninterrupted(slow_stub: str, tmp_path_factory: pytest.TempPathFactory) -> d
 def test_two_by_two_cells_each_with_a_gpu_and_none_twice(slurm: Environment, tmp_path: Path) -> None:
     sweep = ("memory=rag_quickstart,no_memory", "seed=0,1", *TINY)
     gpus = "hydra.launcher.cells.gpus_per_node=1"
-    ended(launch(slurm, tmp_path, *sweep, gpus))
+    first = ended(launch(slurm, tmp_path, *sweep, gpus, "hydra.launcher.wait=false"))
+    assert started(first) == 4 and "not waiting" in first
+    again = ended(launch(slurm, tmp_path, *sweep, gpus))
+    assert started(again) == 0 and again.count("in the queue as") == 4
     found = tickets(tmp_path)
     assert [ticket["state"] for ticket in found] == ["done"] * 4
     assert {ticket["devices"] for ticket in found} == {"0", "1"}
@@ -132,13 +140,13 @@ def test_two_by_two_cells_each_with_a_gpu_and_none_twice(slurm: Environment, tmp
     wider = ("memory=rag_quickstart,no_memory,oracle", "seed=0,1", *TINY)
     output = ended(launch(slurm, tmp_path, *wider, gpus))
     assert output.count("not started again") == 4
-    assert sum(line.startswith("job ") for line in output.splitlines()) == 2
+    assert started(output) == 2
 
 
 def test_two_jobs_use_one_server_that_ends_by_itself(slurm: Environment, tmp_path: Path) -> None:
     sweep = ("memory=rag_quickstart,no_memory", *TINY)
     output = ended(launch(slurm, tmp_path, *sweep, "hydra.launcher.sharing=all", "serving.idle_s=10"))
-    assert sum(line.startswith("job ") for line in output.splitlines()) == 2
+    assert started(output) == 2
     (request,) = (tmp_path / "servers").glob("*/jobs.json")
     (server,) = json.loads(request.read_text())
     wait_for(lambda: server not in ask(slurm, "squeue", "--noheader", "--format=%A").split())

@@ -12,7 +12,7 @@ import pytest
 from eval.files import write_json
 from eval.sweep import local_servers
 from eval.sweep.cells import Cell, Composer
-from eval.sweep.launching import Portion, open_cells, portions
+from eval.sweep.launching import Portion, all_cells, open_cells, portions, queued_cells
 from eval.sweep.local_servers import device_shares
 from eval.sweep.servers import ServerRequest, ask_for_servers, outside_job, request_servers
 from eval.sweep.status import cell_status, counted, sweep_status
@@ -118,7 +118,11 @@ def test_finished_and_running_cells_are_not_started_again(tmp_path: Path) -> Non
     finish(done.path, "complete")
     finish(failed.path, "incomplete")
     with Attendance(running.folder, running.key, running.overrides):
-        opened = open_cells([[*settings, f"seed={seed}"] for seed in range(4)])
+        cells = all_cells([[*settings, f"seed={seed}"] for seed in range(4)])
+        opened = open_cells(cells)
+        write_submission(failed.folder, failed.key, Submission("9_1", ""))
+        jobs, others = queued_cells(cells, {"9_1", "10"})
+    assert jobs == ["9_1"] and [each.key for each in others] == [done.key, running.key, new.key]
     assert [each.key for each in opened] == [failed.key, new.key]
 
 
