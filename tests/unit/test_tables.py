@@ -262,7 +262,8 @@ def test_a_judges_verdicts_are_averaged_by_category_as_scores_are(
 ) -> None:
     """Questions of categories 1 and 2, six and four of every ten: SAGE's mean is that of the two categories."""
     full(
-        memory="sage_code", backbone=backbone, dataset="locomo", reader="sage", categories=(1, 2, 1, 2, 1, 2, 1, 2, 1, 1),
+        memory="sage_code", backbone=backbone, dataset="locomo", reader="sage",
+        categories=(1, 2, 1, 2, 1, 2, 1, 2, 1, 1),
         extra_metrics=(judge,), values=lambda number, metric: float(number % 10 in (0, 1)),
     ).write(tmp_path)  # fmt: skip
     found = cell(table(tmp_path, 1, "sage"), block, "SAGE", "Average J").measured
