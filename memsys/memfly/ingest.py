@@ -22,7 +22,7 @@ class Denoised:
         context_vector: embedding of ``context``, shape (d,).
         keyword_vectors: embeddings of ``keywords``, shape (n, d).
         malformed: the reply was no valid object: the context is the raw text, the keywords were found without a model.
-        context_empty: the reply was valid but its context empty: the raw text stands in.
+        context_empty: the reply was valid but its context, where one is wanted, empty: the raw text stands in.
         phatic: the turn holds no keyword and few words.
     """
 
@@ -75,7 +75,7 @@ class Ingestion:
             context_vector=vectors[0],
             keyword_vectors=vectors[1:],
             malformed=reply.value is None,
-            context_empty=reply.value is not None and not said,
+            context_empty=self.denoise and reply.value is not None and not said,
             phatic=not keywords and len(spoken) < self.rules.phatic_words,
         )
 

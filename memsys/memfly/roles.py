@@ -80,7 +80,9 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], *, thresholds: bool) 
     """
     names = tuple(Roles.__slots__)
     if set(settings) != set(names):
-        raise ConfigError(f"roles: {', '.join(settings)} were given; exactly these are needed: {', '.join(names)}")
+        raise ConfigError(
+            f"memory.roles: {', '.join(settings)} were given; exactly these are needed: {', '.join(names)}"
+        )
     roles = Roles(**{name: make_role(name, settings[name], PROMPTS, SCHEMAS[name]) for name in names})
     return replace(roles, update=_with_operations(roles.update, thresholds))
 

@@ -116,6 +116,11 @@ class CandidateRules:
         counts = {"dense": 0, "sparse": 0, "kept": 1, "rrf_k": 1, "shown_chars": 1}
         check_minimum(self, "memory.candidates", **counts, min_cosine=-1, k1=0, epsilon=0)
         check_share(self, "memory.candidates", "b")
+        if not self.dense and not self.sparse:
+            raise ConfigError(
+                "memory.candidates.dense=0 and memory.candidates.sparse=0 leave no note to compare with; raise one, or "
+                "set memory.ablate.update=true, which says so"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,16 @@ def check_cosines(settings: object, group: str, *keys: str) -> None:
             raise ConfigError(f"{group}.{key}={getattr(settings, key)} must be at most 1: it is compared with a cosine")
 
 
+def is_list(value: object) -> bool:
+    """Tell whether a setting is a list; a text is none."""
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def is_early_rule(value: Any) -> bool:
+    """Tell whether a setting is a pair of whole numbers, both at least 1."""
+    return is_list(value) and len(value) == 2 and all(type(part) is int and part >= 1 for part in value)
+
+
 @dataclass(frozen=True, slots=True)
 class BoundaryRules:
     """Where one episode ends and the next begins.
@@ -249,8 +259,9 @@ class GateRules:
 
     Attributes:
         mode: ``official`` compares each episode alone with the uncertainty before any; ``strict`` compares with the
-            uncertainty after those already admitted, and expands to messages after a probe of its own; ``off`` admits
-            the first ``retrieval.episodes`` without a probe.
+            uncertainty after those already admitted, and expands to messages after a probe of its own; where either
+            admits none, the first by rank is shown, as in the code. ``off`` admits the first ``retrieval.episodes``
+            without a probe.
         estimator: ``nll`` is the mean negative log-likelihood of the greedy reply (code); ``entropy`` the mean entropy
             of the distributions over the next token, as far as the server shows them.
         probes: episodes that are tried at most.
@@ -275,7 +286,7 @@ class GateRules:
         check_choices(self, "memory.gate", mode=GateMode, estimator=Estimator)
         check_minimum(self, "memory.gate", probes=1, tau_stop=-1e9, tau_admit=-1e9, tau_expand=-1e9)
         check_flags(self, "memory.gate", "speculative")
-        if any(len(rule) != 2 or min(rule) < 1 for rule in self.early):
+        if not is_list(self.early) or not all(map(is_early_rule, self.early)):
             raise ConfigError(
                 f"memory.gate.early={self.early!r} must be pairs (first n probes, misses), both at least 1"
             )

@@ -1,7 +1,7 @@
 """Attaching facts to themes, and splitting and merging themes under the guidance function (paper, section 3.2)."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -116,10 +116,11 @@ class Themes:
     def merge_tiny(self) -> None:
         """Merge tiny themes, smallest first, into the neighbour that gains most; again until nothing is merged.
 
-        Looks at those that changed since the last time, and at those beside them.
+        With ``schedule: arrival`` looks at those that changed since the last time, and at those beside them: to look at
+        all after every episode would take time that grows with the square of the themes.
         """
         while self._changed and self._rules.merge:
-            tiny = self._tiny_around(list(self._changed))
+            tiny = self._tiny(self.members if self._rules.schedule == "end" else self._around_changed())
             self._changed.clear()
             for theme_id in tiny:
                 if theme_id in self.members and self._is_tiny(theme_id):
@@ -128,11 +129,14 @@ class Themes:
                         self._merge(target, theme_id, "tiny_merge")
         self._changed.clear()
 
-    def _tiny_around(self, changed: Sequence[str]) -> list[str]:
+    def _around_changed(self) -> set[str]:
         least, count = self._rules.tiny_min, self._rules.tiny_neighbours
-        here = [theme_id for theme_id in changed if theme_id in self.members]
-        near = {*here, *(other for theme_id in here for other in self._space.similar(theme_id, least, count))}
-        tiny = [name for name in self.members if name in near and self._is_tiny(name)]
+        here = [theme_id for theme_id in self._changed if theme_id in self.members]
+        return {*here, *(other for theme_id in here for other in self._space.similar(theme_id, least, count))}
+
+    def _tiny(self, among: Collection[str]) -> list[str]:
+        """Tiny themes, smallest first, then in the order they were made."""
+        tiny = [name for name in self.members if name in among and self._is_tiny(name)]
         return sorted(tiny, key=lambda name: len(self.members[name]))
 
     def _is_tiny(self, theme_id: str) -> bool:

@@ -245,6 +245,13 @@ def test_without_denoising_contexts_are_raw_and_keywords_remain() -> None:
     assert retrieve(system).context == "[1 May 2023] Ann: boat sea\n", "the raw turn is not shown twice"
 
 
+def test_an_empty_statement_counts_only_where_one_is_wanted() -> None:
+    model = replying(ingest={"keywords": ["boat"], "context": " "})
+    wanted, unwanted = (told("boat sea", model=model, config=preset(name)) for name in ("memfly", "memfly_no_denoise"))
+    assert contexts(wanted) == contexts(unwanted) == ["Ann: boat sea"]
+    assert [counts(system)["fallback.ingest_context"] for system in (wanted, unwanted)] == [1, 0]
+
+
 def test_without_links_the_third_pathway_is_empty() -> None:
     for kind in ("RELATED_TO", "CONFLICTS"):
         model = judging(relation(1, kind, 0.9))

@@ -118,10 +118,16 @@ def test_a_wrong_setting_is_named(group: str, key: str, value: Any) -> None:
         preset(**{group: {key: value}})
 
 
+def test_without_either_index_the_ablation_has_to_be_named() -> None:
+    preset(candidates={"dense": 0})
+    with pytest.raises(ConfigError, match=r"memory\.ablate\.update=true"):
+        preset(candidates={"dense": 0, "sparse": 0})
+
+
 def test_gold_is_never_seen() -> None:
     with pytest.raises(ConfigError, match="uses_gold"):
         preset(uses_gold=True)
-    with pytest.raises(ConfigError, match="needed"):
+    with pytest.raises(ConfigError, match=r"memory\.roles: .* needed"):
         MemflyConfig(**{**{f.name: getattr(preset(), f.name) for f in fields(MemflyConfig)}, "roles": {}})
 
 

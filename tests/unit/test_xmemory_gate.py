@@ -216,6 +216,9 @@ def test_without_a_gate_nothing_is_asked() -> None:
         ({"tau_admit": -0.1}, "at least 0"),
         ({"speculative": True}, "mode=official"),
         ({"early": [[3]]}, "pairs"),
+        ({"early": [3, 1]}, "pairs"),
+        ({"early": [["three", 1]]}, "pairs"),
+        ({"early": 3}, "pairs"),
         ({"probes": 0}, "memory.gate.probes"),
     ],
 )

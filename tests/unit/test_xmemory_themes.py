@@ -137,6 +137,15 @@ def test_at_most_so_many_pairs_are_merged_and_the_older_keeps_its_id() -> None:
     assert len(none.members) == 4
 
 
+@pytest.mark.parametrize("seed", [22, 23, 40])  # where a merge elsewhere makes another one worth while
+def test_at_the_end_no_tiny_theme_is_left_that_would_gain_by_merging(seed: int) -> None:
+    rows = unit_rows(*(np.random.default_rng(seed).standard_normal((60, 5)) + 0.5))
+    themes = themes_of(theme_rules("xmemory_code"), rows)
+    themes.revise()
+    assert themes.counts["merges.tiny"] > 0
+    assert not [name for name in themes.members if themes._is_tiny(name) and themes._best_target(name)]
+
+
 @pytest.mark.parametrize("name", ["xmemory", "xmemory_code"])
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 999), count=st.integers(1, 45), cut=st.integers(0, 45))
