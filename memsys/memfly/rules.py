@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_minimum
+from memsys.notes.settings import check_choices, check_flags, check_minimum
 
 WithoutMerge = Literal["link", "append"]
 Order = Literal["chronological", "rank"]
@@ -20,18 +20,6 @@ def check_share(settings: object, group: str, *keys: str) -> None:
         value = getattr(settings, key)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
             raise ConfigError(f"{group}.{key}={value!r} must be a number from 0 to 1")
-
-
-def check_flags(settings: object, group: str, *keys: str) -> None:
-    """Check that fields are true or false.
-
-    Raises:
-        ConfigError: one is not.
-    """
-    for key in keys:
-        value = getattr(settings, key)
-        if not isinstance(value, bool):
-            raise ConfigError(f"{group}.{key}={value!r} must be true or false")
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,11 +37,23 @@ def check_minimum(settings: object, group: str, **minima: float) -> None:
             raise ConfigError(f"{group}.{key}={value!r} must be a number, at least {minimum}")
 
 
+def check_flags(settings: object, group: str, *keys: str) -> None:
+    """Check that fields are true or false.
+
+    Raises:
+        ConfigError: a value is neither.
+    """
+    for key in keys:
+        value = getattr(settings, key)
+        if not isinstance(value, bool):
+            raise ConfigError(f"{group}.{key}={value!r} must be true or false")
+
+
 def from_settings(kind: type[T], settings: Mapping[str, Json], group: str) -> T:
     """Make a dataclass of rules from its YAML mapping.
 
     Raises:
-        ConfigError: an unknown or missing key.
+        ConfigError: an unknown or missing key, or a fraction where a count is wanted.
     """
     known = [field.name for field in fields(kind)]
     wrong = [key for key in settings if key not in known]
@@ -51,4 +63,8 @@ def from_settings(kind: type[T], settings: Mapping[str, Json], group: str) -> T:
             f"{group}: unknown are {', '.join(wrong) or 'none'}, missing are {', '.join(missing) or 'none'}; "
             f"the keys are {', '.join(known)}"
         )
+    for field in fields(kind):
+        # Else a fraction fails where it is first used to cut a list, which may be after hours of ingestion.
+        if field.type in (int, int | None) and isinstance(settings[field.name], float):
+            raise ConfigError(f"{group}.{field.name}={settings[field.name]!r} must be a whole number")
     return kind(**settings)

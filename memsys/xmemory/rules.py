@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_minimum
+from memsys.notes.settings import check_choices, check_flags, check_minimum
 from memsys.xmemory.objective import Bell
 
 SemanticMode = Literal["direct", "predict_calibrate"]
@@ -16,17 +16,6 @@ ScoreScope = Literal["global", "local"]
 Normaliser = Literal["total", "max_gain"]
 GateMode = Literal["off", "official", "strict"]
 Estimator = Literal["nll", "entropy"]
-
-
-def check_flags(settings: object, group: str, *keys: str) -> None:
-    """Check that fields are true or false.
-
-    Raises:
-        ConfigError: a value is neither.
-    """
-    for key in keys:
-        if not isinstance(getattr(settings, key), bool):
-            raise ConfigError(f"{group}.{key}={getattr(settings, key)!r} must be true or false")
 
 
 def check_optional(settings: object, group: str, **minima: float) -> None:

@@ -104,6 +104,8 @@ def test_the_small_preset_bounds_lengths_alone() -> None:
         ("topics", "max_keywords", 2),
         ("topics", "every_notes", 0),
         ("retrieval", "k_topic", 0),
+        ("retrieval", "k_final", 2.5),
+        ("topics", "every_notes", 1e2),
         ("ier", "max_rounds", 0),
         ("ier", "conf_stop", 2),
         ("evidence", "order", "random"),

@@ -96,6 +96,7 @@ def test_the_small_preset_bounds_lengths_and_leaves_the_method() -> None:
         ({"theme": {"attach": 1.2}}, r"memory\.theme\.attach"),
         ({"theme": {"eps": 0}}, r"memory\.theme\.eps"),
         ({"theme": {"scope": "all"}}, r"global, local"),
+        ({"retrieval": {"pool": 40.5}}, r"memory\.retrieval\.pool=40\.5 must be a whole number"),
         ({"theme": {"split": "yes"}}, r"true or false"),
         ({"theme": {"speed": 3}}, r"unknown are speed"),
         ({"boundary": {"max_messages": 0}}, r"memory\.boundary\.max_messages"),
