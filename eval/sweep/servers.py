@@ -72,9 +72,10 @@ def request_servers(registry: Registry, request: ServerRequest) -> list[str]:
 def ask_for_servers(folder: Path) -> None:
     """From within a job that waits: have a group's servers submitted again if they are gone.
 
-    Nothing happens where no launcher has said how, and nothing is raised: another job may ask again.
+    Nothing happens where no launcher has said how, nor outside of Slurm's jobs: what a sweep on the cluster has said is
+    not for a later one on a single machine. Nothing is raised: another job may ask again.
     """
-    if not (folder / _REQUEST).is_file():
+    if os.environ.get("SUBMITIT_EXECUTOR") != "slurm" or not (folder / _REQUEST).is_file():
         return
     command = [sys.executable, "-m", "eval.sweep.servers", str(folder)]
     try:
@@ -102,12 +103,18 @@ def _submit_missing(folder: Path) -> list[str]:
         request = ServerRequest(**json.loads((folder / _REQUEST).read_text(encoding="utf-8")))
         file = folder / _JOBS
         known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
-        jobs = [job for job in known if job in queued_jobs()]
-        elsewhere = sum(server.job not in jobs for server in Registry(folder).servers())
-        for _ in range(request.replicas - len(jobs) - elsewhere):
+        queue = queued_jobs() if known else {}
+        jobs = [job for job in known if job in queue]
+        for _ in range(request.replicas - len(jobs) - _elsewhere(folder, request, jobs)):
             jobs.append(_submit(request))
-        write_json(file, jobs)
+            write_json(file, jobs)  # at once: Slurm may refuse the next, and this one must not be forgotten
         return jobs
+
+
+def _elsewhere(folder: Path, request: ServerRequest, jobs: Sequence[str]) -> int:
+    """Servers that somebody else has started, as far as jobs on other machines can use them."""
+    servers = [server for server in Registry(folder).servers() if server.job not in jobs]
+    return sum(request.loopback or not server.loopback for server in servers)
 
 
 def _submit(request: ServerRequest) -> str:
@@ -163,10 +170,17 @@ def queued_jobs() -> dict[str, str]:
     """All our jobs that wait or run: number (``123`` or ``123_4``) and, for one that waits, Slurm's word for why.
 
     Raises:
-        MemsysError: the batch system does not say.
+        MemsysError: the batch system does not say, or there is none.
     """
     command = ["squeue", "--me", "--array", "--noheader", "--format=%i %t %r"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_SUBMIT_SECONDS, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SUBMIT_SECONDS, check=False)
+    except FileNotFoundError as error:
+        raise MemsysError(
+            "no Slurm here (squeue is not on the PATH); start the sweep on a login node, or take hydra/launcher=local"
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise MemsysError(f"squeue has not answered for {_SUBMIT_SECONDS} s; try again when Slurm does") from error
     if done.returncode:
         raise MemsysError(f"squeue does not answer ({done.stderr.strip()}); try again when Slurm does")
     rows = [line.split(maxsplit=2) for line in done.stdout.splitlines()]

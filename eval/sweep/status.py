@@ -1,13 +1,23 @@
 """What has become of a cell: read from its run directory and its ticket."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from eval.rundir import read_record
 from eval.sweep.cells import Cell, Sweep
-from eval.sweep.tickets import Submission, Ticket, read_submission, read_ticket, submitted_since
+from eval.sweep.servers import queued_jobs
+from eval.sweep.tickets import (
+    Submission,
+    Ticket,
+    is_own_submission,
+    read_submission,
+    read_ticket,
+    submitted_since,
+)
+from eval.terminal import complain
 from memsys.errors import MemsysError
 
 #: ``done``: complete. ``running``: gives signs of life. ``failed``: ended with a reason; a new start takes it up again.
@@ -41,8 +51,35 @@ class CellStatus:
 
 
 def sweep_status(sweep: Sweep) -> list[CellStatus]:
-    """How every cell of a sweep stands."""
-    return [cell_status(cell) for cell in sweep.cells]
+    """How every cell of a sweep stands.
+
+    A job that ends before its first line leaves no ticket: whether one that seems to wait still does is asked of Slurm.
+    """
+    statuses = [cell_status(cell) for cell in sweep.cells]
+    queue = _queue() if any(status.standing == "waiting" for status in statuses) else None
+    return statuses if queue is None else [_still_waiting(status, queue) for status in statuses]
+
+
+def _queue() -> Container[str] | None:
+    """Our jobs in Slurm's queue; ``None`` where nobody can say."""
+    if shutil.which("squeue") is None:
+        return None
+    try:
+        return queued_jobs()
+    except MemsysError as error:
+        complain(str(error))
+        return None
+
+
+def _still_waiting(status: CellStatus, queue: Container[str]) -> CellStatus:
+    """A cell's status, with a job of ours that waits nowhere taken for what it is."""
+    submission = read_submission(status.cell.folder, status.cell.key) if status.standing == "waiting" else None
+    if submission is None or submission.job in queue or not is_own_submission(status.cell.folder, status.cell.key):
+        return status
+    now = cell_status(status.cell)  # it may have begun and ended since the first look
+    if now.standing != "waiting":
+        return now
+    return replace(now, standing="stopped", reason=f"job {submission.job} left Slurm's queue before it began")
 
 
 def cell_status(cell: Cell) -> CellStatus:

@@ -143,6 +143,11 @@ def submitted_since(folder: Path, key: str) -> bool:
     return job.is_file() and job.stat().st_mtime > ticket.stat().st_mtime
 
 
+def is_own_submission(folder: Path, key: str) -> bool:
+    """Whether we submitted a cell: a batch system shows everybody their own jobs."""
+    return (folder / f"{key}.job").stat().st_uid == os.getuid()
+
+
 def write_submission(folder: Path, key: str, submission: Submission) -> None:
     """Note a cell's job."""
     write_json(folder / f"{key}.job", asdict(submission))

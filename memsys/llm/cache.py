@@ -7,8 +7,8 @@ A process that is killed leaves at worst half a last line, which is dropped.
 ``shared`` is for jobs that write at the same time, on one machine or on the shared disk of a cluster: what others have
 added is read whenever a reply is not known yet, and a call is claimed before it is made, so that of all jobs one pays
 for it and all get the same reply. A claim is a lock on one byte of a file: it ends with the process that holds it,
-however that ends, and leaves nothing to clean up. The byte itself says whether a call was paid under it before, so that
-only then its reply has to be looked for.
+however that ends, and leaves nothing to clean up. The byte itself says whether a call was begun under it before: only
+then its reply has to be looked for.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ import json
 import os
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 2.0
 #: Bytes of the file of claims, one for each class of keys: many enough that two calls in flight rarely share one.
 _CLAIMS = 1 << 24
-_PAID = b"\1"
+_BEGUN = b"\1"
 
 
 class _Place(NamedTuple):
@@ -55,13 +55,13 @@ class _Claim(NamedTuple):
     file: int
     position: int
 
-    def paid(self) -> bool:
-        """Whether a call was paid under it before, ours or one of its class."""
-        return os.pread(self.file, 1, self.position) == _PAID
+    def begun(self) -> bool:
+        """Whether a call was begun under it before, ours or one of its class."""
+        return os.pread(self.file, 1, self.position) == _BEGUN
 
-    def pay(self) -> None:
-        """Note that one is."""
-        os.pwrite(self.file, _PAID, self.position)
+    def begin(self) -> None:
+        """Note that one is. Before the call: one killed right after it stored its reply has left the note."""
+        os.pwrite(self.file, _BEGUN, self.position)
 
 
 class ReplyCache:
@@ -173,16 +173,19 @@ class ReplyCache:
                 return known, True
             async with self._claim(key) as claim:
                 if claim is not None:
-                    if claim.paid():
+                    if claim.begun():
                         self._look()  # whoever held the claim before has stored its reply by now
                         known = self.get(key)
                         if known is not None:
                             return known, True
+                    else:
+                        with self._writing():
+                            claim.begin()
                     made = await self._call(key, call)
                     assert self._file is not None
-                    # Other machines read what has reached the disk.
-                    await asyncio.to_thread(os.fdatasync, self._file)
-                    claim.pay()
+                    # Other machines read what has reached the disk; network disks say only then that they are full.
+                    with self._writing():
+                        await asyncio.to_thread(os.fdatasync, self._file)
                     return made
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -191,10 +194,12 @@ class ReplyCache:
     async def _claim(self, key: str) -> AsyncIterator["_Claim | None"]:
         """Hold the claim on a call; ``None`` if another process holds it."""
         position = int(key, 16) % _CLAIMS
-        try:
-            if self._claims is None:
+        if self._claims is None:
+            # Apart from the lock: a file that we may not open must not pass for a claim that another process holds.
+            with self._writing():
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self._claims = os.open(self.folder / "claims", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
             fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, position)
         except (BlockingIOError, PermissionError):  # how systems say that another process holds it
             yield None
@@ -218,7 +223,7 @@ class ReplyCache:
 
     def _append(self, data: bytes) -> None:
         """Append, leaving ``_size`` behind the row; a cut row is ended by the next append."""
-        try:
+        with self._writing():
             if self._file is None or self._owner != os.getpid():  # a forked child must not share the file
                 self._open_segment()
             assert self._file is not None
@@ -228,6 +233,12 @@ class ReplyCache:
                 self._torn = True
             self._torn = False
             self._size = os.lseek(self._file, 0, os.SEEK_END)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Say what a failed write means and what to do."""
+        try:
+            yield
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
             advice = "the disk is full: free space" if full else "make it writable"

@@ -278,6 +278,67 @@ def test_a_killed_job_leaves_no_claim_behind(tmp_path: Path) -> None:
     assert other.communicate(timeout=60)[0].splitlines()[0] == "8"
 
 
+def test_a_job_that_ends_between_its_reply_and_the_flush_is_not_paid_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = ReplyCache(tmp_path, shared=True), ReplyCache(tmp_path, shared=True)
+
+    async def answers() -> Completion:
+        return reply("paid")
+
+    async def never() -> Completion:
+        raise AssertionError("paid twice")
+
+    def breaks(file: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    async def run() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr("memsys.llm.cache.os.fdatasync", breaks)
+            with pytest.raises(MemsysError, match="cannot be written"):
+                await first.fetch(key(1), answers)
+        # The second has looked a moment ago, and would not look again for seconds.
+        assert await second.fetch(key(1), never) == (reply("paid"), True)
+
+    asyncio.run(run())
+
+
+def test_a_file_of_claims_that_we_may_not_open_is_no_claim_of_anothers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = os.open
+
+    def refused(path: Path, *arguments: int) -> int:
+        if Path(path).name == "claims":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(path, *arguments)
+
+    monkeypatch.setattr("memsys.llm.cache.os.open", refused)
+
+    async def never() -> Completion:
+        raise AssertionError("paid without a claim")
+
+    async def run() -> None:
+        await asyncio.wait_for(ReplyCache(tmp_path, shared=True).fetch(key(1), never), 10)
+
+    with pytest.raises(MemsysError, match=r"cannot be written \(Permission denied\)"):
+        asyncio.run(run())
+
+
+def test_a_network_disk_that_is_full_at_the_flush_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(file: int) -> None:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    async def answers() -> Completion:
+        return reply("paid")
+
+    monkeypatch.setattr("memsys.llm.cache.os.fdatasync", full)
+    with pytest.raises(MemsysError, match="the disk is full"):
+        asyncio.run(ReplyCache(tmp_path, shared=True).fetch(key(1), answers))
+
+
 def test_a_failed_call_frees_the_claim(tmp_path: Path) -> None:
     first, second = ReplyCache(tmp_path, shared=True), ReplyCache(tmp_path, shared=True)
 

@@ -1,7 +1,9 @@
 """Servers that jobs share: found through a folder, waited for, restarted, ended when nobody needs them."""
 
+import errno
 import json
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -69,7 +71,8 @@ class OwnServer:
 
 
 def record(url: str, **changes: Any) -> ServerRecord:
-    settings = {"urls": [url], "model": "stub", "fingerprint": {"model": "stub"}, "host": "h", "process": 1, "job": ""}
+    settings = {"urls": [url], "model": "stub", "fingerprint": {"model": "stub"}, "process": 1, "job": "",
+                "host": socket.gethostname()}  # fmt: skip
     return ServerRecord(**{**settings, **changes})
 
 
@@ -159,6 +162,35 @@ def test_a_dead_server_is_not_offered(registry: Registry, stub: StubServer, tmp_
         assert registry.servers() == []
         beat.touch()
         assert len(registry.servers()) == 1
+
+
+def test_the_loopback_address_of_another_machine_is_no_server_here(
+    registry: Registry, stub: StubServer, tmp_path: Path
+) -> None:
+    with (
+        registry.published("elsewhere", record(stub.url, host="another-machine")),
+        pytest.raises(BackboneError, match=r"serving.wait_s"),
+    ):
+        SharedEngine("vllm", registry, wait_s=0.1).start(tmp_path)
+    assert record("http://node7:8000/v1", host="another-machine").reachable()
+
+
+def test_signs_of_life_outlast_a_bad_moment_of_the_disk(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    touched, touch = [], os.utime
+
+    def flaky(path: Path) -> None:
+        touched.append(path)
+        if len(touched) < 3:
+            raise OSError(errno.ESTALE, "Stale file handle")
+        touch(path)
+
+    monkeypatch.setattr("memsys.llm.engines.shared.os.utime", flaky)
+    lease = registry.lease("job").start()
+    deadline = time.monotonic() + 10
+    while len(touched) < 5 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    lease.remove()
+    assert len(touched) >= 5
 
 
 def test_waiting_ends_when_the_job_does(registry: Registry, tmp_path: Path) -> None:

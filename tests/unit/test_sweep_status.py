@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from eval.files import write_json
-from eval.sweep import local_servers
+from eval.sweep import local_servers, servers
 from eval.sweep.cells import Cell, Composer
 from eval.sweep.launching import Portion, all_cells, open_cells, portions, queued_cells
 from eval.sweep.local_servers import device_shares
-from eval.sweep.servers import ServerRequest, ask_for_servers, outside_job, request_servers
+from eval.sweep.servers import ServerRequest, ask_for_servers, outside_job, queued_jobs, request_servers
 from eval.sweep.status import cell_status, counted, sweep_status
 from eval.sweep.tickets import Attendance, Submission, read_ticket, write_submission
-from memsys.errors import BackboneError, ConfigError
-from memsys.llm.engines.shared import Registry
+from memsys.errors import BackboneError, ConfigError, MemsysError
+from memsys.llm.engines.shared import Registry, ServerRecord
 
 
 def cell(tmp_path: Path, *overrides: str) -> Cell:
@@ -199,19 +199,76 @@ def fake_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return queue
 
 
-def test_servers_are_submitted_once_and_again_when_they_are_gone(tmp_path: Path, fake_slurm: Path) -> None:
+def test_servers_are_submitted_once_and_again_when_they_are_gone(
+    tmp_path: Path, fake_slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     registry = Registry(tmp_path / "group")
     request = ServerRequest(["backbone=qwen3_06b"], 2, {"timeout_min": 5, "mem_gb": 1}, str(tmp_path / "logs/%j"), True)
     assert request_servers(registry, request) == ["41", "42"]
     assert request_servers(registry, request) == ["41", "42"]
     fake_slurm.write_text("42\n")
     ask_for_servers(registry.folder)
+    assert json.loads((registry.folder / "jobs.json").read_text()) == ["41", "42"], "this is no job of Slurm's"
+    monkeypatch.setenv("SUBMITIT_EXECUTOR", "slurm")
+    ask_for_servers(registry.folder)
     assert json.loads((registry.folder / "jobs.json").read_text()) == ["42", "43"]
     ask_for_servers(registry.folder)
     assert json.loads((registry.folder / "jobs.json").read_text()) == ["42", "43"]
 
 
-def test_nobody_asks_for_servers_that_no_launcher_has_described(tmp_path: Path, fake_slurm: Path) -> None:
+def test_a_server_is_remembered_though_slurm_refuses_the_next(tmp_path: Path, fake_slurm: Path) -> None:
+    sbatch = tmp_path / "bin" / "sbatch"
+    refusal = "[ -s {queue} ] && {{ echo 'sbatch: error: QOSMaxSubmitJobPerUserLimit' >&2; exit 1; }}\n"
+    first, _, rest = sbatch.read_text().partition("\n")
+    sbatch.write_text(f"{first}\n{refusal.format(queue=fake_slurm)}{rest}")
+    registry = Registry(tmp_path / "group")
+    request = ServerRequest(["backbone=qwen3_06b"], 2, {"timeout_min": 5}, str(tmp_path / "logs/%j"), True)
+    with pytest.raises(ConfigError, match="QOSMaxSubmitJobPerUserLimit"):
+        request_servers(registry, request)
+    assert json.loads((registry.folder / "jobs.json").read_text()) == fake_slurm.read_text().split()
+
+
+def test_servers_for_other_machines_are_submitted_beside_one_on_the_loopback_address(
+    tmp_path: Path, fake_slurm: Path
+) -> None:
+    registry = Registry(tmp_path / "group")
+    request = ServerRequest(["backbone=qwen3_06b"], 1, {"timeout_min": 5}, str(tmp_path / "logs/%j"), False)
+    own = ServerRecord(["http://127.0.0.1:8000/v1"], "stub", {}, "login", 1, "")
+    with registry.published("own", own):
+        assert request_servers(registry, replace(request, loopback=True)) == []
+        assert len(request_servers(registry, request)) == 1
+    with registry.published("reachable", replace(own, urls=["http://node7:8000/v1"])):
+        (registry.folder / "jobs.json").unlink()
+        assert request_servers(registry, request) == []
+
+
+def test_without_slurm_or_its_answer_the_error_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MemsysError, match="hydra/launcher=local"):
+        queued_jobs()
+    (tmp_path / "squeue").write_text("#!/bin/sh\nexec /bin/sleep 30\n")
+    (tmp_path / "squeue").chmod(0o755)
+    monkeypatch.setattr(servers, "_SUBMIT_SECONDS", 0.2)
+    with pytest.raises(MemsysError, match="has not answered"):
+        queued_jobs()
+
+
+def test_a_job_that_left_the_queue_before_it_began_does_not_wait_any_longer(tmp_path: Path, fake_slurm: Path) -> None:
+    sweep = Composer().sweep(["dataset=locomo_sample", "seed=0,1", f"runs_dir={tmp_path}"])
+    for number, one in enumerate(sweep.cells):
+        write_submission(one.folder, one.key, Submission(f"7_{number}", "job.err"))
+    fake_slurm.write_text("7_0\n")
+    waiting, gone = sweep_status(sweep)
+    assert waiting.standing == "waiting"
+    assert (gone.standing, gone.log) == ("stopped", "job.err") and "7_1" in gone.reason
+    (tmp_path / "bin" / "squeue").write_text("#!/bin/sh\nexit 1\n")
+    assert [each.standing for each in sweep_status(sweep)] == ["waiting"] * 2, "nobody knows better"
+
+
+def test_nobody_asks_for_servers_that_no_launcher_has_described(
+    tmp_path: Path, fake_slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBMITIT_EXECUTOR", "slurm")
     ask_for_servers(tmp_path)
     assert not (tmp_path / "calls").exists()
 

@@ -32,6 +32,7 @@ GONE_SECONDS = 45.0
 _POLL_SECONDS = 2.0
 _REPORT_SECONDS = 60.0
 _PATIENCE_SECONDS = 10.0
+_LOOPBACK = "//127.0.0.1:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,15 @@ class ServerRecord:
     host: str
     process: int
     job: str
+
+    def reachable(self) -> bool:
+        """Whether this machine can reach it: another's loopback address is none, or leads to a stranger here."""
+        return self.host == socket.gethostname() or not self.loopback
+
+    @property
+    def loopback(self) -> bool:
+        """Whether it serves its own machine alone."""
+        return any(_LOOPBACK in url for url in self.urls)
 
 
 def own_name() -> str:
@@ -121,6 +131,8 @@ class Registry:
             MemsysError: the folder cannot be written.
         """
         path = self._prepared() / "key"
+        if path.is_file():
+            return path.read_text(encoding="ascii")
         with contextlib.suppress(FileExistsError):
             temporary = path.with_name(f".key-{own_name()}")
             temporary.touch(0o600)
@@ -190,7 +202,10 @@ class Beat:
 
     def _run(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
-            self.touch()
+            try:
+                self.touch()
+            except OSError as error:  # a shared disk has its bad moments; its end would look like ours
+                logger.warning("no sign of life in %s (%s); trying again", self.path, error.strerror)
 
 
 class SharedEngine:
@@ -266,7 +281,7 @@ class SharedEngine:
 
     def _alive(self) -> list[Endpoint]:
         endpoints = []
-        for record in self._registry.servers():
+        for record in filter(ServerRecord.reachable, self._registry.servers()):
             answering = [url for url in record.urls if is_healthy(url.removesuffix("/v1"), _PATIENCE_SECONDS)]
             if answering:
                 self._check(record)
@@ -329,6 +344,6 @@ def serve(engine: Engine, registry: Registry, log_dir: Path, *, host: str, idle_
 
 
 def _record(engine: Engine, endpoints: Sequence[Endpoint], host: str) -> ServerRecord:
-    urls = [endpoint.base_url.replace("//127.0.0.1:", f"//{host}:") for endpoint in endpoints]
+    urls = [endpoint.base_url.replace(_LOOPBACK, f"//{host}:") for endpoint in endpoints]
     job = os.environ.get("SLURM_JOB_ID", "")
     return ServerRecord(urls, endpoints[0].model, engine.fingerprint(), socket.gethostname(), os.getpid(), job)
