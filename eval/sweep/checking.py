@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.run import make_part
 from eval.sweep.calls import Expected, context_tokens, memory_calls, reader_calls, shape_of_counts
 from eval.sweep.cells import Composer
 from eval.tables.stored import find_run_folders, read_json
@@ -40,6 +41,7 @@ def check_runs(roots: Sequence[Path], composer: Composer) -> list[Checked]:
 
     Raises:
         RunDirectoryError: a folder does not exist, or a file is broken.
+        ConfigError: a run has settings that this version does not know.
     """
     found = []
     for folder in find_run_folders(roots):
@@ -51,13 +53,11 @@ def check_runs(roots: Sequence[Path], composer: Composer) -> list[Checked]:
 
 
 def check_run(record: Mapping[str, Any], by_phase: Mapping[str, Any], composer: Composer) -> list[Checked]:
-    """Hold a plan against one run: its memory preset and reader, the sizes of its data."""
-    config = record["config"]
-    names = [f"memory={config['memory']['name']}", f"reader={config['reader']['name']}"]
-    plan = composer.cell(names).valid_plan()
+    """Hold a plan against one run: the settings it was made with, the sizes of its data."""
+    memory, reader = (_part(record["config"], name, composer) for name in ("memory", "reader"))
     shape = shape_of_counts(record["data"])
-    own = memory_calls(plan.memory, shape)
-    expected = [*(own or ()), *reader_calls(plan.reader, context_tokens(plan.memory, shape), shape)]
+    own = memory_calls(memory, shape)
+    expected = [*(own or ()), *reader_calls(reader, context_tokens(memory, shape), shape)]
     planned: dict[tuple[str, str], list[Expected]] = defaultdict(list)
     for each in expected:
         planned[each.phase, each.role].append(each)
@@ -66,6 +66,15 @@ def check_run(record: Mapping[str, Any], by_phase: Mapping[str, Any], composer: 
         _checked(str(record["run_id"]), name, planned.get(name), counted.get(name, {}))
         for name in sorted({*planned, *counted} - {name for name in counted if name[0] == "judge"})
     ]
+
+
+def _part(config: Mapping[str, Any], name: str, composer: Composer) -> Any:
+    """A part as it was in a run: presets change, so they give only the settings that are younger than the run."""
+    from omegaconf import OmegaConf
+
+    composed = composer.compose([f"{name}={config[name]['name']}"], sweep=False)
+    preset: Any = OmegaConf.to_container(composed[name], resolve=True)
+    return make_part(OmegaConf.create({name: {**preset, **config[name]}}), name)
 
 
 def _checked(

@@ -29,7 +29,7 @@ def _show_groups(plan: SweepPlan) -> None:
 
     table = Table(box=None, pad_edge=False, title=f"on {plan.gpu.upper()}", title_justify="left")
     table.add_column("backbone")
-    for name in ("cells", "calls to pay", "GPUs", "GPU hours, at least", "hours, one server"):
+    for name in ("cells", "calls to pay", "GPUs", "GPU hours, roughly", "hours, one server"):
         table.add_column(name, justify="right")
     table.add_column("bound by")
     for group in plan.groups:
@@ -56,7 +56,8 @@ def _show_gaps(plan: SweepPlan) -> None:
         console().print(f"no call model for {', '.join(unknown)}: only their answers are counted (eval/sweep/calls.py)")
     console().print(
         "calls: as tables count them; to pay: without cells that are done and calls that an earlier cell pays. "
-        "Tokens and hours are estimates: `python -m eval.sweep check` holds them against real runs.",
+        "Tokens are estimates: `python -m eval.sweep check` holds them against real runs. Hours are what these tokens "
+        "take with full batches and no waiting, at usual shares of the GPU's peak; they are held against no run yet.",
         soft_wrap=True,
     )
 

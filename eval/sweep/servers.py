@@ -99,7 +99,7 @@ def outside_job() -> dict[str, str]:
 def _submit_missing(folder: Path) -> list[str]:
     """Submit as many servers as are missing; one process at a time does so."""
     with (folder / ".submitting").open("w") as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX)
+        _wait_for_lock(lock.fileno(), folder)
         request = ServerRequest(**json.loads((folder / _REQUEST).read_text(encoding="utf-8")))
         file = folder / _JOBS
         known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
@@ -109,6 +109,15 @@ def _submit_missing(folder: Path) -> list[str]:
             jobs.append(_submit(request))
             write_json(file, jobs)  # at once: Slurm may refuse the next, and this one must not be forgotten
         return jobs
+
+
+def _wait_for_lock(file: int, folder: Path) -> None:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+    except OSError as error:
+        raise MemsysError(
+            f"the disk of {folder} cannot lock files ({error.strerror}); set serving.folder to a folder elsewhere"
+        ) from error
 
 
 def _elsewhere(folder: Path, request: ServerRequest, jobs: Sequence[str]) -> int:

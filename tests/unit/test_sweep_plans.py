@@ -1,5 +1,7 @@
 """What a sweep will take: call models by hand, against the papers' accounts, and against the ledgers of real runs."""
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,21 @@ def test_plans_agree_with_the_ledgers_of_real_runs() -> None:
         assert row.planned == pytest.approx(row.counted, abs=1), f"{row.run}: {row.phase} {row.role}"
     planned, counted = sum(row.planned_tokens for row in rows), sum(row.counted_tokens for row in rows)
     assert 0.8 < planned / counted < 1.25
+
+
+def test_a_run_is_held_against_a_plan_of_its_own_settings(tmp_path: Path) -> None:
+    """A preset that changes afterwards must not make an old run look as if its plan had been wrong."""
+    (source,) = (SUMMARIES / "locomo_smollm2").glob("clag_small-*")
+    shutil.copytree(source, tmp_path / "run")
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    record["config"]["memory"]["buffer_size"] += 7
+    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
+
+    def routed(folder: Path) -> float | None:
+        (row,) = [row for row in check_runs([folder], Composer()) if row.role == "router"]
+        return row.planned
+
+    assert (routed(source), routed(tmp_path / "run")) == (319, 312)
 
 
 @pytest.mark.parametrize("name", SWEEPS)

@@ -1,5 +1,6 @@
 """How cells stand, read from their files; which cells a launcher starts, and how it sorts them."""
 
+import errno
 import json
 import os
 import time
@@ -226,6 +227,18 @@ def test_a_server_is_remembered_though_slurm_refuses_the_next(tmp_path: Path, fa
     with pytest.raises(ConfigError, match="QOSMaxSubmitJobPerUserLimit"):
         request_servers(registry, request)
     assert json.loads((registry.folder / "jobs.json").read_text()) == fake_slurm.read_text().split()
+
+
+def test_a_disk_without_locks_is_refused_by_name(
+    tmp_path: Path, fake_slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(file: int, kind: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("eval.sweep.servers.fcntl.lockf", no_locks)
+    request = ServerRequest(["backbone=qwen3_06b"], 1, {}, str(tmp_path / "logs/%j"), False)
+    with pytest.raises(MemsysError, match=r"No locks available.*serving\.folder"):
+        request_servers(Registry(tmp_path / "group"), request)
 
 
 def test_servers_for_other_machines_are_submitted_beside_one_on_the_loopback_address(
