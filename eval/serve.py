@@ -35,8 +35,13 @@ def serve_plan(plan: Plan, host: str) -> str:
         raise ConfigError("mode=retrieval_only needs no server")
     registry = Registry(plan.serving.folder / server_group(plan.backbone))
     job = os.environ.get("SLURM_JOB_ID") or str(os.getpid())
-    log_dir = registry.folder / "logs" / job
-    return serve(make_engine(plan, host, registry), registry, log_dir, host=host, idle_s=plan.serving.idle_s)
+    log_dir = log_folder(plan) / job
+    try:
+        engine = make_engine(plan, host, registry)
+    except MemsysError as error:
+        registry.fail(str(error))  # or jobs would wait for what cannot come
+        raise
+    return serve(engine, registry, log_dir, host=host, idle_s=plan.serving.idle_s)
 
 
 def make_engine(plan: Plan, host: str, registry: Registry) -> Engine:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from eval.experiment import Plan
+from eval.experiment import Plan, server_group
 from eval.serve import make_engine, plan_of, serve_plan
 from memsys.errors import BackboneError, ConfigError
 from memsys.llm.engines import shared
@@ -238,6 +238,11 @@ def test_only_vllm_serves_other_machines_and_with_a_password(tmp_path: Path, mon
     assert os.environ["VLLM_API_KEY"] == registry.key()
     with pytest.raises(ConfigError, match="only vLLM"):
         make_engine(plan(tmp_path, "backbone=smollm2_135m"), "node7", registry)
+    unfit = plan(tmp_path, "backbone=smollm2_135m")
+    with pytest.raises(ConfigError, match="only vLLM"):
+        serve_plan(unfit, "node7")
+    assert unfit.backbone is not None
+    assert "only vLLM" in Registry(tmp_path / server_group(unfit.backbone)).failure(), "jobs would wait for it"
     with pytest.raises(ConfigError, match="no server"):
         serve_plan(plan(tmp_path, "mode=retrieval_only"), "127.0.0.1")
 
