@@ -83,8 +83,11 @@ class Judge:
                     for item in items:
                         if (item.item_id, repeat, item.digest) not in known:
                             group.create_task(one(item, repeat))
-        except* BackboneError as errors:
-            raise BackboneError(str(first_error(errors))) from errors
+        except BaseExceptionGroup as group_error:  # not except*: what that raises may come out in a group again
+            failed, others = group_error.split(BackboneError)
+            if failed is None or others is not None:
+                raise
+            raise BackboneError(str(first_error(failed))) from group_error
 
     async def _verdict(self, role: Role, item: Item, repeat: int) -> Verdict:
         call_scope.set(CallScope("judge", item.item_id))

@@ -31,9 +31,10 @@ def composed(name: str) -> Mapping[str, Any]:
 
 
 def preset_name(name: str) -> str:
-    """Return the name that a preset's config bears: a gate's is completed by its host's."""
+    """Return the name that a preset's config bears: a gate's is completed by its host's, unless its file names one."""
+    gate, given, _ = name.partition("+")
     host = composed(name).get("host")
-    return f"{name.partition('+')[0]}_{host['name']}" if host else name
+    return f"{gate}_{host['name']}" if host and (given or gate == "gated") else name
 
 
 def memory_config(name: str, **changes: Any) -> MemoryConfig:

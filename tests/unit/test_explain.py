@@ -75,7 +75,7 @@ def test_a_judges_cell_names_its_column_and_the_answers_called_wrong(
 ) -> None:
     for seed in (0, 1):
         FakeRun(
-            memory="sage", backbone="gpt4o_mini", dataset="locomo", reader="sage", categories=(1, 2), seed=seed,
+            memory="sage_code", backbone="gpt4o_mini", dataset="locomo", reader="sage", categories=(1, 2), seed=seed,
             extra_metrics=("judge_lenient_gpt4o_mini",), values=lambda number, metric: float(number != 2),
         ).write(tmp_path)  # fmt: skip
     _, shown = explained(capsys, "sage:1", "SAGE", "Average J", "--runs", tmp_path, "--worst", 1)

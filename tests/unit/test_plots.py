@@ -97,9 +97,9 @@ def test_runs_are_grouped_by_the_questions_they_were_asked(tmp_path: Path) -> No
 
 def test_floors_are_cut_to_the_questions_of_a_group() -> None:
     found = {group.name: group for group in groups(read_runs([SUMMARIES])[0])}
-    group = found["locomo_clag_smollm2_135m_55"]
+    group = found["locomo_clag_smollm2_135m_vllm_bf16_199"]
     assert [floor.memory for floor in group.floors] == ["always_abstain", "always_trap", "coin_flip"]
-    assert {len(floor.rows) for floor in group.floors} == {55}
+    assert {len(floor.rows) for floor in group.floors} == {199}
 
 
 def test_own_figures_show_what_was_measured(tmp_path: Path) -> None:
