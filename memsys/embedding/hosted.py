@@ -5,7 +5,6 @@ may give the same text slightly different vectors at different times; within a r
 it is in the cache, and stored memories keep the vectors they got.
 """
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from memsys.credentials import bearer
 from memsys.embedding.batching import BatchingEmbedder
 from memsys.embedding.contract import Vectors
 from memsys.errors import BackboneError, ConfigError
@@ -178,15 +178,8 @@ class _Server:
 
 def _headers(config: HostedEmbedderConfig) -> Mapping[str, str]:
     """The key, read from the environment and kept nowhere."""
-    if config.api_key_env is None:
-        return {}
-    key = os.environ.get(config.api_key_env, "").strip()
-    if not key:
-        raise ConfigError(
-            f"environment variable {config.api_key_env} (embedder.api_key_env) is not set; export the key, set "
-            "embedder.api_key_env=null for a server without one, or choose embedder=minilm"
-        )
-    return {"Authorization": f"Bearer {key}"}
+    otherwise = "set embedder.api_key_env=null for a server without one, or choose embedder=minilm"
+    return bearer(config.api_key_env, "embedder.api_key_env", otherwise)
 
 
 def _without_key(text: str, headers: Mapping[str, str]) -> str:

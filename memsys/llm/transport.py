@@ -17,7 +17,8 @@ from typing import Any, Generic, TypeVar
 
 import aiohttp
 
-from memsys.errors import BackboneError, ConfigError
+from memsys.credentials import bearer
+from memsys.errors import BackboneError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Endpoint, Engine
@@ -186,15 +187,8 @@ class Transport:
 
 def _authorization(endpoint: Endpoint) -> Mapping[str, str]:
     """The key, read from the environment for each request and kept nowhere."""
-    if endpoint.api_key_env is None:
-        return {}
-    key = os.environ.get(endpoint.api_key_env, "").strip()
-    if not key:
-        raise ConfigError(
-            f"environment variable {endpoint.api_key_env} (backbone.engine.api_key_env) is not set; export the key, "
-            "or set backbone.engine.api_key_env=null for a server without one"
-        )
-    return {"Authorization": f"Bearer {key}"}
+    otherwise = "or set backbone.engine.api_key_env=null for a server without one"
+    return bearer(endpoint.api_key_env, "backbone.engine.api_key_env", otherwise)
 
 
 def _payload(text: bytes) -> Any:
