@@ -5,14 +5,14 @@ import io
 from collections.abc import Sequence
 
 from eval.compare.model import Report, cell, interval_text, shown_columns
-from eval.compare.rows import COLUMNS, Column, Estimate, lead_metric
+from eval.compare.rows import Column, Estimate, lead_metric
 from eval.tables.latex import escape
 from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
 
 
 def render_markdown(report: Report) -> str:
     """Return the comparison as Markdown."""
-    columns = shown_columns(report, COLUMNS)
+    columns = shown_columns(report, report.columns)
     parts = ["# Comparison", "", *_markdown_table(["system", "n", *(column.name for column in columns)], _rows(report))]
     parts += ["", *(f"- {line}" for line in report.legend)]
     parts += [f"- {column.name}: {column.meaning}" for column in columns]
@@ -33,7 +33,7 @@ def render_markdown(report: Report) -> str:
 
 
 def _rows(report: Report) -> list[list[str]]:
-    columns = shown_columns(report, COLUMNS)
+    columns = shown_columns(report, report.columns)
     return [
         [row.label, str(row.questions), *(_with_interval(row.estimates.get(column.name), column) for column in columns)]
         for row in report.rows
@@ -51,7 +51,7 @@ def _markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> l
 
 def render_latex(report: Report) -> str:
     """Return the comparison as a LaTeX table (booktabs, graphicx)."""
-    columns = shown_columns(report, COLUMNS)
+    columns = shown_columns(report, report.columns)
     headings = ["System", "n", *(column.name for column in columns)]
     body = [" & ".join(map(escape, row)) + r" \\" for row in (headings, *_rows(report))]
     return "\n".join(
@@ -75,7 +75,7 @@ def render_latex(report: Report) -> str:
 
 def render_csv(report: Report) -> str:
     """Return one row per run with every column and its interval, unrounded to the eye."""
-    names = [column.name for column in COLUMNS]
+    names = [column.name for column in report.columns]
     intervals = [f"{name} {end}" for name in names for end in ("low", "high")]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

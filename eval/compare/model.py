@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eval.compare.pairs import compare_with_first
-from eval.compare.rows import Column, Estimate, SystemRow, system_rows
+from eval.compare.rows import COLUMNS, Column, Estimate, SystemRow, judge_columns, system_rows
 from eval.protocols import Protocol
 from eval.tables.pairs import Pair
 from eval.tables.stored import StoredRun
@@ -24,6 +24,12 @@ class Report:
     protocol: Protocol
     rows: tuple[SystemRow, ...]
     pairs: tuple[Pair, ...]
+    judges: tuple[Column, ...] = ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns, judges last."""
+        return (*COLUMNS, *self.judges)
 
     @property
     def legend(self) -> list[str]:
@@ -46,7 +52,7 @@ class Report:
 def make_report(runs: Sequence[StoredRun], protocol: Protocol) -> Report:
     """Compute everything that is shown."""
     rows = system_rows(runs, protocol)
-    return Report(protocol, tuple(rows), tuple(compare_with_first(rows, protocol)))
+    return Report(protocol, tuple(rows), tuple(compare_with_first(rows, protocol)), tuple(judge_columns(runs)))
 
 
 def cell(estimate: Estimate | None, column: Column) -> str:

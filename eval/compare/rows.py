@@ -10,6 +10,7 @@ from eval.inference import Interval, bootstrap_interval
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.locomo import ADVERSARIAL
 from eval.protocols import Protocol
+from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
 from eval.tables.measure import mean_value, scores_and_mean
 from eval.tables.stored import StoredRun
 from eval.tables.variants import overrides, variant_label
@@ -57,7 +58,10 @@ COST_COLUMNS = (
     Column("write", 0, "prompt and completion tokens per turn written"),
     Column("malformed", 1, "replies that did not parse, percent of calls"),
 )
+#: Columns that every comparison may have; those of judges depend on the runs.
 COLUMNS = (*ANSWER_COLUMNS, *EVIDENCE_COLUMNS, *AUDITED_COLUMNS, *COST_COLUMNS)
+
+_UNLIKE = "; not with the settings or the model of the other judge of this name"
 
 _SHARES = {
     "BLEU-1": "bleu1", "METEOR": "meteor", "ROUGE-L": "rougeL", "E-F1": "e_f1", "R@5": "recall@5",
@@ -99,10 +103,24 @@ def lead_metric(runs: Sequence[StoredRun], protocol: Protocol) -> tuple[str, str
 def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow]:
     """Make one row per run, in the order given."""
     lead = lead_metric(runs, protocol)[1]
+    judges = judge_columns(runs)
     return [
-        SystemRow(label, run, len(run.rows), _estimates(run, protocol), _categories(run, lead, protocol))
+        SystemRow(label, run, len(run.rows), _estimates(run, protocol, judges), _categories(run, lead, protocol))
         for run, label in zip(runs, labels(runs), strict=True)
     ]
+
+
+def judge_columns(runs: Sequence[StoredRun]) -> dict[Column, JudgeGroup]:
+    """A column per judge, settings and model that graded any of the runs."""
+    groups = judge_groups(runs)
+    repeated = set(unlike_judges(runs))
+    names = ["judge"] if len(groups) == 1 else [f"judge {number}" for number in range(1, len(groups) + 1)]
+    return {
+        Column(
+            name, 1, f"answers called right, percent, by {group.text}{_UNLIKE if group.metric in repeated else ''}"
+        ): group
+        for name, group in zip(names, groups, strict=True)
+    }
 
 
 def labels(runs: Sequence[StoredRun]) -> list[str]:
@@ -142,13 +160,15 @@ def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, Es
     return {category: value for category, value in found.items() if value is not None}
 
 
-def _estimates(run: StoredRun, protocol: Protocol) -> dict[str, Estimate]:
+def _estimates(run: StoredRun, protocol: Protocol, judges: Mapping[Column, JudgeGroup]) -> dict[str, Estimate]:
     answerable = replace(protocol, adversarial="exclude")
     found = {name: estimate(run, metric, protocol) for name, metric in _SHARES.items()}
     if not run.retrieval_only:
         found["F1"] = estimate(run, f1_metric(protocol), protocol)
         found["F1 w/o 5"] = estimate(run, f1_metric(protocol), answerable)
         found["abstain"] = _abstentions(run)
+    graded = {column.name: group.metric for column, group in judges.items() if run.run_id in group.runs}
+    found |= {name: estimate(run, metric, protocol) for name, metric in graded.items()}
     found |= _audited(run, protocol)
     context = mean_value(run.rows, "context_tokens", None, protocol)
     found["context"] = None if context is None else Estimate(context)

@@ -18,13 +18,13 @@ def show(report: Report) -> None:
     for name, row in zip(names, report.rows, strict=True):
         if name != row.label:
             console().print(f"{name}: {row.label}", highlight=False, markup=False)
-    for title, columns in _TERMINAL_TABLES:
+    for title, columns in (*_TERMINAL_TABLES, ("Judges", report.judges)):
         shown = shown_columns(report, columns)
         if shown:
             console().print(_terminal_table(report, names, title, shown))
     if report.pairs:
         console().print(_pair_table(report, names))
-    for line in report.legend:
+    for line in (*report.legend, *(f"{column.name}: {column.meaning}" for column in report.judges)):
         console().print(line, style="dim", highlight=False, markup=False)
 
 
@@ -51,16 +51,17 @@ def _terminal_table(report: Report, names: Sequence[str], title: str, columns: S
     table = _bare_table(title)
     table.add_column("system", no_wrap=True)
     table.add_column("n", justify="right", no_wrap=True)
+    wide = [column for column in columns if column.name in _WITH_INTERVAL or column in report.judges]
     for column in columns:
         table.add_column(column.name, justify="right", no_wrap=True)
-        if column.name in _WITH_INTERVAL:
+        if column in wide:
             table.add_column("95 %", justify="right", style="dim", no_wrap=True)
     for name, row in zip(names, report.rows, strict=True):
         cells = []
         for column in columns:
             estimate = row.estimates.get(column.name)
             cells.append(cell(estimate, column))
-            if column.name in _WITH_INTERVAL:
+            if column in wide:
                 cells.append(interval_text(estimate))
         table.add_row(_plain(name), str(row.questions), *map(_plain, cells))
     return table

@@ -4,7 +4,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from eval.judge.config import CORRECT, WRONG
-from eval.judge.store import Judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +41,14 @@ def cohen_kappa(one: Sequence[Hashable], two: Sequence[Hashable]) -> float | Non
     return None if expected == 1 else (observed - expected) / (1 - expected)
 
 
-def majority(judged: Judged) -> dict[str, str]:
-    """Verdict of each question by the majority of its repeats; questions without one are left out."""
+def majority(shares: Mapping[str, float | None]) -> dict[str, str]:
+    """Verdict of each question by the majority of its repeats; questions without one are left out.
+
+    Args:
+        shares: question id -> share of its readable verdicts that are ``CORRECT``, as stored in scores.
+    """
     found = {}
-    for name, value in judged.shares().items():
+    for name, value in shares.items():
         if value is not None and value != 0.5:
             found[name] = CORRECT if value > 0.5 else WRONG
     return found

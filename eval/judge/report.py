@@ -129,7 +129,7 @@ def _agreements(judged: Sequence[Judged]) -> "Table":
     for heading in ("judges", "answers", "agree", "Cohen's kappa"):
         table.add_column(heading, justify="left" if heading == "judges" else "right")
     for one, two in combinations(judged, 2):
-        found = agreement(majority(one), majority(two))
+        found = agreement(majority(one.shares()), majority(two.shares()))
         kappa = "undefined" if found.kappa is None else f"{found.kappa:.2f}"
         table.add_row(f"{one.column} / {two.column}", str(found.answers), _percent(found.agree), kappa)
     return table

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from eval.lens.standings import Lens
-from eval.lens.text import LEGEND, TALLY_HEADINGS, heading, line_cells, summary, tally_rows
+from eval.lens.text import LEGEND, TALLY_HEADINGS, heading, left_out, line_cells, summary, tally_rows
 
 
 def render_markdown(lenses: Sequence[Lens]) -> str:
@@ -18,6 +18,8 @@ def render_markdown(lenses: Sequence[Lens]) -> str:
 def _lens(lens: Lens) -> Iterable[str]:
     if summary(lens):
         yield from (f"**{summary(lens)}**", "", *_table(TALLY_HEADINGS, tally_rows(lens)), "")
+    if left_out(lens):
+        yield from (left_out(lens), "")
     for title, lines in lens.sections.items():
         rows = [[*line_cells(line, lines[0]), line.reading.source] for line in lines]
         yield from (f"### {title}", "", *_table(("reading", "n", *lens.systems, "order", "source"), rows), "")

@@ -7,13 +7,13 @@ from itertools import combinations
 
 from eval.aggregate import ABSTENTION
 from eval.inference import Mean, Scores, bootstrap_interval, point
-from eval.judge.probe import probe_text
 from eval.lens.config import LensConfig
 from eval.lens.readings import Holdings, Reading, Section, Weights, grid, sections
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.protocols import Protocol
 from eval.scoring import ScoreRow
+from eval.tables.judges import judge_texts, unlike_judges
 from eval.tables.stored import StoredRun
 from eval.tables.variants import overrides, variant_label
 from memsys.errors import RunDirectoryError
@@ -73,6 +73,7 @@ class Lens:
         sections: lines by section title.
         tallies: over the grid, by system.
         readings: size of the grid.
+        left_out: judges whose settings or model are not the same for all of these runs.
     """
 
     dataset: str
@@ -83,6 +84,7 @@ class Lens:
     sections: Mapping[str, tuple[Line, ...]]
     tallies: tuple[Tally, ...]
     readings: int
+    left_out: tuple[str, ...] = ()
 
 
 def look(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> list[Lens]:
@@ -124,7 +126,9 @@ def _lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Pro
         )
     systems = [{name: row for name, row in rows.items() if name in shared} for rows in everyone]
     counts = next((config.counts[run.dataset] for run in runs if run.dataset in config.counts), {})
-    holdings = _holdings(systems, counts, judge_texts(runs))
+    unlike = unlike_judges(runs)
+    judges = {name: text for name, text in judge_texts(runs).items() if name not in unlike}
+    holdings = _holdings(systems, counts, judges)
     crossed = [_line(reading, systems, counts, sure=False) for reading in grid(config, holdings)]
     crossed = [line for line in crossed if line.questions]
     shown = sections(config, holdings, protocols)
@@ -137,16 +141,8 @@ def _lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Pro
         sections={section.title: _lines(section, systems, counts) for section in shown},
         tallies=tuple(_tally(crossed, index) for index in range(len(runs))) if crossed else (),
         readings=len(crossed),
+        left_out=tuple(unlike),
     )
-
-
-def judge_texts(runs: Sequence[StoredRun]) -> dict[str, str]:
-    """Column of each judge -> what is known of it; a judge that graded several runs was probed for each, alike."""
-    return {
-        column: f"{entry['judge']} on {entry['backbone']}; {probe_text(entry['probe'])}"
-        for run in runs
-        for column, entry in (run.summary.get("judges") or {}).items()
-    }
 
 
 def _holdings(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from eval.lens.standings import Lens
-from eval.lens.text import LEGEND, TALLY_HEADINGS, heading, line_cells, short_names, summary, tally_rows
+from eval.lens.text import LEGEND, TALLY_HEADINGS, heading, left_out, line_cells, short_names, summary, tally_rows
 from eval.terminal import console
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def _show(lens: Lens) -> None:
     for name, label in zip(names, lens.systems, strict=True):
         if name != label:
             wide.print(f"{name}: {label}", highlight=False, markup=False)
+    if left_out(lens):
+        wide.print(left_out(lens), highlight=False, markup=False)
     for title, lines in lens.sections.items():
         table = _table(title, ("reading", "n", *names, "order"))
         for line in lines:

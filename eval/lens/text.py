@@ -81,6 +81,13 @@ def summary(lens: Lens) -> str:
     return f"Over {lens.readings} readings of one metric's name {len(leaders)} systems lead: {'; '.join(leaders)}."
 
 
+def left_out(lens: Lens) -> str:
+    """Which judges are not shown, and why; empty where none is."""
+    if not lens.left_out:
+        return ""
+    return f"Not ranked, because settings or model of the judge differ between the runs: {', '.join(lens.left_out)}."
+
+
 def short_names(names: Sequence[str], longest: int = 24) -> list[str]:
     """Names that fit a column; numbered where one does not."""
     if max(map(len, names)) <= longest:

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from eval.compare.rows import system_rows
+from eval.judge.agreement import agreement, majority
 from eval.presets import CONF
 from eval.protocols import load_protocol
 from eval.tables.places import without_places
@@ -66,8 +68,22 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
         "hardware": _hardware(record.get("hardware") or {}),
         "changed": [pair for part in _PARTS for pair in _changed(record["config"], part)],
         "costs": {name: round(costs[name].value, 2) for name in _COSTS if name in costs},
+        "agreements": _agreements(run),
         "hasTexts": has_texts,
     }
+
+
+def _agreements(run: StoredRun) -> list[list[Json]]:
+    """Each two judges of a run: names, answers that both decided, share on which they agree, Cohen's kappa."""
+    shares = {
+        judge: {row.question_id: row.metrics.get(judge) for row in run.rows}
+        for judge in run.summary.get("judges") or ()
+    }
+    found = []
+    for one, two in combinations(sorted(shares), 2):
+        both = agreement(majority(shares[one]), majority(shares[two]))
+        found.append([one, two, both.answers, both.agree, both.kappa])
+    return found
 
 
 def _without(run: StoredRun) -> str:

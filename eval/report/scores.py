@@ -5,12 +5,12 @@ from itertools import product
 from typing import get_args
 
 from eval.compare.rows import Estimate, estimate
-from eval.lens.standings import judge_texts
 from eval.loaders.registry import DATASETS
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.protocols import Adversarial, Protocol, Weighting
 from eval.report.config import PageConfig
+from eval.tables.judges import judge_texts
 from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
 

@@ -284,7 +284,7 @@ def test_shares_and_majorities() -> None:
     verdicts = tuple(Verdict(name, number, verdict, "", "") for number, (name, verdict) in enumerate(rows))
     judged = Judged("judge_x", {}, verdicts)
     assert judged.shares() == {"a": pytest.approx(2 / 3), "b": None, "c": 0.5, "d": 0.0}
-    assert majority(judged) == {"a": CORRECT, "d": WRONG}
+    assert majority(judged.shares()) == {"a": CORRECT, "d": WRONG}
     assert share([None, CORRECT]) == 1.0
 
 

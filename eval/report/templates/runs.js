@@ -67,6 +67,7 @@ function runCard(run, wanted) {
           .map(([key, value]) => `${value.toLocaleString("en")} ${costs[key]}`)
           .join("; "),
       ],
+      ["judges agree", run.agreements.length ? run.agreements.map(agreementLine) : null],
       [
         "questions",
         run.hasTexts
@@ -75,4 +76,11 @@ function runCard(run, wanted) {
       ],
     ]),
   );
+}
+
+function agreementLine([one, two, answers, agree, kappa]) {
+  const share = agree === null ? "" : `, ${(100 * agree).toFixed(1)} % alike`;
+  const beyondChance = `Cohen's kappa ${kappa === null ? "undefined" : kappa.toFixed(2)}`;
+  const text = `: ${plural(answers, "answer")}${share}, ${beyondChance}`;
+  return el("div", {}, el("code", {}, one), " and ", el("code", {}, two), text);
 }

@@ -1,0 +1,96 @@
+"""Judges of several runs: a column each in a comparison, no ranking across settings, and how far two agree."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.compare.formats import render_csv, render_latex, render_markdown
+from eval.compare.model import make_report
+from eval.compare.terminal import show
+from eval.lens.config import load_config
+from eval.lens.markdown import render_markdown as lens_markdown
+from eval.lens.standings import look
+from eval.protocols import load_protocol
+from eval.report.runs import run_cards
+from eval.tables.judges import judge_groups, unlike_judges
+from eval.tables.stored import Skipped, StoredRun, read_run
+from tests.support.fake_run import FakeRun
+
+CLAG = load_protocol("clag")
+EXCLUDING = load_protocol("xmemory")
+
+
+def judged(root: Path, memory: str, **judges: tuple[Mapping[str, Any], float]) -> StoredRun:
+    """A run of ten questions; each judge has an identity, and calls right the first part of the answers."""
+    run = read_run(FakeRun(memory=memory, conversations=("conv-26",), questions_each=10).write(root))
+    assert not isinstance(run, Skipped)
+    probe = {"items": 80, "accuracy": 0.5, "always": 0.5}
+    rows, entries = list(run.rows), {}
+    for name, (identity, share) in judges.items():
+        column = f"judge_{name}_m"
+        entries[column] = {"judge": name, "backbone": "m", "probe": probe, "identity": identity}
+        rows = [
+            replace(row, metrics={**row.metrics, column: float(number < share * len(rows))})
+            for number, row in enumerate(rows)
+        ]
+    return replace(run, rows=tuple(rows), summary={**run.summary, "judges": entries})
+
+
+def test_a_judge_is_a_column_with_what_is_known_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [judged(tmp_path, "rag", strict=({"a": 1}, 0.6)), judged(tmp_path, "amem")]
+    report = make_report(runs, CLAG)
+    assert [(column.name, column.meaning) for column in report.judges] == [
+        ("judge", "answers called right, percent, by strict on m; probe 50.0 % right (always one verdict: 50.0)")
+    ]
+    assert report.rows[0].estimates["judge"].value == pytest.approx(60.0)
+    assert "judge" not in report.rows[1].estimates
+    assert "| judge |" in render_markdown(report).splitlines()[2]
+    assert "probe 50.0" in render_markdown(report)
+    assert "judge" in render_latex(report)
+    assert "judge low" in render_csv(report).splitlines()[0]
+    show(report)
+    printed = capsys.readouterr().out
+    assert "Judges" in printed
+    assert "strict on m" in printed
+
+
+def test_judges_of_one_name_and_two_settings_are_two_columns(tmp_path: Path) -> None:
+    runs = [judged(tmp_path, "rag", strict=({"a": 1}, 0.6)), judged(tmp_path, "amem", strict=({"a": 2}, 0.8))]
+    report = make_report(runs, CLAG)
+    assert [column.name for column in report.judges] == ["judge 1", "judge 2"]
+    assert all("not with the settings" in column.meaning for column in report.judges)
+    found = [{name: round(e.value) for name, e in row.estimates.items() if "judge" in name} for row in report.rows]
+    assert found == [{"judge 1": 60}, {"judge 2": 80}]
+
+
+def test_equal_settings_are_one_judge(tmp_path: Path) -> None:
+    runs = [
+        judged(tmp_path, "rag", strict=({"a": 1, "b": 2}, 0.6)),
+        judged(tmp_path, "amem", strict=({"b": 2, "a": 1}, 0.8)),
+    ]
+    assert [group.runs for group in judge_groups(runs)] == [frozenset(run.run_id for run in runs)]
+    assert unlike_judges(runs) == []
+
+
+def test_the_lens_ranks_no_judges_that_asked_otherwise(tmp_path: Path) -> None:
+    same = [judged(tmp_path / "same", name, strict=({"a": 1}, share)) for name, share in (("rag", 0.6), ("amem", 0.8))]
+    other = [same[0], judged(tmp_path / "other", "amem", strict=({"a": 2}, 0.8))]
+    assert "judge: strict on m" in lens_markdown(look(same, load_config(), [EXCLUDING]))
+    text = lens_markdown(look(other, load_config(), [EXCLUDING]))
+    assert "judge: strict on m" not in text
+    assert "differ between the runs: judge_strict_m" in text
+
+
+def test_two_judges_of_a_run_and_their_agreement(tmp_path: Path) -> None:
+    """Of ten answers one judge calls six right, the other the first eight: alike on eight, by chance on 0.56.
+
+    kappa = (0.8 - 0.56) / (1 - 0.56).
+    """
+    run = judged(tmp_path, "rag", strict=({}, 0.6), lenient=({}, 0.8))
+    (found,) = run_cards([run], [False])[0]["agreements"]
+    assert found[:3] == ["judge_lenient_m", "judge_strict_m", 10]
+    assert found[3:] == pytest.approx([0.8, 0.24 / 0.44])
+    assert run_cards([judged(tmp_path / "one", "rag", strict=({}, 0.6))], [False])[0]["agreements"] == []
