@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from memsys.dates import iso, parse_date
 from memsys.llm.contract import LanguageModel, Role
-from memsys.xmemory.dates import iso, parse_date
 from memsys.xmemory.nodes import Block, joined
 from memsys.xmemory.recovery import loose_object, text_of
 from memsys.xmemory.rules import EpisodeRules

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from memsys.dates import normalised
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Turn
-from memsys.xmemory.dates import normalised
 
 #: Why a block ended: by the boundary reply, at the size limit, with the session, or with the stream.
 Cut = Literal["model", "limit", "session", "end"]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.snapshot import load_snapshot, save_snapshot
-from memsys.xmemory.dates import normalised, parse_date
+from memsys.dates import normalised, parse_date
 from memsys.xmemory.memory import XMemory
 from memsys.xmemory.narrating import happened, template_content
 from memsys.xmemory.nodes import Block, Message
