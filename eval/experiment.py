@@ -1,16 +1,14 @@
 """One experiment from plan to summary: data, backbone, embedder, run directory, runner, scoring."""
 
 import asyncio
-import atexit
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from eval.backbones import Backbones, Choice, Serving, connect, delegated_roles
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.progress import Totals, Traffic, make_progress
 from eval.provenance import commit, hardware, packages
@@ -23,13 +21,9 @@ from eval.terminal import complain, console
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.config import BackboneConfig
-from memsys.llm.engines.contract import Engine
 from memsys.llm.none import NoBackbone
 from memsys.protocol import MemoryConfig, NeedsAssets
 from memsys.vocabulary import Json, Sample
-
-if TYPE_CHECKING:
-    from memsys.llm.backbone import Backbone
 
 MODES = ("answers", "retrieval_only")
 TIMINGS = ("throughput", "latency")
@@ -42,28 +36,13 @@ NOT_IDENTITY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
-    """Servers that jobs use together, see :mod:`memsys.llm.engines.shared`.
-
-    Attributes:
-        shared: use those announced in ``folder`` instead of starting one.
-        folder: on a disk that all machines see.
-        wait_s: seconds a job waits for a server.
-        idle_s: seconds a server waits for a job.
-    """
-
-    shared: bool
-    folder: Path
-    wait_s: float
-    idle_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """What to run, in plain Python. ``settings`` is the whole resolved configuration, as recorded."""
 
     settings: Mapping[str, Json]
     backbone: BackboneConfig | None  # None: retrieval only
+    second: BackboneConfig | None  # answers `second_roles`; None where the memory has none of them
+    second_roles: tuple[str, ...]
     embedder: Any
     memory: MemoryConfig
     dataset: DatasetConfig
@@ -102,6 +81,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     for key, choices in (("mode", MODES), ("timing", TIMINGS), ("progress", ("auto", "bars", "lines"))):
         if settings[key] not in choices:
             raise ConfigError(f"{key}={settings[key]!r} is unknown; choose one of {', '.join(choices)}")
+    roles = delegated_roles(settings)
     schedule = Schedule(latency=settings["timing"] == "latency", **settings["schedule"])
     return Plan(
         settings=settings,
@@ -118,7 +98,8 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         serving=Serving(**{**settings["serving"], "folder": Path(settings["serving"]["folder"])}),
         progress=settings["progress"],
         score=bool(settings["score"]),
-        **parts,
+        second_roles=roles,
+        **{**parts, "second": parts["second"] if roles else None},
     )
 
 
@@ -131,6 +112,10 @@ def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
         kept = without(kept, ("backbone", "reader"))
     else:
         kept["backbone"] = without(kept["backbone"], sorted(plan.backbone.runtime_fields()))
+    if plan.second is None:
+        kept = without(kept, ("second", "second_roles"))
+    else:
+        kept["second"] = without(kept["second"], sorted(plan.second.runtime_fields()))
     kept["data_sha256"] = data_sha256
     return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
 
@@ -230,7 +215,7 @@ async def _run(
         plan.memory.check_assets()
     async with AsyncExitStack() as stack:
         stack.enter_context(stop.watched())
-        backbone = await open_backbone(plan, directory, stack)
+        backbone = await open_backbones(plan, directory, stack)
         identity = {**identity, "model": backbone.fingerprint() if backbone else None}
         record = directory.begin(_record(plan, data, identity, directory.path))
         directory.write_references(reference_records(data.samples))
@@ -337,62 +322,21 @@ def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:
     return records
 
 
-_ENGINES: dict[str, Engine] = {}
-
-
-def engine_for(config: BackboneConfig, serving: Serving | None = None) -> Engine:
-    """The engine of a backbone; runs of one process share a server, which stops with the process.
-
-    With ``serving.shared`` it is a server of somebody else's, found in the group's folder.
-    """
-    key = repr((config.engine, serving))
-    for other in [name for name in _ENGINES if name != key]:
-        _ENGINES.pop(other).stop()  # a process runs one experiment at a time, and a GPU holds one server
-    if key not in _ENGINES:
-        engine = _shared_engine(config, serving) if serving and serving.shared else config.engine.build()
-        atexit.register(engine.stop)
-        _ENGINES[key] = engine
-    return _ENGINES[key]
-
-
-def server_group(config: BackboneConfig) -> str:
-    """Name of the servers that serve a backbone with these very settings."""
-    return f"{config.name}-{hashlib.sha256(repr(config.engine).encode()).hexdigest()[:8]}"
-
-
-def _shared_engine(config: BackboneConfig, serving: Serving) -> Engine:
-    from eval.sweep.servers import ask_for_servers
-    from memsys.llm.engines.shared import Registry, SharedEngine
-
-    registry = Registry(serving.folder / server_group(config))
-    return SharedEngine(config.engine.build().name, registry, serving.wait_s, partial(ask_for_servers, registry.folder))
-
-
-async def open_backbone(plan: Plan, directory: RunDirectory, stack: AsyncExitStack) -> "Backbone | None":
-    """Open the plan's backbone on the stack; ``None`` for a retrieval-only run."""
-    if plan.backbone is None:
-        return None
-    from memsys.llm.backbone import Backbone
+async def open_backbones(plan: Plan, directory: RunDirectory, stack: AsyncExitStack) -> Backbones | None:
+    """Open the plan's backbones on the stack; ``None`` for a retrieval-only run."""
     from memsys.llm.cache import ReplyCache
 
-    engine = engine_for(plan.backbone, plan.serving)
-    backbone = Backbone(
-        plan.backbone,
-        engine,
-        cache=ReplyCache(plan.cache_dir, shared=plan.cache_shared) if plan.use_cache else None,
-        on_call=directory.add_call,
-        log_dir=directory.path / "logs",
-        run_seed=plan.seed,
-    )
-    try:
-        return await stack.enter_async_context(backbone)
-    except asyncio.CancelledError:
-        if plan.serving.shared:
-            engine.stop()  # it may be waiting for a server, in a thread that the loop's end would wait for
-        raise
+    if plan.backbone is None:
+        return None
+
+    def make_cache() -> ReplyCache | None:
+        return ReplyCache(plan.cache_dir, shared=plan.cache_shared) if plan.use_cache else None
+
+    choice = Choice(plan.backbone, plan.second, plan.second_roles, plan.serving, plan.seed)
+    return await connect(choice, stack, directory, make_cache)
 
 
-def make_equipment(plan: Plan, backbone: "Backbone | None", prompts: dict[str, str]) -> Equipment:
+def make_equipment(plan: Plan, backbone: Backbones | None, prompts: dict[str, str]) -> Equipment:
     """Make the runner's equipment from a plan and its open backbone."""
     nobody = NoBackbone(plan.memory.name)
     return Equipment(

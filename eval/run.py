@@ -99,11 +99,13 @@ def make_plan(config: DictConfig) -> Any:
 
     config = with_host(config)
     settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-    parts: dict[str, Any] = {"backbone": None}
+    parts: dict[str, Any] = {"backbone": None, "second": None}
     for name in PARTS:
         if name == "backbone" and config.mode == "retrieval_only":
             continue
         parts[name] = make_part(config, name)
+    if config.second is not None and config.mode != "retrieval_only":
+        parts["second"] = make_part(config, "second")
     return plan(settings, parts)
 
 

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eval.experiment import Plan, server_group
+from eval.backbones import server_group
+from eval.experiment import Plan
 from eval.terminal import complain, console
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.engines.contract import Engine

@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from eval.experiment import Plan, embedder_for, open_backbone
+from eval.experiment import Plan, embedder_for, open_backbones
 from eval.run import compose_plan
 from eval.rundir import RunDirectory
 from memsys.errors import ConfigError, DataError, MemsysError
@@ -38,7 +38,7 @@ async def write_corpus(plan: Plan, arguments: argparse.Namespace) -> list[Diary]
         async with AsyncExitStack() as stack:
             directory = RunDirectory(Path(folder))
             stack.callback(directory.close)
-            backbone = await open_backbone(plan, directory, stack)
+            backbone = await open_backbones(plan, directory, stack)
             if backbone is None:
                 raise ConfigError("mode=retrieval_only has no backbone to write diaries; use mode=answers")
             llm = backbone.bind("calibration")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.experiment import engine_for, without
+from eval.backbones import engines_for
+from eval.experiment import without
 from eval.files import JsonLines, write_atomic, write_json
 from eval.judge.config import JudgeConfig
 from eval.judge.judging import Item, Judge, items_of
@@ -199,7 +200,7 @@ async def _probe(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
 def _backbone(plan: JudgePlan, on_call: Callable[[CallRecord], None] | None, log_dir: Path) -> Backbone:
     return Backbone(
         plan.backbone,
-        engine_for(plan.backbone),
+        engines_for([plan.backbone])[0],
         cache=ReplyCache(plan.cache_dir) if plan.use_cache else None,
         on_call=on_call,
         log_dir=log_dir,

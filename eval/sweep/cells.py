@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.experiment import Plan, identity_of, run_path, server_group
+from eval.backbones import server_group
+from eval.experiment import Plan, identity_of, run_path
 from eval.loaders.contract import LoadedData
 from eval.run import CONF, make_plan
 from memsys.errors import ConfigError, DataError, MemsysError

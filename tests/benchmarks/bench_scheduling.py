@@ -30,7 +30,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from eval.experiment import Plan, make_equipment, open_backbone  # noqa: E402
+from eval.experiment import Plan, make_equipment, open_backbones  # noqa: E402
 from eval.files import read_json_lines  # noqa: E402
 from eval.rundir import RunDirectory  # noqa: E402
 from eval.runner import Runner  # noqa: E402
@@ -98,7 +98,7 @@ def waited() -> float:
 async def timed_run(plan: Plan, samples: Sequence[Sample], directory: RunDirectory) -> tuple[float, float]:
     """Run the samples; returns the seconds between an open backbone and the last record, and of these the waited."""
     async with AsyncExitStack() as stack:
-        backbone = await open_backbone(plan, directory, stack)
+        backbone = await open_backbones(plan, directory, stack)
         equipment = make_equipment(plan, backbone, {})
         await equipment.embedder.embed(["warm up"])
         begun, before = time.perf_counter(), waited()

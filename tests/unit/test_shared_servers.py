@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from eval.experiment import Plan, server_group
+from eval.backbones import server_group
+from eval.experiment import Plan
 from eval.serve import make_engine, plan_of, serve_plan
 from memsys.errors import BackboneError, ConfigError
 from memsys.llm.engines import shared
