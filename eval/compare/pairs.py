@@ -11,9 +11,11 @@ def compare_with_first(rows: Sequence[SystemRow], protocol: Protocol) -> list[Pa
     """Compare every system with the first on the lead metric and on evidence recall; none without shared questions."""
     lead = lead_metric([row.run for row in rows], protocol)
     first = rows[0]
-    baseline = Contestant(first.label, first.run.rows)
+    baseline = Contestant(first.label, first.run.rows, first.run)
     others = [
-        (Contestant(row.label, row.run.rows), baseline) for row in rows[1:] if row.run.dataset == first.run.dataset
+        (Contestant(row.label, row.run.rows, row.run), baseline)
+        for row in rows[1:]
+        if row.run.dataset == first.run.dataset
     ]
     return [
         pair

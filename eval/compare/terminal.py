@@ -71,10 +71,12 @@ def _pair_table(report: Report, names: Sequence[str]) -> "Table":
     short = {row.label: name for row, name in zip(report.rows, names, strict=True)}
     table = _bare_table(f"Against {short[report.pairs[0].baseline]}, on the same questions")
     table.add_column("system", no_wrap=True)
-    for heading in PAIR_HEADINGS[2:]:
+    differ = any(pair.differing for pair in report.pairs)  # a column with room only where it says something
+    end = None if differ else -1
+    for heading in PAIR_HEADINGS[2:end]:
         table.add_column(heading, justify="right", no_wrap=True)
     for pair in report.pairs:
-        table.add_row(_plain(short[pair.system]), *map(_plain, pair_cells(pair)[2:]))
+        table.add_row(_plain(short[pair.system]), *map(_plain, pair_cells(pair)[2:end]))
     return table
 
 

@@ -177,7 +177,11 @@ class TableBuilder:
     def _contestant(self, row: Row, position: int, column: Column) -> Contestant:
         dataset = row.cells[position].dataset
         selected = choose(self._candidates[row.key][dataset], dataset, column.metric, self._paper)
-        return Contestant(row.label, () if isinstance(selected, str) else selected.rows)
+        return (
+            Contestant(row.label, ())
+            if isinstance(selected, str)
+            else Contestant(row.label, selected.rows, selected.run)
+        )
 
 
 def _unique(items: Iterable[T]) -> tuple[T, ...]:

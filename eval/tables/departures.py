@@ -16,6 +16,13 @@ _SELECTION = ("path", "data_dir", "sample", "conversations", "limit_conversation
 _SAMPLING = (
     "model", "prompt_mode", "thinking", "sampling", "temperature", "structured", "json_repair", "send_temperature",
 )  # fmt: skip
+#: Parts of a run besides its memory: the settings that count (all, where none is named), and those that do not.
+_PARTS: Mapping[str, tuple[Collection[str], Collection[str]]] = {
+    "dataset": ((), _SELECTION),
+    "backbone": (("name", *_SAMPLING), ()),
+    "embedder": (("name", "model", "dimension", "max_word_pieces", "max_chars"), ()),
+    "reader": ((), ()),
+}
 #: Where an engine is told the weights: by name, or by a path that ends in it.
 _WEIGHTS = ("engine.model", "engine.model_file")
 
@@ -52,6 +59,27 @@ def departures(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...]
         found += _changed("backbone", run, "backbone", spec, only=_SAMPLING)
         found += _other_weights(run)
     return tuple(found)
+
+
+def differing_parts(one: StoredRun, other: StoredRun) -> tuple[str, ...]:
+    """Name what besides the memory differs between two runs: their difference in scores is then not the memory's alone.
+
+    Parts that one of them has not (a constant answer has no backbone) cannot differ.
+    """
+    parts = {"data": str(one.record["data"].get("sha256")) != str(other.record["data"].get("sha256"))}
+    for part, (only, leave_out) in _PARTS.items():
+        ours, theirs = (_settings(run, part, only, leave_out) for run in (one, other))
+        parts[part] = bool(ours and theirs) and ours != theirs
+    parts["seed"] = one.record.get("seed") != other.record.get("seed")
+    if one.floor or other.floor:
+        return ("data",) if parts["data"] else ()
+    return tuple(part for part, differs in parts.items() if differs)
+
+
+def _settings(run: StoredRun, part: str, only: Collection[str], leave_out: Collection[str]) -> dict[str, Any]:
+    if run.retrieval_only and part in ("backbone", "reader"):
+        return {}
+    return _named(flat(run.record["config"].get(part) or {}), only, leave_out)
 
 
 def _other_weights(run: StoredRun) -> list[str]:

@@ -8,12 +8,24 @@ from eval.metrics.registry import METRICS
 from eval.paired import Comparison, compare_paired, holm
 from eval.protocols import Protocol
 from eval.scoring import ScoreRow
+from eval.tables.departures import differing_parts
 from eval.tables.measure import counted_categories, mean_of_protocol, score_name
+from eval.tables.stored import StoredRun
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One comparison; ``adjusted`` is its p-value after Holm's correction over the tests of its family."""
+    """One comparison.
+
+    Attributes:
+        where: place of the family.
+        system: label.
+        baseline: label of what it is compared with.
+        column: heading of the metric.
+        result: of the test.
+        adjusted: p-value after Holm's correction over the tests of the family.
+        differing: parts besides the memory in which the two runs differ.
+    """
 
     where: str
     system: str
@@ -21,14 +33,16 @@ class Pair:
     column: str
     result: Comparison
     adjusted: float | None
+    differing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """One system of a family of tests: its label and its scores."""
+    """One system of a family of tests: its label, its scores, and the run that they are of (the first of several)."""
 
     label: str
     rows: Sequence[ScoreRow]
+    run: StoredRun | None = None
 
 
 def paired_differences(ours: Sequence[ScoreRow], theirs: Sequence[ScoreRow], metric: str, protocol: Protocol) -> Scores:
@@ -69,10 +83,11 @@ def compare_family(
     for system, baseline in contestants:
         differences = paired_differences(system.rows, baseline.rows, metric, protocol)
         if len(differences.values):
-            found.append((system.label, baseline.label, compare_paired(differences, mean)))
-    tested = [result.p_value for _, _, result in found if result.p_value is not None]
+            parts = differing_parts(system.run, baseline.run) if system.run and baseline.run else ()
+            found.append((system.label, baseline.label, compare_paired(differences, mean), parts))
+    tested = [result.p_value for _, _, result, _ in found if result.p_value is not None]
     adjusted = iter(holm(tested))
     return [
-        Pair(where, system, baseline, column, result, None if result.p_value is None else next(adjusted))
-        for system, baseline, result in found
+        Pair(where, system, baseline, column, result, None if result.p_value is None else next(adjusted), parts)
+        for system, baseline, result, parts in found
     ]

@@ -26,12 +26,13 @@ LEGEND = (
     "lower when the measured interval lies above or below it; not comparable when the run was made on other terms or "
     "has no interval, or when the number belongs to the paper's own run or settings; not run when nothing was measured",
 )
-PAIR_HEADINGS = ("system", "against", "metric", "n", "diff", "95 %", "p (Holm)", "win/tie/loss", "detect")
+PAIR_HEADINGS = ("system", "against", "metric", "n", "diff", "95 %", "p (Holm)", "win/tie/loss", "detect", "differ in")
 PAIR_LEGEND = (
     "diff: system minus baseline on the questions that both were scored on, percentage points",
     "p: two-sided paired randomisation test over conversations (over questions with one conversation), Holm's "
     "correction over the tests of one metric",
     "detect: smallest true difference found with 80 % power at level 5 %",
+    "differ in: what besides the memory is not the same in the two runs; the difference is then not the memory's alone",
 )
 
 #: Cells that a remark names one by one; of more it names the columns.
@@ -179,6 +180,7 @@ def pair_cells(pair: Pair) -> tuple[str, ...]:
         "" if pair.adjusted is None else p_text(pair.adjusted),
         f"{result.wins}/{result.ties}/{result.losses}",
         "" if result.detectable is None else f"{result.detectable:.1f}",
+        ", ".join(pair.differing),
     )
 
 

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from eval.compare.rows import labels, system_rows
 from eval.compare.terminal import short_names, show
 from eval.paired import holm
 from eval.protocols import load_protocol
+from eval.tables.departures import differing_parts
 from eval.tables.pairs import paired_differences
 from eval.tables.stored import Skipped, StoredRun, read_run
 from eval.tables.text import p_text
@@ -182,3 +184,21 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "nowhere")]) == 2
     assert "does not exist" in capsys.readouterr().err.replace("\n", " ")
     assert main([str(tmp_path / "runs"), "--protocol", "nope", "--out", str(tmp_path / "x")]) == 2
+
+
+def test_a_pair_names_what_differs_besides_the_memory(tmp_path: Path) -> None:
+    embedder = {"embedder": {"name": "all-MiniLM-L6-v2"}}
+    first, same = stored(tmp_path, parts=embedder), stored(tmp_path, memory="clag", parts=embedder)
+    other = stored(tmp_path, memory="amem", reader="locomo", seed=1, parts={"embedder": {"name": "hashing"}})
+    pairs = {pair.system: pair for pair in compare_with_first(system_rows([first, same, other], CLAG), CLAG)}
+    assert pairs["clag, seed 0"].differing == ()
+    assert pairs["amem, seed 1"].differing == ("embedder", "reader", "seed")
+    assert "| embedder, reader, seed |" in render_markdown(make_report([first, same, other], CLAG))
+
+
+def test_a_constant_answer_differs_in_nothing_but_data(tmp_path: Path) -> None:
+    run = stored(tmp_path)
+    floor = replace(run, record={**run.record, "config": {}, "mode": "floor"})
+    assert floor.floor
+    assert differing_parts(run, floor) == ()
+    assert differing_parts(run, replace(floor, record={**floor.record, "data": {"sha256": "other"}})) == ("data",)
