@@ -13,12 +13,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from eval.commands import explains_errors
 from eval.files import write_atomic, write_json
 from eval.scoring import DIGITS, SCORES, SCORES_META, ScoreRow
 from eval.tables.places import without_places
 from eval.tables.stored import SUMMARIES, Skipped, StoredRun, find_run_folders, read_run
-from eval.terminal import complain, console
-from memsys.errors import MemsysError, RunDirectoryError
+from eval.terminal import console
+from memsys.errors import RunDirectoryError
 
 #: Parts of ``run.json`` that are kept.
 _KEPT = (
@@ -77,6 +78,7 @@ def _line(row: ScoreRow) -> bytes:
     return text.encode() + b"\n"
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and export; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -85,12 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them")
     parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")
     options = parser.parse_args(arguments)
-    try:
-        for path in find_run_folders(options.runs):
-            console().print(f"exported: {export_run(path, options.out)}", highlight=False, markup=False, soft_wrap=True)
-    except MemsysError as error:
-        complain(str(error))
-        return 2
+    for path in find_run_folders(options.runs):
+        console().print(f"exported: {export_run(path, options.out)}", highlight=False, markup=False, soft_wrap=True)
     return 0
 
 

@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from eval.commands import explains_errors
 from eval.files import write_atomic, write_json
 from eval.inspect_data import read_config
 from eval.loaders.contract import LoadedData
@@ -26,8 +27,7 @@ from eval.presets import CONF, find_preset, read_settings
 from eval.records import SCHEMA_VERSION, ReferenceRecord
 from eval.scoring import DIGITS, SCORES, SCORES_META, ScoreRow, Scores, gold_answers, score_answer
 from eval.tables.stored import FLOOR, SUMMARIES
-from eval.terminal import complain, console
-from memsys.errors import MemsysError
+from eval.terminal import console
 
 Policy = Literal["always_abstain", "always_trap", "coin_flip"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -144,6 +144,7 @@ def _write(policy: Policy, references: Sequence[ReferenceRecord], record: Mappin
     return target
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and write the floors; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -153,13 +154,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--reader", default="clag", help="whose abstention is given (default: clag)")
     parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")
     options = parser.parse_args(arguments)
-    try:
-        for dataset in options.datasets:
-            for path in write_floors(dataset, options.reader, options.out):
-                console().print(f"written: {path}", highlight=False, markup=False, soft_wrap=True)
-    except MemsysError as error:
-        complain(str(error))
-        return 2
+    for dataset in options.datasets:
+        for path in write_floors(dataset, options.reader, options.out):
+            console().print(f"written: {path}", highlight=False, markup=False, soft_wrap=True)
     return 0
 
 

@@ -14,12 +14,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from eval.commands import explains_errors
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.loaders.meanings import COUNTS, NOTES
 from eval.presets import CONF, find_preset, preset_names, read_settings
-from eval.terminal import complain, console
-from memsys.errors import ConfigError, MemsysError
+from eval.terminal import console
+from memsys.errors import ConfigError
 from memsys.vocabulary import Json, Reference, Sample
 
 if TYPE_CHECKING:
@@ -216,16 +217,13 @@ def parse(arguments: Sequence[str] | None) -> tuple[str, dict[str, Json], bool]:
     return str(name), overrides, read.json
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; 0 is success, 2 a setting or file that is wrong."""
     name, overrides, as_json = parse(arguments)
-    try:
-        config = read_config(name, overrides)
-        started = time.perf_counter()
-        data = config.load()
-    except MemsysError as error:
-        complain(str(error))
-        return 2
+    config = read_config(name, overrides)
+    started = time.perf_counter()
+    data = config.load()
     seconds = time.perf_counter() - started
     report = describe(config, data)
     if as_json:

@@ -13,12 +13,12 @@ import hydra
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from eval.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED
+
 CONF = str(Path(__file__).resolve().parents[1] / "conf")
 
 #: Parts of the configuration that become objects; everything else is plain settings.
 PARTS = ("backbone", "embedder", "memory", "dataset", "reader", "protocol", "scoring")
-
-EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED = 2, 3, 130
 
 #: Seconds a cell waits for its run directory: a job that was requeued may start before the disk knows that its first
 #: process is gone.

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.commands import explains_errors
 from eval.presets import CONF, find_preset, make_preset
-from memsys.errors import ConfigError, MemsysError
+from memsys.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,26 +20,20 @@ if TYPE_CHECKING:
     from eval.scoring import ScoringConfig
 
 PRESETS = CONF / "scoring"
-EXIT_ERROR = 2
 #: Columns that the widest table needs.
 TABLE_WIDTH = 150
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Score each run, write its scores and summary, and show its means."""
     options = _parser().parse_args(arguments)
-    from eval.terminal import complain
-
-    try:
-        if options.list:
-            _list_metrics()
-            return 0
-        config = make_config(options)
-        for run in options.runs:
-            _score(run, config)
-    except MemsysError as error:
-        complain(str(error))
-        return EXIT_ERROR
+    if options.list:
+        _list_metrics()
+        return 0
+    config = make_config(options)
+    for run in options.runs:
+        _score(run, config)
     return 0
 
 

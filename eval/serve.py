@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from eval.backbones import server_group
+from eval.commands import explains_errors
 from eval.experiment import Plan
-from eval.terminal import complain, console
+from eval.terminal import console
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.engines.contract import Engine
 from memsys.llm.engines.shared import Registry, serve
@@ -72,6 +73,7 @@ def plan_of(overrides: Sequence[str]) -> Plan:
     return Composer().cell(overrides).valid_plan()
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve as the command line says; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m eval.serve", description=(__doc__ or "").partition("\n\n")[0])
@@ -83,9 +85,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         reason = serve_plan(plan_of(options.overrides), options.host)
-    except MemsysError as error:
-        complain(str(error))
-        return 2
     except KeyboardInterrupt:
         reason = "interrupted"
     console().print(f"server ended: {reason}", highlight=False)

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from eval.analysis.clag_failure_rules import RESIDUAL, Case, FailureConfig, pattern
+from eval.commands import explains_errors
 from eval.files import write_json
 from eval.presets import CONF, make_preset
 from eval.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.scoring import load_scores
 from eval.stored import load_answers, load_references, load_retrievals
-from memsys.errors import MemsysError, ScoringError
+from memsys.errors import ScoringError
 
 CONFIG = CONF / "analysis" / "clag_failures.yaml"
 RESULT = "clag_failures.json"
-EXIT_ERROR = 2
 
 
 def label_failures(clag_run: Path, baseline_run: Path, config: FailureConfig) -> dict[str, Any]:
@@ -103,6 +103,7 @@ def load_config(path: Path = CONFIG) -> FailureConfig:
     return make_preset(FailureConfig, path)
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Label a run's failures, store them beside its scores and show the distribution."""
     parser = argparse.ArgumentParser(prog="python -m eval.analysis.clag_failures", description=main.__doc__)
@@ -110,14 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("baseline_run", type=Path, help="scored run that searches all notes")
     parser.add_argument("--config", type=Path, default=CONFIG, help="rules (default: %(default)s)")
     options = parser.parse_args(arguments)
-    from eval.terminal import complain
-
-    try:
-        result = label_failures(options.clag_run, options.baseline_run, load_config(options.config))
-        write_json(options.clag_run / RESULT, result)
-    except MemsysError as error:
-        complain(str(error))
-        return EXIT_ERROR
+    result = label_failures(options.clag_run, options.baseline_run, load_config(options.config))
+    write_json(options.clag_run / RESULT, result)
     _show(result)
     return 0
 

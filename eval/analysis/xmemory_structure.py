@@ -12,13 +12,13 @@ from typing import Any
 
 from eval.analysis.evidence_density import evidence_density
 from eval.analysis.theme_structure import gate, query_tokens, structure
+from eval.commands import explains_errors
 from eval.files import write_json
 from eval.metrics.locomo import ADVERSARIAL
 from eval.stored import check_joined, load_calls, load_conversations, load_references, load_retrievals
-from memsys.errors import MemsysError, ScoringError
+from memsys.errors import ScoringError
 
 RESULT = "xmemory_structure.json"
-EXIT_ERROR = 2
 
 
 def analyse(run: Path) -> dict[str, Any]:
@@ -44,21 +44,16 @@ def analyse(run: Path) -> dict[str, Any]:
     }
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Analyse runs, store each result beside its run's scores and show them side by side."""
     parser = argparse.ArgumentParser(prog="python -m eval.analysis.xmemory_structure", description=main.__doc__)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
     options = parser.parse_args(arguments)
-    from eval.terminal import complain
-
     results = []
-    try:
-        for run in options.runs:
-            results.append(analyse(run))
-            write_json(run / RESULT, results[-1])
-    except MemsysError as error:
-        complain(str(error))
-        return EXIT_ERROR
+    for run in options.runs:
+        results.append(analyse(run))
+        write_json(run / RESULT, results[-1])
     show(results)
     return 0
 

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.commands import explains_errors
 from eval.compare.report import compare
 from eval.tables.stored import find_run_folders
-from eval.terminal import complain
-from memsys.errors import MemsysError
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and compare; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -23,11 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--protocol", help="protocol of conf/protocol (default: the runs' own)")
     options = parser.parse_args(arguments)
-    try:
-        compare(list(find_run_folders(options.runs)), options.out, options.protocol)
-    except MemsysError as error:
-        complain(str(error))
-        return 2
+    compare(list(find_run_folders(options.runs)), options.out, options.protocol)
     return 0
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from eval.commands import add_runs_option, explains_errors
 from eval.explain.find import Place, find_cells
 from eval.explain.questions import read_questions, worst
 from eval.explain.settings import differences
@@ -14,23 +15,20 @@ from eval.tables.__main__ import build_tables
 from eval.tables.candidates import mean_over_runs
 from eval.tables.model import Table
 from eval.tables.stored import StoredRun, find_run_folders, read_json, read_runs, short_path, stored_folders
-from eval.terminal import complain, console
-from memsys.errors import ConfigError, MemsysError
+from eval.terminal import console
+from memsys.errors import ConfigError
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and explain; returns the exit status."""
     options = _parser().parse_args(arguments)
-    try:
-        folders = options.runs or stored_folders()
-        runs, _ = read_runs(folders)
-        table = _table(options.table, runs)
-        by_id = {run.run_id: run for run in runs}
-        for place in _worth_showing(find_cells(table, options.row, options.column, options.block)):
-            _explain(place, by_id, run_folders(folders), options.worst)
-    except MemsysError as error:
-        complain(str(error))
-        return 2
+    folders = options.runs or stored_folders()
+    runs, _ = read_runs(folders)
+    table = _table(options.table, runs)
+    by_id = {run.run_id: run for run in runs}
+    for place in _worth_showing(find_cells(table, options.row, options.column, options.block)):
+        _explain(place, by_id, run_folders(folders), options.worst)
     return 0
 
 
@@ -45,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("column", metavar="COLUMN", help="column label")
     parser.add_argument("--block", help="backbone or data set, where several blocks have the row")
     parser.add_argument("--worst", type=int, default=3, metavar="N", help="questions shown (default: %(default)s)")
-    parser.add_argument("--runs", type=Path, nargs="+", help="run directories or folders of them")
+    add_runs_option(parser)
     return parser
 
 

@@ -11,12 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from eval.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from memsys.errors import BackboneError, ConfigError, MemsysError
 
 if TYPE_CHECKING:
     from eval.judge.work import JudgePlan
-
-EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED = 2, 3, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

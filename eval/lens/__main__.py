@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.commands import explains_errors
 from eval.files import write_atomic
 from eval.lens.config import load_config
 from eval.lens.markdown import render_markdown
@@ -12,10 +13,10 @@ from eval.lens.standings import look
 from eval.lens.terminal import show
 from eval.protocols import load_protocol, protocol_names
 from eval.tables.stored import read_runs
-from eval.terminal import complain, console
-from memsys.errors import MemsysError
+from eval.terminal import console
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, show the lens and write it; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -25,17 +26,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", type=Path, nargs="+", help="run directories or summaries, or folders of them")
     parser.add_argument("--out", type=Path, default=Path("lens.md"), help="Markdown file (default: %(default)s)")
     options = parser.parse_args(arguments)
-    try:
-        runs, skipped = read_runs(options.runs)
-        for run in skipped:
-            console().print(f"left out: {run.path}: {run.reason}", style="yellow", highlight=False, markup=False)
-        lenses = look(runs, load_config(), [load_protocol(name) for name in protocol_names()])
-        show(lenses)
-        write_atomic(options.out, render_markdown(lenses).encode())
-        console().print(f"written: {options.out}", highlight=False, markup=False, soft_wrap=True)
-    except MemsysError as error:
-        complain(str(error))
-        return 2
+    runs, skipped = read_runs(options.runs)
+    for run in skipped:
+        console().print(f"left out: {run.path}: {run.reason}", style="yellow", highlight=False, markup=False)
+    lenses = look(runs, load_config(), [load_protocol(name) for name in protocol_names()])
+    show(lenses)
+    write_atomic(options.out, render_markdown(lenses).encode())
+    console().print(f"written: {options.out}", highlight=False, markup=False, soft_wrap=True)
     return 0
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.commands import add_runs_option, explains_errors
 from eval.plots.draw import draw_sheet
 from eval.plots.own import groups, own_sheets
 from eval.plots.papers import NEEDED, Source, paper_sheets
@@ -13,8 +14,7 @@ from eval.printed import load_printed
 from eval.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.stored import ROOT, StoredRun, read_runs, stored_folders
-from eval.terminal import complain, console
-from memsys.errors import MemsysError
+from eval.terminal import console
 
 OUT = ROOT / "results" / "figures"
 
@@ -39,28 +39,20 @@ def sheets(runs: Sequence[StoredRun], protocol: str) -> list[Sheet]:
     return found + [sheet for group in groups(runs) for sheet in own_sheets(group, chosen)]
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and draw; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m eval.plots", description="Draw the papers' figures and our own, as SVG and PNG."
     )
-    parser.add_argument(
-        "--runs",
-        type=Path,
-        nargs="+",
-        help="run directories or folders of them (default: results/runs and results/summaries)",
-    )
+    add_runs_option(parser)
     parser.add_argument("--protocol", default="clag", help="of our own figures (default: clag)")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the figures (default: results/figures)")
     options = parser.parse_args(arguments)
-    try:
-        runs, _ = read_runs(options.runs or stored_folders())
-        for sheet in sheets(runs, options.protocol):
-            svg, _ = draw_sheet(sheet, options.out)
-            console().print(f"drawn: {svg.with_suffix('')}.{{svg,png}}", highlight=False, markup=False, soft_wrap=True)
-    except MemsysError as error:
-        complain(str(error))
-        return 2
+    runs, _ = read_runs(options.runs or stored_folders())
+    for sheet in sheets(runs, options.protocol):
+        svg, _ = draw_sheet(sheet, options.out)
+        console().print(f"drawn: {svg.with_suffix('')}.{{svg,png}}", highlight=False, markup=False, soft_wrap=True)
     return 0
 
 

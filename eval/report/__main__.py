@@ -5,17 +5,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.commands import add_runs_option, explains_errors
 from eval.files import write_atomic
 from eval.report.config import load_config
 from eval.report.data import collect, page_data
 from eval.report.page import render_page
 from eval.tables.stored import ROOT, stored_folders
-from eval.terminal import complain, console
-from memsys.errors import MemsysError
+from eval.terminal import console
 
 OUT = ROOT / "results" / "report.html"
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and write the page; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -23,27 +24,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="One HTML file with leaderboard, tables, definitions, plots and every question. It quotes the data "
         "sets: keep it to yourself.",
     )
-    parser.add_argument(
-        "--runs",
-        type=Path,
-        nargs="+",
-        help="run directories or folders of them (default: results/runs and results/summaries)",
-    )
+    add_runs_option(parser)
     parser.add_argument("--no-questions", action="store_true", help="leave the questions out: a small page, no text")
     parser.add_argument("--out", type=Path, default=OUT, help="HTML file (default: results/report.html)")
     options = parser.parse_args(arguments)
-    try:
-        collected = collect(options.runs or stored_folders())
-        page = render_page(page_data(collected, load_config(), with_questions=not options.no_questions))
-        write_atomic(options.out, page.encode())
-        for one in collected.skipped:
-            console().print(f"left out: {one.path}: {one.reason}", style="yellow", highlight=False, markup=False)
-        count = f"{len(collected.runs)} run{'s' if len(collected.runs) > 1 else ''}"
-        text = f"written: {options.out} ({len(page) / 2**20:.1f} MiB, {count})"
-        console().print(text, highlight=False, markup=False, soft_wrap=True)
-    except MemsysError as error:
-        complain(str(error))
-        return 2
+    collected = collect(options.runs or stored_folders())
+    page = render_page(page_data(collected, load_config(), with_questions=not options.no_questions))
+    write_atomic(options.out, page.encode())
+    for one in collected.skipped:
+        console().print(f"left out: {one.path}: {one.reason}", style="yellow", highlight=False, markup=False)
+    count = f"{len(collected.runs)} run{'s' if len(collected.runs) > 1 else ''}"
+    text = f"written: {options.out} ({len(page) / 2**20:.1f} MiB, {count})"
+    console().print(text, highlight=False, markup=False, soft_wrap=True)
     return 0
 
 

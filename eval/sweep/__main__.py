@@ -9,15 +9,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.commands import EXIT_INCOMPLETE, explains_errors
 from eval.export import export_run
 from eval.sweep.cells import Composer, Sweep
 from eval.sweep.report import show_status, summary_line
 from eval.sweep.status import sweep_status
 from eval.tables.stored import SUMMARIES
-from eval.terminal import complain, console
-from memsys.errors import MemsysError
-
-EXIT_ERROR, EXIT_UNFINISHED = 2, 3
+from eval.terminal import console
 
 
 def plan(sweep: Sweep, options: argparse.Namespace) -> int:
@@ -33,7 +31,7 @@ def status(sweep: Sweep, options: argparse.Namespace) -> int:
     """Say how every cell stands; 3 unless all are done."""
     statuses = sweep_status(sweep)
     show_status(statuses)
-    return 0 if all(each.standing == "done" for each in statuses) else EXIT_UNFINISHED
+    return 0 if all(each.standing == "done" for each in statuses) else EXIT_INCOMPLETE
 
 
 def collect(sweep: Sweep, options: argparse.Namespace) -> int:
@@ -43,7 +41,7 @@ def collect(sweep: Sweep, options: argparse.Namespace) -> int:
         if each.standing == "done" and each.path is not None:
             console().print(f"collected: {export_run(each.path, options.out)}", highlight=False, soft_wrap=True)
     console().print(f"{summary_line(statuses)}; `make tables` renders the tables", highlight=False)
-    return 0 if all(each.standing == "done" for each in statuses) else EXIT_UNFINISHED
+    return 0 if all(each.standing == "done" for each in statuses) else EXIT_INCOMPLETE
 
 
 def check(folders: Sequence[str]) -> int:
@@ -57,6 +55,7 @@ def check(folders: Sequence[str]) -> int:
 COMMANDS = {"plan": plan, "status": status, "collect": collect}
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and do as it says; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -69,13 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--gpu", default="a100", help="plan: which GPU the hours are for")
     parser.add_argument("--out", type=Path, default=SUMMARIES, help="collect: folder of the summaries")
     options = parser.parse_intermixed_args(arguments)
-    try:
-        if options.command == "check":
-            return check(options.overrides)
-        return COMMANDS[options.command](Composer().sweep(options.overrides), options)
-    except MemsysError as error:
-        complain(str(error))
-        return EXIT_ERROR
+    if options.command == "check":
+        return check(options.overrides)
+    return COMMANDS[options.command](Composer().sweep(options.overrides), options)
 
 
 if __name__ == "__main__":

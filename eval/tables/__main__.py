@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eval.commands import add_runs_option, explains_errors
 from eval.files import write_atomic
 from eval.printed import load_printed
 from eval.printed_faults import check_all, render_faults
@@ -18,8 +19,7 @@ from eval.tables.markdown import render_markdown
 from eval.tables.model import Table
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import ROOT, StoredRun, read_runs, short_path, stored_folders
-from eval.terminal import complain, console
-from memsys.errors import MemsysError
+from eval.terminal import console
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -33,14 +33,11 @@ _OVERVIEW_LEGEND = (
 _FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}
 
 
+@explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and write the tables; returns the exit status."""
     options = _parser().parse_args(arguments)
-    try:
-        _run(options.paper or _papers_with(options.table), options.table, options.runs, options.out)
-    except MemsysError as error:
-        complain(str(error))
-        return 2
+    _run(options.paper or _papers_with(options.table), options.table, options.runs, options.out)
     return 0
 
 
@@ -53,12 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         "--paper", action="append", help="paper in conf/tables; repeatable (default: all that have the tables)"
     )
     parser.add_argument("--table", type=int, action="append", help="number of a table; repeatable (default: all)")
-    parser.add_argument(
-        "--runs",
-        type=Path,
-        nargs="+",
-        help="run directories or folders of them (default: results/runs and results/summaries)",
-    )
+    add_runs_option(parser)
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the written tables (default: results/tables)")
     return parser
 

@@ -19,6 +19,7 @@ from eval.analysis.clag_failure_rules import (
     place,
 )
 from eval.analysis.clag_failures import label_failures, load_config, main
+from eval.commands import EXIT_ERROR
 from eval.records import AnswerRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.scoring import ScoringConfig, score_run
 from memsys.errors import ConfigError, ScoringError
@@ -119,7 +120,7 @@ def test_the_command_stores_and_shows_the_order(tmp_path: Path, capsys: pytest.C
     ours, theirs = runs(tmp_path)
     assert main([str(ours), str(theirs)]) == 0
     assert json.loads((ours / clag_failures.RESULT).read_text())["order"] == list(load_config().order)
-    assert main([str(ours), str(tmp_path / "nowhere")]) == clag_failures.EXIT_ERROR
+    assert main([str(ours), str(tmp_path / "nowhere")]) == EXIT_ERROR
 
 
 def test_runs_of_different_questions_are_refused(tmp_path: Path) -> None:
