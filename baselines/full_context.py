@@ -13,7 +13,7 @@ from memsys.errors import ConfigError
 from memsys.notes.settings import check_choices, check_minimum
 from memsys.protocol import BaseMemory, MemorySystem, Parts, State
 from memsys.turns import TurnFormat
-from memsys.vocabulary import Json, Retrieval, Turn, Unit
+from memsys.vocabulary import Hit, Json, Retrieval, Turn, Unit
 
 TurnLine = Literal["shared", "locomo"]
 
@@ -102,14 +102,16 @@ class FullContext(BaseMemory):
     async def retrieve(self, query: str) -> Retrieval:
         """Show the end of the conversation that fits, whatever is asked.
 
-        There are no hits: what is in the context is the trace's ``kept_turns`` last turns, from ``first_turn`` on.
+        Nothing is ranked: the one hit names the turns that are shown, so that the share of the evidence within the
+        window is known (``pool_recall``); its text is the context, and is not stored twice.
 
         Raises:
             ConfigError: the window exceeds the backbone's, or leaves no room for the conversation.
         """
         if self._transcript is None:
             self._transcript = await self._fill()
-        return Retrieval(hits=(), context=self._transcript.text, trace=self._facts())
+        shown = tuple(line.turn_id for line in self._lines[len(self._lines) - self._transcript.kept :])
+        return Retrieval((Hit("", 0.0, shown),), self._transcript.text, self._facts(), ranked=False)
 
     def statistics(self) -> Mapping[str, Json]:
         """Say what was cut, once it is known."""

@@ -73,7 +73,10 @@ class HitRecord:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRecord:
-    """What one question retrieved. ``context_tokens`` counts with the backbone's tokenizer, ``None`` where unknown."""
+    """What one question retrieved. ``context_tokens`` counts with the backbone's tokenizer, ``None`` where unknown.
+
+    ``ranked``: see :class:`memsys.vocabulary.Retrieval`.
+    """
 
     question_id: str
     conversation_id: str
@@ -83,6 +86,7 @@ class RetrievalRecord:
     context_chars: int
     context_tokens: int | None
     trace: Mapping[str, Json] = field(default_factory=dict)
+    ranked: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -315,6 +315,7 @@ def retrieval_record(question: Question, retrieval: Retrieval, tokens: int | Non
         context_chars=len(retrieval.context),
         context_tokens=tokens,
         trace=dict(retrieval.trace),
+        ranked=retrieval.ranked,
     )
 
 

@@ -143,12 +143,14 @@ def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, co
     texts = [hit.text for hit in retrieval.hits]
     origins = [hit.turn_ids for hit in retrieval.hits]
     gold, gold_texts, whole = reference.evidence, reference.evidence_texts, len(texts)
-    tokens = retrieval.context_tokens
+    tokens, ranked = retrieval.context_tokens, retrieval.ranked
     return {
-        **evidence_scores(rank_by_lineage(origins, gold)),
-        **evidence_scores(rank_by_substring(texts, gold_texts, config.matching), "_substring"),
+        **evidence_scores(rank_by_lineage(origins, gold) if ranked else None),
+        **evidence_scores(rank_by_substring(texts, gold_texts, config.matching) if ranked else None, "_substring"),
         **pool_scores(rank_by_lineage(origins, gold, depth=whole)),
-        **pool_scores(rank_by_substring(texts, gold_texts, config.matching, depth=whole), "_substring"),
+        **pool_scores(
+            rank_by_substring(texts, gold_texts, config.matching, depth=whole) if ranked else None, "_substring"
+        ),
         "context_chars": float(retrieval.context_chars),
         "context_tokens": None if tokens is None else float(tokens),
         "hit_chars": float(sum(map(len, texts))),

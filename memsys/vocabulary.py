@@ -100,12 +100,14 @@ class Retrieval:
     """The answer of a memory to one query: hits best first, and the exact context that the reader sees.
 
     ``trace`` holds the system's diagnostics as JSON values. The key ``spans`` maps a phase name (``keywords``,
-    ``select``, ``embed``, ``search``, ``format``) to seconds.
+    ``select``, ``embed``, ``search``, ``format``) to seconds. ``ranked`` is false where nothing was searched and the
+    hits only name what is shown: then figures of a ranking do not apply.
     """
 
     hits: tuple[Hit, ...]
     context: str
     trace: Mapping[str, Json] = field(default_factory=dict)
+    ranked: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ EVIDENCE_METRICS = {
 
 
 def evidence_scores(ranking: Ranking | None, suffix: str = "") -> dict[str, float | None]:
-    """All figures of a ranking, ``None`` throughout for a question without gold.
+    """All figures of a ranking, ``None`` throughout for a question without gold or a memory that ranks nothing.
 
     Args:
         ranking: from one of the matchings.

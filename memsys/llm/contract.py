@@ -174,9 +174,9 @@ class LanguageModel(Protocol):
 class RoleSettings:
     """What a config says of a role.
 
-    ``prompt: null`` takes the file shipped with the system. ``max_items`` and ``max_chars`` bound every list and every
-    string of the role's schema, which keeps a small model from repeating itself up to ``max_tokens``; the papers set
-    no such bounds.
+    ``prompt: null`` takes the file shipped with the system. ``min_items``, ``max_items`` and ``max_chars`` bound every
+    list and every string of the role's schema: a small model otherwise closes each list at once, or repeats itself up
+    to ``max_tokens``. The papers set no such bounds.
     """
 
     temperature: float
@@ -184,6 +184,7 @@ class RoleSettings:
     prompt: str | None = None
     system: str | None = None
     malformed_retries: int = 1
+    min_items: int | None = None
     max_items: int | None = None
     max_chars: int | None = None
     raw: bool = False
@@ -214,7 +215,7 @@ def make_role(
         prompt=Prompt.load(path),
         temperature=known.temperature,
         max_tokens=known.max_tokens,
-        schema=bounded(schema, known.max_items, known.max_chars) if schema is not None else None,
+        schema=None if schema is None else bounded(schema, known),
         system=known.system,
         top_logprobs=top_logprobs,
         malformed_retries=known.malformed_retries,
@@ -222,8 +223,8 @@ def make_role(
     )
 
 
-def bounded(schema: Mapping[str, Json], max_items: int | None, max_chars: int | None) -> Mapping[str, Json]:
-    """Return the schema with every list limited to ``max_items`` and every free string to ``max_chars``."""
+def bounded(schema: Mapping[str, Json], settings: RoleSettings) -> Mapping[str, Json]:
+    """Return the schema with every list and every free string bounded as the role's settings say."""
 
     def limit(node: Json) -> Json:
         if isinstance(node, list):
@@ -231,10 +232,12 @@ def bounded(schema: Mapping[str, Json], max_items: int | None, max_chars: int | 
         if not isinstance(node, Mapping):
             return node
         limited = {key: limit(part) for key, part in node.items()}
-        if max_items is not None and node.get("type") == "array":
-            limited.setdefault("maxItems", max_items)
-        if max_chars is not None and node.get("type") == "string" and "enum" not in node:
-            limited.setdefault("maxLength", max_chars)
-        return limited
+        if node.get("type") == "array":
+            bounds = {"minItems": settings.min_items, "maxItems": settings.max_items}
+        elif node.get("type") == "string" and "enum" not in node:
+            bounds = {"maxLength": settings.max_chars}
+        else:
+            return limited
+        return {**limited, **{key: bound for key, bound in bounds.items() if bound is not None and key not in limited}}
 
     return {key: limit(part) for key, part in schema.items()}

@@ -28,7 +28,6 @@ _CHOICES = {
 }
 _MINIMA = {
     "batch_size": 1,
-    "min_facts": 0,
     "max_facts": 1,
     "tau_0": 0,
     "tau_min": 0,
@@ -52,8 +51,6 @@ class SageConfig:
         batch_size: messages of one session per write; each write extracts once for every scope.
         scopes: one memory per speaker of the conversation (of those who speak), or one for all.
         prompt_date: the date that the extraction is told: ``session`` for the batch's date, any other text as it is.
-        min_facts: fewest facts that the reply of an extraction may have; 0 for no bound, as published. A model of 135M
-            parameters whose decoding is bound to the schema otherwise closes every list at once.
         max_facts: facts kept of one extraction.
         score: ``vmf``, or ``max_cosine``, to which a large kappa leads.
         kappa_cap: upper bound of kappa; null for the printed formula, 50 in the official code.
@@ -82,7 +79,6 @@ class SageConfig:
     batch_size: int
     scopes: Scopes
     prompt_date: str
-    min_facts: int
     max_facts: int
     score: Score
     kappa_cap: float | None
@@ -121,7 +117,7 @@ class SageConfig:
         for key in ("tau_fixed", "context_max_tokens"):
             if getattr(self, key) is not None:
                 check_minimum(self, "memory", **{key: 0 if key == "tau_fixed" else 1})
-        make_roles(self.roles, self.merge_prompt, self.min_facts)
+        make_roles(self.roles, self.merge_prompt)
 
     @property
     def kappa(self) -> KappaRule:

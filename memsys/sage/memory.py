@@ -41,7 +41,7 @@ class SageMemory(BaseMemory):
     def __init__(self, config: SageConfig, parts: Parts) -> None:
         self._config = config
         self._parts = parts
-        self._roles = make_roles(config.roles, config.merge_prompt, config.min_facts)
+        self._roles = make_roles(config.roles, config.merge_prompt)
         self._scopes: dict[str, Scope] = {}
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:

@@ -23,19 +23,15 @@ class Roles:
     merge: Role
 
 
-def extract_schema(min_facts: int) -> dict[str, Json]:
-    """Make the schema of a list of facts."""
-    facts: dict[str, Json] = {"type": "array", "items": {"type": "string"}}
-    return object_schema(facts={**facts, "minItems": min_facts} if min_facts else facts)
+_FACTS = object_schema(facts={"type": "array", "items": {"type": "string"}})
 
 
-def make_roles(settings: Mapping[str, Mapping[str, Json]], merge_prompt: MergePrompt, min_facts: int) -> Roles:
+def make_roles(settings: Mapping[str, Mapping[str, Json]], merge_prompt: MergePrompt) -> Roles:
     """Make the roles from the config's ``roles``.
 
     Args:
         settings: per role its settings.
         merge_prompt: which shipped prompt ``merge`` has, unless its settings name a file.
-        min_facts: fewest facts that a reply of ``extract`` may have.
 
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
@@ -45,6 +41,6 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], merge_prompt: MergePr
     merge = dict(settings["merge"])
     merge["prompt"] = merge.get("prompt") or str(PROMPTS / f"merge_{merge_prompt}.txt")
     return Roles(
-        extract=make_role("extract", settings["extract"], PROMPTS, extract_schema(min_facts)),
+        extract=make_role("extract", settings["extract"], PROMPTS, _FACTS),
         merge=make_role("merge", merge, PROMPTS, None),
     )

@@ -35,7 +35,8 @@ def test_a_wide_window_holds_everything_in_order() -> None:
         "DATE: 2 May 2023\nCONVERSATION:\nAnn: five six\nBen: seven eight\n",
     ]
     assert "between Ann and Ben" in blocks[0]
-    assert retrieval.hits == ()
+    assert [hit.turn_ids for hit in retrieval.hits] == [("D1:0", "D1:1", "D2:0", "D2:1")]
+    assert not retrieval.ranked
     assert retrieval.trace["truncated"] is False and retrieval.trace["tokens"] == EVERYTHING
     assert memory.statistics() == retrieval.trace
 
@@ -57,6 +58,7 @@ def test_the_start_is_cut_at_turns_and_headers_are_paid_for(window: int, kept: i
     assert retrieval.trace["truncated"] is (kept < 4)
     assert len(retrieval.context.split()) == retrieval.trace["tokens"] <= window
     assert (retrieval.context == "") is (kept == 0)
+    assert len(retrieval.hits[0].turn_ids) == kept
 
 
 def test_a_partly_kept_session_keeps_its_date() -> None:

@@ -142,6 +142,19 @@ def test_evidence_scores_by_hand(run_dir: Path) -> None:
     assert scores["q1"]["hit_chars"] == 2 * len("Ana: text of D1:1.")
 
 
+def test_what_is_shown_unranked_has_coverage_alone(run_dir: Path) -> None:
+    """A context that was not searched for: of q2's two gold turns it shows one."""
+    hits = [HitRecord("", "", 0.0, ["D1:2", "D1:3"])]
+    shown = [replace(retrieval, ranked=False, hits=hits) for retrieval in RETRIEVALS]
+    _write(run_dir / "retrievals.jsonl", shown)
+    scores = _by_id(score_run(run_dir, CONFIG))
+    assert scores["q2"]["pool_recall"] == 0.5
+    assert scores["q2"]["pool_hit_rate"] == 1.0
+    for name in ("e_f1", "e_precision", "recall@10", "ndcg@10", "mrr", "hit_rate", "recall@10_substring"):
+        assert scores["q2"][name] is None
+    assert scores["q2"]["pool_recall_substring"] is None
+
+
 def test_a_retrieval_only_run_has_evidence_alone(run_dir: Path) -> None:
     (run_dir / "answers.jsonl").unlink()
     rows = score_run(run_dir, ScoringConfig(metrics=("all",)))

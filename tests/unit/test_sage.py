@@ -75,9 +75,9 @@ def test_a_fixed_threshold_is_all_that_a_row_of_table_7_changes_in_the_code(name
 def test_the_small_preset_bounds_lengths_alone() -> None:
     small, printed = config("sage_small"), config()
     changed = {field.name for field in fields(SageConfig) if getattr(small, field.name) != getattr(printed, field.name)}
-    assert changed == {"name", "min_facts", "context_max_tokens", "roles"}
+    assert changed == {"name", "context_max_tokens", "roles"}
     for role in ("extract", "merge"):
-        limits = {"max_tokens", "max_items", "max_chars", "malformed_retries"}
+        limits = {"max_tokens", "min_items", "max_items", "max_chars", "malformed_retries"}
         assert {k: v for k, v in small.roles[role].items() if k not in limits} == {
             k: v for k, v in printed.roles[role].items() if k not in limits
         }
@@ -226,7 +226,8 @@ def test_facts_from_replies(text: str, value: Any, expected: tuple[object, ...])
 
 
 def test_a_reply_without_facts_is_malformed_only_where_one_is_asked_for() -> None:
-    strict, free = sage(replying([]), min_facts=1), sage(replying([]))
+    roles = {**config().roles, "extract": {**config().roles["extract"], "min_items": 1}}
+    strict, free = sage(replying([]), roles=roles), sage(replying([]))
     for memory, fallbacks in ((strict, 1), (free, 0)):
         ingest(memory, monologue("x"))
         assert (counts(memory)["fallback.extract"], counts(memory)["extract.empty"]) == (fallbacks, 1)

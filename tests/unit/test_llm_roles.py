@@ -1,0 +1,27 @@
+"""Roles: bounds of their schemas."""
+
+from memsys.llm.contract import RoleSettings, bounded
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "facts": {"type": "array", "items": {"type": "string"}},
+        "kind": {"type": "string", "enum": ["a", "b"]},
+        "few": {"type": "array", "items": {"type": "integer"}, "maxItems": 2},
+    },
+}
+
+
+def test_without_bounds_a_schema_stays() -> None:
+    assert bounded(SCHEMA, RoleSettings(0.0, 10)) == SCHEMA
+
+
+def test_lists_and_free_strings_are_bounded_and_own_bounds_stay() -> None:
+    properties = bounded(SCHEMA, RoleSettings(0.0, 10, min_items=1, max_items=4, max_chars=9))["properties"]
+    assert properties == {
+        "facts": {"type": "array", "items": {"type": "string", "maxLength": 9}, "minItems": 1, "maxItems": 4},
+        "kind": {"type": "string", "enum": ["a", "b"]},
+        "few": {"type": "array", "items": {"type": "integer"}, "maxItems": 2, "minItems": 1},
+    }
+    # The order of a schema is part of a request, and so of the cache's key.
+    assert list(properties["facts"]) == ["type", "items", "minItems", "maxItems"]
