@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from functools import cache
-from math import ceil, floor
+from math import ceil, floor, inf
 from typing import Any
 
 from eval.loaders.contract import DatasetConfig, LoadedData
@@ -30,6 +30,8 @@ DROPPED = 0.17
 NOTE_TOKENS, EVOLUTION_TOKENS, PROFILE_TOKENS, SHORT_TOKENS = 90, 220, 60, 20
 #: Tokens of the context that systems show whose hits vary in size (their papers' figures).
 CONTEXTS = {"SageConfig": 1800.0, "MemflyConfig": 1600.0, "XMemoryConfig": 4000.0}
+#: ReadAgent: words of LoCoMo's turns per token, length of a gist over its page's, number and date before either.
+WORDS_PER_TOKEN, GIST_SHARE, HEADER_TOKENS = 0.77, 0.25, 18
 #: A reply's envelope (names of fields, brackets) beside its text.
 ENVELOPE_TOKENS = 12
 
@@ -141,6 +143,8 @@ def context_tokens(config: MemoryConfig, shape: Shape) -> float:
         return float(settings.retrieve_k * note)
     if name == "ClagConfig":
         return float(settings.k_retrieve * note)
+    if name == "ReadAgentConfig":
+        return _readagent_context(settings, shape)
     if name == "OracleConfig":
         return 3 * shape.turn_tokens
     return CONTEXTS.get(name, 0.0)
@@ -282,6 +286,56 @@ def xmemory_calls(config: Any, shape: Shape) -> list[Expected]:
     return found
 
 
+def readagent_calls(config: Any, shape: Shape) -> list[Expected]:
+    """Each page is cut and shortened once; a question is a look-up, or one more than the pages that it opens."""
+    prompts, roles, gist = "baselines/readagent/prompts", config.roles, _gist_tokens(config)
+    pages, cuts = _readagent_pages(config, shape)
+    key = _key(config, "lookup", "context")
+    chunk = 2 * config.pages["max_words"] / WORDS_PER_TOKEN  # the page before is shown too
+    page = sum(shape.turns) * shape.turn_tokens / max(pages, 1)
+    gists = (gist + HEADER_TOKENS) * pages / max(len(shape.turns), 1)
+    role, rounds = "lookup", ceil(gists / (config.lookup["max_tokens"] or inf)) or 1
+    if config.lookup["mode"] == "sequential":
+        role, rounds = "lookup_next", ceil((config.lookup["sequential_pages"] + 1) / 2)
+    asked = gists / rounds if role == "lookup" else gists
+    prompt = template_tokens(f"{prompts}/{role}.txt") + shape.question_tokens + asked
+    return [
+        Expected("prepare", "paginate", cuts, template_tokens(f"{prompts}/paginate.txt") + chunk, ENVELOPE_TOKENS, key),
+        Expected("prepare", "gist", pages, template_tokens(f"{prompts}/gist.txt") + page, gist, key),
+        Expected("retrieve", role, rounds * shape.asked, prompt, reply_tokens(roles[role], SHORT_TOKENS)),
+    ]
+
+
+def _readagent_context(config: Any, shape: Shape) -> float:
+    """All gists, some of them replaced by their pages."""
+    per_conversation = _readagent_pages(config, shape)[0] / max(len(shape.turns), 1)
+    page = sum(shape.turns) * shape.turn_tokens / max(_readagent_pages(config, shape)[0], 1)
+    mode = config.lookup["mode"]
+    opened = min(config.lookup[f"{mode}_pages"] / (2 if mode == "sequential" else 1), per_conversation)
+    whole = per_conversation * (_gist_tokens(config) + HEADER_TOKENS) + opened * (page - _gist_tokens(config))
+    return min(whole, config.context["max_tokens"] or whole)
+
+
+def _readagent_pages(config: Any, shape: Shape) -> tuple[int, int]:
+    """Pages, and calls that cut them, when a break falls into the middle of the marks."""
+    rules = config.pages
+    pages = cuts = 0
+    for turns in shape.sessions if rules["respect_sessions"] else shape.turns:
+        left = turns * shape.turn_tokens * WORDS_PER_TOKEN
+        while left > 0:
+            pages += 1
+            if left < rules["tail_words"]:
+                break
+            cuts += 1
+            left -= (rules["start_words"] + min(left, rules["max_words"])) / 2
+    return pages, cuts
+
+
+def _gist_tokens(config: Any) -> float:
+    usual = (config.pages["start_words"] + config.pages["max_words"]) / 2 / WORDS_PER_TOKEN * GIST_SHARE
+    return reply_tokens(config.roles["gist"], usual)
+
+
 def gated_calls(config: Any, shape: Shape) -> list[Expected] | None:
     """As the host, less what is dropped before it: a sixth to a third, says the paper; here a sixth."""
     passed = 1 - DROPPED
@@ -304,6 +358,7 @@ MODELS: dict[str, Callable[[Any, Shape], list[Expected] | None]] = {
     "SageConfig": sage_calls,
     "XMemoryConfig": xmemory_calls,
     "GatedConfig": gated_calls,
+    "ReadAgentConfig": readagent_calls,
 }
 
 

@@ -1,0 +1,72 @@
+"""Hyperparameters of ReadAgent; the presets stand in ``conf/memory/readagent*.yaml``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from baselines.readagent.roles import Replies, make_roles
+from baselines.readagent.rules import ContextRules, GistRules, LookupRules, PageRules, Rules
+from memsys.errors import ConfigError
+from memsys.llm.contract import Role
+from memsys.notes.settings import check_choices, from_settings
+from memsys.protocol import MemorySystem, Parts
+from memsys.vocabulary import Json
+
+Group = Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class ReadAgentConfig:
+    """The choices of paper and notebook, and those that a conversation needs.
+
+    Attributes:
+        name: of the preset.
+        uses_gold: always false.
+        pages: fields of :class:`baselines.readagent.rules.PageRules`.
+        gists: fields of :class:`baselines.readagent.rules.GistRules`.
+        lookup: fields of :class:`baselines.readagent.rules.LookupRules`.
+        context: fields of :class:`baselines.readagent.rules.ContextRules`.
+        replies: marks and page numbers come as ``json`` that is bound to the valid numbers, or as free ``text``.
+        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+    """
+
+    name: str
+    uses_gold: bool
+    pages: Group
+    gists: Group
+    lookup: Group
+    context: Group
+    replies: Replies
+    roles: Mapping[str, Group]
+
+    def __post_init__(self) -> None:
+        if self.uses_gold:
+            raise ConfigError("memory.uses_gold=True: ReadAgent never sees gold evidence; set it to false")
+        check_choices(self, "memory", replies=Replies)
+        self.make_roles()
+
+    def rules(self) -> Rules:
+        """Return the groups as checked dataclasses.
+
+        Raises:
+            ConfigError: an unknown, missing or wrong setting.
+        """
+        return Rules(
+            pages=from_settings(PageRules, self.pages, "memory.pages"),
+            gists=from_settings(GistRules, self.gists, "memory.gists"),
+            lookup=from_settings(LookupRules, self.lookup, "memory.lookup"),
+            context=from_settings(ContextRules, self.context, "memory.context"),
+        )
+
+    def make_roles(self) -> Mapping[str, Role]:
+        """Return the roles of the backbone.
+
+        Raises:
+            ConfigError: a role is missing or unknown, or a setting is wrong.
+        """
+        return make_roles(self.roles, self.replies, keep_facts=self.rules().gists.keep_facts)
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation."""
+        from baselines.readagent.memory import ReadAgentMemory
+
+        return ReadAgentMemory(self, parts)

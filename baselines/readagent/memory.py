@@ -1,0 +1,152 @@
+"""ReadAgent as a memory system."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from baselines.readagent.config import ReadAgentConfig
+from baselines.readagent.gists import with_gist
+from baselines.readagent.lookup import Lookup
+from baselines.readagent.pages import Mixed, Page, mix, page_of, tagged
+from baselines.readagent.pagination import paginate
+from baselines.readagent.paragraphs import paragraphs_of
+from memsys.errors import ConfigError
+from memsys.notes.spans import timed
+from memsys.protocol import BaseMemory, Parts, State
+from memsys.vocabulary import Conversation, Json, Retrieval, Turn, Unit
+
+#: Counts that stand in the statistics even when nothing happened.
+_ALWAYS = ("paginate.chunks", "paginate.tails", "gist.cut", "fallback.paginate", "fallback.gist")
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedPages:
+    """Pages of a unit with their gists, and what happened."""
+
+    pages: Sequence[Page]
+    counts: Counter[str]
+
+
+class ReadAgentMemory(BaseMemory):
+    """Pages and their gists, in order; no embeddings.
+
+    A unit is a text of its own: a session, or the conversation where pages may cross sessions. It is cut and gisted in
+    :meth:`prepare`: a page's cut waits for the page before, gists and units do not wait for each other. A question
+    sees all gists, names pages, and is answered from the gists with these pages in full.
+    """
+
+    def __init__(self, config: ReadAgentConfig, parts: Parts) -> None:
+        self._rules = config.rules()
+        self._parts = parts
+        self._roles = config.make_roles()
+        self._pages: list[Page] = []
+        self._counts: Counter[str] = Counter()
+
+    def units(self, conversation: Conversation) -> Sequence[Unit]:
+        """Cut where a page ends in any case: between sessions, or nowhere."""
+        turns = conversation.turns
+        if not self._rules.pages.respect_sessions:
+            return [_unit(turns)] if turns else []
+        return [_unit(tuple(session)) for _, session in groupby(turns, key=lambda turn: turn.session_id)]
+
+    async def prepare(self, unit: Unit) -> PreparedPages:
+        """Cut the unit into pages and shorten each to its gist."""
+        rules, llm = self._rules, self._parts.llm
+        paragraphs = paragraphs_of(unit.turns, self._parts.turn_format, rules.pages)
+        cut = await paginate(llm, self._roles["paginate"], paragraphs, rules.pages, key=unit.unit_id)
+        pages = [page_of(each, rules.pages.dates) for each in cut.pages]
+        calls = [
+            with_gist(llm, self._roles["gist"], page, rules.gists, key=f"{unit.unit_id}:{number}")
+            for number, page in enumerate(pages)
+        ]
+        gisted = await asyncio.gather(*calls)
+        counts = cut.counts + Counter(name for _, names in gisted for name in names)
+        return PreparedPages([page for page, _ in gisted], counts)
+
+    async def write(self, unit: Unit, prepared: PreparedPages) -> None:
+        """Append the pages; each is counted as it will be shown.
+
+        Raises:
+            ConfigError: the backbone's window leaves no room; better now than when everything is written.
+        """
+        self._limit(None)
+        self._counts.update(prepared.counts)
+        for page in prepared.pages:
+            number = len(self._pages)
+            tokens = await self._parts.llm.count_tokens(tagged(number, page.full))
+            gist_tokens = await self._parts.llm.count_tokens(tagged(number, page.short))
+            self._pages.append(replace(page, tokens=tokens, gist_tokens=gist_tokens))
+
+    async def retrieve(self, query: str) -> Retrieval:
+        """Choose pages by their gists (one call, or one for each page), and show them among the gists."""
+        rules, spans = self._rules, dict[str, float]()
+        with timed(spans, "select"):
+            lookup = Lookup(self._parts.llm, self._roles, rules.lookup, self._limit(rules.lookup.max_tokens))
+            request = await lookup.request(self._pages, query)
+        with timed(spans, "format"):
+            limit = self._limit(rules.context.max_tokens)
+            mixed = mix(self._pages, request.pages, limit, tags=rules.context.page_tags)
+        trace = {
+            "stored_pages": len(self._pages),
+            "requested": list(request.pages),
+            "opened": list(mixed.opened),
+            "gists_left_out": len(self._pages) - len(mixed.opened) - len(mixed.gists),
+            "lookup_calls": request.calls,
+            "compression": self._compression_of(mixed),
+            "fallbacks": list(request.fallbacks),
+            "spans": spans,
+        }
+        return Retrieval(tuple(self._pages[number].hit(number) for number in mixed.opened), mixed.text, trace)
+
+    def _limit(self, own: int | None) -> int:
+        """Tokens that pages and gists may take: what the window leaves, or less."""
+        llm, reserve = self._parts.llm, self._rules.context.reserve_tokens
+        left = llm.context_length - reserve
+        if left <= 0:
+            raise ConfigError(
+                f"memory.context.reserve_tokens={reserve} leaves no room in the backbone's context of "
+                f"{llm.context_length} tokens; lower it, or raise the backbone's context length"
+            )
+        return left if own is None else min(left, own)
+
+    def _compression_of(self, mixed: Mixed) -> float | None:
+        shown = sum(self._pages[number].tokens for number in mixed.opened)
+        shown += sum(self._pages[number].gist_tokens for number in mixed.gists)
+        return _compression(shown, sum(page.tokens for page in self._pages))
+
+    def statistics(self) -> Mapping[str, Json]:
+        """Count pages, words, tokens before and after gisting, and fallbacks."""
+        pages = self._pages
+        words, gist_words = sum(page.words for page in pages), sum(len(page.gist.split()) for page in pages)
+        return {
+            "pages": len(pages),
+            "words": words,
+            "gist_words": gist_words,
+            "tokens": sum(page.tokens for page in pages),
+            "gist_tokens": sum(page.gist_tokens for page in pages),
+            "compression": _compression(gist_words, words),
+            "counts": {**dict.fromkeys(_ALWAYS, 0), **dict(sorted((+self._counts).items()))},
+        }
+
+    def state(self) -> State:
+        """Return pages and counters."""
+        return {
+            "pages": [page.state() for page in self._pages],
+            "counts": dict(sorted((+self._counts).items())),
+        }
+
+    def load_state(self, state: State) -> None:
+        """Restore a snapshot."""
+        self._pages = [Page.from_state(entry) for entry in state["pages"]]
+        self._counts = Counter({name: int(count) for name, count in state["counts"].items()})
+
+
+def _unit(turns: Sequence[Turn]) -> Unit:
+    return Unit(f"{turns[0].turn_id}..{turns[-1].turn_id}", tuple(turns))
+
+
+def _compression(short: int, long: int) -> float | None:
+    """Share of the text that is gone."""
+    return round(1 - short / long, 6) if long else None

@@ -1,0 +1,55 @@
+"""A text's smallest parts: a turn, or some sentences of a long one."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from baselines.readagent.rules import PageRules
+from memsys.turns import TurnFormat
+from memsys.vocabulary import Turn
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """What is never cut. ``words`` are those between white space."""
+
+    text: str
+    turn_id: str
+    date_time: str
+    words: int
+
+
+def paragraphs_of(turns: Sequence[Turn], turn_format: TurnFormat, rules: PageRules) -> list[Paragraph]:
+    """Write turns as paragraphs, one each; a long turn becomes several."""
+    found: list[Paragraph] = []
+    session = None
+    for turn in turns:
+        text = turn_format.render(turn)
+        if rules.dates == "inline" and turn.session_id != session and turn.date_time:
+            text = f"[{turn.date_time}]\n{text}"
+        session = turn.session_id
+        parts = _split(text, rules.split_words)
+        found += [Paragraph(part, turn.turn_id, turn.date_time, len(part.split())) for part in parts]
+    return found
+
+
+def _split(text: str, limit: int | None) -> list[str]:
+    if limit is None or len(text.split()) <= limit:
+        return [text]
+    return list(_packed(_SENTENCE_END.split(text), limit))
+
+
+def _packed(sentences: Sequence[str], limit: int) -> Iterator[str]:
+    """Join sentences while they have at most ``limit`` words; a longer sentence stands alone."""
+    packed: list[str] = []
+    words = 0
+    for sentence in sentences:
+        size = len(sentence.split())
+        if packed and words + size > limit:
+            yield " ".join(packed)
+            packed, words = [], 0
+        packed.append(sentence)
+        words += size
+    yield " ".join(packed)
