@@ -313,7 +313,7 @@ def _readagent_context(config: Any, shape: Shape) -> float:
     mode = config.lookup["mode"]
     opened = min(config.lookup[f"{mode}_pages"] / (2 if mode == "sequential" else 1), per_conversation)
     whole = per_conversation * (_gist_tokens(config) + HEADER_TOKENS) + opened * (page - _gist_tokens(config))
-    return min(whole, config.context["max_tokens"] or whole)
+    return float(min(whole, config.context["max_tokens"] or whole))
 
 
 def _readagent_pages(config: Any, shape: Shape) -> tuple[int, int]:
