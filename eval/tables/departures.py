@@ -11,7 +11,16 @@ from eval.tables.stored import StoredRun
 from eval.tables.variants import default_settings, flat, overrides, variant_label
 
 #: What part of the data set a run takes is told by its counts.
-_SELECTION = ("path", "data_dir", "sample", "conversations", "limit_conversations", "limit_questions", "categories")
+_SELECTION = (
+    "path",
+    "data_dir",
+    "file",
+    "sample",
+    "conversations",
+    "limit_conversations",
+    "limit_questions",
+    "categories",
+)
 #: Settings of a backbone that reach the model; the others say where and how fast it runs.
 _SAMPLING = (
     "model", "prompt_mode", "thinking", "sampling", "temperature", "structured", "json_repair", "send_temperature",
@@ -64,12 +73,13 @@ def departures(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...]
 def differing_parts(one: StoredRun, other: StoredRun) -> tuple[str, ...]:
     """Name what besides the memory differs between two runs: their difference in scores is then not the memory's alone.
 
-    Parts that one of them has not (a constant answer has no backbone) cannot differ.
+    Only settings that both have are held against each other: a constant answer has no backbone, and a setting that came
+    with a later version leaves what was there as it was.
     """
     parts = {"data": str(one.record["data"].get("sha256")) != str(other.record["data"].get("sha256"))}
     for part, (only, leave_out) in _PARTS.items():
         ours, theirs = (_settings(run, part, only, leave_out) for run in (one, other))
-        parts[part] = bool(ours and theirs) and ours != theirs
+        parts[part] = any(ours[key] != theirs[key] for key in ours.keys() & theirs.keys())
     parts["seed"] = one.record.get("seed") != other.record.get("seed")
     if one.floor or other.floor:
         return ("data",) if parts["data"] else ()
