@@ -80,7 +80,10 @@ class ReadAgentMemory(BaseMemory):
             self._pages.append(replace(page, tokens=tokens, gist_tokens=gist_tokens))
 
     async def retrieve(self, query: str) -> Retrieval:
-        """Choose pages by their gists (one call, or one for each page), and show them among the gists."""
+        """Choose pages by their gists (one call, or one for each page), and show them among the gists.
+
+        The hits are the opened pages in the order of request. That order is no ranking: figures of one do not apply.
+        """
         rules, spans = self._rules, dict[str, float]()
         with timed(spans, "select"):
             lookup = Lookup(self._parts.llm, self._roles, rules.lookup, self._limit(rules.lookup.max_tokens))
@@ -98,7 +101,8 @@ class ReadAgentMemory(BaseMemory):
             "fallbacks": list(request.fallbacks),
             "spans": spans,
         }
-        return Retrieval(tuple(self._pages[number].hit(number) for number in mixed.opened), mixed.text, trace)
+        hits = tuple(self._pages[number].hit(number) for number in mixed.opened)
+        return Retrieval(hits, mixed.text, trace, ranked=False)
 
     def _limit(self, own: int | None) -> int:
         """Tokens that pages and gists may take: what the window leaves, or less."""

@@ -9,6 +9,7 @@ from typing import Literal
 
 from memsys.errors import ConfigError
 from memsys.llm.contract import Prompt, Role, make_role
+from memsys.notes.roles import object_schema
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -19,21 +20,12 @@ Replies = Literal["json", "text"]
 STOP = "STOP"
 
 
-def _object(**properties: Json) -> dict[str, Json]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
 #: JSON schema of each role's reply; ``None`` where it is free text in any case.
 SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {
-    "paginate": _object(label={"type": "integer"}),
+    "paginate": object_schema(label={"type": "integer"}),
     "gist": None,
-    "lookup": _object(pages={"type": "array", "items": {"type": "integer"}}),
-    "lookup_next": _object(page={"type": "string"}),
+    "lookup": object_schema(pages={"type": "array", "items": {"type": "integer"}}),
+    "lookup_next": object_schema(page={"type": "string"}),
 }
 
 
@@ -86,4 +78,4 @@ def lookup_next_for(role: Role, pages: Sequence[int]) -> Role:
 
 
 def _bound(role: Role, **properties: Json) -> Role:
-    return role if role.schema is None else replace(role, schema=_object(**properties))
+    return role if role.schema is None else replace(role, schema=object_schema(**properties))

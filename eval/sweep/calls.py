@@ -30,6 +30,8 @@ DROPPED = 0.17
 NOTE_TOKENS, EVOLUTION_TOKENS, PROFILE_TOKENS, SHORT_TOKENS = 90, 220, 60, 20
 #: Tokens of the context that systems show whose hits vary in size (their papers' figures).
 CONTEXTS = {"SageConfig": 1800.0, "MemflyConfig": 1600.0, "XMemoryConfig": 4000.0}
+#: MemoryBank: a summary or description.
+SUMMARY_TOKENS = 150
 #: ReadAgent: words of LoCoMo's turns per token, length of a gist over its page's, number and date before either.
 WORDS_PER_TOKEN, GIST_SHARE, HEADER_TOKENS = 0.77, 0.25, 18
 #: A reply's envelope (names of fields, brackets) beside its text.
@@ -145,6 +147,8 @@ def context_tokens(config: MemoryConfig, shape: Shape) -> float:
         return float(settings.k_retrieve * note)
     if name == "ReadAgentConfig":
         return _readagent_context(settings, shape)
+    if name == "MemoryBankConfig":
+        return _memorybank_context(settings, shape)
     if name == "OracleConfig":
         return 3 * shape.turn_tokens
     return CONTEXTS.get(name, 0.0)
@@ -336,6 +340,37 @@ def _gist_tokens(config: Any) -> float:
     return reply_tokens(config.roles["gist"], usual)
 
 
+def memorybank_calls(config: Any, shape: Shape) -> list[Expected]:
+    """Each session, or part of a long one, is summarised and described once; all of them once at the end."""
+    rules, roles = config.summaries, config.roles
+    parts = sum(ceil(turns * shape.turn_tokens / rules["part_tokens"]) for turns in shape.sessions)
+    day = sum(shape.turns) * shape.turn_tokens / max(parts, 1)
+    days = parts / max(len(shape.turns), 1)
+    found = []
+    for wanted, each, whole in (
+        (rules["days"], "day_summary", "overall_history"),
+        (rules["portrait"] != "off", "day_personality", "overall_personality"),
+    ):
+        if not wanted:
+            continue
+        reply, last = reply_tokens(roles[each], SUMMARY_TOKENS), reply_tokens(roles[whole], SUMMARY_TOKENS)
+        key = f"{each} {sorted(rules.items(), key=str)} {sorted(roles[each].items(), key=str)}"
+        found.append(Expected("prepare", each, parts, 60 + day, reply, key))
+        if whole == "overall_personality" or rules["overall_history"]:
+            key = f"{whole} {key} {sorted(roles[whole].items(), key=str)}"
+            found.append(Expected("consolidate", whole, len(shape.turns), 60 + days * (reply + 15), last, key))
+    return found
+
+
+def _memorybank_context(config: Any, shape: Shape) -> float:
+    """Portrait, digest, and pairs of turns with their dates."""
+    rules, roles = config.summaries, config.roles
+    whole = config.retrieve_k * ((2 if config.pieces == "pairs" else 1) * shape.turn_tokens + 15)
+    whole += reply_tokens(roles["overall_personality"], SUMMARY_TOKENS) if rules["portrait"] != "off" else 0
+    whole += reply_tokens(roles["overall_history"], SUMMARY_TOKENS) if rules["overall_history"] else 0
+    return float(min(whole, config.context["max_tokens"] or whole))
+
+
 def gated_calls(config: Any, shape: Shape) -> list[Expected] | None:
     """As the host, less what is dropped before it: a sixth to a third, says the paper; here a sixth."""
     passed = 1 - DROPPED
@@ -359,6 +394,7 @@ MODELS: dict[str, Callable[[Any, Shape], list[Expected] | None]] = {
     "XMemoryConfig": xmemory_calls,
     "GatedConfig": gated_calls,
     "ReadAgentConfig": readagent_calls,
+    "MemoryBankConfig": memorybank_calls,
 }
 
 

@@ -1,0 +1,1 @@
+"""MemoryBank (Zhong et al., AAAI 2024): pieces of talk, summaries of days, a portrait, and a forgetting curve."""

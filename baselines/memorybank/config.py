@@ -1,0 +1,72 @@
+"""Hyperparameters of MemoryBank; the presets stand in ``conf/memory/memorybank*.yaml``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from baselines.memorybank.forgetting import ForgettingRules
+from baselines.memorybank.roles import make_roles
+from baselines.memorybank.rules import ContextRules, PieceCut, SummaryRules
+from memsys.errors import ConfigError
+from memsys.notes.settings import check_choices, check_minimum, from_settings
+from memsys.protocol import MemorySystem, Parts
+from memsys.vocabulary import Json
+
+Group = Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class MemoryBankConfig:
+    """The choices of paper and released code, and those that a benchmark needs.
+
+    Attributes:
+        name: of the preset; says whether pieces are forgotten.
+        uses_gold: always false.
+        pieces: ``pairs`` of what one speaker says and what is replied, or single ``turns`` for data that is no talk.
+        summaries: fields of :class:`baselines.memorybank.rules.SummaryRules`.
+        forgetting: fields of :class:`baselines.memorybank.forgetting.ForgettingRules`.
+        retrieve_k: pieces and summaries found by a question.
+        context: fields of :class:`baselines.memorybank.rules.ContextRules`.
+        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+    """
+
+    name: str
+    uses_gold: bool
+    pieces: PieceCut
+    summaries: Group
+    forgetting: Group
+    retrieve_k: int
+    context: Group
+    roles: Mapping[str, Group]
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory", pieces=PieceCut)
+        check_minimum(self, "memory", retrieve_k=1)
+        if self.uses_gold:
+            raise ConfigError("memory.uses_gold=True: MemoryBank never sees gold evidence; set it to false")
+        _ = self.summary_rules, self.forgetting_rules, self.context_rules
+        make_roles(self.roles)
+        if self.summary_rules.overall_history and not self.summary_rules.days:
+            raise ConfigError(
+                "memory.summaries.overall_history=True needs the days' summaries; set memory.summaries.days to true"
+            )
+
+    @property
+    def summary_rules(self) -> SummaryRules:
+        """How days and conversation are summarised."""
+        return from_settings(SummaryRules, self.summaries, "memory.summaries")
+
+    @property
+    def forgetting_rules(self) -> ForgettingRules:
+        """What is kept."""
+        return from_settings(ForgettingRules, self.forgetting, "memory.forgetting")
+
+    @property
+    def context_rules(self) -> ContextRules:
+        """What the reader sees."""
+        return from_settings(ContextRules, self.context, "memory.context")
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation."""
+        from baselines.memorybank.memory import MemoryBankMemory
+
+        return MemoryBankMemory(self, parts)

@@ -1,0 +1,88 @@
+"""The text that the reader sees: portrait, digest, and what was found, day by day."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from baselines.memorybank.bank import Entry
+from baselines.memorybank.rules import ContextRules
+from memsys.errors import ConfigError
+from memsys.llm.contract import LanguageModel
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The text, and how many of its parts (portrait, digest, entries) the limit left out."""
+
+    text: str
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """What is known of the whole conversation; empty where nothing was made."""
+
+    history: str = ""
+    personality: str = ""
+
+    def lines(self) -> list[str]:
+        """Write portrait and digest."""
+        named = (("Portrait of the speakers: ", self.personality), ("Digest of the whole conversation: ", self.history))
+        return [f"{label}{text}" for label, text in named if text]
+
+
+def context_limit(llm: LanguageModel, rules: ContextRules) -> int:
+    """Return the tokens that a context may have.
+
+    Raises:
+        ConfigError: the backbone's window leaves no room.
+    """
+    left = llm.context_length - rules.reserve_tokens
+    if left <= 0:
+        raise ConfigError(
+            f"memory.context.reserve_tokens={rules.reserve_tokens} leaves no room in the backbone's context of "
+            f"{llm.context_length} tokens; lower it, or raise the backbone's context length"
+        )
+    return left if rules.max_tokens is None else min(left, rules.max_tokens)
+
+
+async def write_context(
+    llm: LanguageModel, rules: ContextRules, overall: Overall, found: Sequence[Entry], position: Mapping[str, int]
+) -> Context:
+    """Write portrait, digest and entries; entries stand in the order of the conversation.
+
+    Args:
+        llm: the backbone, whose tokenizer is called only where the limit is near.
+        rules: what is shown.
+        overall: portrait and digest.
+        found: entries, best first.
+        position: of every stored entry, by id.
+
+    Raises:
+        ConfigError: the backbone's window leaves no room.
+    """
+    limit, heads = context_limit(llm, rules), overall.lines()
+    blocks = [*heads, *(entry.shown for entry in found)]
+    closing = _dates(found) if rules.dates_recalled else ""
+    kept = len(blocks)
+    # A token has a byte at least, so that a text with fewer bytes than the limit fits.
+    if sum(len(block.encode()) + 1 for block in (*blocks, closing)) > limit:
+        kept = await _fitting(llm, blocks, limit - await llm.count_tokens(f"{closing}\n"))
+    entries = sorted(found[: max(0, kept - len(heads))], key=lambda entry: position[entry.entry_id])
+    lines = [*heads[:kept], *(entry.shown for entry in entries)]
+    if rules.dates_recalled and entries:
+        lines.append(_dates(entries))
+    return Context("".join(f"{line}\n" for line in lines if line), len(blocks) - kept)
+
+
+async def _fitting(llm: LanguageModel, blocks: Sequence[str], room: int) -> int:
+    """Count the blocks, in order, up to the first that does not fit."""
+    for kept, block in enumerate(blocks):
+        room -= await llm.count_tokens(f"{block}\n")
+        if room < 0:
+            return kept
+    return len(blocks)
+
+
+def _dates(entries: Sequence[Entry]) -> str:
+    dates = [date for date in dict.fromkeys(entry.date for entry in entries) if date]
+    return f"Days recalled: {'; '.join(dates)}" if dates else ""

@@ -1,0 +1,60 @@
+"""Groups of hyperparameters, each a mapping of the YAML."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from memsys.notes.settings import check_choices, check_flags, check_minimum
+
+PieceCut = Literal["pairs", "turns"]
+PortraitOf = Literal["both", "user_only", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRules:
+    """How days and the whole conversation are summarised.
+
+    Attributes:
+        days: each day has summaries, which are found by questions as pieces are.
+        part_tokens: a longer day is summarised in parts that end with a turn (with a record of the data set where that
+            has some), each at most this long, counted with the backbone's tokenizer.
+        fallback_sentences: sentences of the day that stand in for an empty summary.
+        portrait: each day's traits of ``both`` speakers, or of the first alone (``user_only``), and a portrait made of
+            them; ``off`` makes neither.
+        overall_history: a digest of all days' summaries is made and shown. The released code makes it and never shows
+            it.
+        reserve_tokens: of the window, for instructions and reply, where days are put together.
+    """
+
+    days: bool
+    part_tokens: int
+    fallback_sentences: int
+    portrait: PortraitOf
+    overall_history: bool
+    reserve_tokens: int
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory.summaries", portrait=PortraitOf)
+        check_flags(self, "memory.summaries", "days", "overall_history")
+        check_minimum(self, "memory.summaries", part_tokens=1, fallback_sentences=1, reserve_tokens=0)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRules:
+    """What the reader sees.
+
+    Attributes:
+        dates_recalled: the dates of what was found stand once more at the end.
+        max_tokens: limit, counted with the backbone's tokenizer: portrait and digest first, then what was found, best
+            first. ``None`` for no limit of its own.
+        reserve_tokens: of the window, for instructions, question and reply.
+    """
+
+    dates_recalled: bool
+    max_tokens: int | None
+    reserve_tokens: int
+
+    def __post_init__(self) -> None:
+        check_flags(self, "memory.context", "dates_recalled")
+        check_minimum(self, "memory.context", reserve_tokens=0)
+        if self.max_tokens is not None:
+            check_minimum(self, "memory.context", max_tokens=1)
