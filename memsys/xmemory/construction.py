@@ -128,9 +128,14 @@ class Construction:
             new.append(fact.fact_id)
         self._store.link_new(new)
         if self._config.theme_rules.schedule == "arrival" and new:
-            for fact_id in new:
-                self._store.themes.attach(fact_id)
-            self._store.themes.revise()
+            # Beside the event loop: other conversations' calls go on, and this one's boundaries touch no theme.
+            await asyncio.to_thread(self._arrange, new)
+
+    def _arrange(self, fact_ids: Sequence[str]) -> None:
+        """Put new facts into themes, and split and merge what they ask for."""
+        for fact_id in fact_ids:
+            self._store.themes.attach(fact_id)
+        self._store.themes.revise()
 
     async def finish(self) -> None:
         """Organise what is not organised yet, link the graphs, name the themes."""
