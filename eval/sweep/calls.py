@@ -267,23 +267,28 @@ def sage_calls(config: Any, shape: Shape) -> list[Expected]:
     scopes = 2 if config.scopes == "speakers" else 1
     added = scopes * sum(ceil(turns / config.batch_size) for turns in shape.sessions)
     return [
-        Expected("write", "extract", added, 700 + config.batch_size * shape.turn_tokens, 150),
+        Expected("prepare", "extract", added, 700 + config.batch_size * shape.turn_tokens, 150),
         Expected("write", "merge", 0.15 * added, 250, 40),
     ]
+
+
+#: Turns of an episode in the paper's LoCoMo memories; a small model cuts sooner.
+_EPISODE_TURNS = 8
 
 
 def xmemory_calls(config: Any, shape: Shape) -> list[Expected]:
     """Each message may end an episode; episodes are told and mined for facts, themes named, questions probed."""
     messages = sum(shape.turns)
-    episodes, themes = messages / 11, messages / 9
+    episodes, themes = messages / _EPISODE_TURNS, messages / 9
     construction = _key(config, "retrieval", "gate", "context")
     building = _key(config, "retrieval", "gate", "context", "theme", "graph")
-    found = [
-        Expected("write", "boundary", messages, 350 + 10 * shape.turn_tokens, 40, building),
-        Expected("write", "episode", episodes, 400 + 11 * shape.turn_tokens, 200, building),
-    ]
-    for role in ("extract",) if config.semantic["mode"] == "direct" else ("predict", "calibrate"):
-        found.append(Expected("write", role, episodes, 600 + 11 * shape.turn_tokens, 200, building))
+    found = [Expected("write", "boundary", messages, 350 + 10 * shape.turn_tokens, 40, building)]
+    last = len(shape.turns)  # a conversation's last episode is told when it is over
+    for phase, told in (("write", episodes - last), ("consolidate", last)):
+        block = _EPISODE_TURNS * shape.turn_tokens
+        found.append(Expected(phase, "episode", told, 400 + block, 200, building))
+        for role in ("extract",) if config.semantic["mode"] == "direct" else ("predict", "calibrate"):
+            found.append(Expected(phase, role, told, 600 + block, 200, building))
     found.append(Expected("consolidate", "theme", themes, 300, SHORT_TOKENS, construction))
     if config.gate["mode"] != "off":
         found.append(Expected("retrieve", "probe", 6 * shape.asked, 2500, 10))

@@ -72,7 +72,9 @@ def _part(config: Mapping[str, Any], name: str, composer: Composer) -> Any:
     """A part as it was in a run: presets change, so they give only the settings that are younger than the run."""
     from omegaconf import OmegaConf
 
-    composed = composer.compose([f"{name}={config[name]['name']}"], sweep=False)
+    own, host = str(config[name]["name"]), config[name].get("host") or {}
+    preset_name = own.removesuffix(f"_{host.get('name')}")  # a gate's name is completed by its host's
+    composed = composer.compose([f"{name}={preset_name}"], sweep=False)
     preset: Any = OmegaConf.to_container(composed[name], resolve=True)
     return make_part(OmegaConf.create({name: {**preset, **config[name]}}), name)
 
