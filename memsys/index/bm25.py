@@ -8,7 +8,7 @@ over the vocabulary. Robertson and Zaragoza 2009; rank-bm25 0.2.2.
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,16 @@ class BM25Index:
         k1: how fast repeats of a word saturate.
         b: how much long documents are discounted.
         epsilon: share of the mean idf that words in more than half of the documents get.
+        tokenise: splits documents and queries into their words.
     """
 
-    def __init__(self, k1: float = 1.5, b: float = 0.75, epsilon: float = 0.25) -> None:
+    def __init__(
+        self, k1: float = 1.5, b: float = 0.75, epsilon: float = 0.25, tokenise: Callable[[str], list[str]] = words
+    ) -> None:
         self._k1 = k1
         self._b = b
         self._epsilon = epsilon
+        self._words = tokenise
         self._ids: list[str] = []
         self._row_of: dict[str, int] = {}
         self._texts: list[str] = []
@@ -73,7 +77,7 @@ class BM25Index:
         if not len(totals):
             return totals
         self._refresh()
-        for word, repeats in Counter(words(query)).items():
+        for word, repeats in Counter(self._words(query)).items():
             if word in self._rows:
                 rows = np.frombuffer(self._rows[word], dtype=np.int64)
                 counts = np.frombuffer(self._counts[word], dtype=np.int64)
@@ -109,7 +113,7 @@ class BM25Index:
         self._enter(len(self._ids) - 1, text)
 
     def _replace_document(self, row: int, text: str) -> None:
-        for word in set(words(self._texts[row])):
+        for word in set(self._words(self._texts[row])):
             place = bisect_left(self._rows[word], row)
             self._recount(len(self._rows[word]), -1)
             del self._rows[word][place], self._counts[word][place]
@@ -118,7 +122,7 @@ class BM25Index:
         self._enter(row, text)
 
     def _enter(self, row: int, text: str) -> None:
-        document = words(text)
+        document = self._words(text)
         for word, count in Counter(document).items():
             rows = self._rows.setdefault(word, array("q"))
             self._recount(len(rows), 1)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memsys.errors import ConfigError
+from memsys.facts.batches import Scopes
+from memsys.facts.stored import UpdateTimestamp
 from memsys.gate.config import check_kappa
 from memsys.gate.vmf import KappaRule
 from memsys.notes.settings import check_choices, check_minimum
@@ -13,10 +15,8 @@ from memsys.sage.roles import MergePrompt, make_roles
 from memsys.sage.threshold import ThresholdMode, ThresholdRule
 from memsys.vocabulary import Json
 
-Scopes = Literal["speakers", "conversation"]
 Score = Literal["vmf", "max_cosine"]
 NoveltyScale = Literal["half", "full"]
-UpdateTimestamp = Literal["overwrite", "keep_both"]
 
 _CHOICES = {
     "scopes": Scopes,
@@ -67,7 +67,7 @@ class SageConfig:
         span_floor: least extent of a direction.
         volume_floor: least volume.
         merge_prompt: ``short``, or ``lossless``, with which the printed GPT-4o-mini tables were made.
-        update_timestamp: a merged memory bears the new date alone, or the old ones as well.
+        update_timestamp: a merged memory bears the new date alone, the old ones, or both.
         dedupe_exact: ignore a fact whose very text is stored already.
         top_k: memories retrieved per scope.
         context_max_tokens: tokens of memories shown to the reader; null for no limit.

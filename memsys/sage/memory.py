@@ -3,22 +3,19 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from memsys.embedding.contract import Vectors
+from memsys.facts.batches import batch_date, scope_owners, session_batches
+from memsys.facts.extraction import ExtractCall, Facts, extract
+from memsys.facts.shown import Found, best_first, shown
 from memsys.gate.vmf import VmfScope
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
 from memsys.sage.config import SageConfig
 from memsys.sage.counts import write_statistics
-from memsys.sage.extraction import ExtractCall, Facts, extract
-from memsys.sage.retrieval import found_in, shown
 from memsys.sage.roles import make_roles
-from memsys.sage.scope import Scope, Verdict, batch_date
-from memsys.vocabulary import Completion, Conversation, Json, Retrieval, Turn, Unit
-
-#: Owner of the only scope of ``scopes: conversation``.
-EVERYBODY = "conversation"
+from memsys.sage.scope import Scope, Verdict
+from memsys.vocabulary import Completion, Conversation, Json, Retrieval, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +43,8 @@ class SageMemory(BaseMemory):
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
         """Cut each session into batches; note whose memories there will be."""
-        self._open(owners(conversation) if self._config.scopes == "speakers" else [EVERYBODY])
-        sessions = [list(turns) for _, turns in groupby(conversation.turns, key=lambda turn: turn.session_id)]
-        size = self._config.batch_size
-        batches = [turns[at : at + size] for turns in sessions for at in range(0, len(turns), size)]
-        return [Unit(unit_id=_batch_id(batch), turns=tuple(batch)) for batch in batches]
+        self._open(scope_owners(self._config.scopes, conversation))
+        return session_batches(conversation, self._config.batch_size)
 
     async def prepare(self, unit: Unit) -> Sequence[Extracted]:
         """Extract the batch's facts for every scope, and embed them.
@@ -80,7 +74,13 @@ class SageMemory(BaseMemory):
         with timed(spans, "embed"):
             vector = (await self._parts.embedder.embed([query]))[0]
         with timed(spans, "search"):
-            found = found_in(list(self._scopes.values()), vector, self._config.top_k)
+            found = best_first(
+                [
+                    Found(owner, scope.memories[memory_id], score)
+                    for owner, scope in self._scopes.items()
+                    for memory_id, score in scope.vectors.index.search(vector, self._config.top_k)
+                ]
+            )
         with timed(spans, "format"):
             context, left_out = await shown(self._parts.llm, found, list(self._scopes), self._config.context_max_tokens)
         stored = {scope.owner: len(scope.memories) for scope in self._scopes.values()}
@@ -145,13 +145,3 @@ class SageMemory(BaseMemory):
         self._open([entry["owner"] for entry in state["scopes"]])
         for entry in state["scopes"]:
             self._scopes[entry["owner"]].load_state(entry)
-
-
-def owners(conversation: Conversation) -> list[str]:
-    """Return whose memories are kept: the conversation's speakers who speak; if it names none, all who speak."""
-    speaking = list(dict.fromkeys(turn.speaker for turn in conversation.turns))
-    return [name for name in conversation.speakers if name in speaking] or speaking
-
-
-def _batch_id(turns: Sequence[Turn]) -> str:
-    return turns[0].turn_id if len(turns) == 1 else f"{turns[0].turn_id}..{turns[-1].turn_id}"

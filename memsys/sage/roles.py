@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from memsys.errors import ConfigError
+from memsys.facts.extraction import extract_role
 from memsys.llm.contract import Role, make_role
-from memsys.notes.roles import object_schema
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -21,9 +21,6 @@ class Roles:
 
     extract: Role
     merge: Role
-
-
-_FACTS = object_schema(facts={"type": "array", "items": {"type": "string"}})
 
 
 def make_roles(settings: Mapping[str, Mapping[str, Json]], merge_prompt: MergePrompt) -> Roles:
@@ -41,6 +38,6 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], merge_prompt: MergePr
     merge = dict(settings["merge"])
     merge["prompt"] = merge.get("prompt") or str(PROMPTS / f"merge_{merge_prompt}.txt")
     return Roles(
-        extract=make_role("extract", settings["extract"], PROMPTS, _FACTS),
+        extract=extract_role(settings["extract"]),
         merge=make_role("merge", merge, PROMPTS, None),
     )

@@ -6,64 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memsys.embedding.contract import Vectors
+from memsys.facts.stored import Memory
 from memsys.gate.vmf import VmfScope
 from memsys.llm.usage import Usage
 from memsys.sage.config import SageConfig
 from memsys.sage.threshold import Action, ln_volume, route
-from memsys.vocabulary import Hit, Json, Unit
+from memsys.vocabulary import Json, Unit
 
 #: Columns of the trace with one entry per write, and with one per fact.
 WRITE_COLUMNS = (
     "memories", "resultant", "kappa_uncapped", "kappa", "ln_volume", "ln_density", "target", "tau", "facts",
 )  # fmt: skip
 FACT_COLUMNS = ("novelty", "cosine", "action")
-
-
-@dataclass(slots=True)
-class Memory:
-    """A stored fact.
-
-    Attributes:
-        memory_id: ``<owner>#<number>``.
-        text: as extracted, or as last merged.
-        created: date of the batch that it was first written from.
-        dates: dates shown to the reader.
-        turn_ids: all turns of every batch that it was written or merged from.
-        merges: how often a fact was merged into it.
-    """
-
-    memory_id: str
-    text: str
-    created: str
-    dates: list[str]
-    turn_ids: tuple[str, ...]
-    merges: int = 0
-
-    @property
-    def line(self) -> str:
-        """The memory as the reader sees it."""
-        dates = ", ".join(date for date in self.dates if date)
-        return f"{dates}: {self.text}" if dates else self.text
-
-    def hit(self, score: float) -> Hit:
-        """Return the memory as a retrieved one."""
-        return Hit(text=self.text, score=score, turn_ids=self.turn_ids, memory_id=self.memory_id)
-
-    def state(self) -> dict[str, Json]:
-        """Return the memory as JSON values."""
-        return {
-            "memory_id": self.memory_id,
-            "text": self.text,
-            "created": self.created,
-            "dates": list(self.dates),
-            "turn_ids": list(self.turn_ids),
-            "merges": self.merges,
-        }
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "Memory":
-        """Make the memory that :meth:`state` described."""
-        return cls(**{**state, "dates": list(state["dates"]), "turn_ids": tuple(state["turn_ids"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,22 +95,18 @@ class Scope:
     def add(self, text: str, vector: Vectors, unit: Unit) -> None:
         """Store a fact of a batch as a new memory."""
         memory_id = f"{self.owner}#{len(self.memories)}"
-        date = batch_date(unit)
-        self.memories[memory_id] = Memory(memory_id, text, date, [date], _turn_ids(unit))
+        self.memories[memory_id] = Memory.of(memory_id, text, unit)
         self.vectors.add(memory_id, vector)
         self._texts[text] += 1
         self._ln_volume = None
 
     def merge(self, memory_id: str, text: str, vector: Vectors, unit: Unit) -> None:
         """Give a memory the text that a fact of a batch was merged into, and that batch's turns beside its own."""
-        memory, date = self.memories[memory_id], batch_date(unit)
+        memory = self.memories[memory_id]
         self.counts["merge.unchanged"] += text == memory.text
         self._texts[memory.text] -= 1
         self._texts[text] += 1
-        memory.text = text
-        memory.dates = [date] if self.config.update_timestamp == "overwrite" else _with(memory.dates, date)
-        memory.turn_ids = tuple(dict.fromkeys((*memory.turn_ids, *_turn_ids(unit))))
-        memory.merges += 1
+        memory.rewrite(text, unit, self.config.update_timestamp)
         self.vectors.replace(memory_id, vector)
         self._ln_volume = None
 
@@ -192,16 +142,3 @@ class Scope:
         self.counts = Counter({name: int(count) for name, count in state["counts"].items()})
         self.usage = Usage.from_state(state["usage"])
         self.trace = {name: list(column) for name, column in state["trace"].items()}
-
-
-def batch_date(unit: Unit) -> str:
-    """Return the date of a batch: that of its session."""
-    return unit.turns[0].date_time
-
-
-def _turn_ids(unit: Unit) -> tuple[str, ...]:
-    return tuple(turn.turn_id for turn in unit.turns)
-
-
-def _with(dates: list[str], date: str) -> list[str]:
-    return [*dates, *([] if date in dates else [date])]

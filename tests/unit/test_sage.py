@@ -11,9 +11,9 @@ import pytest
 
 from eval.loaders.locomo import LocomoConfig
 from memsys.errors import ConfigError
+from memsys.facts.extraction import facts_from_reply, messages
 from memsys.llm.contract import Reply
 from memsys.sage.config import SageConfig
-from memsys.sage.extraction import facts_from_reply, messages
 from memsys.sage.memory import SageMemory
 from memsys.sage.roles import PROMPTS
 from memsys.turns import TurnFormat

@@ -1,12 +1,17 @@
 """Role ``extract``: the facts of a batch of messages, from the batch alone (Mem0's fact extraction, user side)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
-from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.llm.contract import LanguageModel, Reply, Role, make_role
 from memsys.llm.structured import parse_object
+from memsys.notes.roles import object_schema
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Completion, Json, Unit
+
+PROMPTS = Path(__file__).parent / "prompts"
 
 #: ``recovered``: facts were found in a reply of another shape. ``lost``: none were.
 ExtractFallback = Literal["recovered", "lost"]
@@ -31,12 +36,36 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class ExtractCall:
-    """One call: whose facts (``None``: everybody's), under which date, and at most how many."""
+    """One call.
+
+    Attributes:
+        owner: whose facts; ``None`` for everybody's.
+        date: that the prompt names.
+        limit: of facts; ``None`` for all.
+        key: see :meth:`memsys.llm.contract.LanguageModel.ask`.
+        further: what else the prompt shows.
+    """
 
     owner: str | None
     date: str
-    limit: int
+    limit: int | None
     key: str
+    further: Mapping[str, str] = field(default_factory=dict)
+
+
+def extract_role(settings: Mapping[str, Json], min_facts: int) -> Role:
+    """Make the role.
+
+    Args:
+        settings: fields of :class:`memsys.llm.contract.RoleSettings`.
+        min_facts: fewest facts that a reply may have.
+
+    Raises:
+        ConfigError: an unknown or missing setting, or a prompt file that does not exist.
+    """
+    facts: dict[str, Json] = {"type": "array", "items": {"type": "string"}}
+    schema = object_schema(facts={**facts, "minItems": min_facts} if min_facts else facts)
+    return make_role("extract", settings, PROMPTS, schema)
 
 
 async def extract(
@@ -47,6 +76,7 @@ async def extract(
         "owner": call.owner or "the speakers",
         "date": call.date or "an unknown date",
         "messages": messages(unit, turn_format, call.owner),
+        **call.further,
     }
     reply = await llm.ask(role, values, key=call.key)
     return facts_from_reply(reply, call.limit), reply.completion
@@ -58,7 +88,7 @@ def messages(unit: Unit, turn_format: TurnFormat, owner: str | None) -> str:
     return "\n".join(f"{mark}: {turn_format.render(turn)}" for mark, turn in zip(marks, unit.turns, strict=True))
 
 
-def facts_from_reply(reply: Reply, limit: int) -> Facts:
+def facts_from_reply(reply: Reply, limit: int | None) -> Facts:
     """Clean a reply; of a malformed one take what can be read.
 
     A malformed reply may still be an object whose ``facts`` are objects with ``fact`` or ``text``, nested lists or one
@@ -69,7 +99,8 @@ def facts_from_reply(reply: Reply, limit: int) -> Facts:
     fallback: ExtractFallback | None = None
     if reply.value is None:
         fallback = "recovered" if texts else "lost"
-    return Facts(tuple(texts[:limit]), max(0, len(texts) - limit), fallback)
+    kept = texts[:limit]
+    return Facts(tuple(kept), len(texts) - len(kept), fallback)
 
 
 def _salvaged(text: str) -> Json:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memsys.embedding.contract import Vectors
+from memsys.facts.stored import Memory
 from memsys.index.vector import SCORE_DECIMALS
 from memsys.llm.contract import LanguageModel
-from memsys.sage.scope import Memory, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +17,8 @@ class Found:
     score: float
 
 
-def found_in(scopes: Sequence[Scope], vector: Vectors, count: int) -> list[Found]:
-    """Return the ``count`` nearest memories of each scope, best first; ties: earlier scope, then older memory."""
-    found = [
-        Found(scope.owner, scope.memories[memory_id], score)
-        for scope in scopes
-        for memory_id, score in scope.vectors.index.search(vector, count)
-    ]
+def best_first(found: Sequence[Found]) -> list[Found]:
+    """Sort by score; ties as they come."""
     return sorted(found, key=lambda each: -round(each.score, SCORE_DECIMALS))
 
 

@@ -1,0 +1,124 @@
+"""From extracted facts to what they change in a scope."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from baselines.mem0.config import Mem0Config
+from baselines.mem0.events import Event, Events, event_of_decide, events_of_route
+from baselines.mem0.scope import Scope
+from memsys.embedding.contract import Embedder, Vectors
+from memsys.facts.stored import Memory
+from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.vocabulary import Unit
+
+#: Events that Mem0's ``add`` returns.
+VISIBLE = ("add", "update", "delete")
+
+
+@dataclass(frozen=True, slots=True)
+class NewFacts:
+    """The facts of a batch for one scope, with their embeddings (facts, d)."""
+
+    texts: tuple[str, ...]
+    vectors: Vectors
+
+    @property
+    def by_text(self) -> dict[str, Vectors]:
+        """Embedding by text."""
+        return dict(zip(self.texts, self.vectors, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """Lets the backbone decide what facts change, and changes it.
+
+    A scope's memories are named to the backbone by the numbers of a list, so that an id it makes up changes nothing.
+    """
+
+    config: Mem0Config
+    llm: LanguageModel
+    embedder: Embedder
+    roles: Mapping[str, Role]
+
+    async def write(self, scope: Scope, unit: Unit, facts: NewFacts) -> None:
+        """Add, rewrite and delete memories; without a fact nobody is asked."""
+        before = _visible(scope)
+        if self.config.decisions == "none":
+            for text, vector in zip(facts.texts, facts.vectors, strict=True):
+                scope.add(text, vector, unit)
+                scope.counts["event.add"] += 1
+        elif self.config.decisions == "per_fact":
+            for number, text in enumerate(facts.texts):
+                await self._decide(scope, unit, text, facts.vectors[number], number)
+        elif facts.texts:
+            await self._route(scope, unit, facts)
+        acted = _visible(scope) > before
+        scope.counts["writes.non_empty"] += acted
+        scope.counts["writes.facts_without_event"] += bool(facts.texts) and not acted
+
+    async def _route(self, scope: Scope, unit: Unit, facts: NewFacts) -> None:
+        """Decide on all facts with one call, also while nothing is stored yet."""
+        old = scope.similar(facts.vectors, self.config.similar)
+        values = {"stored": _listed(old), "facts": json.dumps(list(facts.texts), ensure_ascii=False, indent=0)}
+        reply = await self._ask("route", scope, values, f"{unit.unit_id}:{scope.owner}")
+        await self._apply(scope, unit, events_of_route(reply), old, facts.by_text)
+
+    async def _decide(self, scope: Scope, unit: Unit, fact: str, vector: Vectors, number: int) -> None:
+        """Decide on one fact, given what those before it have changed."""
+        old = scope.similar(vector[None], self.config.similar)
+        reply = await self._ask(
+            "decide", scope, {"stored": _listed(old), "fact": fact}, f"{unit.unit_id}:{scope.owner}:{number}"
+        )
+        await self._apply(scope, unit, event_of_decide(reply, fact), old, {fact: vector})
+
+    async def _ask(self, role: str, scope: Scope, values: Mapping[str, str], key: str) -> Reply:
+        reply = await self.llm.ask(self.roles[role], {"owner": scope.subject, **values}, key=key)
+        scope.note(role, reply.completion, malformed=reply.malformed)
+        return reply
+
+    async def _apply(
+        self, scope: Scope, unit: Unit, events: Events, old: Sequence[Memory], vectors: Mapping[str, Vectors]
+    ) -> None:
+        """Carry out the events in their order."""
+        scope.counts.update({f"skipped.{reason}": count for reason, count in events.skipped.items()})
+        if events.fallback is not None:
+            scope.counts[f"events.{events.fallback}"] += 1
+        known = dict(vectors)
+        new = [e.text for e in events.events if e.kind in ("ADD", "UPDATE") and e.text not in known]
+        known.update(zip(new, await self.embedder.embed(new), strict=True))
+        ids = {str(number): memory.memory_id for number, memory in enumerate(old)}
+        for event in events.events:
+            scope.counts[self._done(scope, unit, event, ids, known)] += 1
+
+    def _done(
+        self, scope: Scope, unit: Unit, event: Event, ids: Mapping[str, str], vectors: Mapping[str, Vectors]
+    ) -> str:
+        """Carry out one event and return what to count."""
+        if event.kind == "NONE":
+            return "event.none"
+        if event.kind == "ADD":  # whatever its id: Mem0 gives the memory one of its own
+            scope.add(event.text, vectors[event.text], unit)
+            return "event.add"
+        memory_id = ids.get(event.alias)
+        if memory_id is None:
+            return "skipped.unknown_id"
+        if memory_id not in scope.memories:
+            return "skipped.deleted_id"
+        if event.kind == "DELETE":
+            scope.delete(memory_id, unit)
+            return "event.delete"
+        if event.text == scope.memories[memory_id].text:
+            return "event.none"
+        scope.update(memory_id, event.text, vectors[event.text], unit, self.config.update_timestamp)
+        return "event.update"
+
+
+def _listed(memories: Sequence[Memory]) -> str:
+    """Write memories as the backbone sees them: numbered from 0, one per line."""
+    rows = [json.dumps({"id": str(n), "text": memory.text}, ensure_ascii=False) for n, memory in enumerate(memories)]
+    return "[\n" + ",\n".join(rows) + "\n]" if rows else "[]"
+
+
+def _visible(scope: Scope) -> int:
+    return sum(scope.counts[f"event.{kind}"] for kind in VISIBLE)

@@ -1,0 +1,103 @@
+"""The three calls of Mem0g: entities of a text, relations between them, relations that a text contradicts."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from baselines.mem0.graph import Edge, EntityGraph, GraphRules, Triple, entity_name, ranked, relation_name
+from memsys.embedding.contract import Embedder, Vectors
+from memsys.facts.batches import subject
+from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.turns import TurnFormat
+from memsys.vocabulary import Json, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a batch states for one scope.
+
+    Attributes:
+        text: its messages without roles.
+        kinds: type by name of entity.
+        triples: relations.
+        vectors: embedding (d,) by name, of every entity and of both ends of every relation.
+        replies: by role, for the counts.
+    """
+
+    text: str
+    kinds: Mapping[str, str]
+    triples: tuple[Triple, ...]
+    vectors: Mapping[str, Vectors]
+    replies: Mapping[str, Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCalls:
+    """Asks for what one scope's graph needs. A malformed reply counts as an empty one, as in Mem0."""
+
+    llm: LanguageModel
+    embedder: Embedder
+    roles: Mapping[str, Role]
+    owner: str
+
+    async def stated(self, unit: Unit, turn_format: TurnFormat) -> Stated:
+        """List a batch's entities and relations with two calls, which depend on the batch alone."""
+        text, key = "\n".join(turn_format.render(turn) for turn in unit.turns), f"{unit.unit_id}:{self.owner}"
+        kinds, entities = await self._entities(text, key)
+        values = {"owner": subject(self.owner), "entities": ", ".join(kinds) or "none", "text": text}
+        relations = await self.llm.ask(self.roles["relations"], values, key=key)
+        triples = triples_of(relations.value["entities"] if relations.value is not None else [])
+        ends = (name for triple in triples for name in (triple.source, triple.destination))
+        names = list(dict.fromkeys((*kinds, *ends)))
+        vectors = dict(zip(names, await self.embedder.embed(names), strict=True))
+        return Stated(text, kinds, triples, vectors, {"entities": entities, "relations": relations})
+
+    async def contradicted(self, edges: Sequence[Edge], stated: Stated, key: str) -> tuple[tuple[Triple, ...], Reply]:
+        """Ask which relations a batch contradicts, also where there is none that it could."""
+        lines = "\n".join(edge.triple.text for edge in edges) or "none"
+        values = {"owner": subject(self.owner), "relations": lines, "text": stated.text}
+        reply = await self.llm.ask(self.roles["delete"], values, key=key)
+        return triples_of(reply.value["relations"] if reply.value is not None else []), reply
+
+    async def found(
+        self, graph: EntityGraph, question: str, rules: GraphRules
+    ) -> tuple[list[tuple[Edge, float]], bool]:
+        """Find the relations for a question, best first, with one call; tells whether its reply was malformed."""
+        key = f"{hashlib.sha256(question.encode()).hexdigest()[:16]}:{self.owner}"
+        kinds, reply = await self._entities(question, key)
+        vectors = await self.embedder.embed(list(kinds))
+        return ranked(graph.around(vectors, invalid=rules.include_invalid), question, rules), reply.malformed
+
+    async def _entities(self, text: str, key: str) -> tuple[dict[str, str], Reply]:
+        reply = await self.llm.ask(self.roles["entities"], {"owner": subject(self.owner), "text": text}, key=key)
+        items = reply.value["entities"] if reply.value is not None else []
+        named = {entity_name(item["entity"]): entity_name(item["entity_type"]) for item in items}
+        return {name: kind for name, kind in named.items() if name}, reply
+
+
+def triples_of(items: Sequence[Mapping[str, Json]]) -> tuple[Triple, ...]:
+    """Read relations; those that lack a name are left out."""
+    triples = (
+        Triple(entity_name(item["source"]), relation_name(item["relationship"]), entity_name(item["destination"]))
+        for item in items
+    )
+    return tuple(triple for triple in triples if triple.source and triple.relation and triple.destination)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphWrite:
+    """What a write did to a graph: the reply about contradictions, relations taken back, and named but not there."""
+
+    reply: Reply
+    removed: int
+    unknown: int
+
+
+async def write_graph(graph: EntityGraph, calls: GraphCalls, stated: Stated, unit: Unit) -> GraphWrite:
+    """Take back what a batch contradicts (one call), then store what it states."""
+    near = graph.around(stated.vectors[name] for name in stated.kinds)
+    triples, reply = await calls.contradicted(near, stated, f"{unit.unit_id}:{calls.owner}")
+    removed = sum([graph.remove(triple, unit) for triple in triples])
+    for triple in stated.triples:
+        graph.merge(triple, stated.kinds, stated.vectors, unit)
+    return GraphWrite(reply, removed, len(triples) - removed)

@@ -1,0 +1,55 @@
+"""What the reader sees: each person's memories and, in Mem0g, the relations around the question's entities."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memsys.facts.shown import Found, shown
+from memsys.llm.contract import LanguageModel
+from memsys.vocabulary import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A retrieved relation with whose graph it is of, as a line and as a hit."""
+
+    owner: str
+    line: str
+    hit: Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The context, and how many memories and relations its limit left out."""
+
+    text: str
+    left_out: int
+
+
+async def shown_with_relations(
+    llm: LanguageModel,
+    found: Sequence[Found],
+    relations: Sequence[Relation],
+    owners: Sequence[str],
+    max_tokens: int | None,
+) -> Shown:
+    """Write the memories, then the relations, person by person; relations get the room that memories leave."""
+    memories, left_out = await shown(llm, found, owners, max_tokens)
+    kept = list(relations)
+    if max_tokens is not None:
+        kept = await _within(llm, kept, max_tokens - await llm.count_tokens(memories + "\n"))
+    blocks = [memories]
+    for owner in owners:
+        lines = [each.line for each in kept if each.owner == owner]
+        whose = f" of {owner}" if len(owners) > 1 else ""
+        blocks.append("\n".join([f"Relations{whose}:", *lines]) if lines else "")
+    return Shown("\n\n".join(block for block in blocks if block), left_out + len(relations) - len(kept))
+
+
+async def _within(llm: LanguageModel, relations: Sequence[Relation], max_tokens: int) -> list[Relation]:
+    kept: list[Relation] = []
+    for each in relations:
+        max_tokens -= await llm.count_tokens(each.line + "\n")
+        if max_tokens < 0:
+            break
+        kept.append(each)
+    return kept

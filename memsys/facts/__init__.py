@@ -1,0 +1,1 @@
+"""Facts about people, as SAGE and Mem0 keep them: batches of messages, extraction, a stored fact, the context."""
