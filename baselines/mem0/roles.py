@@ -23,15 +23,17 @@ GRAPH_ROLES = ("entities", "relations", "delete")
 _TEXT: Json = {"type": "string"}
 _TRIPLES: Json = {"type": "array", "items": object_schema(source=_TEXT, relationship=_TEXT, destination=_TEXT)}
 
+
+def _one_of(words: tuple[str, ...]) -> dict[str, Json]:
+    return {"type": "string", "enum": list(words)}
+
+
 #: JSON schema of each role's reply; ``None`` for plain text. The graph's are the fields of Mem0's tool calls.
 SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {
     "route": object_schema(
-        memory={
-            "type": "array",
-            "items": object_schema(id=_TEXT, text=_TEXT, event={"type": "string", "enum": list(EVENTS)}),
-        }
+        memory={"type": "array", "items": object_schema(id=_TEXT, text=_TEXT, event=_one_of(EVENTS))}
     ),
-    "decide": object_schema(event={"type": "string", "enum": [*EVENTS[:3], "NOOP"]}, id=_TEXT, text=_TEXT),
+    "decide": object_schema(event=_one_of((*EVENTS[:3], "NOOP")), id=_TEXT, text=_TEXT),
     "summary": None,
     "entities": object_schema(
         entities={"type": "array", "items": object_schema(entity=_TEXT, entity_type=_TEXT)},

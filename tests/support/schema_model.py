@@ -10,7 +10,7 @@ from memsys.seeding import generator
 from memsys.vocabulary import Completion, TokenLogprob
 
 #: Strings that a schema does not list, by property, so that replies lead somewhere.
-CHOICES: Mapping[str, Sequence[str]] = {"actions": ("strengthen", "update_neighbor")}
+CHOICES: Mapping[str, Sequence[str]] = {"actions": ("strengthen", "update_neighbor"), "id": ("0", "1", "9")}
 
 #: Replies of roles without a schema; each ``%s`` becomes a word, each ``%d`` a number of the prompt.
 TEXTS: Mapping[str, Sequence[str]] = {
