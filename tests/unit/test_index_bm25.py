@@ -119,3 +119,10 @@ def test_fusion_order_weights_and_depth() -> None:
 def test_fusion_ties_go_to_the_dense_score_then_to_the_older() -> None:
     assert [item for item, _ in fuse([["a"], ["b"]], {"a": 0.2, "b": 0.7})] == ["b", "a"]
     assert [item for item, _ in fuse([["b"], ["a"]], {"a": 0.5, "b": 0.5})] == ["a", "b"]
+
+
+def test_words_can_be_split_in_another_way() -> None:
+    index = BM25Index(tokenise=str.split)
+    index.add(["a", "b", "c"], ["New York", "the new york", "a boat"])
+    assert index.search("New", 1)[0][0] == "a" and index.scores("the").tolist()[0] == 0
+    assert index.scores("the").tolist()[1] > 0  # no stop words

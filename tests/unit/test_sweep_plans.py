@@ -29,6 +29,10 @@ def counts(name: str, shape: Shape, **changes: Any) -> dict[tuple[str, str], flo
 SMALL = Shape([120, 30], [20] * 6 + [10] * 3, {1: 4, 4: 6})
 
 
+#: The calls of Mem0g's graph.
+GRAPH = [("prepare", "entities"), ("prepare", "relations"), ("write", "delete"), ("retrieve", "entities")]
+
+
 def test_amem_by_hand() -> None:
     assert counts("amem", SMALL) == {
         ("prepare", "analyse"): 150,
@@ -53,6 +57,28 @@ def test_clag_by_hand() -> None:
 
 def test_sage_asks_for_each_batch_of_each_session_and_scope() -> None:
     assert counts("sage", SMALL)["prepare", "extract"] == 2 * (6 * 3 + 3 * 2)  # ceil(20 / 8), ceil(10 / 8)
+
+
+def test_mem0_decides_on_what_it_extracts_as_sage_does() -> None:
+    adds = 2 * (6 * 3 + 3 * 2)
+    found = counts("mem0", SMALL)
+    assert found == {("prepare", "extract"): adds, ("write", "route"): pytest.approx(0.9 * adds)}
+    graph = counts("mem0_graph", SMALL)
+    assert [graph[key] for key in GRAPH] == [adds, adds, adds, 2 * 10]
+    assert GRAPH[3] not in counts("mem0_graph_in_sage", SMALL) and ("write", "route") not in counts(
+        "mem0_add_only", SMALL
+    )
+    paper = counts("mem0_paper", SMALL)
+    assert paper["write", "extract"] == 2 * (6 * 10 + 3 * 5) and paper["write", "summary"] == 9 - 2
+
+
+def test_mem0_and_sage_share_their_extractions() -> None:
+    def shared(name: str) -> str:
+        calls = memory_calls(memory_config(name), SMALL) or []
+        return next(each.shared for each in calls if each.role == "extract")
+
+    assert shared("mem0") == shared("sage") == shared("mem0_graph") != shared("mem0_in_sage") == shared("sage_code")
+    assert shared("mem0_both_speakers") != shared("mem0") and shared("mem0_paper") == ""
 
 
 def test_plain_retrieval_asks_nothing() -> None:
