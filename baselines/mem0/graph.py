@@ -1,7 +1,7 @@
 """The graph of Mem0g: entities of one scope, and the relations between them that texts have stated."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
@@ -239,23 +239,6 @@ class EntityGraph:
         for entry in state["edges"]:
             self._link(Edge(**{**entry, "turn_ids": tuple(entry["turn_ids"])}))
         self._index.load_state(state["index"])
-
-
-def ranked(edges: Sequence[Edge], question: str, rules: GraphRules) -> list[tuple[Edge, float]]:
-    """Rank relations by BM25 over their three names and keep the best; ties in the order given.
-
-    Source: mem0 ``graph_memory.py``, ``search``; there ties come in the order of a sort that is not stable.
-    """
-    from memsys.index.bm25 import BM25Index
-    from memsys.index.words import words
-
-    def tokens(text: str) -> list[str]:
-        return words(text.replace("_", " ")) if rules.split_underscores else text.split()
-
-    index = BM25Index(tokenise=tokens)
-    texts = [" ".join((edge.source, edge.relation, edge.destination)) for edge in edges]
-    index.add([str(place) for place in range(len(edges))], texts)
-    return [(edges[int(place)], score) for place, score in index.search(question, rules.results)]
 
 
 def _row(item: T) -> dict[str, Json]:

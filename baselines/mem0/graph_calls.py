@@ -1,12 +1,14 @@
-"""The three calls of Mem0g: entities of a text, relations between them, relations that a text contradicts."""
+"""Mem0g's calls (entities of a text, their relations, relations that a text contradicts) and its search."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from baselines.mem0.graph import Edge, EntityGraph, GraphRules, Triple, entity_name, ranked, relation_name
+from baselines.mem0.graph import Edge, EntityGraph, GraphRules, Triple, entity_name, relation_name
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.facts.batches import subject
+from memsys.index.bm25 import BM25Index
+from memsys.index.words import words
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Json, Unit
@@ -82,6 +84,21 @@ def triples_of(items: Sequence[Mapping[str, Json]]) -> tuple[Triple, ...]:
         for item in items
     )
     return tuple(triple for triple in triples if triple.source and triple.relation and triple.destination)
+
+
+def ranked(edges: Sequence[Edge], question: str, rules: GraphRules) -> list[tuple[Edge, float]]:
+    """Rank relations by BM25 over their three names and keep the best; ties in the order given.
+
+    Source: mem0 ``graph_memory.py``, ``search``; there ties come in the order of a sort that is not stable.
+    """
+
+    def tokens(text: str) -> list[str]:
+        return words(text.replace("_", " ")) if rules.split_underscores else text.split()
+
+    index = BM25Index(tokenise=tokens)
+    texts = [" ".join((edge.source, edge.relation, edge.destination)) for edge in edges]
+    index.add([str(place) for place in range(len(edges))], texts)
+    return [(edges[int(place)], score) for place, score in index.search(question, rules.results)]
 
 
 @dataclass(frozen=True, slots=True)

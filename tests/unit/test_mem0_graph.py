@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baselines.mem0.graph import UNTYPED, Edge, EntityGraph, GraphRules, Triple, entity_name, ranked, relation_name
+from baselines.mem0.graph import UNTYPED, Edge, EntityGraph, GraphRules, Triple, entity_name, relation_name
+from baselines.mem0.graph_calls import ranked
 from baselines.mem0.memory import Mem0Memory
 from memsys.embedding.contract import Vectors
 from memsys.errors import ConfigError
@@ -242,7 +243,7 @@ def test_relations_and_entities_without_a_name_are_left_out() -> None:
     unnamed = {"entities": [{"source": " ", "relationship": "x", "destination": "b"}]}
     memory = mem0g(replying(relations=unnamed, entities={"entities": [{"entity": " ", "entity_type": "x"}]}))
     ingest(memory, monologue("a"))
-    assert drawn(memory)["nodes"] == [] and counts(memory)["relations.stated"] == 0
+    assert drawn(memory)["nodes"] == [] and "relations.stated" not in counts(memory)
 
 
 # reading
