@@ -31,7 +31,6 @@ class Mem0Config:
             feelings and dates (the custom instructions of Mem0's own LoCoMo run, which was on the hosted service).
         prompt_date: the date that the extraction is told: ``session`` for the batch's date, any other text as it is
             (Mem0 tells the day of the run; name one, so that the run can be repeated).
-        min_facts: fewest facts that the reply of an extraction may have; 0 for no bound, as published.
         max_facts: facts kept of one extraction; null for all.
         decisions: ``batched`` decides on all facts of a write with one call (code), ``per_fact`` with one call each
             (paper), ``none`` adds every fact.
@@ -51,7 +50,6 @@ class Mem0Config:
     history_messages: int
     extract_prompt: ExtractPrompt
     prompt_date: str
-    min_facts: int
     max_facts: int | None
     decisions: Decisions
     similar: int
@@ -71,7 +69,7 @@ class Mem0Config:
             decisions=Decisions,
             update_timestamp=UpdateTimestamp,
         )
-        check_minimum(self, "memory", batch_size=1, history_messages=0, min_facts=0, similar=1, top_k=1)
+        check_minimum(self, "memory", batch_size=1, history_messages=0, similar=1, top_k=1)
         for key in ("max_facts", "context_max_tokens"):
             if getattr(self, key) is not None:
                 check_minimum(self, "memory", **{key: 1})
@@ -101,7 +99,6 @@ class Mem0Config:
             self.needed,
             extract_prompt=self.extract_prompt,
             extract_context=self.extract_context,
-            min_facts=self.min_facts,
         )
 
     def build(self, parts: Parts) -> MemorySystem:

@@ -55,7 +55,6 @@ def make_roles(
     *,
     extract_prompt: ExtractPrompt,
     extract_context: ExtractContext,
-    min_facts: int,
 ) -> Mapping[str, Role]:
     """Make the roles that a variant asks from the config's ``roles``, which may describe further ones.
 
@@ -65,7 +64,6 @@ def make_roles(
         extract_prompt: which shipped prompt ``extract`` has, unless its settings name a file. The one for the user's
             facts is shared with SAGE, whose extraction is Mem0's: equal requests get equal replies.
         extract_context: what it is shown beside the batch.
-        min_facts: fewest facts that a reply of ``extract`` may have.
 
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
@@ -80,5 +78,5 @@ def make_roles(
     if extract_context == "history" or extract_prompt != "user":
         name = "history" if extract_context == "history" else extract_prompt
         extract["prompt"] = extract.get("prompt") or str(PROMPTS / f"extract_{name}.txt")
-    made = {"extract": extract_role(extract, min_facts)}
+    made = {"extract": extract_role(extract)}
     return made | {name: make_role(name, settings[name], PROMPTS, SCHEMAS[name]) for name in needed[1:]}

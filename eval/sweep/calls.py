@@ -315,7 +315,6 @@ def _extraction(config: Any, shape: Shape) -> Expected:
         config.batch_size,
         config.scopes,
         config.prompt_date,
-        config.min_facts,
         getattr(config, "extract_prompt", "user"),
     )
     prompt = 250 + config.batch_size * shape.turn_tokens

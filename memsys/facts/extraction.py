@@ -16,6 +16,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 #: ``recovered``: facts were found in a reply of another shape. ``lost``: none were.
 ExtractFallback = Literal["recovered", "lost"]
 
+_FACTS = object_schema(facts={"type": "array", "items": {"type": "string"}})
 _ANY_FACTS: dict[str, Json] = {"type": "object", "required": ["facts"]}
 
 
@@ -53,19 +54,13 @@ class ExtractCall:
     further: Mapping[str, str] = field(default_factory=dict)
 
 
-def extract_role(settings: Mapping[str, Json], min_facts: int) -> Role:
-    """Make the role.
-
-    Args:
-        settings: fields of :class:`memsys.llm.contract.RoleSettings`.
-        min_facts: fewest facts that a reply may have.
+def extract_role(settings: Mapping[str, Json]) -> Role:
+    """Make the role from its YAML settings.
 
     Raises:
         ConfigError: an unknown or missing setting, or a prompt file that does not exist.
     """
-    facts: dict[str, Json] = {"type": "array", "items": {"type": "string"}}
-    schema = object_schema(facts={**facts, "minItems": min_facts} if min_facts else facts)
-    return make_role("extract", settings, PROMPTS, schema)
+    return make_role("extract", settings, PROMPTS, _FACTS)
 
 
 async def extract(

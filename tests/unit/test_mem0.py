@@ -86,11 +86,11 @@ def test_the_papers_variant() -> None:
 
 
 def test_the_small_preset_bounds_lengths_alone() -> None:
-    small, limits = config("mem0_small"), {"max_tokens", "max_items", "max_chars", "malformed_retries"}
+    small, limits = config("mem0_small"), {"max_tokens", "min_items", "max_items", "max_chars", "malformed_retries"}
     kept = {name: {k: v for k, v in role.items() if k not in limits} for name, role in small.roles.items()}
     usual = {name: {k: v for k, v in role.items() if k not in limits} for name, role in config().roles.items()}
     assert kept == usual
-    assert replace(small, name="mem0", min_facts=0, context_max_tokens=None, roles=config().roles) == config()
+    assert replace(small, name="mem0", context_max_tokens=None, roles=config().roles) == config()
 
 
 def test_mem0_and_sage_extract_with_the_same_calls() -> None:
