@@ -17,7 +17,7 @@ from eval.loaders.locomo import LocomoConfig
 from memsys.errors import ConfigError
 from memsys.vocabulary import Conversation, Turn
 from tests.support.composing import composed, conversation, ingest
-from tests.support.fakes import FakeModel, TableEmbedder
+from tests.support.fakes import FakeModel, TableEmbedder, WordEmbedder
 from tests.support.mem0 import (
     add_all,
     config,
@@ -253,8 +253,12 @@ def test_an_extraction_without_facts_makes_no_route_call(reply: Any) -> None:
 
 def test_the_first_add_asks_for_a_decision_on_an_empty_list() -> None:
     shown: list[dict[str, str]] = []
-    model = replying(route=lambda values, key: shown.append(stored(values)) or add_all(values, key))
-    ingest(mem0(model), monologue("boat"))
+
+    def route(values: Mapping[str, str], key: str) -> Any:
+        shown.append(stored(values))
+        return add_all(values, key)
+
+    ingest(mem0(replying(route=route)), monologue("boat"))
     assert shown == [{}]
 
 
@@ -344,17 +348,9 @@ def test_an_add_with_a_known_id_adds() -> None:
 
 def test_a_fact_in_its_own_words_is_not_embedded_again() -> None:
     model = replying(route=lambda values, key: events(("ADD", "x", "boat"), ("ADD", "y", "a new wording")))
-    embedder = TableEmbedder({"boat": [1, 0], "a new wording": [0, 1]})
-    asked: list[str] = []
-    embed = embedder.embed
-
-    async def noted(given: Any) -> Any:
-        asked.extend(given)
-        return await embed(given)
-
-    embedder.embed = noted  # type: ignore[method-assign]
+    embedder = WordEmbedder()
     ingest(mem0(model, embedder=embedder), monologue("boat"))
-    assert asked == ["boat", "a new wording"]
+    assert [text for given in embedder.calls for text in given] == ["boat", "a new wording"]
 
 
 def test_a_malformed_decision_loses_the_facts_and_is_counted() -> None:

@@ -81,7 +81,11 @@ def test_the_graph_presets_differ_from_mem0_in_the_graph_and_its_roles() -> None
     assert made == replace(config(), name="mem0_graph", graph={**config().graph, "use": "read"}, roles=made.roles)
     assert {name: made.roles[name] for name in config().roles} == dict(config().roles)
     assert made.needed == ("extract", "route", "entities", "relations", "delete")
-    unread = {"name": "mem0_graph_in_sage", "prompt_date": "2026-05-01", "graph": {**made.graph, "use": "written"}}
+    unread: dict[str, Any] = {
+        "name": "mem0_graph_in_sage",
+        "prompt_date": "2026-05-01",
+        "graph": {**made.graph, "use": "written"},
+    }
     assert config("mem0_graph_in_sage") == replace(made, **unread)
 
 
@@ -263,8 +267,7 @@ def test_relations_stand_after_the_memories_of_all_speakers() -> None:
 
 def test_relations_get_the_room_that_memories_leave() -> None:
     talk = monologue("oslo has boat", "oslo has cake")
-    settings = {"embedder": None, "graph": config("mem0_graph").graph}
-    memory = mem0(replying(entities=ends, relations=trip), "mem0_graph", context_max_tokens=18, **settings)
+    memory = mem0(replying(entities=ends, relations=trip), "mem0_graph", context_max_tokens=18)
     ingest(memory, talk)
     retrieval = asyncio.run(memory.retrieve("oslo"))
     assert "Relations:\noslo -- has -- boat" in retrieval.context and "-- cake" not in retrieval.context
