@@ -338,7 +338,8 @@ def xmemory_calls(config: Any, shape: Shape) -> list[Expected]:
     building = _key(config, "retrieval", "gate", "context", "theme", "graph")
     found = [Expected("write", "boundary", messages, 350 + 10 * shape.turn_tokens, 40, building)]
     last = len(shape.turns)  # a conversation's last episode is told when it is over
-    for phase, told in (("write", episodes - last), ("consolidate", last)):
+    told_in: tuple[tuple[Phase, float], ...] = (("write", episodes - last), ("consolidate", last))
+    for phase, told in told_in:
         block = _EPISODE_TURNS * shape.turn_tokens
         found.append(Expected(phase, "episode", told, 400 + block, 200, building))
         for role in ("extract",) if config.semantic["mode"] == "direct" else ("predict", "calibrate"):

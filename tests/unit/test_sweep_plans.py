@@ -111,9 +111,10 @@ def test_the_papers_own_accounts_of_locomo(locomo: Shape) -> None:
     assert counts("sage", locomo)["prepare", "extract"] == 1696
 
 
-#: How often these are asked depends on what the model says: clusters, merges, episodes, rounds of refinement.
+#: How often these are asked depends on what the model says: clusters, merges, facts, episodes, rounds of refinement.
 MODEL_DECIDES = {
     "profile", "merge", "update", "episode", "theme", "probe", "intent", "draft", "sufficient", "subquery",
+    "route", "decide",
 }  # fmt: skip
 
 
