@@ -128,6 +128,20 @@ def check(arguments: argparse.Namespace) -> None:
             raise ConfigError(f"{path}: the folder {path.parent} does not exist; make it first")
 
 
+def check_written(arguments: argparse.Namespace, diaries: Sequence[Diary]) -> None:
+    """Refuse a threshold from a backbone that could not write the diaries.
+
+    Raises:
+        DataError: less than half of the entries came.
+    """
+    written, wanted = sum(len(each.entries) for each in diaries), arguments.personas * arguments.entries
+    if 2 * written < wanted:
+        raise DataError(
+            f"the backbone wrote {written} of the {wanted} entries asked for: too few for a threshold; take a larger "
+            "backbone, or name a file of diaries with --corpus"
+        )
+
+
 def calibrate(arguments: argparse.Namespace) -> None:
     """Write or read the diaries, score them, print the threshold and write the preset."""
     check(arguments)
@@ -138,8 +152,10 @@ def calibrate(arguments: argparse.Namespace) -> None:
     known = arguments.corpus is not None and arguments.corpus.is_file()
     diaries = read_corpus(arguments.corpus) if known else asyncio.run(write_corpus(plan, arguments))
     text = stored(diaries)
-    if arguments.corpus and not known:
-        arguments.corpus.write_text(text, encoding="utf-8")
+    if not known:
+        if arguments.corpus:
+            arguments.corpus.write_text(text, encoding="utf-8")
+        check_written(arguments, diaries)
     scores = asyncio.run(all_scores(plan, gate, diaries))
     if not scores:
         raise ConfigError(f"no entry was scored: the diaries are not longer than memory.min_scope={gate.min_scope}")
