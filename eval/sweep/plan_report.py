@@ -1,5 +1,7 @@
 """A plan as people read it."""
 
+from collections.abc import Sequence
+
 from eval.sweep.costing import CellCost, SweepPlan, Totals
 from eval.terminal import console
 
@@ -48,9 +50,8 @@ def _show_groups(plan: SweepPlan) -> None:
 
 
 def _show_gaps(plan: SweepPlan) -> None:
-    for cost in plan.cells:
-        if cost.problem:
-            console().print(f"{cost.cell.label}: {cost.problem}", highlight=False, markup=False, soft_wrap=True)
+    for line in problems(plan.cells):
+        console().print(line, highlight=False, markup=False, soft_wrap=True)
     unknown = sorted({cost.cell.valid_plan().memory.name for cost in plan.cells if not cost.known})
     if unknown:
         console().print(f"no call model for {', '.join(unknown)}: only their answers are counted (eval/sweep/calls.py)")
@@ -60,6 +61,18 @@ def _show_gaps(plan: SweepPlan) -> None:
         "take with full batches and no waiting, at usual shares of the GPU's peak; they are held against no run yet.",
         soft_wrap=True,
     )
+
+
+def problems(cells: Sequence[CellCost]) -> list[str]:
+    """Why cells cannot be planned, each reason once with how many cells it keeps."""
+    kept: dict[str, list[str]] = {}
+    for cost in cells:
+        if cost.problem:
+            kept.setdefault(cost.problem, []).append(cost.cell.label)
+    return [
+        f"{labels[0]}{f' and {len(labels) - 1} more' if len(labels) > 1 else ''}: {problem}"
+        for problem, labels in kept.items()
+    ]
 
 
 def _calls(cost: CellCost) -> str:

@@ -11,6 +11,7 @@ from eval.sweep.calls import Expected, Shape, memory_calls, shape_of
 from eval.sweep.cells import Composer
 from eval.sweep.checking import check_runs
 from eval.sweep.costing import GPUS, Totals, busy_hours, parameters, plan_sweep, step_seconds, total
+from eval.sweep.plan_report import problems
 from eval.tables.stored import SUMMARIES
 from memsys.errors import ConfigError
 from tests.support.composing import memory_config
@@ -190,3 +191,13 @@ def test_an_unknown_gpu_is_named_with_the_choices() -> None:
 def test_totals_are_sums() -> None:
     calls = [Expected("write", "a", 2, 10, 1), Expected("answer", "b", 3, 100, 5)]
     assert total(calls) == Totals(5, 320, 17) and total([]) + total(calls) == total(calls)
+
+
+def test_a_reason_that_keeps_many_cells_is_told_once(tmp_path: Path) -> None:
+    sweep = Composer().sweep(
+        ["memory=rag_turn,bm25_turn,hybrid_turn", "dataset=locomo", f"dataset.data_dir={tmp_path}"]
+    )
+    lines = problems(plan_sweep(sweep, "a100").cells)
+    assert len(lines) == 1
+    assert lines[0].startswith("rag_turn | locomo | smollm2_135m | seed 0 and 2 more: ")
+    assert "locomo10.json" in lines[0]
