@@ -37,6 +37,25 @@ def check_minimum(settings: object, group: str, **minima: float) -> None:
             raise ConfigError(f"{group}.{key}={value!r} must be a number, at least {minimum}")
 
 
+def check_optional(settings: object, group: str, **minima: float) -> None:
+    """Check number fields that may also be null."""
+    check_minimum(
+        settings, group, **{key: least for key, least in minima.items() if getattr(settings, key) is not None}
+    )
+
+
+def check_cosines(settings: object, group: str, *keys: str) -> None:
+    """Check that fields are cosines.
+
+    Raises:
+        ConfigError: a value lies outside [-1, 1].
+    """
+    check_minimum(settings, group, **dict.fromkeys(keys, -1.0))
+    for key in keys:
+        if getattr(settings, key) > 1:
+            raise ConfigError(f"{group}.{key}={getattr(settings, key)} must be at most 1: it is compared with a cosine")
+
+
 def check_flags(settings: object, group: str, *keys: str) -> None:
     """Check that fields are true or false.
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from memsys.episodes.rules import BoundaryRules, EpisodeRules
 from memsys.errors import ConfigError
 from memsys.notes.settings import check_minimum, from_settings
 from memsys.protocol import MemorySystem, Parts
@@ -10,9 +11,7 @@ from memsys.vocabulary import Json
 from memsys.xmemory.roles import make_roles
 from memsys.xmemory.rules import (
     GROUPS,
-    BoundaryRules,
     ContextRules,
-    EpisodeRules,
     GateRules,
     GraphRules,
     RetrievalRules,
@@ -30,8 +29,8 @@ class XMemoryConfig:
         uses_gold: always false.
         unit_turns: messages per write, where sessions do not cut: while they are cut into blocks, the blocks of the
             write before are told, and the facts of those before them found. Cannot change a result.
-        boundary: fields of :class:`memsys.xmemory.rules.BoundaryRules`.
-        episode: fields of :class:`memsys.xmemory.rules.EpisodeRules`.
+        boundary: fields of :class:`memsys.episodes.rules.BoundaryRules`.
+        episode: fields of :class:`memsys.episodes.rules.EpisodeRules`.
         semantic: fields of :class:`memsys.xmemory.rules.SemanticRules`.
         theme: fields of :class:`memsys.xmemory.rules.ThemeRules`.
         graph: fields of :class:`memsys.xmemory.rules.GraphRules`.

@@ -2,54 +2,24 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
+from memsys.episodes.extraction import Extracted, extract_by_prediction, extract_directly
+from memsys.episodes.narrating import Story
+from memsys.episodes.nodes import Episode, Fact
+from memsys.episodes.telling import Teller, Told, Waiting
 from memsys.protocol import Parts
 from memsys.xmemory.config import XMemoryConfig
-from memsys.xmemory.extraction import Extracted, extract_by_prediction, extract_directly
 from memsys.xmemory.naming import Summary, summarise
-from memsys.xmemory.narrating import Story, narrate
-from memsys.xmemory.nodes import Block, Episode, Fact
 from memsys.xmemory.roles import Roles
 from memsys.xmemory.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A block and its story; ``extracted`` are its facts where they do not depend on other episodes."""
-
-    story: Story
-    extracted: Extracted | None
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A stored episode whose facts are not stored yet; ``extracted`` as in :class:`Told`."""
-
-    episode_id: str
-    key: str
-    extracted: Extracted | None
-
-    def state(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        found = self.extracted
-        texts = None if found is None else {"statements": list(found.statements), "events": list(found.events)}
-        return {"episode_id": self.episode_id, "key": self.key, "extracted": texts}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "Waiting":
-        """Make what :meth:`state` described."""
-        found = state["extracted"]
-        extracted = None if found is None else Extracted(tuple(found["statements"]), tuple(found["events"]))
-        return cls(state["episode_id"], state["key"], extracted)
 
 
 class Construction:
     """The steps behind the cutting of the stream.
 
     Attributes:
+        teller: tells blocks.
         waiting: episodes whose facts are still to be won, in order.
         counts: what happened.
         objectives: ``f`` of all themes after each stage of the last revision.
@@ -57,24 +27,11 @@ class Construction:
 
     def __init__(self, config: XMemoryConfig, parts: Parts, roles: Roles, store: Store) -> None:
         self._config, self._parts, self._roles, self._store = config, parts, roles, store
+        directly = config.semantic_rules.mode == "direct"
+        self.teller = Teller(parts.llm, roles, config.episode_rules, directly)
         self.waiting: list[Waiting] = []
         self.counts: Counter[str] = Counter()
         self.objectives: dict[str, float] = {}
-
-    async def tell(self, block: Block) -> Told:
-        """Tell a block and, where facts are read off the story, read them. Depends on the block alone."""
-        llm, rules = self._parts.llm, self._config.episode_rules
-        story = await narrate(llm, self._roles.episode, block, rules)
-        if self._config.semantic_rules.mode != "direct":
-            return Told(story, None)
-        episode = Episode("", story.title, story.content, story.time, block.messages)
-        return Told(story, await extract_directly(llm, self._roles, episode, block.key))
-
-    async def tell_all(self, blocks: Sequence[Block]) -> list[Told]:
-        """Tell blocks side by side."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self.tell(block)) for block in blocks]
-        return [task.result() for task in tasks]
 
     async def keep(self, told: Sequence[Told]) -> None:
         """Store episodes, in order; their facts wait."""

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from memsys.episodes.nodes import Episode
 from memsys.vocabulary import Json
-from memsys.xmemory.nodes import Episode
 from memsys.xmemory.rules import GateRules
 from memsys.xmemory.uncertainty import Coarse, Probe
 

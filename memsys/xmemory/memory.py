@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from memsys.episodes.boundary import Segmenter
+from memsys.episodes.nodes import Block, Message
+from memsys.episodes.telling import Told, Waiting
 from memsys.protocol import BaseMemory, Parts, State
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
-from memsys.xmemory.boundary import Segmenter
 from memsys.xmemory.config import XMemoryConfig
-from memsys.xmemory.construction import Construction, Told, Waiting
+from memsys.xmemory.construction import Construction
 from memsys.xmemory.counts import write_statistics
-from memsys.xmemory.nodes import Block, Message
 from memsys.xmemory.retrieval import TopDownRetrieval
 from memsys.xmemory.roles import make_roles
 from memsys.xmemory.store import Store
@@ -60,16 +61,8 @@ class XMemory(BaseMemory):
         if not self._by_session:
             return PreparedSession()
         segmenter = self._new_segmenter()
-        tasks: list[asyncio.Task[Told]] = []
-        async with asyncio.TaskGroup() as group:
-            for message in self._messages(unit):
-                block = await segmenter.take(message)
-                if block is not None:
-                    tasks.append(group.create_task(self._construction.tell(block)))
-            last = segmenter.flush("session")
-            if last is not None:
-                tasks.append(group.create_task(self._construction.tell(last)))
-        return PreparedSession(tuple(task.result() for task in tasks), segmenter.counts)
+        told = await self._construction.teller.tell_session(segmenter, self._messages(unit))
+        return PreparedSession(told, segmenter.counts)
 
     async def write(self, unit: Unit, prepared: PreparedSession) -> None:
         """Take in messages, and move what earlier writes left one step further."""
@@ -80,7 +73,7 @@ class XMemory(BaseMemory):
             return
         async with asyncio.TaskGroup() as group:
             cutting = group.create_task(self._cut(self._messages(unit)))
-            telling = group.create_task(self._construction.tell_all(self._blocks))
+            telling = group.create_task(self._construction.teller.tell_all(self._blocks))
             group.create_task(self._learn())
         self._blocks = cutting.result()
         await self._construction.keep(telling.result())
@@ -91,7 +84,7 @@ class XMemory(BaseMemory):
         blocks = [*self._blocks, *([last] if last is not None else [])]
         self._blocks = []
         async with asyncio.TaskGroup() as group:
-            telling = group.create_task(self._construction.tell_all(blocks))
+            telling = group.create_task(self._construction.teller.tell_all(blocks))
             group.create_task(self._learn())
         await self._construction.keep(telling.result())
         await self._learn()

@@ -1,55 +1,34 @@
-"""The roles of xMemory but the reader's. Prompts are ``prompts/<role>.txt``."""
+"""The roles of xMemory but the reader's: those of the episodes, one that names themes, one that is only measured."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from memsys.episodes import roles as episodes
+from memsys.episodes.roles import EpisodeRoles, shared_roles
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role, make_role
-from memsys.notes.roles import object_schema
 from memsys.vocabulary import Json
 from memsys.xmemory.rules import Estimator
 
 PROMPTS = Path(__file__).parent / "prompts"
 
-_TEXT: Json = {"type": "string"}
-_STATEMENTS = object_schema(statements={"type": "array", "items": _TEXT})
-
-#: JSON schema of each role's reply; ``None`` for plain text. The official boundary reply also holds a confidence and a
-#: topic summary, which nothing reads.
-SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {
-    "boundary": object_schema(should_end={"type": "boolean"}, reason=_TEXT),
-    "episode": object_schema(title=_TEXT, content=_TEXT, timestamp=_TEXT),
-    "extract": _STATEMENTS,
-    "predict": None,
-    "calibrate": _STATEMENTS,
-    "theme": None,
-    "probe": None,
-}
+#: JSON schema of each role's reply; ``None`` for plain text.
+SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {**episodes.SCHEMAS, "theme": None, "probe": None}
 
 #: Alternatives per token that the probe asks for: one where the token's own probability is all that counts.
 _ALTERNATIVES: Mapping[Estimator, int] = {"nll": 1, "entropy": 20}
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class Roles(EpisodeRoles):
     """All roles of xMemory but the reader's.
 
     Attributes:
-        boundary: does a message begin a new episode?
-        episode: tell a block.
-        extract: lasting facts of a told episode.
-        predict: what an episode is likely to hold, given known facts.
-        calibrate: what an episode's messages add to a prediction.
         theme: summary of a theme.
         probe: a short answer, of which not the words count but how sure they are.
     """
 
-    boundary: Role
-    episode: Role
-    extract: Role
-    predict: Role
-    calibrate: Role
     theme: Role
     probe: Role
 
@@ -64,10 +43,8 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], estimator: Estimator)
         raise ConfigError(
             f"memory.roles: {', '.join(settings)} were given; exactly these are needed: {', '.join(SCHEMAS)}"
         )
-    alternatives = {"probe": _ALTERNATIVES[estimator]}
     return Roles(
-        **{
-            name: make_role(name, settings[name], PROMPTS, schema, top_logprobs=alternatives.get(name, 0))
-            for name, schema in SCHEMAS.items()
-        }
+        **shared_roles(settings),
+        theme=make_role("theme", settings["theme"], PROMPTS, SCHEMAS["theme"]),
+        probe=make_role("probe", settings["probe"], PROMPTS, SCHEMAS["probe"], top_logprobs=_ALTERNATIVES[estimator]),
     )

@@ -4,37 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from memsys.episodes.rules import BoundaryRules, EpisodeRules
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_flags, check_minimum
+from memsys.notes.settings import check_choices, check_cosines, check_flags, check_minimum, check_optional
 from memsys.xmemory.objective import Bell
 
 SemanticMode = Literal["direct", "predict_calibrate"]
-EpisodeVector = Literal["content", "title_content"]
 Schedule = Literal["arrival", "end"]
 OnlineSplit = Literal["components", "scored"]
 ScoreScope = Literal["global", "local"]
 Normaliser = Literal["total", "max_gain"]
 GateMode = Literal["off", "official", "strict"]
 Estimator = Literal["nll", "entropy"]
-
-
-def check_optional(settings: object, group: str, **minima: float) -> None:
-    """Check number fields that may also be null."""
-    check_minimum(
-        settings, group, **{key: least for key, least in minima.items() if getattr(settings, key) is not None}
-    )
-
-
-def check_cosines(settings: object, group: str, *keys: str) -> None:
-    """Check that fields are cosines.
-
-    Raises:
-        ConfigError: a value lies outside [-1, 1].
-    """
-    check_minimum(settings, group, **dict.fromkeys(keys, -1.0))
-    for key in keys:
-        if getattr(settings, key) > 1:
-            raise ConfigError(f"{group}.{key}={getattr(settings, key)} must be at most 1: it is compared with a cosine")
 
 
 def is_list(value: object) -> bool:
@@ -45,46 +26,6 @@ def is_list(value: object) -> bool:
 def is_early_rule(value: Any) -> bool:
     """Tell whether a setting is a pair of whole numbers, both at least 1."""
     return is_list(value) and len(value) == 2 and all(type(part) is int and part >= 1 for part in value)
-
-
-@dataclass(frozen=True, slots=True)
-class BoundaryRules:
-    """Where one episode ends and the next begins.
-
-    Attributes:
-        show_times: messages are shown with their times; without, a rule about time gaps in the prompt is blind.
-        hide_last_after: with more buffered messages than this, the last one is not shown (a transition looks like a
-            topic of its own); ``None`` always shows all.
-        session_cut: a new session always begins a new episode, without a call.
-        max_messages: a longer episode is cut without a call; ``None`` for no limit, as in the code.
-    """
-
-    show_times: bool
-    hide_last_after: int | None
-    session_cut: bool
-    max_messages: int | None
-
-    def __post_init__(self) -> None:
-        check_flags(self, "memory.boundary", "show_times", "session_cut")
-        check_optional(self, "memory.boundary", hide_last_after=1, max_messages=1)
-
-
-@dataclass(frozen=True, slots=True)
-class EpisodeRules:
-    """What an episode keeps.
-
-    Attributes:
-        vector: text under which an episode is found.
-        slack_days: a time given by the model is taken only if it lies so close to the block's own; else, and where the
-            model gives none, the block's earliest is. ``None`` believes the model.
-    """
-
-    vector: EpisodeVector
-    slack_days: int | None
-
-    def __post_init__(self) -> None:
-        check_choices(self, "memory.episode", vector=EpisodeVector)
-        check_optional(self, "memory.episode", slack_days=0)
 
 
 @dataclass(frozen=True, slots=True)

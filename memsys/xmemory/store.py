@@ -5,10 +5,10 @@ from dataclasses import asdict
 from typing import Any
 
 from memsys.embedding.contract import Vectors
+from memsys.episodes.nodes import Episode, Fact, joined
 from memsys.index.vector import VectorIndex
 from memsys.vocabulary import Hit
 from memsys.xmemory.graph import Graph, fact_graph, graph_from, graph_state, newest_edges
-from memsys.xmemory.nodes import Episode, Fact, joined
 from memsys.xmemory.rules import GraphRules, ThemeRules
 from memsys.xmemory.themes import Themes
 

@@ -5,10 +5,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memsys.episodes.nodes import Episode, joined
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Role
 from memsys.vocabulary import Completion, TokenLogprob
-from memsys.xmemory.nodes import Episode, joined
 from memsys.xmemory.rules import Estimator
 
 #: A server's floor for impossible tokens must not decide on its own.

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memsys.episodes.nodes import Episode, Message
 from memsys.errors import ConfigError
 from memsys.vocabulary import Completion, TokenLogprob
 from memsys.xmemory.gate import Admission, Gate
-from memsys.xmemory.nodes import Episode, Message
 from memsys.xmemory.roles import make_roles
 from memsys.xmemory.rules import GateRules
 from memsys.xmemory.uncertainty import Coarse, Probe, answer_tokens, estimate

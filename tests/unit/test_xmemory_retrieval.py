@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from memsys.episodes.nodes import Episode, Fact, Message
 from memsys.vocabulary import Retrieval
 from memsys.xmemory.assembly import write_context
 from memsys.xmemory.memory import XMemory
-from memsys.xmemory.nodes import Episode, Fact, Message
 from memsys.xmemory.rules import ContextRules
 from tests.support.fakes import FakeModel, WordEmbedder
 from tests.support.xmemory import ProbedModel, ingest, memory, preset, replying, sensible, talk

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from eval.snapshot import load_snapshot, save_snapshot
 from memsys.dates import normalised, parse_date
+from memsys.episodes.narrating import happened, template_content
+from memsys.episodes.nodes import Block, Message
 from memsys.xmemory.memory import XMemory
-from memsys.xmemory.narrating import happened, template_content
-from memsys.xmemory.nodes import Block, Message
 from tests.support.fakes import FakeModel, TableEmbedder
 from tests.support.xmemory import ingest, memory, preset, replying, sensible, talk, unit_rows
 

@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from memsys.dates import iso, parse_date
+from memsys.episodes.nodes import Block, joined
+from memsys.episodes.recovery import loose_object, text_of
+from memsys.episodes.rules import EpisodeRules
 from memsys.llm.contract import LanguageModel, Role
-from memsys.xmemory.nodes import Block, joined
-from memsys.xmemory.recovery import loose_object, text_of
-from memsys.xmemory.rules import EpisodeRules
 
 #: How a reply that does not validate ended. ``recovered``: it tells the block nevertheless. ``template``: the block is
 #: described by its length and its first and last message.
@@ -19,7 +19,7 @@ _QUOTED_CHARS = 100
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What became of a block, before it is stored. ``time``: see :class:`memsys.xmemory.nodes.Episode`."""
+    """What became of a block, before it is stored. ``time``: see :class:`memsys.episodes.nodes.Episode`."""
 
     block: Block
     title: str
@@ -61,7 +61,7 @@ def happened(block: Block, claimed: str, slack_days: int | None) -> str:
     Args:
         block: the messages.
         claimed: the model's timestamp.
-        slack_days: see :class:`memsys.xmemory.rules.EpisodeRules`.
+        slack_days: see :class:`memsys.episodes.rules.EpisodeRules`.
 
     Returns:
         The claim where it can be read and is believed, else the earliest of the messages' times, else the first

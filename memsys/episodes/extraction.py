@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memsys.episodes.nodes import Episode, joined
+from memsys.episodes.recovery import loose_object, texts_of
+from memsys.episodes.roles import EpisodeRoles
 from memsys.llm.contract import LanguageModel, Reply
-from memsys.xmemory.nodes import Episode, joined
-from memsys.xmemory.recovery import loose_object, texts_of
-from memsys.xmemory.roles import Roles
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Extracted:
     events: tuple[str, ...] = ()
 
 
-async def extract_directly(llm: LanguageModel, roles: Roles, episode: Episode, key: str) -> Extracted:
+async def extract_directly(llm: LanguageModel, roles: EpisodeRoles, episode: Episode, key: str) -> Extracted:
     """Read facts off a told episode, with one call.
 
     Fallback of ``extract``: the strings that the reply's list holds nevertheless; none where it has no list.
@@ -27,12 +27,12 @@ async def extract_directly(llm: LanguageModel, roles: Roles, episode: Episode, k
 
 
 async def extract_by_prediction(
-    llm: LanguageModel, roles: Roles, episode: Episode, known: Sequence[str], key: str
+    llm: LanguageModel, roles: EpisodeRoles, episode: Episode, known: Sequence[str], key: str, *, dated: bool = True
 ) -> Extracted:
     """Predict an episode from known facts, then keep what its messages add or correct; at most two calls.
 
     Without a known fact near the episode nothing is predicted. Fallback of ``predict``: a blank reply counts as no
-    prediction. Fallback of ``calibrate``: as of ``extract``.
+    prediction. Fallback of ``calibrate``: as of ``extract``. The messages stand after their times where ``dated``.
     """
     events: tuple[str, ...] = ("predict.nothing_known",)
     prediction = ""
@@ -42,7 +42,7 @@ async def extract_by_prediction(
         prediction = reply.text.strip()
         events = ("predict.asked",) if prediction else ("predict.asked", "fallback.predict")
     values = {
-        "messages": joined(episode.messages, dated=True),
+        "messages": joined(episode.messages, dated=dated),
         "prediction": prediction or f"Nothing is known yet about: {episode.title}",
     }
     found = _statements("calibrate", await llm.ask(roles.calibrate, values, key=key))

@@ -1,7 +1,7 @@
-"""The levels below the themes: messages, blocks of them, episodes and semantic facts.
+"""Messages, blocks of them, episodes and semantic facts.
 
-Each level names the one below it, so every fact and every theme leads back to turns: a fact to its episode, an episode
-to its messages, a message to its turn.
+Each level names the one below it, so every fact leads back to turns: a fact to its episode, an episode to its messages,
+a message to its turn.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +12,14 @@ from memsys.dates import normalised
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Turn
 
-#: Why a block ended: by the boundary reply, at the size limit, with the session, or with the stream.
-Cut = Literal["model", "limit", "session", "end"]
+#: Why a block ended: by the model's reply, at the size limit, with the session, with the stream, or (where messages
+#: are segmented batch by batch) with its batch.
+Cut = Literal["model", "limit", "session", "end", "batch"]
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn as xMemory sees it. ``time`` is ISO where the data set's date can be read, else as written."""
+    """One turn as a line of text. ``time`` is ISO where the data set's date can be read, else as written."""
 
     turn_id: str
     session_id: str
@@ -43,7 +44,7 @@ def joined(messages: Iterable[Message], *, dated: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive messages that become one episode."""
+    """Messages, in order, that become one episode: consecutive ones, but where a segmenter grouped them otherwise."""
 
     messages: tuple[Message, ...]
     cut: Cut

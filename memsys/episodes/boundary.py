@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from memsys.episodes.nodes import Block, Cut, Message, joined, messages_from
+from memsys.episodes.recovery import flag_of, loose_object, text_of
+from memsys.episodes.rules import BoundaryRules
 from memsys.llm.contract import LanguageModel, Role
-from memsys.xmemory.nodes import Block, Cut, Message, joined, messages_from
-from memsys.xmemory.recovery import flag_of, loose_object, text_of
-from memsys.xmemory.rules import BoundaryRules
 
 
 class Segmenter:
