@@ -23,6 +23,8 @@ from memsys.protocol import MemoryConfig
 CHARS_PER_TOKEN = 4.2
 #: Share of notes that evolve when they are compared with their neighbours (A-Mem and CLAG, SmolLM2: 84 of 92).
 EVOLVED = 0.91
+#: Share of episodes that are merged, of those for which a partner is looked for: no run has shown it yet.
+MERGED = 0.1
 #: Share of units that a gate drops (SAGE's Table 5 prints 16 to 18 percent).
 DROPPED = 0.17
 #: Facts of an extraction, and share of extractions that give one (Mem0 on GPT-4o-mini as SAGE released it: 5,675 events
@@ -32,7 +34,9 @@ FACTS, WITH_FACTS = 3.3, 0.9
 #: role's settings bounds them.
 NOTE_TOKENS, EVOLUTION_TOKENS, PROFILE_TOKENS, SHORT_TOKENS = 90, 220, 60, 20
 #: Tokens of the context that systems show whose hits vary in size (their papers' figures).
-CONTEXTS = {"SageConfig": 1800.0, "Mem0Config": 1800.0, "MemflyConfig": 1600.0, "XMemoryConfig": 4000.0}
+CONTEXTS = {
+    "SageConfig": 1800.0, "Mem0Config": 1800.0, "MemflyConfig": 1600.0, "XMemoryConfig": 4000.0, "NemoriConfig": 7600.0,
+}  # fmt: skip
 #: MemoryBank: a summary or description.
 SUMMARY_TOKENS = 150
 #: ReadAgent: words of LoCoMo's turns per token, length of a gist over its page's, number and date before either.
@@ -154,7 +158,8 @@ def context_tokens(config: MemoryConfig, shape: Shape) -> float:
         return _memorybank_context(settings, shape)
     if name == "OracleConfig":
         return 3 * shape.turn_tokens
-    return CONTEXTS.get(name, 0.0)
+    limit = settings.context["max_tokens"] if name == "NemoriConfig" else None
+    return min(CONTEXTS.get(name, 0.0), float(limit or inf))
 
 
 def reply_tokens(role: Mapping[str, Any], usual: float) -> float:
@@ -332,22 +337,31 @@ _EPISODE_TURNS = 8
 
 def xmemory_calls(config: Any, shape: Shape) -> list[Expected]:
     """Each message may end an episode; episodes are told and mined for facts, themes named, questions probed."""
-    messages = sum(shape.turns)
-    episodes, themes = messages / _EPISODE_TURNS, messages / 9
+    themes = sum(shape.turns) / 9
     construction = _key(config, "retrieval", "gate", "context")
     building = _key(config, "retrieval", "gate", "context", "theme", "graph")
-    found = [Expected("write", "boundary", messages, 350 + 10 * shape.turn_tokens, 40, building)]
-    last = len(shape.turns)  # a conversation's last episode is told when it is over
-    told_in: tuple[tuple[Phase, float], ...] = (("write", episodes - last), ("consolidate", last))
-    for phase, told in told_in:
-        block = _EPISODE_TURNS * shape.turn_tokens
-        found.append(Expected(phase, "episode", told, 400 + block, 200, building))
-        for role in ("extract",) if config.semantic["mode"] == "direct" else ("predict", "calibrate"):
-            found.append(Expected(phase, role, told, 600 + block, 200, building))
+    direct = config.semantic["mode"] == "direct"
+    found = _online_episodes(config, shape)
+    found += _facts(("extract",) if direct else ("predict", "calibrate"), shape, building)
     found.append(Expected("consolidate", "theme", themes, 300, SHORT_TOKENS, construction))
     if config.gate["mode"] != "off":
         found.append(Expected("retrieve", "probe", 6 * shape.asked, 2500, 10))
     return found
+
+
+def nemori_calls(config: Any, shape: Shape) -> list[Expected]:
+    """As xMemory up to the facts; or a call groups each batch, and episodes may be merged. Questions ask nothing."""
+    episodes = sum(shape.turns) / _EPISODE_TURNS
+    building = _key(config, "search", "context", "unit_turns")
+    online = config.segmentation == "online"
+    found = _online_episodes(config, shape) if online else _batch_episodes(config, shape, building)
+    due = {"never": 0.0, "every": episodes, "first": episodes if online else found[0].calls}[config.merge["scope"]]
+    if due:
+        stored = config.merge["candidates"] * (config.merge["shown_chars"] / CHARS_PER_TOKEN + 30)
+        found.append(Expected("write", "decide_merge", due, 500 + stored, SHORT_TOKENS, building))
+        found.append(Expected("write", "merge", MERGED * due, 700, 250, building))
+    roles = {"none": (), "direct": ("extract",), "predict_calibrate": ("predict", "calibrate")}
+    return found + _facts(roles[config.facts["mode"]], shape, building)
 
 
 def readagent_calls(config: Any, shape: Shape) -> list[Expected]:
@@ -453,10 +467,50 @@ MODELS: dict[str, Callable[[Any, Shape], list[Expected] | None]] = {
     "SageConfig": sage_calls,
     "Mem0Config": mem0_calls,
     "XMemoryConfig": xmemory_calls,
+    "NemoriConfig": nemori_calls,
     "GatedConfig": gated_calls,
     "ReadAgentConfig": readagent_calls,
     "MemoryBankConfig": memorybank_calls,
 }
+
+
+def _online_episodes(config: Any, shape: Shape) -> list[Expected]:
+    """Message by message: whether it begins an episode; then each is told. The same in Nemori and xMemory."""
+    messages, cutting, telling = sum(shape.turns), config.roles["boundary"], config.roles["episode"]
+    cut = f"{sorted(config.boundary.items())} {sorted(cutting.items(), key=str)}"
+    told = f"{cut} {sorted(telling.items(), key=str)}"
+    return [
+        Expected("write", "boundary", messages, 350 + 10 * shape.turn_tokens, 40, cut),
+        *(Expected(phase, "episode", calls, _episode_prompt(shape), 200, told) for phase, calls in _told(shape)),
+    ]
+
+
+def _batch_episodes(config: Any, shape: Shape, shared: str) -> list[Expected]:
+    """A call for each batch that is large enough, as if no session cut one; then each of its groups is told."""
+    size, least = config.batch["size"], config.batch["least"]
+    batches = sum((turns // size if size >= least else 0) + (turns % size >= least) for turns in shape.turns)
+    reply = reply_tokens(config.roles["segment"], 5 * size)
+    episodes = sum(shape.turns) / _EPISODE_TURNS
+    return [
+        Expected("prepare", "segment", batches, 250 + size * (shape.turn_tokens + 4), reply, shared),
+        Expected("prepare", "episode", episodes, _episode_prompt(shape), 200, shared),
+    ]
+
+
+def _facts(roles: Sequence[str], shape: Shape, shared: str) -> list[Expected]:
+    """Each role is asked of each episode."""
+    prompt = 600 + _EPISODE_TURNS * shape.turn_tokens
+    return [Expected(phase, role, calls, prompt, 200, shared) for phase, calls in _told(shape) for role in roles]
+
+
+def _told(shape: Shape) -> tuple[tuple[Phase, float], ...]:
+    """Episodes by phase: a conversation's last one is told when it is over."""
+    last = len(shape.turns)
+    return ("write", sum(shape.turns) / _EPISODE_TURNS - last), ("consolidate", last)
+
+
+def _episode_prompt(shape: Shape) -> float:
+    return 400 + _EPISODE_TURNS * shape.turn_tokens
 
 
 def _analysis(config: Any, shape: Shape, kind: str) -> Expected:

@@ -160,7 +160,7 @@ def _paid(cell: Cell, calls: Expected, paid: set[tuple[str, ...]]) -> bool:
     fresh = plan.timing == "latency" and calls.phase in READ_PHASES
     if not calls.shared or fresh or not plan.use_cache:
         return False
-    key = (cell.group, repr(plan.dataset), str(plan.seed), calls.phase, calls.shared)
+    key = (cell.group, repr(plan.dataset), str(plan.seed), calls.phase, calls.role, calls.shared)
     if key in paid:
         return True
     paid.add(key)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memsys.embedding.contract import Embedder, Vectors
+from memsys.episodes.context import Context
 from memsys.llm.contract import LanguageModel
 from memsys.notes.spans import timed
 from memsys.vocabulary import Hit, Json, Retrieval
-from memsys.xmemory.assembly import Context, write_context
+from memsys.xmemory.assembly import write_context
 from memsys.xmemory.config import XMemoryConfig
 from memsys.xmemory.gate import Admission, Gate
 from memsys.xmemory.representatives import edge_weights, scaled, select_representatives

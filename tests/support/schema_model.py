@@ -9,8 +9,13 @@ from memsys.llm.contract import Reply, Role
 from memsys.seeding import generator
 from memsys.vocabulary import Completion, TokenLogprob
 
-#: Strings that a schema does not list, by property, so that replies lead somewhere.
-CHOICES: Mapping[str, Sequence[str]] = {"actions": ("strengthen", "update_neighbor"), "id": ("0", "1", "9")}
+#: Values that a schema does not list, by property, so that replies lead somewhere.
+CHOICES: Mapping[str, Sequence[Any]] = {
+    "actions": ("strengthen", "update_neighbor"),
+    "id": ("0", "1", "9"),
+    "indices": (1, 2, 5, 9, 14),
+    "target": ("e0", "e1", "e2", "e3"),
+}
 
 #: Replies of roles without a schema; each ``%s`` becomes a word, each ``%d`` a number of the prompt.
 TEXTS: Mapping[str, Sequence[str]] = {
@@ -73,7 +78,7 @@ class _Made:
         return tuple(TokenLogprob(word, -float(self._rng.random())) for word in text.split())
 
     def value(self, schema: Mapping[str, Any], name: str = "") -> Any:
-        if "enum" in schema or (name in CHOICES and schema["type"] == "string"):
+        if "enum" in schema or (name in CHOICES and schema["type"] in ("string", "integer")):
             return self._pick(schema.get("enum", CHOICES.get(name)))
         kind = schema["type"]
         if kind == "object":

@@ -82,6 +82,26 @@ def test_mem0_and_sage_share_their_extractions() -> None:
     assert shared("mem0_both_speakers") != shared("mem0") and shared("mem0_paper") == ""
 
 
+def test_nemori_by_hand() -> None:
+    """Online as xMemory up to the facts; in batches of 20, the rest of the second conversation is too short to ask."""
+    written, last = 150 / 8 - 2, 2
+    facts = {(phase, role): told for role in ("predict", "calibrate")
+             for phase, told in (("write", written), ("consolidate", last))}  # fmt: skip
+    cut = {("write", "boundary"): 150, ("write", "episode"): written, ("consolidate", "episode"): last}
+    assert counts("nemori", SMALL) == {**cut, **facts}
+    assert counts("nemori_batch", SMALL) == {
+        ("prepare", "segment"): 120 // 20 + 30 // 20,
+        ("prepare", "episode"): 150 / 8,
+        ("write", "decide_merge"): 7,
+        ("write", "merge"): pytest.approx(0.7),
+        **facts,
+    }
+    current = counts("nemori_current", SMALL)
+    assert current["prepare", "segment"] == 3 and current["write", "decide_merge"] == 150 / 8
+    assert ("write", "extract") in counts("nemori_direct", SMALL)
+    assert counts("nemori_no_facts", SMALL) == cut
+
+
 def test_plain_retrieval_asks_nothing() -> None:
     for name in ("rag", "bm25_turn", "rag_chunk", "full_context", "no_memory", "oracle"):
         assert counts(name, SMALL) == {}
@@ -171,6 +191,15 @@ def test_shared_calls_are_paid_once_and_fresh_ones_always(tmp_path: Path) -> Non
     assert latency.method.calls - latency.to_pay.calls == 73
     unequal = plan_sweep(Composer().sweep([*base, "memory.roles.analyse.max_tokens=50,60"])).cells
     assert unequal[0].to_pay == unequal[0].method
+
+
+def test_nemori_and_its_fork_pay_their_episodes_once(tmp_path: Path) -> None:
+    base = ["dataset=locomo_sample", "backbone=qwen3_06b", f"runs_dir={tmp_path}"]
+    fork, ours = plan_sweep(Composer().sweep([*base, "memory=xmemory,nemori"])).cells
+    assert fork.to_pay == fork.method, "calls of one system are no repeats of each other"
+    assert ours.method.calls - ours.to_pay.calls == pytest.approx(73 + 73 / 8)
+    apart = plan_sweep(Composer().sweep([*base, "memory=xmemory_code,nemori"])).cells[1]
+    assert apart.to_pay == apart.method
 
 
 def test_hours_follow_size_and_gpu() -> None:

@@ -1,0 +1,99 @@
+"""Hyperparameters of Nemori; the presets stand in ``conf/memory/nemori*.yaml``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from baselines.nemori.roles import make_roles
+from baselines.nemori.rules import GROUPS, BatchRules, ContextRules, FactRules, MergeRules, SearchRules, Segmentation
+from memsys.episodes.rules import BoundaryRules, EpisodeRules
+from memsys.errors import ConfigError
+from memsys.notes.settings import check_choices, check_minimum, from_settings
+from memsys.protocol import MemorySystem, Parts
+from memsys.vocabulary import Json
+
+
+@dataclass(frozen=True)
+class NemoriConfig:
+    """The choices in which the published generations of the code differ, and the ones that mend their defects.
+
+    Attributes:
+        name: of the preset.
+        uses_gold: always false.
+        segmentation: ``online`` asks of every message whether it begins a new episode; ``batch`` groups the messages
+            of a batch with one call.
+        unit_turns: messages per write, with ``online``, where sessions do not cut: while they are cut into blocks, the
+            blocks of the write before are told, and the facts of those before them learnt. Cannot change a result.
+        boundary: fields of :class:`memsys.episodes.rules.BoundaryRules`; used by ``online``.
+        batch: fields of :class:`baselines.nemori.rules.BatchRules`; used by ``batch``.
+        episode: fields of :class:`memsys.episodes.rules.EpisodeRules`.
+        merge: fields of :class:`baselines.nemori.rules.MergeRules`.
+        facts: fields of :class:`baselines.nemori.rules.FactRules`.
+        search: fields of :class:`baselines.nemori.rules.SearchRules`.
+        context: fields of :class:`baselines.nemori.rules.ContextRules`.
+        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+    """
+
+    name: str
+    uses_gold: bool
+    segmentation: Segmentation
+    unit_turns: int
+    boundary: Mapping[str, Json]
+    batch: Mapping[str, Json]
+    episode: Mapping[str, Json]
+    merge: Mapping[str, Json]
+    facts: Mapping[str, Json]
+    search: Mapping[str, Json]
+    context: Mapping[str, Json]
+    roles: Mapping[str, Mapping[str, Json]]
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory", segmentation=Segmentation)
+        check_minimum(self, "memory", unit_turns=1)
+        if self.uses_gold:
+            raise ConfigError("memory.uses_gold=True: Nemori never sees gold evidence; set it to false")
+        for group, kind in GROUPS.items():
+            from_settings(kind, getattr(self, group), f"memory.{group}")
+        if not self.search_rules.episodes and not self.search_rules.facts:
+            raise ConfigError("memory.search: episodes=0 and facts=0 find nothing; set one of them above 0")
+        make_roles(self.roles)
+
+    @property
+    def boundary_rules(self) -> BoundaryRules:
+        """Where episodes end, message by message."""
+        return from_settings(BoundaryRules, self.boundary, "memory.boundary")
+
+    @property
+    def batch_rules(self) -> BatchRules:
+        """How batches are grouped."""
+        return from_settings(BatchRules, self.batch, "memory.batch")
+
+    @property
+    def episode_rules(self) -> EpisodeRules:
+        """What an episode keeps."""
+        return from_settings(EpisodeRules, self.episode, "memory.episode")
+
+    @property
+    def merge_rules(self) -> MergeRules:
+        """Which episodes become one."""
+        return from_settings(MergeRules, self.merge, "memory.merge")
+
+    @property
+    def fact_rules(self) -> FactRules:
+        """How facts are learnt."""
+        return from_settings(FactRules, self.facts, "memory.facts")
+
+    @property
+    def search_rules(self) -> SearchRules:
+        """How episodes and facts are found."""
+        return from_settings(SearchRules, self.search, "memory.search")
+
+    @property
+    def context_rules(self) -> ContextRules:
+        """What the reader sees."""
+        return from_settings(ContextRules, self.context, "memory.context")
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation."""
+        from baselines.nemori.memory import NemoriMemory
+
+        return NemoriMemory(self, parts)

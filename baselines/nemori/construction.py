@@ -1,0 +1,105 @@
+"""From told blocks to stored episodes and facts, in order."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from baselines.nemori.config import NemoriConfig
+from baselines.nemori.merging import Merger
+from baselines.nemori.roles import Roles
+from baselines.nemori.store import Store
+from memsys.embedding.contract import Vectors
+from memsys.episodes.extraction import Extracted, extract_by_prediction, extract_directly
+from memsys.episodes.nodes import Episode, Fact
+from memsys.episodes.telling import Teller, Told, Waiting
+from memsys.index.vector import SCORE_DECIMALS
+from memsys.protocol import Parts
+
+
+class Construction:
+    """The steps behind the cutting of the stream.
+
+    Storing an episode (which may merge it) and learning its facts are two chains: the first needs no facts, the second
+    only the episode as it was stored.
+
+    Attributes:
+        teller: tells blocks.
+        waiting: episodes whose facts are still to be learnt, in order.
+        counts: what happened.
+    """
+
+    def __init__(self, config: NemoriConfig, parts: Parts, roles: Roles, store: Store) -> None:
+        self._parts, self._roles, self._store = parts, roles, store
+        self._episode_rules, self._rules = config.episode_rules, config.fact_rules
+        self.counts: Counter[str] = Counter()
+        self._merger = Merger(parts.llm, parts.embedder, roles, config.merge_rules, config.episode_rules, store,
+                              self.counts)  # fmt: skip
+        directly = self._rules.mode == "direct" and config.merge_rules.scope == "never"
+        self.teller = Teller(parts.llm, roles, config.episode_rules, directly)
+        self.waiting: list[Waiting] = []
+
+    async def keep(self, told: Sequence[Told], *, batch: bool) -> None:
+        """Store episodes, in order; their facts wait. They are one batch, or else each is a batch of its own."""
+        if not told:
+            return
+        first_number = len(self._store.episodes)
+        episodes = [_episode(first_number + row, each) for row, each in enumerate(told)]
+        vectors = await self._parts.embedder.embed([self._indexed(episode) for episode in episodes])
+        for row, (episode, each) in enumerate(zip(episodes, told, strict=True)):
+            first = row == 0 or not batch
+            await self._keep_one(episode, vectors[row : row + 1], each, first=first)
+
+    async def _keep_one(self, episode: Episode, vector: Vectors, told: Told, *, first: bool) -> None:
+        if told.story.fallback:
+            self.counts.update(("fallback.episode", f"episode.{told.story.fallback}"))
+        key, replaces = told.story.block.key, None
+        if self._merger.due(first=first):
+            merged = await self._merger.merge(episode, vector[0], key)
+            if merged is not None:
+                episode, replaces = merged.episode, merged.replaces
+                vector = await self._parts.embedder.embed([self._indexed(episode)])
+        self._store.add_episode(episode, vector, replaces=replaces)
+        if self._rules.mode != "none":
+            self.waiting.append(Waiting(episode.episode_id, key, told.extracted))
+
+    def _indexed(self, episode: Episode) -> str:
+        return episode.content if self._episode_rules.vector == "content" else episode.headline
+
+    def take_waiting(self) -> list[Waiting]:
+        """Return the episodes whose facts are still to be learnt; from now on none waits."""
+        waiting, self.waiting = self.waiting, []
+        return waiting
+
+    async def learn(self, waiting: Sequence[Waiting]) -> None:
+        """Learn the facts of episodes, one episode after the other: a prediction sees all facts before."""
+        for each in waiting:
+            episode = self._store.episodes[each.episode_id]
+            extracted = each.extracted or await self._extract(episode, each.key)
+            self.counts.update(extracted.events)
+            await self._store_facts(episode, extracted.statements)
+
+    async def _extract(self, episode: Episode, key: str) -> Extracted:
+        llm, rules, index = self._parts.llm, self._rules, self._store.fact_index
+        if rules.mode == "direct" or not self._store.facts:
+            return await extract_directly(llm, self._roles, episode, key)
+        vector = (await self._parts.embedder.embed([episode.headline]))[0]
+        found = index.search(vector, rules.max_known)
+        near = [fact_id for fact_id, cosine in found if round(cosine, SCORE_DECIMALS) >= rules.min_cos]
+        known = [self._store.facts[fact_id].text for fact_id in near]
+        return await extract_by_prediction(llm, self._roles, episode, known, key, dated=rules.dated)
+
+    async def _store_facts(self, episode: Episode, statements: Sequence[str]) -> None:
+        if not statements:
+            return
+        vectors = await self._parts.embedder.embed(statements)
+        for row, statement in enumerate(statements):
+            closest = self._store.fact_index.search(vectors[row], 1)
+            if closest and round(closest[0][1], SCORE_DECIMALS) > self._rules.dedup_cos:
+                self.counts["facts.duplicates"] += 1
+                continue
+            fact = Fact(f"s{len(self._store.facts)}", statement, episode.episode_id, episode.time)
+            self._store.add_fact(fact, vectors[row : row + 1])
+
+
+def _episode(number: int, told: Told) -> Episode:
+    story = told.story
+    return Episode(f"e{number}", story.title, story.content, story.time, story.block.messages)

@@ -1,0 +1,106 @@
+"""Merging a new episode with a stored one of the same event: roles ``decide_merge`` and ``merge``."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from baselines.nemori.roles import Roles
+from baselines.nemori.rules import MergeRules
+from baselines.nemori.store import Store
+from memsys.embedding.contract import Embedder, Vectors
+from memsys.episodes.narrating import happened
+from memsys.episodes.nodes import Block, Episode
+from memsys.episodes.recovery import loose_object, text_of
+from memsys.episodes.rules import EpisodeRules
+from memsys.index.vector import SCORE_DECIMALS
+from memsys.llm.contract import LanguageModel
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """An episode that tells two, and the id of the stored one of them."""
+
+    episode: Episode
+    replaces: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merger:
+    """Decides with one call whether episodes are merged, and tells them as one with another.
+
+    Attributes:
+        llm: the backbone.
+        embedder: of the beginning of a story, where that is searched by.
+        roles: ``decide_merge`` and ``merge``.
+        rules: which episodes, and how candidates are found and shown.
+        episode_rules: which timestamps are believed.
+        store: the stored episodes.
+        counts: what happened is added here.
+    """
+
+    llm: LanguageModel
+    embedder: Embedder
+    roles: Roles
+    rules: MergeRules
+    episode_rules: EpisodeRules
+    store: Store
+    counts: Counter[str]
+
+    def due(self, *, first: bool) -> bool:
+        """Tell whether an episode may be merged; ``first`` says that it is the first of its batch."""
+        return self.rules.scope == "every" or (self.rules.scope == "first" and first)
+
+    async def merge(self, episode: Episode, vector: Vectors, key: str) -> Merged | None:
+        """Look for a partner of a new episode; at most two calls.
+
+        Fallback of both roles: the episodes stay apart. So they do where ``decide_merge`` names no candidate.
+
+        Args:
+            episode: the new one.
+            vector: its vector ``(d,)``.
+            key: what the calls are about.
+        """
+        candidates = await self._candidates(episode, vector)
+        if not candidates:
+            return None
+        partner = await self._decide(episode, candidates, key)
+        return None if partner is None else await self._combine(partner, episode, key)
+
+    async def _candidates(self, episode: Episode, vector: Vectors) -> list[Episode]:
+        chars = self.rules.query_chars
+        if chars is not None and len(self.store.episode_index):
+            vector = (await self.embedder.embed([episode.content[:chars]]))[0]
+        found = self.store.episode_index.search(vector, self.rules.candidates)
+        near = [name for name, cosine in found if round(cosine, SCORE_DECIMALS) >= self.rules.min_cos]
+        return [self.store.episodes[name] for name in near]
+
+    async def _decide(self, episode: Episode, candidates: Sequence[Episode], key: str) -> Episode | None:
+        shown = "\n".join(f"{each.episode_id}: {_told(each, self.rules.shown_chars)}" for each in candidates)
+        reply = await self.llm.ask(self.roles.decide_merge, {"episode": _told(episode), "candidates": shown}, key=key)
+        if reply.value is None:
+            self.counts["fallback.decide_merge"] += 1
+            return None
+        if reply.value["decision"] != "merge":
+            return None
+        named = {each.episode_id: each for each in candidates}.get(text_of(reply.value, "target"))
+        self.counts["merge.unknown_target"] += named is None
+        return named
+
+    async def _combine(self, stored: Episode, new: Episode, key: str) -> Merged | None:
+        reply = await self.llm.ask(self.roles.merge, {"stored": _told(stored), "new": _told(new)}, key=key)
+        found = loose_object(reply)
+        content = text_of(found, "content")
+        if reply.value is None or not content:
+            self.counts["fallback.merge"] += 1
+            return None
+        messages = (*stored.messages, *new.messages)
+        time = happened(Block(messages, "model", ""), text_of(found, "timestamp"), self.episode_rules.slack_days)
+        self.counts["merges"] += 1
+        title = text_of(found, "title") or stored.title
+        return Merged(Episode(new.episode_id, title, content, time, messages), stored.episode_id)
+
+
+def _told(episode: Episode, chars: int | None = None) -> str:
+    """Write time, title and story, the story up to a length."""
+    time = f"[{episode.time}] " if episode.time else ""
+    return f"{time}{episode.title}\n{episode.content[:chars]}"

@@ -1,0 +1,55 @@
+"""The roles of Nemori but the reader's: those of the episodes, one that segments, two that merge."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from memsys.episodes import roles as episodes
+from memsys.episodes.roles import EpisodeRoles, shared_roles
+from memsys.errors import ConfigError
+from memsys.llm.contract import Role, make_role
+from memsys.notes.roles import object_schema
+from memsys.vocabulary import Json
+
+PROMPTS = Path(__file__).parent / "prompts"
+
+_TEXT: Json = {"type": "string"}
+_GROUP = object_schema(indices={"type": "array", "items": {"type": "integer"}}, topic=_TEXT)
+
+#: JSON schema of each role's reply that no other system has.
+OWN: Mapping[str, Mapping[str, Json]] = {
+    "segment": object_schema(episodes={"type": "array", "items": _GROUP}),
+    "decide_merge": object_schema(decision={"type": "string", "enum": ["merge", "new"]}, target=_TEXT, reason=_TEXT),
+    "merge": object_schema(title=_TEXT, content=_TEXT, timestamp=_TEXT),
+}
+#: ... and of every role; ``None`` for plain text.
+SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {**episodes.SCHEMAS, **OWN}
+
+
+@dataclass(frozen=True, slots=True)
+class Roles(EpisodeRoles):
+    """All roles of Nemori but the reader's.
+
+    Attributes:
+        segment: which messages of a batch belong together?
+        decide_merge: does a new episode continue a stored one?
+        merge: tell two episodes as one.
+    """
+
+    segment: Role
+    decide_merge: Role
+    merge: Role
+
+
+def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> Roles:
+    """Make the roles from the config's ``roles``.
+
+    Raises:
+        ConfigError: a role is missing or unknown, or its settings are wrong.
+    """
+    if set(settings) != set(SCHEMAS):
+        raise ConfigError(
+            f"memory.roles: {', '.join(settings) or 'none'} were given; exactly these are needed: {', '.join(SCHEMAS)}"
+        )
+    own = {name: make_role(name, settings[name], PROMPTS, schema) for name, schema in OWN.items()}
+    return Roles(**shared_roles(settings), **own)
