@@ -111,7 +111,8 @@ class FullContext(BaseMemory):
         if self._transcript is None:
             self._transcript = await self._fill()
         shown = tuple(line.turn_id for line in self._lines[len(self._lines) - self._transcript.kept :])
-        return Retrieval((Hit("", 0.0, shown),), self._transcript.text, self._facts(), ranked=False)
+        hits = (Hit("", 0.0, shown),) if shown else ()
+        return Retrieval(hits, self._transcript.text, self._facts(), ranked=False)
 
     def statistics(self) -> Mapping[str, Json]:
         """Say what was cut, once it is known."""
