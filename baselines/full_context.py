@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_minimum
+from memsys.notes.settings import check_choices, check_minimum, refuse_gold
 from memsys.protocol import BaseMemory, MemorySystem, Parts, State
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Hit, Json, Retrieval, Turn, Unit
@@ -40,8 +40,7 @@ class FullContextConfig:
     turn_line: TurnLine
 
     def __post_init__(self) -> None:
-        if self.uses_gold:
-            raise ConfigError("memory.uses_gold=True: full_context never sees gold evidence; set it to false")
+        refuse_gold(self, "full_context")
         check_choices(self, "memory", turn_line=TurnLine)
         check_minimum(self, "memory", answer_reserve=0, prompt_reserve=0)
         if self.window is not None:

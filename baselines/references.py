@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from baselines.passages import Passage, passage_of_turn, shown_together
 from memsys.errors import ConfigError
+from memsys.notes.settings import refuse_gold
 from memsys.protocol import BaseMemory, MemorySystem, Parts, State
 from memsys.vocabulary import Json, Retrieval, Unit
 
@@ -22,8 +23,7 @@ class NoMemoryConfig:
     uses_gold: bool
 
     def __post_init__(self) -> None:
-        if self.uses_gold:
-            raise ConfigError("memory.uses_gold=True: no_memory never sees gold evidence; set it to false")
+        refuse_gold(self, "no_memory")
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the memory, which keeps nothing."""

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from baselines.amem.roles import make_roles
-from memsys.errors import ConfigError
 from memsys.notes.context import ContextRules
 from memsys.notes.evolve import EvolutionRules
 from memsys.notes.note import TextFormat
-from memsys.notes.settings import check_choices, check_minimum, from_settings
+from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Json
 
@@ -74,8 +73,7 @@ class AmemConfig:
     def __post_init__(self) -> None:
         check_choices(self, "memory", **_CHOICES)
         check_minimum(self, "memory", k_local=1, evo_threshold=1, retrieve_k=1)
-        if self.uses_gold:
-            raise ConfigError("memory.uses_gold=True: A-Mem never sees gold evidence; set it to false")
+        refuse_gold(self, "A-Mem")
         _ = self.rules, self.context_rules
         make_roles(self.calls, self.roles)
 

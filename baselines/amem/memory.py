@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from baselines.amem.config import AmemConfig
 from baselines.amem.roles import make_roles
 from baselines.amem.staged import StagedEvolver, analyse_staged
+from memsys.counting import counter_from, counter_state, counts_with
 from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
 from memsys.notes.analyse import Analysed, analyse
@@ -161,7 +162,7 @@ class AmemMemory(BaseMemory):
             "notes": len(self._store),
             "evolved_notes": self._evolved,
             "stale_notes": len(self._stale),
-            "counts": {**dict.fromkeys(_ALWAYS, 0), **dict(sorted((+self._counts).items()))},
+            "counts": counts_with(_ALWAYS, self._counts),
         }
 
     def state(self) -> State:
@@ -171,7 +172,7 @@ class AmemMemory(BaseMemory):
             "index": self._index.state(),
             "evolved": self._evolved,
             "stale": list(self._stale),
-            "counts": dict(sorted((+self._counts).items())),
+            "counts": counter_state(self._counts),
         }
 
     def load_state(self, state: State) -> None:
@@ -180,4 +181,4 @@ class AmemMemory(BaseMemory):
         self._index.load_state(state["index"])
         self._evolved = int(state["evolved"])
         self._stale = dict.fromkeys(state["stale"])
-        self._counts = Counter({name: int(count) for name, count in state["counts"].items()})
+        self._counts = counter_from(state["counts"])

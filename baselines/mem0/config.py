@@ -9,7 +9,7 @@ from memsys.errors import ConfigError
 from memsys.facts.batches import Scopes
 from memsys.facts.stored import UpdateTimestamp
 from memsys.llm.contract import Role
-from memsys.notes.settings import check_choices, check_minimum, from_settings
+from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Json
 
@@ -73,8 +73,7 @@ class Mem0Config:
         for key in ("max_facts", "context_max_tokens"):
             if getattr(self, key) is not None:
                 check_minimum(self, "memory", **{key: 1})
-        if self.uses_gold:
-            raise ConfigError("memory.uses_gold=True: Mem0 never sees gold evidence; set it to false")
+        refuse_gold(self, "Mem0")
         if self.extract_context == "history" and self.extract_prompt != "both":
             raise ConfigError(
                 f"memory.extract_prompt={self.extract_prompt} with memory.extract_context=history: the paper extracts "

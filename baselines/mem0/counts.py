@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from baselines.mem0.scope import Scope
+from memsys.counting import counts_with
 from memsys.llm.usage import Usage
 from memsys.vocabulary import Json
 
@@ -72,4 +73,4 @@ def _rewritten(scopes: Sequence[Scope]) -> int:
 
 
 def _all(counts: Counter[str]) -> dict[str, int]:
-    return {**dict.fromkeys(_ALWAYS, 0), **dict(sorted((+counts).items()))}
+    return counts_with(_ALWAYS, counts)

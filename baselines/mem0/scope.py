@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baselines.mem0.graph import EntityGraph
+from memsys.counting import counter_from, counter_state
 from memsys.embedding.contract import Vectors
 from memsys.facts.batches import subject
 from memsys.facts.extraction import Facts
@@ -100,7 +101,7 @@ class Scope:
             "graph": self.graph.state(),
             "added": self.added,
             "history": [dict(entry) for entry in self.history],
-            "counts": dict(sorted((+self.counts).items())),
+            "counts": counter_state(self.counts),
             "usage": self.usage.state(),
         }
 
@@ -111,5 +112,5 @@ class Scope:
         self.graph.load_state(state["graph"])
         self.added = int(state["added"])
         self.history = [dict(entry) for entry in state["history"]]
-        self.counts = Counter({name: int(count) for name, count in state["counts"].items()})
+        self.counts = counter_from(state["counts"])
         self.usage = Usage.from_state(state["usage"])

@@ -7,7 +7,7 @@ from baselines.memorybank.forgetting import ForgettingRules
 from baselines.memorybank.roles import make_roles
 from baselines.memorybank.rules import ContextRules, PieceCut, SummaryRules
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_minimum, from_settings
+from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Json
 
@@ -41,8 +41,7 @@ class MemoryBankConfig:
     def __post_init__(self) -> None:
         check_choices(self, "memory", pieces=PieceCut)
         check_minimum(self, "memory", retrieve_k=1)
-        if self.uses_gold:
-            raise ConfigError("memory.uses_gold=True: MemoryBank never sees gold evidence; set it to false")
+        refuse_gold(self, "MemoryBank")
         _ = self.summary_rules, self.forgetting_rules, self.context_rules
         make_roles(self.roles)
         if self.summary_rules.overall_history and not self.summary_rules.days:

@@ -12,6 +12,7 @@ from baselines.memorybank.context import Overall, context_limit, write_context
 from baselines.memorybank.forgetting import days_ago, is_kept
 from baselines.memorybank.roles import ROLES, make_roles
 from baselines.memorybank.summaries import Part, Told, cut_to, dated_entries, first_sentences, parts_of, told, unwanted
+from memsys.counting import counter_from, counter_state, counts_with
 from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
 from memsys.notes.spans import timed
@@ -194,7 +195,7 @@ class MemoryBankMemory(BaseMemory):
             "summaries": sum(len(day.summaries) for day in self._days),
             "history_words": len(self._overall.history.split()),
             "portrait_words": len(self._overall.personality.split()),
-            "counts": {**dict.fromkeys(_ALWAYS, 0), **dict(sorted((+self._counts).items()))},
+            "counts": counts_with(_ALWAYS, self._counts),
         }
 
     def state(self) -> State:
@@ -206,7 +207,7 @@ class MemoryBankMemory(BaseMemory):
             "personality": self._overall.personality,
             "user": self._user,
             "speakers": list(self._speakers),
-            "counts": dict(sorted((+self._counts).items())),
+            "counts": counter_state(self._counts),
         }
 
     def load_state(self, state: State) -> None:
@@ -215,7 +216,7 @@ class MemoryBankMemory(BaseMemory):
         self._index.load_state(state["index"])
         self._overall = Overall(state["history"], state["personality"])
         self._user, self._speakers = state["user"], list(state["speakers"])
-        self._counts = Counter({name: int(count) for name, count in state["counts"].items()})
+        self._counts = counter_from(state["counts"])
 
 
 def _summary(unit: Unit, number: int, part: Part, summary: Told) -> Entry:

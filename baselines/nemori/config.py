@@ -7,7 +7,7 @@ from baselines.nemori.roles import make_roles
 from baselines.nemori.rules import GROUPS, BatchRules, ContextRules, FactRules, MergeRules, SearchRules, Segmentation
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_minimum, from_settings
+from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Json
 
@@ -49,8 +49,7 @@ class NemoriConfig:
     def __post_init__(self) -> None:
         check_choices(self, "memory", segmentation=Segmentation)
         check_minimum(self, "memory", unit_turns=1)
-        if self.uses_gold:
-            raise ConfigError("memory.uses_gold=True: Nemori never sees gold evidence; set it to false")
+        refuse_gold(self, "Nemori")
         for group, kind in GROUPS.items():
             from_settings(kind, getattr(self, group), f"memory.{group}")
         if not self.search_rules.episodes and not self.search_rules.facts:

@@ -1,7 +1,6 @@
 """Nemori as a memory system: the write path and what it keeps."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,6 +11,7 @@ from baselines.nemori.roles import make_roles
 from baselines.nemori.search import TwoStoreRetrieval
 from baselines.nemori.segmenting import cut_batches, segment
 from baselines.nemori.store import Store
+from memsys.counting import counter_from, counter_state, counts_with
 from memsys.episodes.boundary import Segmenter
 from memsys.episodes.nodes import Block, Message
 from memsys.episodes.telling import Told, Waiting
@@ -78,7 +78,7 @@ class NemoriMemory(BaseMemory):
 
     async def prepare(self, unit: Unit) -> PreparedEpisodes | None:
         """Cut and tell a batch or a session."""
-        messages = [Message.of(turn, self._parts.turn_format) for turn in unit.turns]
+        messages = self._messages(unit)
         teller = self._construction.teller
         if self._by_batch:
             cut = await segment(self._parts.llm, self._roles.segment, messages, self._config.batch_rules)
@@ -100,7 +100,7 @@ class NemoriMemory(BaseMemory):
             return
         async with asyncio.TaskGroup() as group:
             group.create_task(construction.learn(waiting))
-            cutting = group.create_task(self._cut(unit))
+            cutting = group.create_task(self._segmenter.take_all(self._messages(unit)))
             telling = group.create_task(construction.teller.tell_all(self._blocks))
         self._blocks = cutting.result()
         await construction.keep(telling.result(), batch=False)
@@ -138,10 +138,8 @@ class NemoriMemory(BaseMemory):
         if self._config.search_rules.method != "vector":
             self._store.index_words()
 
-    async def _cut(self, unit: Unit) -> list[Block]:
-        messages = (Message.of(turn, self._parts.turn_format) for turn in unit.turns)
-        blocks = [await self._segmenter.take(message) for message in messages]
-        return [block for block in blocks if block is not None]
+    def _messages(self, unit: Unit) -> list[Message]:
+        return [Message.of(turn, self._parts.turn_format) for turn in unit.turns]
 
     def statistics(self) -> Mapping[str, Json]:
         """Count episodes, facts, merges and fallbacks; ``episodes`` are those that can be found."""
@@ -152,7 +150,7 @@ class NemoriMemory(BaseMemory):
             "episode_messages": [len(store.episodes[name].messages) for name in store.episode_index.ids],
             "facts": len(store.facts),
             "facts_per_episode": len(store.facts) / len(store.episode_index) if store.episode_index.ids else 0.0,
-            "counts": {**dict.fromkeys(_ALWAYS, 0), **dict(sorted((+counts).items()))},
+            "counts": counts_with(_ALWAYS, counts),
         }
 
     def state(self) -> State:
@@ -161,20 +159,20 @@ class NemoriMemory(BaseMemory):
         return {
             "store": self._store.state(),
             "open": self._segmenter.state(),
-            "cuts": dict(sorted((+self._segmenter.counts).items())),
+            "cuts": counter_state(self._segmenter.counts),
             "blocks": [block.state() for block in self._blocks],
             "waiting": [each.state() for each in construction.waiting],
-            "counts": dict(sorted((+construction.counts).items())),
+            "counts": counter_state(construction.counts),
         }
 
     def load_state(self, state: State) -> None:
         """Restore a snapshot."""
         self._store.load_state(state["store"])
         self._segmenter.load_state(state["open"])
-        self._segmenter.counts = Counter({name: int(count) for name, count in state["cuts"].items()})
+        self._segmenter.counts = counter_from(state["cuts"])
         self._blocks = [Block.from_state(entry) for entry in state["blocks"]]
         construction = self._construction
         construction.waiting = [Waiting.from_state(entry) for entry in state["waiting"]]
         construction.counts.clear()  # in place: merging adds to it too
-        construction.counts.update({name: int(count) for name, count in state["counts"].items()})
+        construction.counts.update(counter_from(state["counts"]))
         self._index_words()

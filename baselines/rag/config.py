@@ -7,7 +7,7 @@ from typing import Literal
 from baselines.rag.chunking import Bound
 from memsys.errors import ConfigError
 from memsys.notes.roles import note_role
-from memsys.notes.settings import check_choices, check_minimum, from_settings
+from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Json
 
@@ -81,8 +81,7 @@ class RagConfig:
             self, "memory", unit=PassageUnit, chunk_within=Bound, scorer=Scorer, order=Order, query=QuerySource
         )
         check_minimum(self, "memory", chunk_tokens=1)
-        if self.uses_gold:
-            raise ConfigError("memory.uses_gold=True: plain retrieval never sees gold evidence; set it to false")
+        refuse_gold(self, "plain retrieval")
         if (self.k is None) == (self.budget_tokens is None):
             raise ConfigError(
                 f"memory.k={self.k} and memory.budget_tokens={self.budget_tokens}: set one of them, the other to null"

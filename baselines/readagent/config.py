@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from baselines.readagent.roles import Replies, make_roles
 from baselines.readagent.rules import ContextRules, GistRules, LookupRules, PageRules, Rules
-from memsys.errors import ConfigError
 from memsys.llm.contract import Role
-from memsys.notes.settings import check_choices, from_settings
+from memsys.notes.settings import check_choices, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Json
 
@@ -39,8 +38,7 @@ class ReadAgentConfig:
     roles: Mapping[str, Group]
 
     def __post_init__(self) -> None:
-        if self.uses_gold:
-            raise ConfigError("memory.uses_gold=True: ReadAgent never sees gold evidence; set it to false")
+        refuse_gold(self, "ReadAgent")
         check_choices(self, "memory", replies=Replies)
         self.make_roles()
 

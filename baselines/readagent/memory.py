@@ -12,6 +12,7 @@ from baselines.readagent.lookup import Lookup
 from baselines.readagent.pages import Mixed, Page, mix, page_of, tagged
 from baselines.readagent.pagination import paginate
 from baselines.readagent.paragraphs import paragraphs_of
+from memsys.counting import counter_from, counter_state, counts_with
 from memsys.errors import ConfigError
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
@@ -131,20 +132,20 @@ class ReadAgentMemory(BaseMemory):
             "tokens": sum(page.tokens for page in pages),
             "gist_tokens": sum(page.gist_tokens for page in pages),
             "compression": _compression(gist_words, words),
-            "counts": {**dict.fromkeys(_ALWAYS, 0), **dict(sorted((+self._counts).items()))},
+            "counts": counts_with(_ALWAYS, self._counts),
         }
 
     def state(self) -> State:
         """Return pages and counters."""
         return {
             "pages": [page.state() for page in self._pages],
-            "counts": dict(sorted((+self._counts).items())),
+            "counts": counter_state(self._counts),
         }
 
     def load_state(self, state: State) -> None:
         """Restore a snapshot."""
         self._pages = [Page.from_state(entry) for entry in state["pages"]]
-        self._counts = Counter({name: int(count) for name, count in state["counts"].items()})
+        self._counts = counter_from(state["counts"])
 
 
 def _unit(turns: Sequence[Turn]) -> Unit:

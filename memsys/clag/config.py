@@ -9,7 +9,7 @@ from memsys.clag.roles import make_roles
 from memsys.errors import ConfigError
 from memsys.notes.context import ContextRules
 from memsys.notes.evolve import EvolutionRules
-from memsys.notes.settings import check_choices, check_minimum, from_settings
+from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Json
 
@@ -158,8 +158,7 @@ class ClagConfig:
     def __post_init__(self) -> None:
         check_choices(self, "memory", **_CHOICES)
         check_minimum(self, "memory", **_MINIMA)
-        if self.uses_gold:
-            raise ConfigError("memory.uses_gold=True: CLAG never sees gold evidence; set it to false")
+        refuse_gold(self, "CLAG")
         if self.tau > 1:
             raise ConfigError(f"memory.tau={self.tau} must be at most 1: it is compared with a cosine")
         _ = self.evolution, self.context_rules

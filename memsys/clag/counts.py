@@ -3,6 +3,7 @@
 from collections import Counter
 
 from memsys.clag.cluster import Partition
+from memsys.counting import counts_with
 from memsys.notes.store import NoteStore
 from memsys.vocabulary import Json
 
@@ -36,5 +37,5 @@ def write_statistics(store: NoteStore, partition: Partition, counts: Counter[str
         "cluster_sizes": sizes,
         "cluster_size_max": max(sizes, default=0),
         "cluster_size_mean": len(store) / len(sizes) if sizes else 0.0,
-        "counts": {**dict.fromkeys(_ALWAYS, 0), **dict(sorted((+counts).items()))},
+        "counts": counts_with(_ALWAYS, counts),
     }

@@ -11,6 +11,7 @@ from memsys.clag.retrieval import TwoStageRetrieval
 from memsys.clag.roles import make_roles
 from memsys.clag.routing import Route, Router
 from memsys.clag.upkeep import Upkeep
+from memsys.counting import counter_from, counter_state
 from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
 from memsys.notes.analyse import analyse
@@ -140,7 +141,7 @@ class ClagMemory(BaseMemory):
             "clusters": self._partition.state(),
             "everything": self._everything.state(),
             "evolved": self._evolved,
-            "counts": dict(sorted((+self._counts).items())),
+            "counts": counter_state(self._counts),
             "stale": list(self._upkeep.stale),
             "rounds": self._upkeep.rounds,
         }
@@ -151,6 +152,6 @@ class ClagMemory(BaseMemory):
         self._partition.load_state(state["clusters"])
         self._everything.load_state(state["everything"])
         self._evolved = int(state["evolved"])
-        self._upkeep.counts = Counter({name: int(count) for name, count in state["counts"].items()})
+        self._upkeep.counts = counter_from(state["counts"])
         self._upkeep.stale = dict.fromkeys(state["stale"])
         self._upkeep.rounds = int(state["rounds"])

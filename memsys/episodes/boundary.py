@@ -1,7 +1,7 @@
 """Cutting the stream into blocks: role ``boundary``, one call per message (paper, appendix C; Nemori)."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memsys.episodes.nodes import Block, Cut, Message, joined, messages_from
@@ -30,6 +30,11 @@ class Segmenter:
         closed = await self._cut_before(message) if self.buffer else None
         self.buffer.append(message)
         return closed
+
+    async def take_all(self, messages: Iterable[Message]) -> list[Block]:
+        """Add messages one after the other; returns the blocks that they closed."""
+        blocks = [await self.take(message) for message in messages]
+        return [block for block in blocks if block is not None]
 
     def flush(self, cut: Cut) -> Block | None:
         """Close the open block, if there is one."""

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from memsys.errors import ConfigError
 from memsys.memfly.roles import Roles, make_roles
 from memsys.memfly.rules import (
     Ablation,
@@ -15,7 +14,7 @@ from memsys.memfly.rules import (
     TopicRules,
     UpdateRules,
 )
-from memsys.notes.settings import from_settings
+from memsys.notes.settings import from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Json
 
@@ -53,8 +52,7 @@ class MemflyConfig:
     roles: Mapping[str, Group]
 
     def __post_init__(self) -> None:
-        if self.uses_gold:
-            raise ConfigError("memory.uses_gold=True: MemFly never sees gold evidence; set it to false")
+        refuse_gold(self, "MemFly")
         self.make_roles()
 
     def rules(self) -> "Rules":

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from memsys.counting import counts_with
 from memsys.memfly.retrieval import Layers
 from memsys.memfly.topics import Topics
 from memsys.vocabulary import Json
@@ -31,7 +32,7 @@ def write_statistics(layers: Layers, topics: Topics, counts: Counter[str], min_k
     notes, keywords, links = layers.notes, layers.keywords, layers.links
     sizes = [len(members) for members in topics.members]
     turns = sum(len(note.raw) for note in notes)
-    stored = {**dict.fromkeys(_ALWAYS, 0), **dict(sorted((+counts).items()))}
+    stored = counts_with(_ALWAYS, counts)
     return {
         "notes": len(notes),
         "turns": turns,

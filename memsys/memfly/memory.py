@@ -1,10 +1,10 @@
 """MemFly as a memory system: what it holds, and when its topics are rebuilt."""
 
-from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
 
+from memsys.counting import counter_from, counter_state
 from memsys.memfly.config import MemflyConfig
 from memsys.memfly.counts import write_statistics
 from memsys.memfly.ingest import Denoised, Ingestion
@@ -98,7 +98,7 @@ class MemflyMemory(BaseMemory):
             "topics": [members.tolist() for members in self._topics.members],
             "stale": self._stale,
             "session": self._session,
-            "counts": dict(sorted((+writing.counts).items())),
+            "counts": counter_state(writing.counts),
             "turns": writing.turns,
         }
 
@@ -113,5 +113,5 @@ class MemflyMemory(BaseMemory):
         known = sorted(number for numbers in state["topics"] for number in numbers)
         self._topics = Topics.of(members, keywords.vectors(range(len(known))))
         self._stale, self._session = int(state["stale"]), state["session"]
-        self._writing.counts = Counter({name: int(count) for name, count in state["counts"].items()})
+        self._writing.counts = counter_from(state["counts"])
         self._writing.turns = int(state["turns"])

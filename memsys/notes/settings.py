@@ -37,6 +37,16 @@ def check_minimum(settings: object, group: str, **minima: float) -> None:
             raise ConfigError(f"{group}.{key}={value!r} must be a number, at least {minimum}")
 
 
+def refuse_gold(settings: Any, system: str) -> None:
+    """Check that ``uses_gold`` is false: the record of a run says whether its memory saw gold evidence.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    if settings.uses_gold:
+        raise ConfigError(f"memory.uses_gold=True: {system} never sees gold evidence; set it to false")
+
+
 def check_optional(settings: object, group: str, **minima: float) -> None:
     """Check number fields that may also be null."""
     check_minimum(

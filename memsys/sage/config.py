@@ -9,7 +9,7 @@ from memsys.facts.batches import Scopes
 from memsys.facts.stored import UpdateTimestamp
 from memsys.gate.config import check_kappa
 from memsys.gate.vmf import KappaRule
-from memsys.notes.settings import check_choices, check_minimum
+from memsys.notes.settings import check_choices, check_minimum, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.sage.roles import MergePrompt, make_roles
 from memsys.sage.threshold import ThresholdMode, ThresholdRule
@@ -105,8 +105,7 @@ class SageConfig:
         check_choices(self, "memory", **_CHOICES)
         check_minimum(self, "memory", **_MINIMA)
         check_kappa(self.kappa_cap, self.kappa_floor)
-        if self.uses_gold:
-            raise ConfigError("memory.uses_gold=True: SAGE never sees gold evidence; set it to false")
+        refuse_gold(self, "SAGE")
         if self.alpha >= 1:
             raise ConfigError(f"memory.alpha={self.alpha} must be below 1: at 1 the threshold never moves")
         if (self.threshold == "fixed") != (self.tau_fixed is not None):

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from memsys.counting import counts_with
 from memsys.llm.usage import Usage
 from memsys.sage.scope import Scope
 from memsys.vocabulary import Json
@@ -63,4 +64,4 @@ def shares(counts: Counter[str]) -> dict[str, float]:
 
 
 def _all(counts: Counter[str]) -> dict[str, int]:
-    return {**dict.fromkeys(_ALWAYS, 0), **dict(sorted((+counts).items()))}
+    return counts_with(_ALWAYS, counts)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from memsys.counting import counter_from, counter_state
 from memsys.embedding.contract import Vectors
 from memsys.facts.stored import Memory
 from memsys.gate.vmf import VmfScope
@@ -127,7 +128,7 @@ class Scope:
             "vectors": self.vectors.state(),
             "tau": self.tau,
             "ln_volume": self._ln_volume,
-            "counts": dict(sorted((+self.counts).items())),
+            "counts": counter_state(self.counts),
             "usage": self.usage.state(),
             "trace": {name: list(column) for name, column in self.trace.items()},
         }
@@ -139,6 +140,6 @@ class Scope:
         self._texts = Counter(memory.text for memory in memories)
         self.vectors.load_state(state["vectors"])
         self.tau, self._ln_volume = state["tau"], state["ln_volume"]
-        self.counts = Counter({name: int(count) for name, count in state["counts"].items()})
+        self.counts = counter_from(state["counts"])
         self.usage = Usage.from_state(state["usage"])
         self.trace = {name: list(column) for name, column in state["trace"].items()}

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
-from memsys.errors import ConfigError
-from memsys.notes.settings import check_minimum, from_settings
+from memsys.notes.settings import check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Json
 from memsys.xmemory.roles import make_roles
@@ -55,8 +54,7 @@ class XMemoryConfig:
 
     def __post_init__(self) -> None:
         check_minimum(self, "memory", unit_turns=1)
-        if self.uses_gold:
-            raise ConfigError("memory.uses_gold=True: xMemory never sees gold evidence; set it to false")
+        refuse_gold(self, "xMemory")
         for group, kind in GROUPS.items():
             from_settings(kind, getattr(self, group), f"memory.{group}")
         make_roles(self.roles, self.gate_rules.estimator)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from memsys.counting import counts_with
 from memsys.vocabulary import Json
 from memsys.xmemory.store import Store
 
@@ -49,5 +50,5 @@ def write_statistics(store: Store, counts: Counter[str], objectives: Mapping[str
         "theme_paths": [[entry[0] for entry in store.themes.paths.get(fact_id, ())] for fact_id in store.facts],
         "theme_causes": [[entry[2] for entry in store.themes.paths.get(fact_id, ())] for fact_id in store.facts],
         "objective": dict(objectives),
-        "counts": {**dict.fromkeys(_ALWAYS, 0), **dict(sorted((+counts).items()))},
+        "counts": counts_with(_ALWAYS, counts),
     }

@@ -1,11 +1,11 @@
 """xMemory as a memory system: the write path and what it keeps."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from memsys.counting import counter_from, counter_state
 from memsys.episodes.boundary import Segmenter
 from memsys.episodes.nodes import Block, Message
 from memsys.episodes.telling import Told, Waiting
@@ -72,7 +72,7 @@ class XMemory(BaseMemory):
             await self._learn()
             return
         async with asyncio.TaskGroup() as group:
-            cutting = group.create_task(self._cut(self._messages(unit)))
+            cutting = group.create_task(self._segmenter.take_all(self._messages(unit)))
             telling = group.create_task(self._construction.teller.tell_all(self._blocks))
             group.create_task(self._learn())
         self._blocks = cutting.result()
@@ -104,10 +104,6 @@ class XMemory(BaseMemory):
     def _messages(self, unit: Unit) -> list[Message]:
         return [Message.of(turn, self._parts.turn_format) for turn in unit.turns]
 
-    async def _cut(self, messages: Sequence[Message]) -> list[Block]:
-        blocks = [await self._segmenter.take(message) for message in messages]
-        return [block for block in blocks if block is not None]
-
     async def _learn(self) -> None:
         """Win the facts of all episodes told so far."""
         construction = self._construction
@@ -125,10 +121,10 @@ class XMemory(BaseMemory):
         return {
             "store": self._store.state(),
             "open": self._segmenter.state(),
-            "cuts": dict(sorted((+self._segmenter.counts).items())),
+            "cuts": counter_state(self._segmenter.counts),
             "blocks": [block.state() for block in self._blocks],
             "waiting": [each.state() for each in construction.waiting],
-            "counts": dict(sorted((+construction.counts).items())),
+            "counts": counter_state(construction.counts),
             "objectives": dict(construction.objectives),
         }
 
@@ -136,9 +132,9 @@ class XMemory(BaseMemory):
         """Restore a snapshot."""
         self._store.load_state(state["store"])
         self._segmenter.load_state(state["open"])
-        self._segmenter.counts = Counter({name: int(count) for name, count in state["cuts"].items()})
+        self._segmenter.counts = counter_from(state["cuts"])
         self._blocks = [Block.from_state(entry) for entry in state["blocks"]]
         construction = self._construction
         construction.waiting = [Waiting.from_state(entry) for entry in state["waiting"]]
-        construction.counts = Counter({name: int(count) for name, count in state["counts"].items()})
+        construction.counts = counter_from(state["counts"])
         construction.objectives = {stage: float(value) for stage, value in state["objectives"].items()}

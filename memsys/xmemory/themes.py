@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from memsys.counting import counter_from
 from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
 from memsys.xmemory.rules import ThemeRules
@@ -263,7 +264,7 @@ class Themes:
         self.members = {theme_id: list(facts) for theme_id, facts in state["members"].items()}
         self.home = {fact_id: theme_id for theme_id, facts in self.members.items() for fact_id in facts}
         self.paths = {fact_id: [list(entry) for entry in path] for fact_id, path in state["paths"].items()}
-        self.counts = Counter({name: int(count) for name, count in state["counts"].items()})
+        self.counts = counter_from(state["counts"])
         self._made, self._step = int(state["made"]), int(state["step"])
         self._space = ThemeSpace(self._dimension)
         for theme_id in self.members:

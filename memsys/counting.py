@@ -1,0 +1,20 @@
+"""Counters of what happened, as snapshots and statistics hold them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def counter_state(counts: Counter[str]) -> dict[str, int]:
+    """Return the counts above zero, by name."""
+    return dict(sorted((+counts).items()))
+
+
+def counter_from(state: Mapping[str, Any]) -> Counter[str]:
+    """Make the counter that :func:`counter_state` described."""
+    return Counter({name: int(count) for name, count in state.items()})
+
+
+def counts_with(always: Iterable[str], counts: Counter[str]) -> dict[str, int]:
+    """Return the counts above zero, and those of ``always`` even at zero."""
+    return {**dict.fromkeys(always, 0), **counter_state(counts)}
