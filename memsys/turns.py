@@ -1,6 +1,11 @@
-"""How a turn becomes text. One rule per run, shared by every system, so that memory is the only difference."""
+"""How a turn becomes text, and turns fall into sessions.
 
+One rule per run, shared by every system, so that memory is the only difference.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal, get_args
 
 from memsys.errors import ConfigError
@@ -47,3 +52,8 @@ class TurnFormat:
             return f"{label} : {text}"
         text = f"{turn.text} [shares {caption}]" if caption else turn.text
         return f"{label}: {text}" if self.style == "plain" else text
+
+
+def sessions_of(turns: Iterable[Turn]) -> list[tuple[Turn, ...]]:
+    """Cut turns wherever another session begins."""
+    return [tuple(session) for _, session in groupby(turns, key=lambda turn: turn.session_id)]

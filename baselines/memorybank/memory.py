@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from baselines.memorybank.bank import Day, Entry, pieces_of
 from baselines.memorybank.config import MemoryBankConfig
@@ -17,6 +16,7 @@ from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
+from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 
 #: Counts that stand in the statistics even when nothing happened.
@@ -65,7 +65,7 @@ class MemoryBankMemory(BaseMemory):
         """One unit per session; notes who counts as the user."""
         turns = conversation.turns
         self._user = (*conversation.speakers, *(turn.speaker for turn in turns[:1]), "")[0]
-        sessions = [tuple(session) for _, session in groupby(turns, key=lambda turn: turn.session_id)]
+        sessions = sessions_of(turns)
         return [Unit(f"{session[0].turn_id}..{session[-1].turn_id}", session) for session in sessions]
 
     async def prepare(self, unit: Unit) -> PreparedDay:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from baselines.nemori.config import NemoriConfig
 from baselines.nemori.construction import Construction
@@ -16,6 +15,7 @@ from memsys.episodes.boundary import Segmenter
 from memsys.episodes.nodes import Block, Message
 from memsys.episodes.telling import Told, Waiting
 from memsys.protocol import BaseMemory, Parts, State
+from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Turn, Unit
 
 #: Counts that stand for themselves even when nothing happened.
@@ -72,7 +72,7 @@ class NemoriMemory(BaseMemory):
         if self._by_batch:
             return cut_batches(turns, self._config.batch_rules)
         if self._by_session:
-            return [tuple(run) for _, run in groupby(turns, key=lambda turn: turn.session_id)]
+            return sessions_of(turns)
         size = self._config.unit_turns
         return [turns[start : start + size] for start in range(0, len(turns), size)]
 

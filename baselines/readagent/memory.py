@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from baselines.readagent.config import ReadAgentConfig
 from baselines.readagent.gists import with_gist
@@ -16,6 +15,7 @@ from memsys.counting import counter_from, counter_state, counts_with
 from memsys.errors import ConfigError
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
+from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Turn, Unit
 
 #: Counts that stand in the statistics even when nothing happened.
@@ -50,7 +50,7 @@ class ReadAgentMemory(BaseMemory):
         turns = conversation.turns
         if not self._rules.pages.respect_sessions:
             return [_unit(turns)] if turns else []
-        return [_unit(tuple(session)) for _, session in groupby(turns, key=lambda turn: turn.session_id)]
+        return [_unit(session) for session in sessions_of(turns)]
 
     async def prepare(self, unit: Unit) -> PreparedPages:
         """Cut the unit into pages and shorten each to its gist."""

@@ -1,9 +1,9 @@
 """Batches of messages, and whose memories they go to (Mem0's message protocol for conversations of two people)."""
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Literal
 
+from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Turn, Unit
 
 Scopes = Literal["speakers", "conversation"]
@@ -30,9 +30,9 @@ def subject(owner: str) -> str:
 
 def session_batches(conversation: Conversation, size: int) -> list[Unit]:
     """Cut each session into batches of ``size`` messages; none reaches over a session's end."""
-    sessions = [list(turns) for _, turns in groupby(conversation.turns, key=lambda turn: turn.session_id)]
+    sessions = sessions_of(conversation.turns)
     batches = [turns[at : at + size] for turns in sessions for at in range(0, len(turns), size)]
-    return [Unit(unit_id=_batch_id(batch), turns=tuple(batch)) for batch in batches]
+    return [Unit(unit_id=_batch_id(batch), turns=batch) for batch in batches]
 
 
 def batch_date(unit: Unit) -> str:

@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from memsys.counting import counter_from, counter_state
 from memsys.episodes.boundary import Segmenter
 from memsys.episodes.nodes import Block, Message
 from memsys.episodes.telling import Told, Waiting
 from memsys.protocol import BaseMemory, Parts, State
+from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 from memsys.xmemory.config import XMemoryConfig
 from memsys.xmemory.construction import Construction
@@ -50,7 +50,7 @@ class XMemory(BaseMemory):
         """Cut into sessions where they cut the stream, else into runs of ``unit_turns`` turns."""
         turns = conversation.turns
         if self._by_session:
-            runs = [tuple(run) for _, run in groupby(turns, key=lambda turn: turn.session_id)]
+            runs = sessions_of(turns)
         else:
             size = self._config.unit_turns
             runs = [turns[start : start + size] for start in range(0, len(turns), size)]
