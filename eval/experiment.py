@@ -225,7 +225,9 @@ def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool
         "snapshots": sum(map(snapshots.lacks, ids)),
     }
     if directory.write_references(reference_records(samples)):
-        console().print(f"{directory.path}: references.jsonl was not the data set's and is written again", highlight=False)
+        console().print(
+            f"{directory.path}: references.jsonl was not the data set's and is written again", highlight=False
+        )
     lost = ", ".join(f"{count} {name}" for name, count in missing.items() if count)
     if lost:
         complain(f"{directory.path} says that it is complete, but its files lack {lost}; the run is taken up again")

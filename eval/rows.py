@@ -53,7 +53,7 @@ def references(path: Path, error: type[MemsysError] = RunDirectoryError) -> Iter
 
 
 def _as_texts(row: Any, name: str) -> Any:
-    """Write plain values of a field, or of the list in it, as texts; whatever else stands there is left to the check."""
+    """Write plain values of a field, or of the list in it, as texts; anything else is left to the check."""
     if not isinstance(row, Mapping) or name not in row:
         return row
     value = row[name]

@@ -42,7 +42,8 @@ def record_from(kind: type[T], row: Any) -> T:
     Raises:
         RowError: the row is no object, lacks a field, has an unknown one, or holds a value of another type.
     """
-    made: T = _reader(kind)(row)
+    reader: _Reader = _reader(kind)  # type: ignore[arg-type]  # the cache asks for a hashable argument: a class is one
+    made: T = reader(row)
     return made
 
 

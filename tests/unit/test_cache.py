@@ -208,10 +208,10 @@ def test_a_killed_process_leaves_whole_replies(tmp_path: Path) -> None:
     assert last is not None and last.text.endswith("x" * 300)
 
 
-def test_a_row_holds_key_and_reply_alone(tmp_path: Path) -> None:
+def test_a_row_holds_key_reply_and_checksum_alone(tmp_path: Path) -> None:
     ReplyCache(tmp_path).put(key(1), reply("one"))
     row = json.loads(segment(tmp_path).read_text())
-    assert set(row) == {"key", "reply"}
+    assert set(row) == {"key", "reply", "sum"}
     assert set(row["reply"]) == {
         "text", "prompt_tokens", "completion_tokens", "seconds", "finish_reason", "logprobs"
     }  # fmt: skip
