@@ -128,20 +128,25 @@ class Snapshots:
         Raises:
             RunDirectoryError: names file and conversations.
         """
-        for shared in self._sharing.values():
-            path = self._earlier(shared[0])
-            if len(shared) > 1 and path is not None:
-                found = _read(path)
-                if found is not None and found.conversation_id is None:
-                    self._check(shared[0], path, found)
+        for group in self._sharing.values():
+            for conversation_id in group if len(group) > 1 else ():
+                path = self._earlier(conversation_id)
+                found = None if path is None else _read(path)
+                if path is not None and found is not None and found.conversation_id is None:
+                    self._check(conversation_id, path, found)
 
     def _earlier(self, conversation_id: str) -> Path | None:
         name = earlier_name(conversation_id)
         path = self._folder / name
         return path if len(name.encode("utf-8", "surrogatepass")) <= _LONGEST_EVER and path.is_file() else None
 
+    def _sharers(self, conversation_id: str, path: Path) -> list[str]:
+        """Conversations whose earlier name is this file; of names that differ in case, that is the disk's to say."""
+        group = self._sharing[earlier_name(conversation_id).casefold()]
+        return [name for name in group if (other := self._earlier(name)) is not None and other.samefile(path)]
+
     def _check(self, conversation_id: str, path: Path, found: _Owned) -> None:
-        shared = self._sharing[earlier_name(conversation_id).casefold()]
+        shared = self._sharers(conversation_id, path)
         if found.conversation_id is None and len(shared) > 1:
             raise RunDirectoryError(
                 f"memory snapshot {path} was written by an earlier version under a name that the conversations "
