@@ -1,6 +1,7 @@
 """A run killed while it answers books, once resumed, the calls of a run that was never killed: for every system."""
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ from memsys.turns import TurnFormat
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 from tests.support.backbones import StubEngine, backbone_config, open_backbone
 from tests.support.composing import composed, memory_config
-from tests.support.stub_server import StubServer, digest, prompt_of, schema_of
+from tests.support.stub_server import StubServer, digest, prompt_of, reply_text, schema_of
 
 SYSTEMS = (
     "rag", "amem", "clag", "xmemory", "memfly", "sage", "gated+amem", "mem0", "mem0_graph", "nemori", "readagent",
@@ -150,3 +151,35 @@ def test_questions_that_ask_the_same_are_booked_each(server: StubServer, tmp_pat
     rounds = sum(len(row["trace"]["rounds"]) for row in read_json_lines(tmp_path / "run" / "retrievals.jsonl"))
     assert max(map(len, items.values())) > 1
     assert len(calls) == rounds
+
+
+#: What a server may write where a role wants a number.
+NUMBERS = ("9" * 400, "-" + "9" * 400, "1e999", "NaN", "-Infinity", "9" * 5000, "1e300", "-0.0")
+
+
+def with_numbers(body: Mapping[str, Any]) -> str:
+    """Follow the request's schema, but for numbers, and put a number into every free reply."""
+    number = NUMBERS[digest(prompt_of(body), body.get("seed")) % len(NUMBERS)]
+    text = json.dumps(_marked(json.loads(reply_text(body)))) if schema_of(body) else f"[{NUMBER}] <{NUMBER}> {NUMBER}"
+    return text.replace(f'"{NUMBER}"', number).replace(NUMBER, number)
+
+
+NUMBER = "a number"
+
+
+def _marked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _marked(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_marked(inner) for inner in value]
+    return NUMBER if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_numbers_that_nothing_can_hold_end_in_no_error(tmp_path: Path, system: str) -> None:
+    with StubServer() as server:
+        server.state.replies = with_numbers
+        run(server, tmp_path, system)
+    assert len(answers(tmp_path)) == 8
+    for row in read_json_lines(tmp_path / "run" / "conversations.jsonl"):
+        json.dumps(row, allow_nan=False)
