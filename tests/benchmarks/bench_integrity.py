@@ -14,25 +14,21 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-import eval.experiment  # noqa: E402
-import eval.rows  # noqa: E402
-import eval.snapshots  # noqa: E402
-import memsys.llm.cache  # noqa: E402
-import memsys.llm.client  # noqa: E402
-import memsys.llm.structured  # noqa: E402
+from eval import experiment, rows, snapshots  # noqa: E402
 from eval.run import compose_plan  # noqa: E402
+from memsys.llm import cache, structured  # noqa: E402
 from tests.support.stub_process import attached, stub_server  # noqa: E402
 
 DELAY = 0.05
 #: What was added to the way of a call and of a row. Reading a cached row holds its JSON, which was read before, too.
 ADDED = (
-    (memsys.llm.cache, "_checksum"),
-    (memsys.llm.cache, "record_from"),
-    (memsys.llm.structured, "check_value"),
-    (eval.rows, "record_from"),
-    (eval.snapshots, "record_from"),
-    (eval.snapshots, "snapshot_name"),
-    (eval.experiment, "whole"),
+    (cache, "_checksum"),
+    (cache, "record_from"),
+    (structured, "check_value"),
+    (rows, "record_from"),
+    (snapshots, "record_from"),
+    (snapshots, "snapshot_name"),
+    (experiment, "whole"),
 )
 
 
@@ -69,7 +65,7 @@ def start(url: str, folder: Path) -> float:
                 f"run_dir={folder / 'run'}", f"cache_dir={folder / 'cache'}", "progress=lines"]  # fmt: skip
     plan = compose_plan(settings)
     begun = time.perf_counter()
-    eval.experiment.run_experiment(plan)
+    experiment.run_experiment(plan)
     return time.perf_counter() - begun
 
 
