@@ -157,10 +157,9 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
     path = run_path(plan, identity)
     directory = RunDirectory(path, wait_s=lock_wait_s)
     try:
-        if finished(directory, identity):
+        if finished(directory, identity) and whole(directory, data.samples, plan.mode):
             console().print(f"{path}: complete, nothing to run", highlight=False)
-            record = directory.stored_record() or {}
-            complete = record.get("status") == "complete"
+            complete = True
         else:
             complete = _run_to_end(plan, data, identity, directory)
         if complete and plan.score:
@@ -206,6 +205,33 @@ def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:
     if stored is None or stored["status"] != "complete":
         return False
     return {**stored["identity"], "model": None} == {**identity, "model": None}
+
+
+def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool:
+    """Whether the files of a run that says it is complete hold all of it; says what is missing where they do not.
+
+    Gold is written again from the data set, whose checksum is the run's.
+
+    Raises:
+        RunDirectoryError: a row or a snapshot cannot be read.
+    """
+    ids = [sample.conversation.conversation_id for sample in samples]
+    snapshots, ingested = directory.snapshots(ids), directory.ingested_conversations()
+    snapshots.check_earlier()
+    done = directory.finished_questions(mode)
+    missing = {
+        "questions": sum(question.question_id not in done for sample in samples for question in sample.questions),
+        "conversation records": sum(name not in ingested for name in ids),
+        "snapshots": sum(map(snapshots.lacks, ids)),
+    }
+    if directory.write_references(reference_records(samples)):
+        console().print(
+            f"{directory.path}: references.jsonl was not the data set's and is written again", highlight=False
+        )
+    lost = ", ".join(f"{count} {name}" for name, count in missing.items() if count)
+    if lost:
+        complain(f"{directory.path} says that it is complete, but its files lack {lost}; the run is taken up again")
+    return not lost
 
 
 async def _run(

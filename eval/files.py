@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from memsys.errors import RunDirectoryError
 
@@ -88,7 +88,7 @@ def read_json_lines(path: Path) -> Iterator[Any]:
     """Yield the rows of a JSON-lines file; none when it does not exist. A cut last line is left out.
 
     Raises:
-        RunDirectoryError: a line in the middle is no JSON.
+        RunDirectoryError: a line in the middle is no JSON, or nested too deeply.
     """
     if not path.is_file():
         return
@@ -97,7 +97,11 @@ def read_json_lines(path: Path) -> Iterator[Any]:
             if not line.endswith(b"\n"):
                 return
             try:
-                yield json.loads(line)
-            except ValueError as error:
+                yield json.loads(line, parse_constant=_refuse_constant)
+            except (ValueError, RecursionError) as error:
                 message = f"{path}:{number} is not JSON ({error}); restore the file or delete the run directory"
                 raise RunDirectoryError(message) from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")

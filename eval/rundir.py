@@ -11,13 +11,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from eval import rows
 from eval.files import JsonLines, read_json_lines, write_atomic, write_json
 from eval.records import SCHEMA_VERSION, AnswerRecord, ConversationRecord, ReferenceRecord, RetrievalRecord
+from eval.snapshots import Snapshots
 from memsys.errors import RunDirectoryError
 from memsys.llm.contract import CallRecord
+from memsys.rows import RowError, check_fields
 from memsys.vocabulary import Json
 
 _LOCK_POLL_SECONDS = 0.5
+
+#: Fields of ``run.json`` without which a run cannot be taken up.
+_NEEDED = ("schema_version", "status", "identity", "started", "prompts", "resumed")
 
 Status = Literal["running", "complete", "incomplete", "interrupted"]
 
@@ -76,16 +82,19 @@ def read_record(run_dir: Path) -> dict[str, Any] | None:
     """``run.json`` of a run directory as stored, or ``None``.
 
     Raises:
-        RunDirectoryError: it is not JSON.
+        RunDirectoryError: it is not JSON, or a field is missing or of another type.
     """
     path = run_dir / "run.json"
     if not path.is_file():
         return None
     try:
-        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        return check_fields(RunRecord, json.loads(path.read_text(encoding="utf-8")), _NEEDED)
+    except RowError as error:
+        raise RunDirectoryError(
+            f"{path} does not fit this version ({error}); restore it, or delete the run directory and start again"
+        ) from error
+    except (ValueError, RecursionError) as error:
         raise RunDirectoryError(f"{path} is not JSON ({error}); delete the run directory or restore it") from error
-    return stored
 
 
 class RunDirectory:
@@ -105,11 +114,19 @@ class RunDirectory:
             raise RunDirectoryError(f"cannot open run directory {path}: {error.strerror}") from error
         self._take_lock(wait_s)
         self._closed = False
+        self._run = ""
         self._answers = JsonLines(path / "answers.jsonl")
         self._retrievals = JsonLines(path / "retrievals.jsonl")
         self._conversations = JsonLines(path / "conversations.jsonl")
         self._calls = JsonLines(path / "calls.jsonl")
-        self._known_calls = {_call_identity(row) for row in read_json_lines(path / "calls.jsonl")}
+        self._known_calls = self._booked_calls()
+
+    def _booked_calls(self) -> set[tuple[Any, ...]]:
+        try:
+            return {_call_identity(call) for call in rows.read_rows(self.path / "calls.jsonl", CallRecord)}
+        except RunDirectoryError:
+            self.close()
+            raise
 
     def _take_lock(self, wait_s: float) -> None:
         deadline = time.monotonic() + wait_s
@@ -147,6 +164,7 @@ class RunDirectory:
         Raises:
             RunDirectoryError: the directory holds a run with other settings, or of another schema.
         """
+        self._run = hashlib.sha256(json.dumps(record.identity, sort_keys=True).encode()).hexdigest()
         stored = self.stored_record()
         if stored is not None:
             self._check_same(stored, record)
@@ -175,18 +193,21 @@ class RunDirectory:
         """Write ``run.json``."""
         write_json(self.path / "run.json", asdict(record))
 
-    def write_references(self, records: Iterable[ReferenceRecord]) -> None:
-        """Copy the run's gold into the directory (once), so that scoring needs no data set."""
+    def write_references(self, records: Iterable[ReferenceRecord]) -> bool:
+        """Copy the run's gold into the directory, so that scoring needs no data set; returns whether it was lacking."""
         lines = [json.dumps(asdict(record), ensure_ascii=False).encode() + b"\n" for record in records]
-        write_atomic(self.path / "references.jsonl", b"".join(lines))
+        path, content = self.path / "references.jsonl", b"".join(lines)
+        if path.is_file() and path.read_bytes() == content:
+            return False
+        write_atomic(path, content)
+        return True
 
     def add_call(self, record: CallRecord) -> None:
         """Append to the ledger; a call that a resumed run repeats from the cache is not booked twice."""
-        row = _row(record)
-        identity = _call_identity(row)
+        identity = _call_identity(record)
         if identity not in self._known_calls:
             self._known_calls.add(identity)
-            self._calls.append(row)
+            self._calls.append(_row(record))
 
     def add_conversation(self, record: ConversationRecord) -> None:
         """Append one ingested conversation."""
@@ -201,31 +222,57 @@ class RunDirectory:
         self._answers.append(_row(record))
 
     def finished_questions(self, mode: str) -> set[str]:
-        """Ids of the questions that need not be asked again; stray retrievals without an answer are dropped."""
-        name = "retrievals.jsonl" if mode == "retrieval_only" else "answers.jsonl"
-        done = {row["question_id"] for row in read_json_lines(self.path / name)}
-        if mode != "retrieval_only":
-            self._drop_retrievals_except(done)
+        """Ids of the questions that need not be asked again.
+
+        In a run that answers, a question is finished when its retrieval and its answer are stored; one without the
+        other is dropped.
+
+        Raises:
+            RunDirectoryError: a row is damaged, or a question occurs twice.
+        """
+        retrieved = self._question_ids("retrievals.jsonl", rows.read_rows(self._file("retrievals"), RetrievalRecord))
+        if mode == "retrieval_only":
+            return retrieved
+        answered = self._question_ids("answers.jsonl", rows.answers(self._file("answers")))
+        done = retrieved & answered
+        if retrieved != done:
+            self._retrievals = self._keep(self._retrievals, done)
+        if answered != done:
+            self._answers = self._keep(self._answers, done)
         return done
 
-    def _drop_retrievals_except(self, done: set[str]) -> None:
-        path = self.path / "retrievals.jsonl"
-        rows = list(read_json_lines(path))
-        kept = [row for row in rows if row["question_id"] in done]
-        if len(kept) == len(rows):
-            return
-        self._retrievals.close()
-        write_atomic(path, b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in kept))
-        self._retrievals = JsonLines(path)
+    def _file(self, name: str) -> Path:
+        return self.path / f"{name}.jsonl"
+
+    def _question_ids(self, name: str, records: Iterable[AnswerRecord | RetrievalRecord]) -> set[str]:
+        found: set[str] = set()
+        for record in records:
+            if record.question_id in found:
+                raise RunDirectoryError(
+                    f"{self.path / name}: question {record.question_id} occurs twice; delete the stray row and start "
+                    "the run's command again"
+                )
+            found.add(record.question_id)
+        return found
+
+    def _keep(self, file: JsonLines, done: set[str]) -> JsonLines:
+        """Drop the rows of all other questions from a file."""
+        kept = [row for row in read_json_lines(file.path) if row["question_id"] in done]
+        file.close()
+        write_atomic(file.path, b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in kept))
+        return JsonLines(file.path)
 
     def ingested_conversations(self) -> set[str]:
-        """Ids of the conversations whose record is stored."""
-        return {row["conversation_id"] for row in read_json_lines(self.path / "conversations.jsonl")}
+        """Ids of the conversations whose record is stored.
 
-    def snapshot_path(self, conversation_id: str) -> Path:
-        """File of one conversation's memory snapshot."""
-        safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in conversation_id)
-        return self.path / "snapshots" / f"{safe}.npz"
+        Raises:
+            RunDirectoryError: a row is damaged.
+        """
+        return {row.conversation_id for row in rows.read_rows(self._file("conversations"), ConversationRecord)}
+
+    def snapshots(self, conversation_ids: Iterable[str]) -> Snapshots:
+        """Memory snapshots of the run's conversations."""
+        return Snapshots(self.path / "snapshots", self._run, conversation_ids)
 
     def close(self) -> None:
         """Close the files and give the directory free; safe to call twice."""
@@ -242,5 +289,9 @@ def _row(record: Any) -> dict[str, Any]:
     return {name: getattr(record, name) for name in record.__slots__}
 
 
-def _call_identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return (row["conversation_id"], row["phase"], row["role"], row["key"], row["attempt"])
+def _call_identity(call: CallRecord) -> tuple[Any, ...]:
+    """What makes a call the same when a resumed run repeats it.
+
+    The item belongs to it: two questions may ask for the same thing, and which of them asks first depends on timing.
+    """
+    return (call.conversation_id, call.phase, call.role, call.key, call.item, call.attempt)

@@ -16,7 +16,7 @@ from eval.progress import Progress
 from eval.reader import Answer, Reader
 from eval.records import AnswerRecord, ConversationRecord, HitRecord, RetrievalRecord
 from eval.rundir import RunDirectory
-from eval.snapshot import load_snapshot, save_snapshot
+from eval.snapshots import Snapshot, Snapshots
 from memsys.embedding.contract import Embedder
 from memsys.errors import BackboneError, RunDirectoryError
 from memsys.llm.contract import CallScope, LanguageModel, Reply, Role, call_scope
@@ -116,26 +116,28 @@ class Runner:
         resumed. Any other error, and cancellation, stops everything.
         """
         outcome = Outcome()
+        snapshots = self._directory.snapshots([sample.conversation.conversation_id for sample in samples])
+        snapshots.check_earlier()
         async with asyncio.TaskGroup() as group:
             for sample in samples:
-                group.create_task(self._guarded(sample, outcome))
+                group.create_task(self._guarded(sample, snapshots, outcome))
         return outcome
 
-    async def _guarded(self, sample: Sample, outcome: Outcome) -> None:
+    async def _guarded(self, sample: Sample, snapshots: Snapshots, outcome: Outcome) -> None:
         async with self._conversations:
             try:
-                await self._conversation(sample)
+                await self._conversation(sample, snapshots)
             except* BackboneError as errors:
                 outcome.failures[sample.conversation.conversation_id] = str(first_error(errors))
 
-    async def _conversation(self, sample: Sample) -> None:
+    async def _conversation(self, sample: Sample, snapshots: Snapshots) -> None:
         conversation_id = sample.conversation.conversation_id
         left = [question for question in sample.questions if question.question_id not in self._done]
-        if not left and conversation_id in self._ingested:
+        if not left and conversation_id in self._ingested and not snapshots.lacks(conversation_id):
             return
         llm = self._equipment.bind(conversation_id)
         memory = self._equipment.memory.build(self._parts(sample, llm))
-        await self._ingest(sample, memory)
+        await self._ingest(sample, memory, snapshots)
         async with asyncio.TaskGroup() as group:
             for question in left:
                 reference = sample.references[question.question_id]
@@ -155,8 +157,8 @@ class Runner:
             gold_evidence=gold,
         )
 
-    async def _ingest(self, sample: Sample, memory: MemorySystem) -> None:
-        ingest = Ingestion(sample, memory, self._schedule, self._directory, self._progress)
+    async def _ingest(self, sample: Sample, memory: MemorySystem, snapshots: Snapshots) -> None:
+        ingest = Ingestion(sample, memory, self._schedule, snapshots, self._progress)
         record = await ingest.run()
         if record.conversation_id not in self._ingested:
             self._directory.add_conversation(record)
@@ -210,11 +212,11 @@ class Ingestion:
     """Writes one conversation into one memory, from its last snapshot on."""
 
     def __init__(
-        self, sample: Sample, memory: MemorySystem, schedule: Schedule, directory: RunDirectory, progress: Progress
+        self, sample: Sample, memory: MemorySystem, schedule: Schedule, snapshots: Snapshots, progress: Progress
     ) -> None:
         self._conversation = sample.conversation
         self._memory, self._schedule, self._progress = memory, schedule, progress
-        self._path = directory.snapshot_path(self._conversation.conversation_id)
+        self._snapshots = snapshots
         self._prepare_seconds: list[float] = []
         self._write_seconds: list[float] = []
         self._seconds_before = self._consolidate_seconds = 0.0
@@ -235,27 +237,27 @@ class Ingestion:
         return self._record(len(units))
 
     def _restore(self) -> tuple[int, bool]:
-        snapshot = load_snapshot(self._path)
+        snapshot = self._snapshots.load(self._conversation.conversation_id)
         if snapshot is None:
             return 0, False
-        self._memory.load_state(snapshot["memory"])
-        self._prepare_seconds = list(snapshot["prepare_seconds"])
-        self._write_seconds = list(snapshot["write_seconds"])
-        self._consolidate_seconds = snapshot["consolidate_seconds"]
-        self._seconds_before = snapshot["ingest_seconds"]
-        return snapshot["position"], snapshot["consolidated"]
+        self._memory.load_state(snapshot.memory)
+        self._prepare_seconds = list(snapshot.prepare_seconds)
+        self._write_seconds = list(snapshot.write_seconds)
+        self._consolidate_seconds = snapshot.consolidate_seconds
+        self._seconds_before = snapshot.ingest_seconds
+        return snapshot.position, snapshot.consolidated
 
     def _save(self, position: int, *, consolidated: bool) -> None:
-        tree = {
-            "position": position,
-            "consolidated": consolidated,
-            "memory": dict(self._memory.state()),
-            "prepare_seconds": self._prepare_seconds[:position],
-            "write_seconds": self._write_seconds,
-            "consolidate_seconds": self._consolidate_seconds,
-            "ingest_seconds": self._seconds(),
-        }
-        save_snapshot(self._path, tree)
+        snapshot = Snapshot(
+            position=position,
+            consolidated=consolidated,
+            memory=dict(self._memory.state()),
+            prepare_seconds=self._prepare_seconds[:position],
+            write_seconds=self._write_seconds,
+            consolidate_seconds=self._consolidate_seconds,
+            ingest_seconds=self._seconds(),
+        )
+        self._snapshots.save(self._conversation.conversation_id, snapshot)
 
     def _seconds(self) -> float:
         return self._seconds_before + time.perf_counter() - self._begun

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from eval.files import read_json_lines, write_atomic, write_json
+from eval.files import write_atomic, write_json
 from eval.loaders.label_problems import marks
 from eval.metrics.evidence import (
     SubstringMatching,
@@ -25,6 +25,7 @@ from eval.metrics.locomo import ADVERSARIAL, abstains, chosen_option, is_trapped
 from eval.metrics.neural import BertScorer, SentenceScorer
 from eval.metrics.registry import Metric, select_metrics
 from eval.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
+from eval.rows import read_rows
 from eval.stored import check_joined, load_answers, load_json, load_references, load_retrievals, missing
 from memsys.errors import ConfigError, ScoringError
 
@@ -305,9 +306,13 @@ def load_scores(run_dir: Path) -> list[ScoreRow]:
     if not (run_dir / SCORES_META).is_file():
         raise ScoringError(f"{run_dir} has no scores; run `python -m eval.score {run_dir}`")
     meta = load_json(run_dir / SCORES_META)
-    changed = [name for name, digest in checksums(run_dir).items() if digest != meta["inputs"].get(name)]
+    inputs = meta.get("inputs") if isinstance(meta, dict) else None
+    if not isinstance(inputs, dict):
+        raise ScoringError(f"{run_dir / SCORES_META} names no inputs; run `python -m eval.score {run_dir}`")
+    changed = [name for name, digest in checksums(run_dir).items() if digest != inputs.get(name)]
     if changed:
         raise ScoringError(
             f"{run_dir}: {', '.join(changed)} changed since the scores were made; run `python -m eval.score {run_dir}`"
         )
-    return [ScoreRow(**row) for row in read_json_lines(run_dir / SCORES)]
+    advice = f"run `python -m eval.score {run_dir}`"
+    return list(read_rows(run_dir / SCORES, ScoreRow, error=ScoringError, advice=advice))

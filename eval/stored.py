@@ -1,13 +1,12 @@
 """Reading a run directory back into records: strict about ids and fields, so that nothing is scored by accident."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from eval.files import read_json_lines
-from eval.metrics.text import as_text
-from eval.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
+from eval import rows
+from eval.records import AnswerRecord, ConversationRecord, ReferenceRecord, RetrievalRecord
 from memsys.errors import ScoringError
 from memsys.llm.contract import CallRecord
 
@@ -27,35 +26,6 @@ R = TypeVar("R")
 K = TypeVar("K", bound=_Keyed)
 
 
-def _records(path: Path, make: Callable[[Any], R]) -> list[R]:
-    """Read one record per line.
-
-    Raises:
-        ScoringError: a row lacks a field or has an unknown one.
-    """
-    records = []
-    for number, row in enumerate(read_json_lines(path), start=1):
-        try:
-            records.append(make(row))
-        except (TypeError, KeyError) as error:
-            raise ScoringError(
-                f"{path}:{number} does not fit this version ({error}); run the experiment again"
-            ) from error
-    return records
-
-
-def _answer(row: Mapping[str, Any]) -> AnswerRecord:
-    return AnswerRecord(**{**row, "prediction": as_text(row["prediction"])})
-
-
-def _retrieval(row: Mapping[str, Any]) -> RetrievalRecord:
-    return RetrievalRecord(**{**row, "hits": [HitRecord(**hit) for hit in row["hits"]]})
-
-
-def _reference(row: Mapping[str, Any]) -> ReferenceRecord:
-    return ReferenceRecord(**{**row, "answers": [as_text(answer) for answer in row["answers"]]})
-
-
 def load_json(path: Path) -> Any:
     """Read a JSON file of the run directory.
 
@@ -64,7 +34,7 @@ def load_json(path: Path) -> Any:
     """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ScoringError(f"{path} cannot be read ({error}); run `python -m eval.score {path.parent}`") from error
 
 
@@ -74,7 +44,7 @@ def load_references(run_dir: Path) -> dict[str, ReferenceRecord]:
     Raises:
         ScoringError: there is none, or an id occurs twice.
     """
-    references = _by_question(run_dir / "references.jsonl", _reference)
+    references = _by_question(rows.references(run_dir / "references.jsonl", ScoringError), run_dir / "references.jsonl")
     if not references:
         raise ScoringError(f"{run_dir} has no references.jsonl: it is no run directory, or its run never started")
     return references
@@ -84,33 +54,37 @@ def load_answers(run_dir: Path) -> dict[str, AnswerRecord]:
     """Answers by question id; none in a retrieval-only run.
 
     Raises:
-        ScoringError: an id occurs twice.
+        ScoringError: an id occurs twice, or a row does not fit its record.
     """
-    return _by_question(run_dir / "answers.jsonl", _answer)
+    return _by_question(rows.answers(run_dir / "answers.jsonl", ScoringError), run_dir / "answers.jsonl")
 
 
 def load_retrievals(run_dir: Path) -> dict[str, RetrievalRecord]:
     """Retrievals by question id.
 
     Raises:
-        ScoringError: an id occurs twice.
+        ScoringError: an id occurs twice, or a row does not fit its record.
     """
-    return _by_question(run_dir / "retrievals.jsonl", _retrieval)
+    return _by_question(_rows(run_dir / "retrievals.jsonl", RetrievalRecord), run_dir / "retrievals.jsonl")
 
 
 def load_conversations(run_dir: Path) -> list[ConversationRecord]:
     """Ingested conversations."""
-    return _records(run_dir / "conversations.jsonl", lambda row: ConversationRecord(**row))
+    return list(_rows(run_dir / "conversations.jsonl", ConversationRecord))
 
 
 def load_calls(run_dir: Path) -> list[CallRecord]:
     """Requests to the backbone."""
-    return _records(run_dir / "calls.jsonl", lambda row: CallRecord(**row))
+    return list(_rows(run_dir / "calls.jsonl", CallRecord))
 
 
-def _by_question(path: Path, make: Callable[[Any], K]) -> dict[str, K]:
+def _rows(path: Path, kind: type[R]) -> Iterator[R]:
+    return rows.read_rows(path, kind, error=ScoringError)
+
+
+def _by_question(records: Iterable[K], path: Path) -> dict[str, K]:
     found: dict[str, K] = {}
-    for record in _records(path, make):
+    for record in records:
         if record.question_id in found:
             raise ScoringError(f"{path}: question {record.question_id} occurs twice; delete the stray row or run again")
         found[record.question_id] = record

@@ -13,6 +13,7 @@ from baselines.readagent.rules import LookupRules
 from memsys.llm.contract import LanguageModel, Reply, Role
 
 _LIST = re.compile(r"\[([^\]]*)\]")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _STEP = re.compile(rf"\b{STOP}\b|\d{{1,9}}", re.IGNORECASE)
 
 
@@ -110,7 +111,7 @@ def named_pages(reply: Reply, shown: Sequence[int]) -> list[int]:
     else:
         match = None if reply.malformed else _LIST.search(reply.text)
         parts = match.group(1).split(",") if match else []
-        named = [int(part) for part in map(str.strip, parts) if part.isascii() and part.isdigit()]
+        named = [int(part) for part in map(str.strip, parts) if _NUMBER.fullmatch(part)]
     return [number for number in dict.fromkeys(named) if number in shown]
 
 

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eval.files import read_json_lines
 from eval.judge.config import CORRECT, WRONG
+from eval.rows import read_rows
 from eval.scoring import ScoreRow
 from memsys.errors import RunDirectoryError, ScoringError
 
@@ -99,10 +99,7 @@ def read_verdicts(path: Path) -> list[Verdict]:
     Raises:
         RunDirectoryError: a row is of another version.
     """
-    try:
-        return [Verdict(**row) for row in read_json_lines(path)]
-    except (TypeError, ValueError) as error:
-        raise RunDirectoryError(f"{path} does not fit this version ({error}); delete it and judge again") from error
+    return list(read_rows(path, Verdict, advice="delete the file and judge again"))
 
 
 def verdict_row(verdict: Verdict) -> dict[str, Any]:
@@ -118,7 +115,7 @@ def load_judged(run_dir: Path) -> list[Judged]:
     """
     found = []
     for path in sorted((run_dir / FOLDER).glob("*.json")):
-        meta = json.loads(path.read_text(encoding="utf-8"))
+        meta = _read_meta(path)
         if meta["status"] != "complete":
             continue
         changed = [name for name, digest in input_checksums(run_dir).items() if digest != meta["inputs"].get(name)]
@@ -141,3 +138,22 @@ def with_judgements(run_dir: Path, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
         shares = judged.shares()
         rows = [replace(row, metrics={**row.metrics, judged.column: shares.get(row.question_id)}) for row in rows]
     return list(rows)
+
+
+def _read_meta(path: Path) -> dict[str, Any]:
+    """Read what made a set of verdicts.
+
+    Raises:
+        RunDirectoryError: it is no JSON object, or lacks a field.
+    """
+    try:
+        meta = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise RunDirectoryError(f"{path} is not JSON ({error}); delete it and judge again") from error
+    wanted = {"status": str, "inputs": dict, "column": str}
+    wrong = [
+        name for name, kind in wanted.items() if not isinstance(meta, dict) or not isinstance(meta.get(name), kind)
+    ]
+    if wrong:
+        raise RunDirectoryError(f"{path} lacks {', '.join(wrong)} or holds another type there; delete it, judge again")
+    return dict(meta)

@@ -16,7 +16,7 @@ from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha
 from eval.judge.store import Verdict, input_checksums, read_verdicts, verdict_paths, verdict_row
 from eval.provenance import commit
 from eval.records import SCHEMA_VERSION
-from eval.rundir import RunDirectory, differences
+from eval.rundir import RunDirectory, differences, read_record
 from eval.stored import load_answers, load_json, load_references
 from memsys.errors import RunDirectoryError
 from memsys.llm.backbone import Backbone
@@ -71,7 +71,7 @@ def check_run(run_dir: Path) -> None:
     if not (run_dir / "answers.jsonl").is_file():
         hint = "its summary holds no answers; name the run's directory" if (run_dir / "run.json").is_file() else ""
         raise RunDirectoryError(f"{run_dir} has no answers.jsonl{': ' + hint if hint else '; name a run directory'}")
-    record = load_json(run_dir / "run.json")
+    record = read_record(run_dir) or {}
     if record.get("status") != "complete" or record.get("mode") == "retrieval_only":
         state = "a run without answers" if record.get("mode") == "retrieval_only" else str(record.get("status"))
         raise RunDirectoryError(f"{run_dir} is {state}; only a complete run with answers can be judged")

@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eval.files import read_json_lines
 from eval.judge.store import with_judgements
-from eval.records import SCHEMA_VERSION
-from eval.rundir import identity_hash
+from eval.records import SCHEMA_VERSION, RetrievalRecord
+from eval.rows import answers, read_rows
+from eval.rundir import RunRecord, identity_hash
 from eval.scoring import SCORES, SCORES_META, ScoreRow, load_scores
 from eval.tables.spec import NO_BACKBONE
 from memsys.errors import RunDirectoryError, ScoringError
+from memsys.rows import RowError, check_fields
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS, SUMMARIES = ROOT / "results" / "runs", ROOT / "results" / "summaries"
@@ -113,7 +114,7 @@ def read_json(path: Path) -> dict[str, Any]:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise RunDirectoryError(f"{path} does not exist; name a run directory that `eval.run` wrote") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunDirectoryError(f"{path} is not JSON ({error}); restore it or remove its folder") from error
     if not isinstance(value, dict):
         raise RunDirectoryError(f"{path} is no JSON object; restore it or remove its folder")
@@ -147,6 +148,10 @@ def _check(record: Mapping[str, Any], path: Path) -> None:
     ]
     if missing:
         raise RunDirectoryError(f"{path / 'run.json'} lacks {', '.join(missing)}; it is no run of this harness")
+    try:
+        check_fields(RunRecord, record, ("config", "data"))
+    except RowError as error:
+        raise RunDirectoryError(f"{path / 'run.json'} does not fit this version ({error}); restore it") from error
     if record["schema_version"] != SCHEMA_VERSION:
         raise RunDirectoryError(
             f"{path} was written with schema {record['schema_version']}, this version reads {SCHEMA_VERSION}; "
@@ -155,10 +160,7 @@ def _check(record: Mapping[str, Any], path: Path) -> None:
 
 
 def _exported_rows(path: Path) -> list[ScoreRow]:
-    try:
-        rows = [ScoreRow(**row) for row in read_json_lines(path / SCORES)]
-    except TypeError as error:
-        raise RunDirectoryError(f"{path / SCORES} does not fit this version ({error}); export the run again") from error
+    rows = list(read_rows(path / SCORES, ScoreRow, advice="export the run again"))
     if not rows:
         raise ScoringError(f"{path} has no scores; export the run again")
     return rows
@@ -181,17 +183,22 @@ def measured_latencies(path: Path) -> dict[str, dict[str, float]]:
     CLAG's clocks: retrieval starts after the keywords of the question were generated, end-to-end before.
     """
     keywords = {
-        row["question_id"]: float((row["trace"].get("spans") or {}).get("keywords", 0.0))
-        for row in read_json_lines(path / "retrievals.jsonl")
+        row.question_id: _keyword_seconds(row.trace) for row in read_rows(path / "retrievals.jsonl", RetrievalRecord)
     }
     return {
-        row["question_id"]: {
-            "retrieval_ms": round(1000 * (row["retrieve_seconds"] - keywords.get(row["question_id"], 0.0)), 6),
-            "end_to_end_ms": round(1000 * (row["retrieve_seconds"] + row["answer_seconds"]), 6),
+        row.question_id: {
+            "retrieval_ms": round(1000 * (row.retrieve_seconds - keywords.get(row.question_id, 0.0)), 6),
+            "end_to_end_ms": round(1000 * (row.retrieve_seconds + row.answer_seconds), 6),
         }
-        for row in read_json_lines(path / "answers.jsonl")
-        if row["measured"]
+        for row in answers(path / "answers.jsonl")
+        if row.measured
     }
+
+
+def _keyword_seconds(trace: Mapping[str, Any]) -> float:
+    spans = trace.get("spans")
+    seconds = spans.get("keywords", 0.0) if isinstance(spans, Mapping) else 0.0
+    return float(seconds) if isinstance(seconds, int | float) else 0.0
 
 
 def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:

@@ -9,12 +9,18 @@ added is read whenever a reply is not known yet, and a call is claimed before it
 for it and all get the same reply. A claim is a lock on one byte of a file: it ends with the process that holds it,
 however that ends, and leaves nothing to clean up. The byte itself says whether a call was begun under it before: only
 then its reply has to be looked for.
+
+A row ends with a checksum of its key and reply: one that was altered, or is of another shape, is left out and its call
+made again. Rows of earlier versions have no checksum and are checked for their shape alone: nothing could tell an
+altered one, and to refuse them all would mean to pay for them again.
 """
 
 import asyncio
 import errno
 import fcntl
+import hashlib
 import json
+import logging
 import os
 import time
 import uuid
@@ -22,14 +28,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from memsys.errors import BackboneError, MemsysError
-from memsys.vocabulary import Completion, TokenLogprob
+from memsys.rows import record_from
+from memsys.vocabulary import Completion
+
+logger = logging.getLogger(__name__)
 
 _PREFIX = b'{"key": "'
 _KEY_LENGTH = 64  # hexadecimal digits of a sha256
 _HEAD = len(_PREFIX) + _KEY_LENGTH
+_SUM = b', "sum": "'
+_SUM_BYTES = 8
+#: Bytes of a row behind its reply: the checksum in hexadecimal digits, and what closes the row.
+_TAIL = len(_SUM) + 2 * _SUM_BYTES + len(b'"}\n')
 
 #: Seconds between two looks for what other jobs have added: each costs one listing and one ``stat`` per job.
 _LOOK_SECONDS = 5.0
@@ -80,6 +93,7 @@ class ReplyCache:
         self.shared = shared
         self.corrupt = 0
         self._index: dict[bytes, _Place] = {}
+        self._others: dict[bytes, list[_Place]] = {}  # further rows of a key, for when the first is damaged
         self._pending: dict[str, asyncio.Future[Completion]] = {}
         self._file: int | None = None
         self._owner = 0
@@ -95,21 +109,29 @@ class ReplyCache:
         return len(self._index)
 
     def get(self, key: str) -> Completion | None:
-        """Look a reply up; an unreadable row counts as ``corrupt`` and as absent."""
-        place = self._index.get(bytes.fromhex(key))
-        if place is None:
-            return None
-        try:
-            with place.segment.open("rb") as stream:
-                stream.seek(place.offset)
-                row = json.loads(stream.read(place.length))
-            if row["key"] != key:
-                raise ValueError("row of another key")
-            return _completion(row["reply"])
-        except (OSError, ValueError, KeyError, TypeError):
-            self.corrupt += 1
-            del self._index[bytes.fromhex(key)]
-            return None
+        """Look a reply up; an unreadable or altered row counts as ``corrupt`` and as absent."""
+        digest = bytes.fromhex(key)
+        while (place := self._index.get(digest)) is not None:
+            try:
+                with place.segment.open("rb") as stream:
+                    stream.seek(place.offset)
+                    return _read_row(stream.read(place.length), key)
+            except (OSError, ValueError, RecursionError) as error:
+                self._leave_out(digest, place, error)
+        return None
+
+    def _leave_out(self, digest: bytes, place: _Place, error: Exception) -> None:
+        """Forget a damaged row; the next one of its key takes its place, if there is one."""
+        self.corrupt += 1
+        logger.warning(
+            "reply cache: %s, the row at byte %d is damaged (%s) and left out; its call is made again",
+            place.segment, place.offset, error,
+        )  # fmt: skip
+        following = self._others.get(digest)
+        if following:
+            self._index[digest] = following.pop(0)
+        else:
+            del self._index[digest]
 
     def put(self, key: str, reply: Completion) -> None:
         """Store a reply: one line, written whole and handed to the system before this returns.
@@ -117,10 +139,10 @@ class ReplyCache:
         Raises:
             MemsysError: the disk is full or the folder cannot be written.
         """
-        line = json.dumps({"key": key, "reply": asdict(reply)}).encode() + b"\n"
+        line = _written_row(key, reply)
         self._append(b"\n" + line if self._torn else line)
         place = _Place(self._segment, self._size - len(line), len(line))
-        self._index.setdefault(bytes.fromhex(key), place)
+        self._note(bytes.fromhex(key), place)
 
     async def fetch(self, key: str, call: Callable[[], Awaitable[Completion]]) -> tuple[Completion, bool]:
         """Give the stored reply, wait for an equal request in flight, or make the call and store its reply.
@@ -267,6 +289,11 @@ class ReplyCache:
             if segment != self._segment and segment.stat().st_size > begin:
                 self._read[segment] = self._read_segment(segment, begin)
 
+    def _note(self, key: bytes, place: _Place) -> None:
+        """Index a row; the first of a key stays the one that is read."""
+        if self._index.setdefault(key, place) is not place:
+            self._others.setdefault(key, []).append(place)
+
     def _read_segment(self, segment: Path, offset: int) -> int:
         """Index a file by the heads of its lines; the rest of a line is read when it is asked for.
 
@@ -280,7 +307,7 @@ class ReplyCache:
                     break  # being written, or what a kill has left: no damage
                 key = _key(line) if line.endswith(b"}\n") and line.startswith(_PREFIX) else None
                 if key is not None:
-                    self._index.setdefault(key, _Place(segment, offset, len(line)))
+                    self._note(key, _Place(segment, offset, len(line)))
                 elif line != b"\n":
                     self.corrupt += 1
                 offset += len(line)
@@ -294,6 +321,26 @@ def _key(line: bytes) -> bytes | None:
         return None
 
 
-def _completion(row: dict[str, Any]) -> Completion:
-    logprobs = tuple(TokenLogprob(**token) for token in row.pop("logprobs"))
-    return Completion(**row, logprobs=logprobs)
+def _written_row(key: str, reply: Completion) -> bytes:
+    row = _PREFIX + key.encode() + b'", "reply": ' + json.dumps(asdict(reply), allow_nan=False).encode()
+    return row + _SUM + _checksum(row) + b'"}\n'
+
+
+def _read_row(line: bytes, key: str) -> Completion:
+    """Read a row.
+
+    Raises:
+        ValueError: it is no row of this key, or was altered.
+    """
+    if line[-_TAIL:].startswith(_SUM) and line[-_TAIL + len(_SUM) : -3] != _checksum(line[:-_TAIL]):
+        raise ValueError("its checksum is another")
+    row = json.loads(line)
+    if not isinstance(row, dict) or row.get("key") != key or not set(row) <= {"key", "reply", "sum"}:
+        raise ValueError("it is no row of this key")
+    if "sum" in row and not line[-_TAIL:].startswith(_SUM):
+        raise ValueError("its checksum is not at its end")
+    return record_from(Completion, row.get("reply"))
+
+
+def _checksum(row: bytes) -> bytes:
+    return hashlib.blake2b(row, digest_size=_SUM_BYTES).hexdigest().encode()

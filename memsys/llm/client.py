@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from memsys.errors import BackboneError
+from memsys.llm.bounded import Bounds, parse_within
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import CallRecord, CallScope, Reply, Role, call_scope
 from memsys.llm.limiter import Limiter
-from memsys.llm.structured import Parsed, parse_object, strip_thinking
+from memsys.llm.structured import Parsed, strip_thinking
 from memsys.llm.tokens import TokenCounter
 from memsys.llm.transport import ContextLengthError, Sent, Transport
 from memsys.llm.wire import Request, effective_temperature, make_request, read_completion
@@ -88,17 +89,19 @@ class BoundModel:
             request = make_request(self._line.config, self._line.dialect, role, prompt, seed)
             answered = await self._answer(request, role, key, scope)
             text = strip_thinking(answered.completion.text)
-            parsed = self._parse(text, role)
+            parsed = await self._parse(text, role)
             malformed = role.schema is not None and parsed.value is None
             self._book(answered, role, key, scope, attempt, parsed)
             if not malformed or attempt >= retries:
                 return Reply(parsed.value, text, answered.completion, malformed, parsed.repaired)
             attempt += 1
 
-    def _parse(self, text: str, role: Role) -> Parsed:
+    async def _parse(self, text: str, role: Role) -> Parsed:
         if role.schema is None:
             return Parsed(None)
-        return parse_object(text, role.schema, repair=self._line.config.json_repair)
+        config = self._line.config
+        bounds = Bounds(config.max_reply_chars, config.max_parse_s)
+        return await parse_within(bounds, text, role.schema, repair=config.json_repair)
 
     async def _answer(self, request: Request, role: Role, key: str, scope: CallScope) -> Answered:
         """Get a completion from the cache or the server."""

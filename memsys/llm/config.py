@@ -59,6 +59,8 @@ class BackboneConfig:
         timeout_s: seconds one request may take, from sent to answered.
         transport_retries: how often a request that failed on the way is sent again.
         backoff_s: seconds before the first resend; doubles each time, up to 30.
+        max_reply_chars: characters of a reply, thinking left out, that is still parsed; a longer one is malformed.
+        max_parse_s: seconds of processor time that repairing one reply may take; else it is malformed.
     """
 
     #: Fields that cannot change a reply. The engine's own are named with the prefix ``engine.``; see
@@ -86,6 +88,8 @@ class BackboneConfig:
     timeout_s: float
     transport_retries: int
     backoff_s: float
+    max_reply_chars: int
+    max_parse_s: float
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.
@@ -99,9 +103,16 @@ class BackboneConfig:
         _require(self.max_tokens_field in fields, "max_tokens_field", self.max_tokens_field, f"one of {fields}")
         _require(set(self.sampling) == set(SAMPLING_FIELDS), "sampling", dict(self.sampling),
                  f"a mapping with the keys {', '.join(SAMPLING_FIELDS)} (null: server default)")  # fmt: skip
-        for key, least in (("context_length", 1), ("max_in_flight", 1), ("transport_retries", 0), ("backoff_s", 0)):
+        for key, least in (
+            ("context_length", 1),
+            ("max_in_flight", 1),
+            ("transport_retries", 0),
+            ("backoff_s", 0),
+            ("max_reply_chars", 1),
+        ):
             _require(getattr(self, key) >= least, key, getattr(self, key), f"at least {least}")
-        _require(self.timeout_s > 0, "timeout_s", self.timeout_s, "above 0")
+        for key in ("timeout_s", "max_parse_s"):
+            _require(getattr(self, key) > 0, key, getattr(self, key), "above 0")
         counter = self.token_counter
         known = counter in _TOKEN_COUNTERS[:2] or counter.startswith("transformers:")
         _require(known, "token_counter", counter, f"one of {', '.join(_TOKEN_COUNTERS)}")

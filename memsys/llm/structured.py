@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
 
+from memsys.llm.values import check_value
 from memsys.vocabulary import Json
 
 _THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
@@ -92,13 +93,15 @@ def _repair(text: str) -> Any:
         return None
 
 
-def _clean_tree(value: Any) -> Any:
+def _clean_tree(value: Any, depth: int = 0) -> Any:
+    """Clean every text; a ``ValueError`` where a value cannot be used, see :func:`memsys.llm.values.check_value`."""
+    check_value(value, depth)
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
-        return [_clean_tree(item) for item in value]
+        return [_clean_tree(item, depth + 1) for item in value]
     if isinstance(value, dict):
-        return {clean(name): _clean_tree(item) for name, item in value.items()}
+        return {clean(name): _clean_tree(item, depth + 1) for name, item in value.items()}
     return value
 
 

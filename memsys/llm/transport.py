@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _LONGEST_PAUSE = 30.0
+_LONGEST_NUMBER = 10  # digits of a pause in a server's header
 #: A machine that is gone does not refuse a connection, it says nothing.
 _CONNECT_SECONDS = 30.0
 #: Seconds; below the 5 after which uvicorn and llama.cpp close an idle connection, else a request can meet the close.
@@ -210,7 +211,8 @@ def _message(payload: Any, text: bytes, endpoint: Endpoint) -> str:
 def _refusal(status: int, retry_after: str | None, message: str) -> Exception:
     """The error of a status that is not 200."""
     if status in _RETRIED_STATUS or status > 500:
-        pause = float(retry_after) if retry_after and retry_after.strip().isdigit() else 0.0
+        asked = (retry_after or "").strip()
+        pause = float(asked) if asked.isascii() and asked.isdigit() and len(asked) < _LONGEST_NUMBER else 0.0
         return _TransientError(f"status {status}: {message}", pause)
     lowered = message.lower()
     if status in (400, 413, 422) and any(word in lowered for word in _CONTEXT_WORDS):

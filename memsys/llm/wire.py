@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +13,13 @@ from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
 from memsys.llm.contract import Role
 from memsys.llm.gbnf import compact_grammar
 from memsys.llm.structured import clean
+from memsys.llm.values import finite
 from memsys.vocabulary import Completion, Json, TokenLogprob
 
 #: Names of our sampling fields that llama.cpp knows by another.
 _LLAMACPP_NAMES = {"repetition_penalty": "repeat_penalty"}
+
+_MOST_TOKENS = 2**53
 
 
 class MalformedReplyError(Exception):
@@ -104,7 +108,7 @@ def read_completion(payload: Any, seconds: float) -> Completion:
         text = _text(choice)
         finish_reason = str(choice.get("finish_reason") or "")
         logprobs = _logprobs(choice.get("logprobs"))
-        prompt_tokens, completion_tokens = int(usage["prompt_tokens"]), int(usage.get("completion_tokens", 0))
+        prompt_tokens, completion_tokens = _count(usage["prompt_tokens"]), _count(usage.get("completion_tokens", 0))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         what = f"it lacks {error}" if isinstance(error, KeyError) else "its shape is unknown"
         raise MalformedReplyError(f"the reply is no completion: {what}") from error
@@ -152,5 +156,18 @@ def _alternatives(top: Mapping[str, float | None] | None) -> dict[str, float]:
 
 
 def _number(logprob: float | None) -> float:
-    """A log-probability; servers write that of an impossible token as null or as vLLM's floor."""
-    return -9999.0 if logprob is None else float(logprob)
+    """A log-probability; servers write that of an impossible token as null, as minus infinity or as vLLM's floor."""
+    return -9999.0 if logprob is None or logprob == -math.inf else finite(logprob)
+
+
+def _count(value: Any) -> int:
+    """A number of tokens.
+
+    Raises:
+        ValueError: it is no count.
+        TypeError: it is no number.
+    """
+    number = finite(value)
+    if not 0 <= number < _MOST_TOKENS:
+        raise ValueError(f"{number} is no number of tokens")
+    return int(number)

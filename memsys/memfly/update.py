@@ -1,13 +1,13 @@
 """Role ``update``: judge a new note against its candidates by one call (paper, 3.3.2)."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from memsys.llm.bounded import salvaged
 from memsys.llm.contract import LanguageModel, Reply, Role
-from memsys.llm.structured import parse_object
+from memsys.llm.values import finite
 from memsys.memfly.gating import Judgement
 from memsys.memfly.ingest import Denoised
 from memsys.memfly.keywords import KeywordLayer
@@ -75,7 +75,7 @@ def read_judgements(reply: Reply, positions: Sequence[int]) -> Judged:
     value = reply.value
     if value is None:
         counts["fallback.update"] = 1
-        value = parse_object(reply.text, LOOSE_UPDATE, repair=True).value or {"relations": []}
+        value = salvaged(reply.text, LOOSE_UPDATE) or {"relations": []}
     found: dict[int, Judgement] = {}
     for entry in value["relations"]:
         judgement = _judgement(entry, positions, counts)
@@ -115,6 +115,9 @@ def _judgement(entry: Any, positions: Sequence[int], counts: Counter[str]) -> Ju
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    try:
+        return finite(value)
+    except ValueError:
+        return None

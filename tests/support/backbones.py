@@ -79,6 +79,8 @@ def backbone_config(**changes: Any) -> BackboneConfig:
         "timeout_s": 5.0,
         "transport_retries": 2,
         "backoff_s": 0.01,
+        "max_reply_chars": 50_000,
+        "max_parse_s": 2.0,
     }
     return BackboneConfig(**{**settings, **changes})
 

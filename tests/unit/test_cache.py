@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,64 @@ def test_corrupt_lines_are_counted_and_asked_again(tmp_path: Path) -> None:
     opened = ReplyCache(tmp_path)
     assert [opened.get(key(number)) for number in range(4)] == [None, None, None, reply("3")]
     assert opened.corrupt == 3
+
+
+@pytest.mark.parametrize(
+    ("found", "altered"),
+    [
+        (b'"text": "1"', b'"text": "2"'),
+        (b'"prompt_tokens": ', b'"prompt_tokens": 7'),
+        (b'"finish_reason": "', b'"finish_reason": "x'),
+        (b'"sum": "', b'"sum": "0'),
+        (b'"sum": "', b'"som": "'),
+        (b', "sum"', b' , "sum"'),
+    ],
+)
+def test_an_altered_row_is_left_out_and_asked_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, found: bytes, altered: bytes
+) -> None:
+    cache = ReplyCache(tmp_path)
+    cache.put(key(1), reply("1"))
+    data = segment(tmp_path).read_bytes()
+    assert found in data
+    segment(tmp_path).write_bytes(data.replace(found, altered, 1))
+    opened = ReplyCache(tmp_path)
+    assert opened.get(key(1)) is None and opened.corrupt == 1
+    assert segment(tmp_path).name in caplog.text and "byte 0" in caplog.text and "made again" in caplog.text
+
+    async def call() -> Completion:
+        return reply("1")
+
+    assert asyncio.run(opened.fetch(key(1), call)) == (reply("1"), False)
+    assert ReplyCache(tmp_path).get(key(1)) == reply("1"), "the new row stands in for the damaged one"
+
+
+def test_rows_of_earlier_versions_have_no_checksum_and_are_read(tmp_path: Path) -> None:
+    stored = asdict(reply("one"))
+    (tmp_path / "0.jsonl").write_text(json.dumps({"key": key(1), "reply": stored}) + "\n")
+    assert ReplyCache(tmp_path).get(key(1)) == reply("one")
+
+
+@pytest.mark.parametrize(
+    "field", ["text", "prompt_tokens", "completion_tokens", "seconds", "finish_reason", "logprobs"]
+)
+def test_a_row_of_another_shape_is_left_out(tmp_path: Path, field: str) -> None:
+    stored = asdict(reply("one"))
+    odd = [None, True, [1], {"a": 1}, "text", 10**400] if field != "text" else [None, 3, [], {}]
+    odd += [] if field != "finish_reason" else [1.5]
+    values = [value for value in odd if not (isinstance(value, str) and field == "finish_reason")]
+    rows = [{"key": key(number), "reply": {**stored, field: value}} for number, value in enumerate(values)]
+    rows += [{"key": key(50), "reply": [stored]}, {"key": key(51)}, {"key": key(52), "reply": {**stored, "more": 1}}]
+    (tmp_path / "0.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    cache = ReplyCache(tmp_path)
+    assert [cache.get(row["key"]) for row in rows] == [None] * len(rows)  # type: ignore[arg-type]
+    assert cache.corrupt == len(rows)
+
+
+def test_a_row_nested_too_deeply_is_left_out(tmp_path: Path) -> None:
+    line = json.dumps({"key": key(1), "reply": "DEEP"}).replace('"DEEP"', "[" * 100_000 + "]" * 100_000)
+    (tmp_path / "0.jsonl").write_text(line + "\n")
+    assert ReplyCache(tmp_path).get(key(1)) is None
 
 
 def test_equal_requests_in_flight_make_one_call(tmp_path: Path) -> None:
@@ -208,10 +267,10 @@ def test_a_killed_process_leaves_whole_replies(tmp_path: Path) -> None:
     assert last is not None and last.text.endswith("x" * 300)
 
 
-def test_a_row_holds_key_and_reply_alone(tmp_path: Path) -> None:
+def test_a_row_holds_key_reply_and_checksum_alone(tmp_path: Path) -> None:
     ReplyCache(tmp_path).put(key(1), reply("one"))
     row = json.loads(segment(tmp_path).read_text())
-    assert set(row) == {"key", "reply"}
+    assert set(row) == {"key", "reply", "sum"}
     assert set(row["reply"]) == {
         "text", "prompt_tokens", "completion_tokens", "seconds", "finish_reason", "logprobs"
     }  # fmt: skip

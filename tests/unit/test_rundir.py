@@ -96,5 +96,5 @@ def test_identity_hash_ignores_order_of_keys() -> None:
 
 def test_snapshot_names_are_safe(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
-    assert directory.snapshot_path("../a/b").parent == tmp_path / "snapshots"
+    assert directory.snapshots(["../a/b"]).path("../a/b").parent == tmp_path / "snapshots"
     directory.close()

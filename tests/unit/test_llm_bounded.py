@@ -1,0 +1,166 @@
+"""Replies that would hold up the event loop, or hold numbers that nothing can hold, are malformed."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memsys.errors import BackboneError
+from memsys.llm.bounded import INLINE_CHARS, Bounds, parse_within, salvaged
+from memsys.llm.structured import Parsed, parse_object
+from memsys.llm.values import finite
+from memsys.llm.wire import MalformedReplyError, read_completion
+from tests.support.backbones import NOTE, StubEngine, backbone_config, enter, open_backbone, role
+from tests.support.stub_server import StubServer, prompt_of, stub
+
+BOUNDS = Bounds(chars=50_000, seconds=5.0)
+CUT = '{"keywords": ["boat"], "context": "' + "sea " * 1000
+
+
+async def beside(text: str, bounds: Bounds = BOUNDS) -> tuple[Parsed, int]:
+    """Parse, and count how often the event loop came round meanwhile."""
+    rounds = 0
+
+    async def count() -> None:
+        nonlocal rounds
+        while True:
+            await asyncio.sleep(0)
+            rounds += 1
+
+    counting = asyncio.create_task(count())
+    await asyncio.sleep(0)
+    parsed = await parse_within(bounds, text, NOTE, repair=True)
+    counting.cancel()
+    return parsed, rounds
+
+
+@pytest.mark.parametrize("text", ['"' * 1_000_000, "{" + '"' * 1_000_000, "[" * 1_000_000, '{"a":' * 200_000])
+def test_a_reply_over_the_limit_is_malformed_and_not_looked_at(text: str) -> None:
+    parsed, _ = asyncio.run(beside(text))
+    assert parsed.value is None and not parsed.repaired
+    assert "over the limit of 50000" in parsed.problem
+
+
+def test_a_long_reply_is_repaired_beside_the_event_loop() -> None:
+    parsed, rounds = asyncio.run(beside(CUT))
+    assert parsed == parse_object(CUT, NOTE, repair=True) and parsed.repaired
+    assert rounds > 20, "the event loop stood still"
+
+
+def test_a_reply_that_takes_too_long_is_malformed_and_the_next_is_read() -> None:
+    parsed, rounds = asyncio.run(beside("{" * 40_000, Bounds(50_000, 0.2)))
+    assert parsed.value is None and "over 0.2 s" in parsed.problem
+    assert rounds > 20
+    assert asyncio.run(beside(CUT))[0].repaired
+
+
+def test_long_and_short_replies_are_read_alike() -> None:
+    long = json.dumps({"keywords": ["boat"] * 2000, "context": "sea"})
+    assert len(long) > INLINE_CHARS
+    for text in (
+        long,
+        f"Sure: {long}.",
+        '{"keywords": ["boat"], "context": "s',
+        "nothing",
+        long[:-400].replace("{", ""),
+    ):
+        assert asyncio.run(beside(text))[0] == parse_object(text, NOTE, repair=True)
+
+
+def test_what_a_memory_reads_of_a_malformed_reply_is_bounded() -> None:
+    assert salvaged('{"a": [1, 2', {"type": "object"}) == {"a": [1, 2]}
+    for text in ("{" + '"' * 1_000_000, "{" * 10_000, "[{" * 5_000):
+        assert salvaged(text, {"type": "object"}) is None
+
+
+def test_healthy_calls_go_on_beside_a_hostile_reply(tmp_path: Path) -> None:
+    """All calls run at once; the one that gets a megabyte of quotation marks is malformed, the others are not."""
+
+    def hostile(body: Any) -> str | None:
+        return "{" + '"' * 1_000_000 if "turn 3" in prompt_of(body) else None
+
+    async def go(server: StubServer) -> list[bool]:
+        config = backbone_config(timeout_s=3.0, transport_retries=0, max_reply_chars=2_000_000, max_parse_s=0.3)
+        async with open_backbone(StubEngine([server.url]), tmp_path, config=config) as backbone:
+            enter()
+            model = backbone.bind("c")
+            asked = role(malformed_retries=0)
+            replies = await asyncio.gather(*(model.ask(asked, {"text": f"turn {n}"}, key=str(n)) for n in range(8)))
+        return [reply.malformed for reply in replies]
+
+    with stub() as server:
+        server.state.replies = hostile
+        assert asyncio.run(go(server)) == [number == 3 for number in range(8)]
+
+
+NUMBER = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}
+HOSTILE = ("9" * 400, "-" + "9" * 400, "9" * 5000, "1e999", "-1e999", "NaN", "Infinity", "-Infinity", "1e" + "9" * 50)
+
+
+@pytest.mark.parametrize("number", HOSTILE)
+@pytest.mark.parametrize("around", ['{"n": %s}', 'Sure: {"n": %s} so', '{"n": %s', '{"n": 1, "more": [{"x": %s}]}'])
+def test_a_number_that_no_float_holds_is_malformed(number: str, around: str) -> None:
+    parsed = parse_object(around % number, NUMBER, repair=True)
+    assert parsed.value is None or all(finite(value) == value for value in _numbers(parsed.value))
+
+
+def test_numbers_that_a_float_holds_are_read() -> None:
+    for number in (0, -1, 10**300, 1.5e-300, 2**63):
+        assert parse_object(json.dumps({"n": number}), NUMBER, repair=False).value == {"n": number}
+
+
+@given(st.integers() | st.floats())
+def test_finite_gives_a_number_or_says_why_not(value: float) -> None:
+    try:
+        assert finite(value) == float(value)
+    except ValueError as error:
+        assert value != value or abs(value) > 1e300, error
+
+
+def test_deep_nesting_is_malformed() -> None:
+    for depth in (100, 900, 20_000):
+        assert parse_object('{"n": 1, "m": ' + "[" * depth + "]" * depth + "}", NUMBER, repair=False).value is None
+
+
+def _numbers(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [number for inner in value.values() for number in _numbers(inner)]
+    if isinstance(value, list):
+        return [number for inner in value for number in _numbers(inner)]
+    return [value] if isinstance(value, int | float) else []
+
+
+def payload(**changes: Any) -> dict[str, Any]:
+    return {
+        "choices": [{"message": {"content": "x"}, "logprobs": changes.get("logprobs")}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, **changes.get("usage", {})},
+    }
+
+
+@pytest.mark.parametrize("count", [10**400, float("inf"), float("nan"), -1, 1e300, "x", None, []])
+def test_a_token_count_that_is_none_is_a_malformed_reply(count: Any) -> None:
+    for name in ("prompt_tokens", "completion_tokens"):
+        with pytest.raises(MalformedReplyError):
+            read_completion(payload(usage={name: count}), 0.1)
+
+
+def test_log_probabilities_are_finite() -> None:
+    token = {"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "b", "logprob": float("-inf")}]}
+    read = read_completion(payload(logprobs={"content": [token]}), 0.1)
+    assert read.logprobs[0].top == {"b": -9999.0}
+    for bad in (10**400, float("nan"), float("inf"), "x"):
+        with pytest.raises(MalformedReplyError):
+            read_completion(payload(logprobs={"content": [{**token, "logprob": bad}]}), 0.1)
+
+
+def test_a_pause_that_no_float_holds_is_none(tmp_path: Path) -> None:
+    from memsys.llm.transport import _refusal
+
+    for header in ("²", "9" * 400, "٣", "-1", "soon", ""):
+        assert getattr(_refusal(429, header, "busy"), "pause", None) == 0.0
+    assert getattr(_refusal(429, " 7 ", "busy"), "pause", None) == 7.0
+    assert not isinstance(_refusal(429, "7", "busy"), BackboneError)

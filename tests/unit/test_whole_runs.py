@@ -1,0 +1,120 @@
+"""A run is complete when its files say so: whatever was deleted is noticed at the next start, and made again."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.experiment import RunResult, run_experiment
+from eval.files import read_json_lines
+from eval.run import compose_plan
+from tests.support.stub_process import attached
+from tests.support.stub_server import StubServer
+
+QUESTIONS = 6
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[StubServer]:
+    """Answers at once by a function of the request."""
+    with StubServer() as running:
+        yield running
+
+
+def start(server: StubServer, folder: Path, *overrides: str) -> RunResult:
+    plan = compose_plan([
+        "dataset=locomo_sample", f"dataset.limit_questions={QUESTIONS}", "memory=amem_small", "embedder=hashing",
+        *attached(server.url), f"run_dir={folder / 'run'}", f"cache_dir={folder / 'cache'}", "progress=lines",
+        "scoring.metrics=[f1_set]", *overrides,
+    ])  # fmt: skip
+    return run_experiment(plan)
+
+
+@pytest.fixture(scope="module")
+def made(server: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A complete, scored run."""
+    folder = tmp_path_factory.mktemp("made")
+    assert start(server, folder).complete
+    return folder
+
+
+def content(folder: Path) -> dict[str, Any]:
+    run = folder / "run"
+    rows = {
+        name: {row["question_id"]: row for row in read_json_lines(run / f"{name}.jsonl")}
+        for name in ("answers", "retrievals", "references", "scores")
+    }
+    return {
+        "answers": {name: row["prediction"] for name, row in rows["answers"].items()},
+        "contexts": {name: row["context"] for name, row in rows["retrievals"].items()},
+        "references": list(rows["references"].values()),
+        "scores": {name: row["metrics"] for name, row in rows["scores"].items()},
+        "conversations": [row["conversation_id"] for row in read_json_lines(run / "conversations.jsonl")],
+        "snapshots": sorted(path.name for path in (run / "snapshots").iterdir()),
+        "calls": sorted(str(row["request_hash"]) for row in read_json_lines(run / "calls.jsonl")),
+        "status": json.loads((run / "run.json").read_text())["status"],
+        "summary": (run / "summary.json").is_file(),
+    }
+
+
+@pytest.mark.parametrize(
+    "lost",
+    ["answers.jsonl", "retrievals.jsonl", "conversations.jsonl", "references.jsonl", "scores.jsonl", "scores_meta.json",
+     "summary.json", "snapshots", "answers.jsonl retrievals.jsonl", "answers.jsonl conversations.jsonl snapshots"],
+)  # fmt: skip
+def test_a_deleted_file_comes_back(server: StubServer, made: Path, tmp_path: Path, lost: str) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(made, folder)
+    for name in lost.split():
+        path = folder / "run" / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert start(server, folder).complete
+    assert content(folder) == content(made)
+    assert len(content(folder)["answers"]) == QUESTIONS
+
+
+@pytest.mark.parametrize("name", ["answers.jsonl", "retrievals.jsonl"])
+def test_a_deleted_row_is_asked_again_and_said(
+    server: StubServer, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(made, folder)
+    path = folder / "run" / name
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    assert start(server, folder).complete
+    assert "lack 1 questions" in capsys.readouterr().err.replace("\n", " ")
+    assert content(folder) == content(made)
+
+
+def test_a_whole_run_is_not_run_again(server: StubServer, made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = server.state.count
+    assert start(server, made).complete
+    assert "nothing to run" in capsys.readouterr().out
+    assert server.state.count == before
+
+
+def test_a_run_without_a_backend_is_complete_only_with_its_answers(
+    server: StubServer, made: Path, tmp_path: Path
+) -> None:
+    """The server is gone: what is missing cannot be made, and the run does not say that it is complete."""
+    folder = tmp_path / "copy"
+    shutil.copytree(made, folder)
+    (folder / "run" / "answers.jsonl").unlink()
+    shutil.rmtree(folder / "cache")
+    server.fail(*["400"] * 50)
+    result = start(server, folder)
+    server.state.failures.clear()
+    assert not result.complete
+    assert json.loads((folder / "run" / "run.json").read_text())["status"] == "incomplete"
+
+
+def test_references_of_another_data_set_are_written_again(server: StubServer, made: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(made, folder)
+    path = folder / "run" / "references.jsonl"
+    path.write_text(path.read_text().replace('"answers": ["', '"answers": ["altered '))
+    assert start(server, folder).complete
+    assert content(folder) == content(made)
