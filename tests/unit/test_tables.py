@@ -108,6 +108,33 @@ def test_categories_go_to_their_columns(tmp_path: Path) -> None:
     assert [round(value.value, 6) for value in values if value] == [10.0, 20.0, 30.0, 40.0, 50.0]
 
 
+def test_a_column_says_by_what_definition_it_counts(tmp_path: Path) -> None:
+    """R@10 by substring, as CLAG has it, is another number than R@10 by turn ids."""
+    built = table(tmp_path, 4)
+    markdown, latex = render_markdown(built), render_latex(built)
+    assert "| E-Prec (substring) | E-Recall (substring) |" in markdown
+    assert "- R@10 (substring): recall@10_substring (CLAG equations 14-18)" in markdown
+    assert "& R@10 (substring) &" in latex
+    assert r"R@10 (substring): recall@10\_substring" in latex
+    assert "Recall (turn ids)" in render_markdown(table(tmp_path, 3, "memfly"))
+    rows = list(csv.DictReader(io.StringIO(render_csv(built))))
+    assert {entry["column"]: entry["metric"] for entry in rows}["R@10"] == "recall@10_substring"
+    assert "LoCoMo F1, HotpotQA F1, BioASQ F1: f1_set (A-Mem and CLAG" in render_markdown(table(tmp_path))
+
+
+def test_a_system_that_is_not_built_is_told_from_one_that_was_not_run(tmp_path: Path) -> None:
+    found = {one.label: one.cells[0].missing for one in table(tmp_path).blocks[0].rows}
+    assert (found["GAM"], found["RAG"]) == ("this system is not built here", "no run")
+
+
+def test_runs_of_presets_named_otherwise_than_their_row_stand_in_it(tmp_path: Path) -> None:
+    for memory in ("xmemory_no_merge_split", "xmemory_cap_08"):
+        full(memory=memory, backbone="qwen3_8b", dataset="locomo", reader="xmemory").write(tmp_path)
+    for number, label in ((6, "w/o merge&split"), (8, "8")):
+        built = table(tmp_path, number, "xmemory")
+        assert row(built, "Qwen3-8B", label).measured
+
+
 def test_part_of_the_data_is_shown_but_not_compared(tmp_path: Path) -> None:
     full(memory="rag", conversations=("conv-26",), questions_each=19).write(tmp_path)
     built = table(tmp_path)
