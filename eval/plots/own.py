@@ -134,7 +134,7 @@ def evidence(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> She
         answers = estimate(row.run, f1_metric(protocol), answerable)
         if recall is not None and answers is not None:
             curves.append(Curve(row.label, {100 * recall: answers.point}, number, "measured"))
-    panel = Panel("evidence and answers", "evidence recall@10 (%)", "F1 (%)", "points", tuple(curves))
+    panel = Panel("evidence and answers", "evidence recall@10 by turn ids (%)", "F1 (%)", "points", tuple(curves))
     remark = f"{group.title}, without category 5; protocol {protocol.name}. {_INTERVALS}."
     return Sheet(f"evidence_{group.name}", (panel,), remark, (6.0,))
 
