@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.backbones import Backbones, Choice, Serving, connect, delegated_roles
+from eval.departures import run_departures
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.progress import Totals, Traffic, make_progress
 from eval.provenance import commit, hardware, packages
@@ -316,6 +317,7 @@ def _record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path: Pa
         packages=packages(),
         hardware=hardware(),
         started=now(),
+        departures=run_departures(plan.settings["memory"]),
     )
 
 

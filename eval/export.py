@@ -17,14 +17,14 @@ from eval.commands import explains_errors
 from eval.files import write_atomic, write_json
 from eval.scoring import DIGITS, SCORES, SCORES_META, ScoreRow
 from eval.tables.places import without_places
-from eval.tables.stored import SUMMARIES, Skipped, StoredRun, find_run_folders, read_run
+from eval.tables.stored import SUMMARIES, Skipped, StoredRun, named_run_folders, read_run
 from eval.terminal import console
 from memsys.errors import RunDirectoryError
 
 #: Parts of ``run.json`` that are kept.
 _KEPT = (
     "schema_version", "run_id", "experiment", "status", "started", "finished", "seed", "mode", "config", "data",
-    "model", "commit", "dirty", "packages", "hardware", "prompts", "counts",
+    "model", "commit", "dirty", "packages", "hardware", "prompts", "counts", "departures",
 )  # fmt: skip
 #: Counted values of traces that are names; anything else might quote the data set.
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them")
     parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")
     options = parser.parse_args(arguments)
-    for path in find_run_folders(options.runs):
+    for path in named_run_folders(options.runs):
         console().print(f"exported: {export_run(path, options.out)}", highlight=False, markup=False, soft_wrap=True)
     return 0
 

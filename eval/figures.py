@@ -1,14 +1,18 @@
 """Plots: readable without colour, labelled with units, the same bytes for the same numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from eval.inference import BY_QUESTION
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from eval.inference import Interval
 
 #: Okabe and Ito (2008): told apart with every common kind of colour blindness. Black and yellow are left out.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
@@ -32,11 +36,27 @@ GREY = "#444444"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value with its interval; ``low`` and ``high`` equal it where there is none."""
+    """A value with its interval; ``low`` and ``high`` equal it where there is none.
+
+    ``by_question`` says that the interval resamples the questions of one conversation.
+    """
 
     value: float
     low: float
     high: float
+    by_question: bool = False
+
+
+def point_of(value: float, interval: "Interval | None") -> Point:
+    """A value with the ends of its interval, where it has one."""
+    if interval is None:
+        return Point(value, value, value)
+    return Point(value, interval.low, interval.high, interval.by == "question")
+
+
+def marked(label: str, points: Iterable[Point]) -> str:
+    """A label with the mark of intervals that resample the questions of one conversation, where one of them does."""
+    return f"{label} {BY_QUESTION}" if any(point.by_question for point in points) else label
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +110,16 @@ def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> li
     return paths
 
 
+def _label(series: Series) -> str:
+    return marked(series.label, [*series.groups.values(), *([series.overall] if series.overall else [])])
+
+
 def _draw_groups(axes: "Axes", series: Sequence[Series], groups: Sequence[str], wording: Wording) -> None:
     step = min(0.16, 0.8 / max(1, len(series)))
     for number, one in enumerate(series):
         offset = (number - (len(series) - 1) / 2) * step
         found = [(index + offset, one.groups[group]) for index, group in enumerate(groups) if group in one.groups]
-        _errorbar(axes, [x for x, _ in found], [point for _, point in found], number, one.label)
+        _errorbar(axes, [x for x, _ in found], [point for _, point in found], number, _label(one))
     for boundary in range(1, len(groups)):
         axes.axvline(boundary - 0.5, color="#DDDDDD", linewidth=0.8)
     axes.grid(visible=False, axis="x")
@@ -113,7 +137,7 @@ def _draw_cost(axes: "Axes", series: Sequence[Series], wording: Wording) -> None
     costs = []
     for number, one in enumerate(series):
         if one.overall is not None and one.cost is not None:
-            _errorbar(axes, [one.cost], [one.overall], number, one.label)
+            _errorbar(axes, [one.cost], [one.overall], number, _label(one))
             costs.append(one.cost)
     if not costs:
         axes.text(0.5, 0.5, "no cost recorded", transform=axes.transAxes, ha="center", va="center", color=GREY)

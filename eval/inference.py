@@ -20,6 +20,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 UnitKind = Literal["conversation", "question"]
 
+#: Stands beside every interval that resamples the questions of one conversation, in tables and figures.
+BY_QUESTION = "‡"
+ONE_CONVERSATION = (
+    f"{BY_QUESTION} only one conversation: the interval resamples its questions and says nothing about others"
+)
+
 RESAMPLES = 10_000
 LEVEL = 0.95
 #: Rows of the resampling matrix multiplied at once: bounds memory at some 2000 units.

@@ -8,12 +8,12 @@ Category numbers mean the same in every data set, so they choose the prompt. A r
 that is asked is refused before any model is loaded.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from eval.metrics.locomo import chosen_option
 from eval.presets import CONF, preset_names, read_settings
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Reply, Role, make_role
@@ -36,8 +36,6 @@ ANSWER_SCHEMA: Mapping[str, Json] = {
 #: What a prompt may show; the options only in category 5.
 PLACEHOLDERS = ("context", "question", "option_a", "option_b")
 
-_LETTER = re.compile(r"^\W*\(?([ab])\)?(?:\W|$)", re.IGNORECASE)
-
 
 @dataclass(frozen=True, slots=True)
 class ReaderConfig:
@@ -51,7 +49,8 @@ class ReaderConfig:
         answer_format: ``json`` asks for ``{"answer": ...}`` by schema and takes the raw text when that fails;
             ``text`` takes the first line of the reply, ``whole`` all of it without white space around it.
         adversarial_options: offer category 5's false answer beside the abstention; off asks the plain question.
-        option_style: ``named`` shows the texts, ``lettered`` shows (a) and (b) and maps the letter back.
+        option_style: ``named`` shows the texts, ``lettered`` shows (a) and (b) and maps a reply that is only a
+            letter back (:func:`eval.metrics.locomo.chosen_option`).
         abstention: wording of the abstaining option.
     """
 
@@ -189,14 +188,8 @@ class Reader:
             text = text.strip()
         if self._config.answer_format == "text":
             text = text.partition("\n")[0].strip()
-        return _named_option(text, options) if options and self._config.option_style == "lettered" else text
+        return chosen_option(text, options) if self._config.option_style == "lettered" else text
 
 
 def _field(value: Mapping[str, Any]) -> str:
     return str(value["answer"])
-
-
-def _named_option(text: str, options: tuple[str, ...]) -> str:
-    """Map "(a)", "b" or "b) ..." to the option's text; any other reply stays as it is."""
-    match = _LETTER.match(text.strip())
-    return options["ab".index(match.group(1).lower())] if match else text

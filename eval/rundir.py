@@ -33,7 +33,8 @@ class RunRecord:
     """``run.json``: everything that says where the numbers of this run come from.
 
     ``identity`` is what must agree for a resume: resolved config without the fields that cannot change a result,
-    data checksum, and model fingerprint. ``config`` is the whole resolved config.
+    data checksum, and model fingerprint. ``config`` is the whole resolved config. ``departures`` names where the memory
+    departs from its paper or release (:mod:`eval.departures`); ``None`` where its system does not say.
     """
 
     run_id: str
@@ -56,6 +57,7 @@ class RunRecord:
     prompts: dict[str, str] = field(default_factory=dict)
     counts: dict[str, Json] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    departures: list[dict[str, Json]] | None = None
 
 
 def now() -> str:

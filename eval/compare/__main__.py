@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eval.commands import explains_errors
 from eval.compare.report import compare
-from eval.tables.stored import find_run_folders
+from eval.tables.stored import named_run_folders
 
 
 @explains_errors
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--protocol", help="protocol of conf/protocol (default: the runs' own)")
     options = parser.parse_args(arguments)
-    compare(list(find_run_folders(options.runs)), options.out, options.protocol)
+    compare(named_run_folders(options.runs), options.out, options.protocol)
     return 0
 
 

@@ -13,9 +13,9 @@ from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
 def render_markdown(report: Report) -> str:
     """Return the comparison as Markdown."""
     columns = shown_columns(report, report.columns)
-    parts = ["# Comparison", "", *_markdown_table(["system", "n", *(column.name for column in columns)], _rows(report))]
-    parts += ["", *(f"- {line}" for line in report.legend)]
-    parts += [f"- {column.name}: {column.meaning}" for column in columns]
+    headings = ["system", "n", *(column.heading for column in columns)]
+    parts = ["# Comparison", "", *_markdown_table(headings, _rows(report))]
+    parts += ["", *(f"- {line}" for line in [*report.legend, *_meanings(columns)])]
     if report.pairs:
         lines = [pair_cells(pair) for pair in report.pairs]
         parts += [
@@ -30,6 +30,10 @@ def render_markdown(report: Report) -> str:
     lead = lead_metric([row.run for row in report.rows], report.protocol)[0]
     parts += ["", f"![{lead} by category, and {lead} against cost](compare.svg)"]
     return "\n".join(parts) + "\n"
+
+
+def _meanings(columns: Sequence[Column]) -> list[str]:
+    return [f"{column.heading}: {column.meaning}" for column in columns]
 
 
 def _rows(report: Report) -> list[list[str]]:
@@ -52,7 +56,7 @@ def _markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> l
 def render_latex(report: Report) -> str:
     """Return the comparison as a LaTeX table (booktabs, graphicx)."""
     columns = shown_columns(report, report.columns)
-    headings = ["System", "n", *(column.name for column in columns)]
+    headings = ["System", "n", *(column.heading for column in columns)]
     body = [" & ".join(map(escape, row)) + r" \\" for row in (headings, *_rows(report))]
     return "\n".join(
         [
@@ -66,7 +70,7 @@ def render_latex(report: Report) -> str:
             *body[1:],
             r"\bottomrule",
             r"\end{tabular}}",
-            rf"\caption{{{escape('; '.join(report.legend))}.}}",
+            rf"\caption{{{escape('; '.join([*report.legend, *_meanings(columns)]))}.}}",
             r"\end{table*}",
             "",
         ]
@@ -76,10 +80,11 @@ def render_latex(report: Report) -> str:
 def render_csv(report: Report) -> str:
     """Return one row per run with every column and its interval, unrounded to the eye."""
     names = [column.name for column in report.columns]
-    intervals = [f"{name} {end}" for name in names for end in ("low", "high")]
+    headings = [column.heading for column in report.columns]
+    intervals = [f"{heading} {end}" for heading in headings for end in ("low", "high")]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["system", "run", "protocol", "n", "interval_by", *names, *intervals])
+    writer.writerow(["system", "run", "protocol", "n", "interval_by", *headings, *intervals])
     for row in report.rows:
         found = [row.estimates.get(name) for name in names]
         by = {estimate.interval.by for estimate in found if estimate is not None and estimate.interval is not None}

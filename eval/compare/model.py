@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from eval.compare.pairs import compare_with_first
 from eval.compare.rows import COLUMNS, Column, Estimate, SystemRow, judge_columns, system_rows
+from eval.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.protocols import Protocol
 from eval.tables.pairs import Pair
 from eval.tables.stored import StoredRun
-from eval.tables.text import BY_QUESTION
 
 _CATEGORY_5 = {
     "paper_trap": "category 5 scored against the false answer, so that being fooled counts as right",
@@ -45,7 +45,7 @@ class Report:
             lines[0] += f": {_CATEGORY_5[self.protocol.adversarial]}"
         lines.append("[low, high]: 95 % percentile bootstrap over conversations")
         if by_question:
-            lines.append(f"{BY_QUESTION} one conversation: the interval resamples its questions, not conversations")
+            lines.append(ONE_CONVERSATION)
         return lines
 
 

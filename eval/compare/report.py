@@ -5,9 +5,9 @@ from pathlib import Path
 
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import Report, make_report
-from eval.compare.rows import COLUMNS, Estimate, lead_metric
+from eval.compare.rows import COLUMNS, lead_metric
 from eval.compare.terminal import show
-from eval.figures import Point, Series, Wording, plot_comparison
+from eval.figures import Series, Wording, plot_comparison
 from eval.files import write_atomic
 from eval.metrics.locomo import ADVERSARIAL
 from eval.protocols import Protocol, load_protocol
@@ -77,8 +77,8 @@ def plot(report: Report, out: Path) -> list[Path]:
     series = [
         Series(
             label=row.label,
-            groups={_category(name, report.protocol, fooled): _point(value) for name, value in row.by_category.items()},
-            overall=_point(row.estimates[column]) if column in row.estimates else None,
+            groups={_category(name, report.protocol, fooled): value.point for name, value in row.by_category.items()},
+            overall=row.estimates[column].point if column in row.estimates else None,
             cost=row.estimates[cost].value if cost in row.estimates else None,
         )
         for row in report.rows
@@ -97,9 +97,3 @@ def _bars(report: Report) -> str:
     kinds = {point.interval.by for row in report.rows for point in row.by_category.values() if point.interval}
     over = {"conversation": "over conversations", "question": "over questions, where there is one conversation"}
     return f"bars: 95 % percentile bootstrap {' or '.join(over[kind] for kind in sorted(kinds))}" if kinds else ""
-
-
-def _point(estimate: Estimate) -> Point:
-    if estimate.interval is None:
-        return Point(estimate.value, estimate.value, estimate.value)
-    return Point(estimate.value, estimate.interval.low, estimate.interval.high)

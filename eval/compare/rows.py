@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from eval.aggregate import undoubted
+from eval.figures import Point, point_of
 from eval.inference import Interval, bootstrap_interval
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.registry import matching
 from eval.protocols import Protocol
 from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
 from eval.tables.measure import mean_value, scores_and_mean
@@ -23,15 +25,29 @@ class Estimate:
     value: float
     interval: Interval | None = None
 
+    @property
+    def point(self) -> Point:
+        """As a figure shows it."""
+        return point_of(self.value, self.interval)
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of the comparison: heading, its decimals, and what it says."""
+    """One column of the comparison: name, decimals, what it says; ``matching``: how it finds evidence."""
 
     name: str
     digits: int
     meaning: str
+    matching: str = ""
 
+    @property
+    def heading(self) -> str:
+        """The name with what tells it from a column of another definition."""
+        return f"{self.name} ({self.matching})" if self.matching else self.name
+
+
+#: Evidence is found here by the ids of the turns a memory came from; CLAG looks for their text instead.
+_LINEAGE = matching("recall@10")
 
 ANSWER_COLUMNS = (
     Column("F1", 1, "token F1, percent"),
@@ -42,15 +58,15 @@ ANSWER_COLUMNS = (
     Column("abstain", 1, "questions of category 5 that were declined, percent"),
 )
 EVIDENCE_COLUMNS = (
-    Column("E-F1", 1, "evidence F1 by turn ids, percent"),
-    Column("R@5", 1, "evidence recall, percent"),
-    Column("R@10", 1, "evidence recall, percent"),
-    Column("nDCG@10", 1, "percent"),
+    Column("E-F1", 1, "evidence F1, percent", _LINEAGE),
+    Column("R@5", 1, "evidence recall, percent", _LINEAGE),
+    Column("R@10", 1, "evidence recall, percent", _LINEAGE),
+    Column("nDCG@10", 1, "of the evidence, percent", _LINEAGE),
     Column("context", 0, "tokens of retrieved context per question"),
 )
 AUDITED_COLUMNS = (
     Column("F1 audited", 1, "token F1 without the questions whose gold answer is in doubt, percent"),
-    Column("R@10 audited", 1, "evidence recall without the questions whose gold is in doubt, percent"),
+    Column("R@10 audited", 1, "evidence recall without the questions whose gold is in doubt, percent", _LINEAGE),
 )
 COST_COLUMNS = (
     Column("calls", 1, "calls of the backbone per question"),

@@ -30,8 +30,8 @@ def show(report: Report) -> None:
 
 _TERMINAL_TABLES = (
     ("Answers", ANSWER_COLUMNS),
-    ("Evidence", EVIDENCE_COLUMNS),
-    ("Without doubtful gold", AUDITED_COLUMNS),
+    ("Evidence by turn ids", EVIDENCE_COLUMNS),
+    ("Without doubtful gold, evidence by turn ids", AUDITED_COLUMNS),
     ("Cost", COST_COLUMNS),
 )
 #: Columns whose interval has room on a terminal; the files have them all.

@@ -19,7 +19,7 @@ NOTHING = "none"
 def heading(place: Place) -> str:
     """Where the cell stands."""
     paper = place.table.paper
-    return f"{paper.label} Table {place.table.number}, {place.block.label}, {place.row.label}, {place.column.label}"
+    return f"{paper.label} Table {place.table.number}, {place.block.label}, {place.row.label}, {place.column.heading}"
 
 
 def cell_lines(place: Place, protocol: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ from eval.provenance import commit
 from eval.records import SCHEMA_VERSION
 from eval.rundir import RunDirectory, differences, read_record
 from eval.stored import load_answers, load_json, load_references
+from eval.tables.stored import find_run_folders
 from memsys.errors import RunDirectoryError
 from memsys.llm.backbone import Backbone
 from memsys.llm.cache import ReplyCache
@@ -68,13 +69,25 @@ def check_run(run_dir: Path) -> None:
     Raises:
         RunDirectoryError: no complete run with answers.
     """
-    if not (run_dir / "answers.jsonl").is_file():
-        hint = "its summary holds no answers; name the run's directory" if (run_dir / "run.json").is_file() else ""
-        raise RunDirectoryError(f"{run_dir} has no answers.jsonl{': ' + hint if hint else '; name a run directory'}")
+    if not (run_dir / "run.json").is_file():
+        below = [str(folder) for folder in find_run_folders([run_dir])] if run_dir.is_dir() else []
+        hint = f"name the runs in it one by one, e.g. {below[0]}" if below else "name a directory that `eval.run` wrote"
+        raise RunDirectoryError(f"{run_dir} has no run.json: it is no run directory; {hint}")
     record = read_record(run_dir) or {}
-    if record.get("status") != "complete" or record.get("mode") == "retrieval_only":
-        state = "a run without answers" if record.get("mode") == "retrieval_only" else str(record.get("status"))
-        raise RunDirectoryError(f"{run_dir} is {state}; only a complete run with answers can be judged")
+    if record.get("mode") != "answers":
+        raise RunDirectoryError(
+            f"{run_dir} is a run of mode {record.get('mode')}, which asks no reader: there are no answers to judge"
+        )
+    if record.get("status") != "complete":
+        raise RunDirectoryError(
+            f"{run_dir} is {record.get('status')}; only a complete run can be judged, and the command that started it "
+            "resumes it"
+        )
+    if not (run_dir / "answers.jsonl").is_file():
+        raise RunDirectoryError(
+            f"{run_dir} has no answers.jsonl: a summary that `eval.export` wrote keeps no answers; judge the run's own "
+            "directory under results/runs, or run the experiment again"
+        )
 
 
 def is_judged(plan: JudgePlan, run_dir: Path) -> bool:

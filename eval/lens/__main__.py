@@ -12,8 +12,9 @@ from eval.lens.markdown import render_markdown
 from eval.lens.standings import look
 from eval.lens.terminal import show
 from eval.protocols import load_protocol, protocol_names
-from eval.tables.stored import read_runs
+from eval.tables.stored import named_run_folders, read_runs
 from eval.terminal import console
+from memsys.errors import RunDirectoryError
 
 
 @explains_errors
@@ -26,7 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", type=Path, nargs="+", help="run directories or summaries, or folders of them")
     parser.add_argument("--out", type=Path, default=Path("lens.md"), help="Markdown file (default: %(default)s)")
     options = parser.parse_args(arguments)
-    runs, skipped = read_runs(options.runs)
+    runs, skipped = read_runs(named_run_folders(options.runs))
+    if not runs:
+        raise RunDirectoryError("nothing to read: " + "; ".join(f"{run.path}: {run.reason}" for run in skipped))
     for run in skipped:
         console().print(f"left out: {run.path}: {run.reason}", style="yellow", highlight=False, markup=False)
     lenses = look(runs, load_config(), [load_protocol(name) for name in protocol_names()])

@@ -15,6 +15,9 @@ Need = Literal["punkt", "wordnet", "bertscore_model", "sbert_model", "retrievals
 #: ``joined``: alternatives count as one text, as A-Mem's code has it. ``max``: the best over the alternatives.
 References = Literal["joined", "max"]
 
+#: Ends the names of evidence metrics that look for the gold turns' text in what was retrieved.
+SUBSTRING = "_substring"
+
 _AMEM = "A-Mem and CLAG utils.py"
 _AMEM_MEM0 = f"{_AMEM}; mem0 metrics/utils.py (xMemory, SAGE, nemori)"
 _GAM = "GAM research/eval/locomo_test.py"
@@ -86,7 +89,7 @@ _NEURAL = (
 _EVIDENCE = tuple(
     Metric(name + suffix, source, needs=("retrievals",))
     for source, names in ((_CLAG, EVIDENCE_METRICS), (_MEMFLY, POOL_METRICS))
-    for suffix in ("", "_substring")
+    for suffix in ("", SUBSTRING)
     for name in names
 )
 
@@ -113,6 +116,14 @@ def find_metric(name: str) -> Metric:
         hint = f"did you mean {' or '.join(close)}? " if close else ""
         raise ConfigError(f"metric {name!r} is unknown; {hint}Choices: {', '.join([*GROUPS, *METRICS])}")
     return METRICS[name]
+
+
+def matching(name: str) -> str:
+    """How a metric of evidence finds gold turns: by ``turn ids`` or by ``substring``; empty for other metrics."""
+    metric = METRICS.get(name)
+    if metric is None or "retrievals" not in metric.needs:
+        return ""
+    return "substring" if name.endswith(SUBSTRING) else "turn ids"
 
 
 def select_metrics(names: Sequence[str]) -> tuple[Metric, ...]:

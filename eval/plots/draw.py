@@ -5,7 +5,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from eval.figures import GREY, MARKERS, PALETTE, STYLE, Point, write_figure
+from eval.figures import GREY, MARKERS, PALETTE, STYLE, Point, marked, write_figure
+from eval.inference import ONE_CONVERSATION
 from eval.plots.sheet import Curve, Panel, Sheet
 
 if TYPE_CHECKING:
@@ -45,12 +46,18 @@ def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
         for axes, panel in zip(grid[0], sheet.panels, strict=True):
             _draw_panel(axes, panel)
         _legend(figure, grid[0], sum(widths))
-        if sheet.remark:
-            text = "\n".join(fill(line, round(15 * sum(widths))) for line in sheet.remark.split("\n"))
+        if remark := full_remark(sheet):
+            text = "\n".join(fill(line, round(15 * sum(widths))) for line in remark.split("\n"))
             figure.supxlabel(text, fontsize=7.5, color=GREY, x=0.01, ha="left")
         paths = write_figure(figure, folder / sheet.name)
         plt.close(figure)
     return paths
+
+
+def full_remark(sheet: Sheet) -> str:
+    """What stands under a figure: its remark, and what the mark of one conversation means where a curve has it."""
+    points = (point for panel in sheet.panels for curve in panel.curves for point in curve.values.values())
+    return f"{sheet.remark}\n{ONE_CONVERSATION}." if any(point.by_question for point in points) else sheet.remark
 
 
 def _draw_panel(axes: "Axes", panel: Panel) -> None:
@@ -81,7 +88,7 @@ def _bars(axes: "Axes", panel: Panel) -> None:
         found = [(i + offset, curve.values[place]) for i, place in enumerate(panel.places) if place in curve.values]
         style: dict[str, Any] = {
             "width": 0.92 * width,
-            "label": curve.label,
+            "label": marked(curve.label, curve.values.values()),
             "edgecolor": _colour(curve.colour),
             "facecolor": _colour(curve.colour) if curve.origin == "printed" else "white",
             "hatch": _HATCHES[curve.colour % len(_HATCHES)] if curve.origin == "measured" else "",
@@ -147,7 +154,7 @@ def _errorbar(axes: "Axes", curve: Curve, x: Sequence[float], points: Sequence[P
         "markeredgecolor": colour,
         "linestyle": line,
         "linewidth": 1.2,
-        "label": curve.label,
+        "label": marked(curve.label, curve.values.values()),
     }
     values = [point.value for point in points]
     if any(point.high > point.low for point in points):

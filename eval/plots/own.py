@@ -102,9 +102,7 @@ def _pareto_panel(name: str, cost: Callable[[SystemRow], float | None], rows: Se
         for number, row in enumerate(rows)
         if "F1" in row.estimates and (price := cost(row)) is not None
     ]
-    curves = [
-        Curve(row.label, {price: _point(row.estimates["F1"])}, number, "measured") for number, row, price in known
-    ]
+    curves = [Curve(row.label, {price: row.estimates["F1"].point}, number, "measured") for number, row, price in known]
     front = pareto_front([(price, row.estimates["F1"].value) for _, row, price in known])
     return Panel(f"F1 against {name.split(' per ')[0]}", name, "F1 (%)", "points", (*curves, *_front(front)))
 
@@ -135,8 +133,8 @@ def evidence(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> She
         recall = mean_value(row.run.rows, "recall@10", None, answerable)
         answers = estimate(row.run, f1_metric(protocol), answerable)
         if recall is not None and answers is not None:
-            curves.append(Curve(row.label, {100 * recall: _point(answers)}, number, "measured"))
-    panel = Panel("evidence and answers", "evidence recall@10 (%)", "F1 (%)", "points", tuple(curves))
+            curves.append(Curve(row.label, {100 * recall: answers.point}, number, "measured"))
+    panel = Panel("evidence and answers", "evidence recall@10 by turn ids (%)", "F1 (%)", "points", tuple(curves))
     remark = f"{group.title}, without category 5; protocol {protocol.name}. {_INTERVALS}."
     return Sheet(f"evidence_{group.name}", (panel,), remark, (6.0,))
 
@@ -146,7 +144,7 @@ def definitions(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> 
     curves = []
     for number, row in enumerate(rows):
         found = {label: estimate(row.run, metric, protocol) for metric, label in DEFINITIONS.items()}
-        values: dict[Place, Point] = {label: _point(value) for label, value in found.items() if value is not None}
+        values: dict[Place, Point] = {label: value.point for label, value in found.items() if value is not None}
         curves.append(Curve(row.label, values, number, "measured"))
     panel = Panel(
         "one set of answers", "definition of token F1", "F1 (%)", "points", tuple(curves), tuple(DEFINITIONS.values())
@@ -156,9 +154,3 @@ def definitions(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> 
         "nothing; the last is an expected value."
     )
     return Sheet(f"definitions_{group.name}", (panel,), remark, (8.4,))
-
-
-def _point(found: Estimate) -> Point:
-    if found.interval is None:
-        return Point(found.value, found.value, found.value)
-    return Point(found.value, found.interval.low, found.interval.high)

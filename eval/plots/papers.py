@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 
-from eval.figures import Point
+from eval.figures import Point, point_of
 from eval.plots.sheet import Curve, Level, Panel, Place, Sheet, exact
 from eval.printed import TEXT, PrintedNumber
-from eval.tables.measure import Measured
 from eval.tables.model import Cell, Table
 
 #: Tables that the figures need, by paper.
@@ -36,7 +35,7 @@ class Source:
     def measured_values(self, paper: str, table: int, column: str, backbone: str = "") -> dict[Place, Point]:
         """Measured values of a column by row."""
         return {
-            row: _point(cell.measured)
+            row: point_of(cell.measured.value, cell.measured.interval)
             for row, cell in _column(self.tables[paper, table], column, backbone)
             if cell.measured is not None and cell.printed is not None
         }
@@ -56,11 +55,6 @@ def _column(table: Table, column: str, backbone: str) -> list[tuple[str, Cell]]:
         for block, row, heading, cell in table.cells
         if heading.label == column and block.in_paper and backbone in ("", block.backbone)
     ]
-
-
-def _point(measured: Measured) -> Point:
-    interval = measured.interval
-    return exact(measured.value) if interval is None else Point(measured.value, interval.low, interval.high)
 
 
 def paper_sheets(source: Source) -> list[Sheet]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.commands import add_runs_option, explains_errors
+from eval.departures import load_departures, render_departures
 from eval.files import write_atomic
 from eval.printed import load_printed
 from eval.printed_faults import check_all, render_faults
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 OUT = ROOT / "results" / "tables"
 FAULTS = "averages_that_do_not_follow.md"
+DEPARTURES = "departures.md"
 _OVERVIEW_LEGEND = (
     "numbers the paper prints; of them measured on the same terms; printed number inside the measured interval; "
     "measured on a part or on other terms; not measured; measured numbers that the paper does not print"
@@ -71,6 +73,7 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, folders: Sequence
         console().print(_overview(tables))
         _tell_unused(unused)
     write_atomic(out / FAULTS, render_faults(check_all()).encode())
+    write_atomic(out / DEPARTURES, render_departures(load_departures()).encode())
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
     for run in skipped:
         console().print(

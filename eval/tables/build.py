@@ -16,6 +16,7 @@ from memsys.errors import ConfigError
 T = TypeVar("T")
 
 _NOT_MEASURED = "no run could give it"
+_NOT_BUILT = "this system is not built here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class TableBuilder:
         runs = self._candidates.get(key, {}).get(dataset, ())
         selected = choose(runs, dataset, metric, self._paper)
         if isinstance(selected, str):
-            return Cell(dataset, printed, None, selected)
+            return Cell(dataset, printed, None, selected if self._paper.is_built(key.system) else _NOT_BUILT)
         terms = Terms(self._paper, self._protocol, self._paper.datasets[dataset], spec.hardware)
         found = measure(selected, metric, column.category, terms)
         if isinstance(found, str):
@@ -171,7 +172,7 @@ class TableBuilder:
                     for one in own[:1]
                     for other in others
                 ]
-                found += compare_family(entrants, column.metric, self._protocol, block.label, column.label)
+                found += compare_family(entrants, column.metric, self._protocol, block.label, column.heading)
         return found
 
     def _contestant(self, row: Row, position: int, column: Column) -> Contestant:

@@ -9,9 +9,9 @@ from typing import Any
 
 from eval.aggregate import ABSTENTION
 from eval.scoring import ScoreRow
-from eval.tables.departures import departures
 from eval.tables.spec import PaperSpec
 from eval.tables.stored import StoredRun
+from eval.tables.terms import other_terms
 from eval.tables.variants import overrides, variant_label
 
 LATENCY_METRICS = frozenset({"retrieval_ms", "end_to_end_ms"})
@@ -35,7 +35,7 @@ class Selected:
         rows: values by question; means over the seeds where there are several.
         seeds: seeds that entered, one run each.
         runs: ids of these runs.
-        departures: settings that are not the paper's.
+        other_terms: settings that are not the paper's.
         repeats: the runs themselves, one a seed.
     """
 
@@ -43,7 +43,7 @@ class Selected:
     rows: tuple[ScoreRow, ...]
     seeds: tuple[int, ...]
     runs: tuple[str, ...]
-    departures: tuple[str, ...]
+    other_terms: tuple[str, ...]
     repeats: tuple[StoredRun, ...]
 
 
@@ -110,7 +110,7 @@ def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec
     chosen = [by_seed[seed] for seed in seeds]
     names = tuple(run.run_id for run in chosen)
     rows = mean_over_runs(chosen, metric)
-    return Selected(best, rows, seeds, names, departures(best, dataset, spec), tuple(chosen))
+    return Selected(best, rows, seeds, names, other_terms(best, dataset, spec), tuple(chosen))
 
 
 def _obstacle(run: StoredRun, metric: str, spec: PaperSpec) -> str | None:

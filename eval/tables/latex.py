@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from eval.tables.layout import Line, Page, heading_groups, lay_out
 from eval.tables.model import Cell, Table
-from eval.tables.text import LEGEND, TextLine, dataset_labels, text_lines, title
+from eval.tables.text import LEGEND, TextLine, dataset_labels, definitions, text_lines, title
 
 _MARKS = {"": "{}", "bold": r"\textbf{{{}}}", "underline": r"\underline{{{}}}"}
 _SPECIAL = {
@@ -53,7 +53,7 @@ def render_latex(table: Table) -> str:
                 cells = _marked(row, line) if line.kind == "printed" else [_signed(text) for text in line.cells]
                 parts.append(_line([label, system, line.kind, *cells, escape(line.remark)]))
                 label = system = ""
-    said = [*LEGEND, *table.spec.remarks]
+    said = [*LEGEND, *table.spec.remarks, *definitions(table)]
     legend = escape(". ".join(entry[0].upper() + entry[1:] for entry in said))
     parts += [
         r"\bottomrule",

@@ -40,7 +40,7 @@ def lay_out(table: Table) -> Page:
     """Arrange a table as its paper does."""
     if table.spec.transpose:
         return _transposed(table)
-    headings = tuple(column.label for column in table.columns)
+    headings = tuple(column.heading for column in table.columns)
     return Page(
         headings,
         tuple(
@@ -57,7 +57,7 @@ def _transposed(table: Table) -> Page:
 def _metrics(block: Block, columns: Sequence[Column], headings: tuple[str, ...]) -> tuple[Line, ...]:
     rows = {row.label: row for row in block.rows}
     lines = [
-        Line(column.label, headings, tuple(rows[name].cells[i] if name in rows else _NOTHING for name in headings))
+        Line(column.heading, headings, tuple(rows[name].cells[i] if name in rows else _NOTHING for name in headings))
         for i, column in enumerate(columns)
     ]
     return tuple(line for line in lines if line.printed or line.measured)

@@ -10,6 +10,7 @@ from eval.tables.text import (
     PAIR_LEGEND,
     TextLine,
     dataset_labels,
+    definitions,
     pair_cells,
     remarks,
     run_ids,
@@ -36,6 +37,7 @@ def render_markdown(table: Table) -> str:
                 parts.append(_line([label, system, line.kind, *map(_stars, cells), line.remark]))
                 label = system = ""
     parts += ["", *(f"- {entry}".replace("*", "\\*") for entry in LEGEND)]
+    parts += _section("Columns", definitions(table))
     parts += _section("Remarks", list(table.spec.remarks))
     parts += _pairs(table)
     parts += _section("Printed numbers with a known fault", remarks(table))

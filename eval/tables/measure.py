@@ -12,8 +12,8 @@ from eval.paired import minimum_detectable_difference
 from eval.protocols import Adversarial, Protocol
 from eval.scoring import ScoreRow
 from eval.tables.candidates import LATENCY_METRICS, Selected, run_figure
-from eval.tables.departures import judge_departures
 from eval.tables.spec import DatasetSpec, PaperSpec
+from eval.tables.terms import other_judge_terms
 
 #: Conversations named when a run covers a part; of more only the number is told.
 _NAMED = 3
@@ -170,11 +170,11 @@ def _caveats(selected: Selected, metric: str, terms: Terms) -> tuple[str, ...]:
         found.append(f"{conversations} of {dataset.conversations} conversations{names}")
     elif questions < dataset.questions:
         found.append(f"{questions} of {dataset.questions} questions")
-    found += selected.departures
+    found += selected.other_terms
     if metric in LATENCY_METRICS and terms.hardware and not any(terms.hardware in gpu for gpu in run.gpus):
         found.append(f"other hardware than {terms.hardware}")
     if is_verdict(metric):
-        found += judge_departures(run, metric)
+        found += other_judge_terms(run, metric)
     if metric in terms.paper.not_compared:
         found.append(terms.paper.not_compared[metric])
     return tuple(found)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from eval.metrics.registry import matching
 from eval.printed import PrintedNumber
 from eval.tables.candidates import RowKey
 from eval.tables.measure import Measured
@@ -20,6 +21,12 @@ class Column:
     dataset: str
     metric: str
     category: int | None
+
+    @property
+    def heading(self) -> str:
+        """The label with what tells it from a column of another definition: how evidence is matched."""
+        how = matching(self.metric)
+        return f"{self.label} ({how})" if how else self.label
 
 
 @dataclass(frozen=True, slots=True)

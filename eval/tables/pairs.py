@@ -8,9 +8,9 @@ from eval.metrics.registry import METRICS
 from eval.paired import Comparison, compare_paired, holm
 from eval.protocols import Protocol
 from eval.scoring import ScoreRow
-from eval.tables.departures import differing_parts
 from eval.tables.measure import counted_categories, mean_of_protocol, score_name
 from eval.tables.stored import StoredRun
+from eval.tables.terms import differing_parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,10 +42,17 @@ class DatasetSpec:
 
 @dataclass(frozen=True, slots=True)
 class SystemSpec:
-    """A row of a table: label and the memory configs whose runs may stand in it."""
+    """A row of a table.
+
+    Attributes:
+        label: as shown.
+        memory: memory configs whose runs may stand in it.
+        built: false where the paper has a system that is not in ``conf/memory`` yet.
+    """
 
     label: str
     memory: tuple[str, ...]
+    built: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +140,10 @@ class PaperSpec:
     def system_label(self, system: str) -> str:
         """Label of a row."""
         return self.systems[system].label if system in self.systems else self.further.get(system, system)
+
+    def is_built(self, system: str) -> bool:
+        """Whether there is a memory config whose runs may stand in a row."""
+        return system not in self.systems or self.systems[system].built
 
     def backbone_label(self, backbone: str) -> str:
         """Label of a backbone."""

@@ -213,6 +213,22 @@ def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
         yield from sorted(path.parent for path in root.rglob("run.json"))
 
 
+def named_run_folders(roots: Sequence[Path]) -> list[Path]:
+    """Folders with a ``run.json`` in each of the places a user named.
+
+    Raises:
+        RunDirectoryError: a place does not exist, or holds no run.
+    """
+    found = {root: list(find_run_folders([root])) for root in roots}
+    empty = [str(root) for root, folders in found.items() if not folders]
+    if empty:
+        raise RunDirectoryError(
+            f"no run.json in {', '.join(empty)}, nor below; name run directories that `eval.run` wrote, summaries that "
+            "`eval.export` wrote, or folders of them"
+        )
+    return [folder for folders in found.values() for folder in folders]
+
+
 def stored_folders() -> list[Path]:
     """Where runs and summaries lie if nobody names a place: those of the two folders that are there."""
     return [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()]

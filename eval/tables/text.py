@@ -3,20 +3,22 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from eval.inference import BY_QUESTION, ONE_CONVERSATION
+from eval.metrics.registry import METRICS
 from eval.tables.layout import Line
 from eval.tables.measure import Measured
 from eval.tables.model import Cell, Table
 from eval.tables.pairs import Pair
 
 DIGITS = 2
-#: Behind a measured value: not to be compared with the printed one; interval over the questions of one conversation.
-NOT_COMPARED, BY_QUESTION = "†", "‡"
+#: Behind a measured value: not to be compared with the printed one.
+NOT_COMPARED = "†"
 #: Behind a difference: the printed number lies outside the measured interval.
 OUTSIDE = "*"
 
 LEGEND = (
     "measured: mean with its 95 % interval, percentile bootstrap over conversations",
-    f"{BY_QUESTION} only one conversation: the interval resamples its questions and says nothing about others",
+    ONE_CONVERSATION,
     f"{NOT_COMPARED} not comparable with the printed number; the last column says why",
     f"difference: measured minus printed; {OUTSIDE} the printed number lies outside the measured interval",
     "n: questions scored, where it differs from cell to cell; the last column has it otherwise",
@@ -146,6 +148,17 @@ def _shared(parts: Sequence[str]) -> list[str]:
     """Say once what holds for all data sets."""
     texts = {part.partition(": ")[2] for part in parts}
     return [*texts] if len(texts) == 1 and len(parts) > 1 else list(parts)
+
+
+def definitions(table: Table) -> list[str]:
+    """What each column shows, by the metric's name in ``scores.jsonl`` and its source; nothing of unmeasured tables."""
+    shown: dict[str, list[str]] = {}
+    for column in table.columns if table.spec.measured else ():
+        shown.setdefault(column.metric, []).append(column.heading)
+    return [
+        f"{', '.join(dict.fromkeys(headings))}: {metric}{f' ({METRICS[metric].source})' if metric in METRICS else ''}"
+        for metric, headings in shown.items()
+    ]
 
 
 def remarks(table: Table) -> list[str]:

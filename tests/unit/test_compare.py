@@ -9,16 +9,16 @@ import pytest
 
 from eval.compare import compare
 from eval.compare.__main__ import main
-from eval.compare.formats import render_latex, render_markdown
+from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import make_report
 from eval.compare.pairs import compare_with_first
 from eval.compare.rows import labels, system_rows
 from eval.compare.terminal import short_names, show
 from eval.paired import holm
 from eval.protocols import load_protocol
-from eval.tables.departures import differing_parts
 from eval.tables.pairs import paired_differences
 from eval.tables.stored import Skipped, StoredRun, read_run
+from eval.tables.terms import differing_parts
 from eval.tables.text import p_text
 from eval.terminal import console
 from memsys.errors import RunDirectoryError
@@ -147,6 +147,26 @@ def test_retrieval_only_runs_are_compared_by_recall(tmp_path: Path) -> None:
     assert "R@10 by category" in text
     assert "BLEU" not in text
     assert "fooled" not in text
+
+
+def test_evidence_says_how_it_is_matched_in_every_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = make_report([stored(tmp_path), stored(tmp_path, memory="clag")], CLAG)
+    assert "| R@10 (turn ids) |" in render_markdown(report)
+    assert "R@10 (turn ids): evidence recall, percent" in render_markdown(report)
+    assert "& R@10 (turn ids) &" in render_latex(report)
+    assert "F1: token F1, percent" in render_latex(report)
+    assert ",R@10 (turn ids)," in render_csv(report)
+    assert {pair.column for pair in report.pairs} == {"F1", "R@10 (turn ids)"}
+    show(report)
+    assert "Evidence by turn ids" in capsys.readouterr().out
+
+
+def test_one_conversation_is_marked_in_the_figure(tmp_path: Path) -> None:
+    one, two = FakeRun(conversations=("conv-26",)).write(tmp_path / "one"), FakeRun().write(tmp_path / "two")
+    compare([one], tmp_path / "first")
+    compare([two], tmp_path / "second")
+    assert "rag ‡" in (tmp_path / "first" / "compare.svg").read_text()
+    assert "‡" not in (tmp_path / "second" / "compare.svg").read_text()
 
 
 def test_one_conversation_is_marked(tmp_path: Path) -> None:

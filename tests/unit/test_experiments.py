@@ -14,8 +14,8 @@ from hydra import compose, initialize_config_dir
 from eval.experiment import Plan, identity_of, run_path
 from eval.run import make_plan
 from eval.rundir import identity_hash
-from eval.tables.departures import departures
 from eval.tables.spec import load_spec
+from eval.tables.terms import other_terms
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
@@ -154,7 +154,7 @@ def test_a_run_of_a_papers_experiment_may_stand_beside_its_printed_numbers(
         record={"config": made.settings, "data": {}}, floor=False, retrieval_only=False, dataset=made.dataset.name,
         backbone=backbone, reader=made.reader.name,
     )  # fmt: skip
-    assert departures(run, name, spec) == ()
+    assert other_terms(run, name, spec) == ()
 
 
 def test_where_vectors_are_made_is_no_part_of_the_identity_but_by_which_model_is() -> None:

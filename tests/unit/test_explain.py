@@ -85,9 +85,9 @@ def test_a_judges_cell_names_its_column_and_the_answers_called_wrong(
 
 
 def test_a_cell_that_nothing_measured_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, shown = explained(capsys, 3, "GAM", "Temporal F1", "--runs", tmp_path, "--block", "qwen3_06b")
+    status, shown = explained(capsys, 3, "RAG", "Temporal F1", "--runs", tmp_path, "--block", "qwen3_06b")
     assert status == 0
-    assert "printed    6.50" in shown
+    assert "printed    8.34" in shown
     assert "measured   none: no run" in shown
 
 

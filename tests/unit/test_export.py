@@ -1,6 +1,7 @@
 """What is kept of a run: enough for the same tables, no text of the data set, no place of a machine."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,21 @@ def test_tables_from_the_export_are_those_from_the_run(tmp_path: Path) -> None:
         assert tables(["--runs", str(tmp_path / source), "--out", str(tmp_path / f"from_{source}")]) == 0
     for path in (tmp_path / "from_runs").iterdir():
         assert path.read_bytes() == (tmp_path / "from_summaries" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("command", ["eval.export", "eval.compare.__main__", "eval.lens.__main__"])
+def test_a_folder_without_runs_is_refused(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "notes.txt").write_text("nothing here")
+    FakeRun().write(tmp_path / "runs")
+    before = sorted(tmp_path.rglob("*"))
+    assert import_module(command).main([str(tmp_path / "runs"), str(tmp_path / "empty")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"no run.json in {tmp_path / 'empty'}, nor below; name run directories that `eval.run` wrote" in said
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_run_and_export_count_once(tmp_path: Path) -> None:

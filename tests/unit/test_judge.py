@@ -205,18 +205,20 @@ def test_what_cannot_be_judged_is_refused(tmp_path: Path, capsys: pytest.Capture
     retrieval = FakeRun(mode="retrieval_only").write(tmp_path)
     running = FakeRun(status="interrupted", summary=False).write(tmp_path / "other")
     summary = tmp_path / "summary"
-    shutil.copytree(running, summary)
+    shutil.copytree(FakeRun(memory="amem").write(tmp_path / "third"), summary)
+    (empty := tmp_path / "empty").mkdir()
     (summary / "answers.jsonl").unlink()
     for path, message in (
-        (tmp_path / "nothing", "name a run directory"),
-        (summary, "its summary holds no answers"),
-        (running, "interrupted; only a complete run"),
+        (tmp_path / "nothing", "nothing has no run.json"),
+        (retrieval.parent, f"no run.json: it is no run directory; name the runs in it one by one, e.g. {retrieval}"),
+        (empty, "no run.json: it is no run directory; name a directory that `eval.run` wrote"),
+        (summary, "keeps no answers; judge the run's own directory under results/runs"),
+        (running, "interrupted; only a complete run can be judged"),
     ):
         assert main([str(path)]) == 2
         assert message in capsys.readouterr().err.replace("\n", " ")
-    (retrieval / "answers.jsonl").write_text("")
     assert main([str(retrieval)]) == 2
-    assert "a run without answers" in capsys.readouterr().err.replace("\n", " ")
+    assert "asks no reader: there are no answers to judge" in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_two_judges_agree_or_not(tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,6 +42,14 @@ def values(line: Line) -> Sequence[float | None]:
     return [None if one.value is None else round(one.value, 4) for one in line.standings]
 
 
+def test_runs_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = FakeRun(status="incomplete").write(tmp_path / "runs")
+    assert main([str(path), "--out", str(tmp_path / "lens.md")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"nothing to read: {path}: not complete (incomplete)" in said
+    assert not (tmp_path / "lens.md").exists()
+
+
 def test_shipped_configuration_names_metrics() -> None:
     config = load_config()
     assert config.lead == "f1_set"

@@ -119,6 +119,26 @@ def test_own_figures_show_what_was_measured(tmp_path: Path) -> None:
     assert "nothing printed or measured" in words(svg)
 
 
+def test_a_figure_marks_what_rests_on_one_conversation(tmp_path: Path) -> None:
+    mark = "‡ only one conversation: the interval resamples its questions"
+    FakeRun(conversations=("conv-26",)).write(tmp_path / "one")
+    FakeRun().write(tmp_path / "two")
+    for name, marked in (("one", True), ("two", False)):
+        (group,) = groups(read_runs([tmp_path / name])[0])
+        for sheet in own_sheets(group, load_protocol("clag")):
+            text = " ".join(words(draw_sheet(sheet, tmp_path / name)[0]).split())
+            assert ("rag ‡" in text, mark in text) == (marked, marked)
+
+
+def test_a_papers_figure_marks_it_too(tmp_path: Path) -> None:
+    run = {"memory": "memfly_no_ier", "backbone": "qwen3_8b", "dataset": "locomo", "reader": "amem"}
+    FakeRun(**run, conversations=("conv-26",)).write(tmp_path)  # type: ignore[arg-type]
+    sheet = by_name(read_runs([tmp_path])[0])["memfly_figure2"]
+    text = words(draw_sheet(sheet, tmp_path)[0])
+    assert "measured F1 ‡" in text
+    assert "‡ only one conversation" in text
+
+
 def test_pareto_front_by_hand() -> None:
     assert pareto_front([(1, 10), (2, 9), (3, 20), (3, 15), (4, 20), (5, 21)]) == [(1, 10), (3, 20), (5, 21)]
     assert pareto_front([]) == []

@@ -1,5 +1,6 @@
 """The run directory: one writer, the same settings, no call booked twice."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,18 @@ def test_second_process_is_refused_with_the_owner(tmp_path: Path) -> None:
         RunDirectory(tmp_path / "run")
     first.close()
     RunDirectory(tmp_path / "run").close()
+
+
+def test_departures_are_no_part_of_what_names_a_run(tmp_path: Path) -> None:
+    """A sentence that was reworded since must not keep a run from being taken up again."""
+    directory = RunDirectory(tmp_path / "run")
+    first = directory.begin(replace(record(k=1), departures=[{"id": "x", "what": "We do this; they do that."}]))
+    again = directory.begin(replace(record(k=1), departures=[{"id": "x", "what": "We do this, and they do that."}]))
+    assert (first.identity, again.resumed) == (again.identity, 1)
+    stored = directory.stored_record()
+    assert stored is not None
+    assert stored["departures"] == again.departures
+    directory.close()
 
 
 def test_resume_with_other_settings_names_them(tmp_path: Path) -> None:

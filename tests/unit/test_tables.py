@@ -74,7 +74,8 @@ def test_without_runs_every_printed_number_stands_and_nothing_is_measured(tmp_pa
     for number, count in ((1, 90), (2, 10), (3, 150), (4, 54), (15, 90), (16, 75)):
         cells = [entry for _, _, _, entry in table(tmp_path, number).cells]
         assert len([entry for entry in cells if entry.printed is not None]) == count
-        assert all(entry.measured is None and entry.missing == "no run" for entry in cells)
+        assert all(entry.measured is None for entry in cells)
+        assert {entry.missing for entry in cells} <= {"no run", "this system is not built here"}
         assert {entry.verdict for entry in cells} == {"not run"}
 
 
@@ -105,6 +106,33 @@ def test_categories_go_to_their_columns(tmp_path: Path) -> None:
     columns = ("Multi Hop F1", "Temporal F1", "Open Domain F1", "Single-Hop F1", "Adversarial F1")
     values = [cell(built, "Qwen3-0.6B", "CLAG", column).measured for column in columns]
     assert [round(value.value, 6) for value in values if value] == [10.0, 20.0, 30.0, 40.0, 50.0]
+
+
+def test_a_column_says_by_what_definition_it_counts(tmp_path: Path) -> None:
+    """R@10 by substring, as CLAG has it, is another number than R@10 by turn ids."""
+    built = table(tmp_path, 4)
+    markdown, latex = render_markdown(built), render_latex(built)
+    assert "| E-Prec (substring) | E-Recall (substring) |" in markdown
+    assert "- R@10 (substring): recall@10_substring (CLAG equations 14-18)" in markdown
+    assert "& R@10 (substring) &" in latex
+    assert r"R@10 (substring): recall@10\_substring" in latex
+    assert "Recall (turn ids)" in render_markdown(table(tmp_path, 3, "memfly"))
+    rows = list(csv.DictReader(io.StringIO(render_csv(built))))
+    assert {entry["column"]: entry["metric"] for entry in rows}["R@10"] == "recall@10_substring"
+    assert "LoCoMo F1, HotpotQA F1, BioASQ F1: f1_set (A-Mem and CLAG" in render_markdown(table(tmp_path))
+
+
+def test_a_system_that_is_not_built_is_told_from_one_that_was_not_run(tmp_path: Path) -> None:
+    found = {one.label: one.cells[0].missing for one in table(tmp_path).blocks[0].rows}
+    assert (found["GAM"], found["RAG"]) == ("this system is not built here", "no run")
+
+
+def test_runs_of_presets_named_otherwise_than_their_row_stand_in_it(tmp_path: Path) -> None:
+    for memory in ("xmemory_no_merge_split", "xmemory_cap_08"):
+        full(memory=memory, backbone="qwen3_8b", dataset="locomo", reader="xmemory").write(tmp_path)
+    for number, label in ((6, "w/o merge&split"), (8, "8")):
+        built = table(tmp_path, number, "xmemory")
+        assert row(built, "Qwen3-8B", label).measured
 
 
 def test_part_of_the_data_is_shown_but_not_compared(tmp_path: Path) -> None:
@@ -513,7 +541,8 @@ def test_csv_has_every_cell_and_empty_means_empty(tmp_path: Path) -> None:
     assert tuple(rows[0]) == COLUMNS
     measured = [entry for entry in rows if entry["measured"]]
     assert [entry["column"] for entry in measured] == ["LoCoMo F1", "LoCoMo BLEU-1"]
-    assert all(entry["missing"] == "no run" and not entry["low"] for entry in rows if not entry["measured"])
+    missing = {(entry["missing"], entry["low"]) for entry in rows if not entry["measured"]}
+    assert missing == {("no run", ""), ("this system is not built here", "")}
     first = measured[0]
     assert float(first["difference"]) == pytest.approx(float(first["measured"]) - float(first["printed"]), abs=1e-4)
 
@@ -554,7 +583,9 @@ def test_the_command_writes_the_same_bytes_twice(tmp_path: Path, capsys: pytest.
     for out in ("first", "second"):
         assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / out)]) == 0
     names = sorted(path.name for path in (tmp_path / "first").iterdir())
-    assert len(names) == 3 * sum(len(load_spec(paper).tables) for paper in spec_names()) + 1
+    assert (
+        len(names) == 3 * sum(len(load_spec(paper).tables) for paper in spec_names()) + 2
+    )  # lists of faults and departures
     for name in names:
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
     assert "Overall results" in capsys.readouterr().out

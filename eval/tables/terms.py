@@ -39,7 +39,7 @@ _WEIGHTS = ("engine.model", "engine.model_file")
 _UNNAMED = object()
 
 
-def departures(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...]:
+def other_terms(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...]:
     """Name the settings of data set, reader, embedder and backbone that are not the paper's.
 
     Args:
@@ -104,7 +104,7 @@ def _other_weights(run: StoredRun) -> list[str]:
     ]
 
 
-def judge_departures(run: StoredRun, column: str) -> tuple[str, ...]:
+def other_judge_terms(run: StoredRun, column: str) -> tuple[str, ...]:
     """Name the settings of a judge that are not its preset's: a column is called by judge and backbone alone."""
     identity = ((run.summary.get("judges") or {}).get(column) or {}).get("identity") or {}
     changed = {

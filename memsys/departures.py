@@ -1,0 +1,151 @@
+"""Where a memory system departs from its paper or its authors' code: one ``departures.yaml`` beside each system.
+
+A system is found by the ``_target_`` of its presets: ``baselines.amem.config.AmemConfig`` keeps its list in
+``baselines/amem/departures.yaml``, ``baselines.full_context.FullContextConfig``, which is one module and no package, in
+``baselines/full_context.departures.yaml``. The run's record, the list in ``results/tables`` and parity checks read it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from memsys.errors import ConfigError
+
+FILE = "departures.yaml"
+#: Stands in ``presets`` for every preset of the system.
+ALL = "all"
+
+Origin = Literal["paper", "release"]
+Difference = Literal["prompt", "calls", "store", "context", "answer"]
+
+#: Keys of an entry in the file; ``from`` is a word of Python's own.
+KEYS = ("id", "presets", "from", "where", "what", "why", "option", "parity")
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """One way in which a system differs from what it reproduces.
+
+    Attributes:
+        id: unique among all systems, snake_case.
+        presets: presets of ``conf/memory`` that it applies to; ``("all",)`` for every preset of the system.
+        origin: what is departed from (``from`` in the file).
+        where: place in the paper, or path and line in the release.
+        what: one sentence: what we do, and what they do.
+        why: one sentence.
+        option: setting that restores their behaviour (``memory.k_local``, ``backbone.json_repair``), if there is one.
+        parity: kinds of differences that a parity run shows because of it.
+    """
+
+    id: str
+    presets: tuple[str, ...]
+    origin: Origin
+    where: str
+    what: str
+    why: str
+    option: str | None
+    parity: tuple[Difference, ...]
+
+    def applies_to(self, preset: str) -> bool:
+        """Whether it holds for a preset of the system."""
+        return ALL in self.presets or preset in self.presets
+
+
+def system_of(target: str) -> tuple[str, Path]:
+    """Find the system that a preset configures.
+
+    Args:
+        target: its ``_target_``, such as ``baselines.amem.config.AmemConfig``.
+
+    Returns:
+        The system's name and the place of its departures, which need not exist.
+
+    Raises:
+        ConfigError: there is no such package or module.
+    """
+    module = ".".join(target.split(".")[:-1][:2])
+    try:
+        spec = find_spec(module) if module else None
+    except (ModuleNotFoundError, ValueError):
+        spec = None
+    if spec is None:
+        raise ConfigError(f"_target_={target}: there is no module {module}; name a class of a memory system's package")
+    folders = list(spec.submodule_search_locations or ())
+    source = Path(spec.origin or "")
+    place = Path(folders[0]) / FILE if folders else source.with_name(f"{source.stem}.{FILE}")
+    return module.rpartition(".")[2], place
+
+
+def read_departures(path: Path) -> tuple[Departure, ...]:
+    """Read the departures of a system, most consequential first.
+
+    Raises:
+        ConfigError: the file is missing or no list, or an entry has an unknown or missing key, a wrong value, or an id
+            that occurred before.
+    """
+    import yaml
+
+    try:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path} does not exist; every memory system states its departures there") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(entries, list):
+        raise ConfigError(f"{path} must hold a list of departures, not {type(entries).__name__}")
+    found = tuple(_departure(entry, f"{path}: entry {number}") for number, entry in enumerate(entries, start=1))
+    _check_unique([entry.id for entry in found], path)
+    return found
+
+
+def _check_unique(names: Sequence[str], path: Path) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ConfigError(f"{path}: id {', '.join(repeated)} occurs more than once; give each departure its own")
+
+
+def _departure(entry: Any, place: str) -> Departure:
+    if not isinstance(entry, Mapping):
+        raise ConfigError(f"{place} must hold {', '.join(KEYS)}, not {type(entry).__name__}")
+    place = f"{place} ({entry.get('id', 'no id')})"
+    unknown, missing = [str(key) for key in entry if key not in KEYS], [key for key in KEYS if key not in entry]
+    if unknown or missing:
+        parts = [f"has unknown {', '.join(unknown)}"] if unknown else []
+        parts += [f"lacks {', '.join(missing)}"] if missing else []
+        raise ConfigError(f"{place} {' and '.join(parts)}; the keys are {', '.join(KEYS)}")
+    values = {("origin" if key == "from" else key): entry[key] for key in KEYS}
+    values["presets"] = _names(values["presets"], place)
+    values["parity"] = _list(values["parity"], "parity", place)
+    departure = Departure(**values)
+    _check(departure, place)
+    return departure
+
+
+def _names(value: Any, place: str) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else _list(value, "presets", place)
+    if not names:
+        raise ConfigError(f"{place}: presets is empty; name presets of conf/memory, or {ALL}")
+    return names
+
+
+def _list(value: Any, key: str, place: str) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise ConfigError(f"{place}: {key} must be a list, not {value!r}")
+    return tuple(value)
+
+
+def _check(departure: Departure, place: str) -> None:
+    texts = ("id", "origin", "where", "what", "why") + (("option",) if departure.option is not None else ())
+    for field in fields(Departure):
+        value = getattr(departure, field.name)
+        if field.name in texts and not (isinstance(value, str) and value.strip()):
+            raise ConfigError(f"{place}: {field.name} must be a text, not {value!r}")
+    if not (departure.id.isidentifier() and departure.id.islower()):
+        raise ConfigError(f"{place}: id={departure.id} must be words in lower case, joined by underscores")
+    if departure.origin not in get_args(Origin):
+        raise ConfigError(f"{place}: from={departure.origin!r}; choose one of {', '.join(get_args(Origin))}")
+    for kind in departure.parity:
+        if kind not in get_args(Difference):
+            raise ConfigError(f"{place}: parity={kind!r}; choose from {', '.join(get_args(Difference))}")
