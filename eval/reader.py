@@ -33,6 +33,9 @@ ANSWER_SCHEMA: Mapping[str, Json] = {
     "additionalProperties": False,
 }
 
+#: What is read of a reply where ``reading.check: used``: an answer of any type, as text.
+ANSWER_USED: Mapping[str, Json] = {"type": "object", "required": ["answer"]}
+
 #: What a prompt may show; the options only in category 5.
 PLACEHOLDERS = ("context", "question", "option_a", "option_b")
 
@@ -48,7 +51,8 @@ class ReaderConfig:
         prompt_set: folder under ``eval/prompts`` that holds one file per role.
         roles: role name -> sampling (see :class:`memsys.llm.contract.RoleSettings`).
         by_category: category number -> role name; the data set's numbers, as strings, because YAML keys are.
-        answer_format: ``json`` asks for ``{"answer": ...}`` by schema and takes the raw text when that fails;
+        answer_format: ``json`` asks for ``{"answer": ...}`` by schema and takes the raw text when that fails (what
+            counts as failing, and whether it is asked again, the roles' ``reading`` and ``malformed_retries`` say);
             ``text`` takes the first line of the reply, ``whole`` all of it without white space around it.
         adversarial_options: offer category 5's false answer beside the abstention; off asks the plain question.
         option_style: ``named`` shows the texts, ``lettered`` shows (a) and (b) and maps the letter back.
@@ -132,7 +136,7 @@ class Reader:
         schema = ANSWER_SCHEMA if config.answer_format == "json" else None
         folder = PROMPTS / config.prompt_set
         self._roles: dict[str, Role] = {
-            name: make_role(name, settings, folder, schema) for name, settings in config.roles.items()
+            name: make_role(name, settings, folder, schema, used=ANSWER_USED) for name, settings in config.roles.items()
         }
         for role in self._roles.values():
             role.prompt.render(dict.fromkeys(PLACEHOLDERS, ""))

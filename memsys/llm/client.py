@@ -98,7 +98,8 @@ class BoundModel:
     def _parse(self, text: str, role: Role) -> Parsed:
         if role.schema is None:
             return Parsed(None)
-        return parse_object(text, role.schema, repair=self._line.config.json_repair)
+        reading, schema = role.reading, role.accepts or role.schema
+        return parse_object(text, schema, repair=reading.repair and self._line.config.json_repair, cut=reading.cut)
 
     async def _answer(self, request: Request, role: Role, key: str, scope: CallScope) -> Answered:
         """Get a completion from the cache or the server."""
