@@ -20,12 +20,14 @@ class Reading:
             that is JSON as a whole counts.
         check: ``exact`` takes an object that follows the schema it was asked with; ``used`` one that holds what the
             role reads of it, whatever else it holds, as a code that does not validate does; ``any`` every object.
+        bare_lists: where an object with one list is asked for, the list alone will do.
         strip: texts lose the white space around them, and lists their empty texts.
     """
 
     repair: bool = True
     cut: bool = True
     check: FieldCheck = "exact"
+    bare_lists: bool = True
     strip: bool = True
 
     def texts(self, given: list[str]) -> list[str]:
@@ -51,7 +53,7 @@ def make_reading(role: str, settings: Mapping[str, Json] | None) -> Reading:
     if unknown := [key for key in given if key not in known]:
         raise ConfigError(f"role {role}: reading.{unknown[0]} is unknown; known are {', '.join(known)}")
     reading = Reading(**given)  # type: ignore[arg-type]
-    for key in ("repair", "cut", "strip"):
+    for key in ("repair", "cut", "bare_lists", "strip"):
         if not isinstance(getattr(reading, key), bool):
             raise ConfigError(f"role {role}: reading.{key}={getattr(reading, key)!r} must be true or false")
     if reading.check not in get_args(FieldCheck):
