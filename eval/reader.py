@@ -17,13 +17,14 @@ from typing import Any, Literal, get_args
 from eval.presets import CONF, preset_names, read_settings
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Reply, Role, make_role
+from memsys.llm.reading import unfenced_object
 from memsys.seeding import stable_seed
 from memsys.vocabulary import Json, Question, Reference
 
 PROMPTS = Path(__file__).parent / "prompts"
 FOLDER = CONF / "reader"
 
-AnswerFormat = Literal["json", "text", "whole"]
+AnswerFormat = Literal["json", "text", "whole", "whole_or_json"]
 OptionStyle = Literal["named", "lettered"]
 
 ANSWER_SCHEMA: Mapping[str, Json] = {
@@ -53,7 +54,8 @@ class ReaderConfig:
         by_category: category number -> role name; the data set's numbers, as strings, because YAML keys are.
         answer_format: ``json`` asks for ``{"answer": ...}`` by schema and takes the raw text when that fails (what
             counts as failing, and whether it is asked again, the roles' ``reading`` and ``malformed_retries`` say);
-            ``text`` takes the first line of the reply, ``whole`` all of it without white space around it.
+            ``text`` takes the first line of the reply, ``whole`` all of it without white space around it;
+            ``whole_or_json`` does too, but of a reply that is one JSON object (code fences aside) takes its ``answer``.
         adversarial_options: offer category 5's false answer beside the abstention; off asks the plain question.
         option_style: ``named`` shows the texts, ``lettered`` shows (a) and (b) and maps the letter back.
         abstention: wording of the abstaining option.
@@ -189,7 +191,10 @@ class Reader:
 
     def _prediction(self, reply: Reply, options: tuple[str, ...]) -> str:
         text = _field(reply.value) if reply.value is not None else reply.text
-        if self._config.answer_format != "json":
+        if self._config.answer_format == "whole_or_json":
+            found = unfenced_object(text) or {}
+            text = _field(found) if "answer" in found else text.strip()
+        elif self._config.answer_format != "json":
             text = text.strip()
         if self._config.answer_format == "text":
             text = text.partition("\n")[0].strip()

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memsys.llm.structured import parse_object
+from memsys.llm.reading import unfenced_object
 
 #: What each decision asks for.
 DECISIONS: Mapping[str, tuple[str, ...]] = {
@@ -19,17 +19,9 @@ DECISIONS: Mapping[str, tuple[str, ...]] = {
 }
 NO_EVOLUTION = "NO_EVOLUTION"
 
-_OBJECT = {"type": "object"}
-_FENCE = re.compile(r"^```(?:json)?\s*|\s*```$", flags=re.MULTILINE)
-
 
 class UnreadableReplyError(Exception):
     """A reply is JSON of types that the path cannot use."""
-
-
-def json_object(text: str) -> Mapping[str, Any] | None:
-    """Return the object that a reply is, code fences aside; ``None`` when it is anything else, or holds more."""
-    return parse_object(_FENCE.sub("", text.strip()).strip(), _OBJECT, repair=False, cut=False).value
 
 
 def section(text: str, name: str, others: Sequence[str]) -> str:
@@ -74,7 +66,7 @@ def analysis(text: str) -> Analysis:
     Raises:
         UnreadableReplyError: it is JSON, but of other types.
     """
-    found = json_object(text)
+    found = unfenced_object(text)
     if found is None:
         return Analysis(
             items(section(text, "KEYWORDS", ("CONTEXT", "TAGS"))),
@@ -98,7 +90,7 @@ def decision(text: str) -> tuple[str, ...] | None:
     Raises:
         UnreadableReplyError: it is JSON whose actions are no list.
     """
-    found = json_object(text)
+    found = unfenced_object(text)
     if found is None:
         return DECISIONS.get(_decision_word(text))
     if "should_evolve" in found:
@@ -127,7 +119,7 @@ def connections(text: str) -> tuple[list[Any], list[str]]:
     Raises:
         UnreadableReplyError: it is JSON, but of other types.
     """
-    found = json_object(text)
+    found = unfenced_object(text)
     if found is None:
         named = items(section(text, "CONNECTIONS", ("TAGS",)))
         return [int(item) for item in named if _is_number(item)], items(section(text, "TAGS", ("CONNECTIONS",)))
@@ -151,7 +143,7 @@ def neighbour_blocks(text: str, count: int) -> list[tuple[str, list[str]]]:
     Raises:
         UnreadableReplyError: it is JSON, but of other types.
     """
-    found = json_object(text)
+    found = unfenced_object(text)
     if found is None:
         return [_block(text, number) for number in range(count)]
     contexts, tags = found.get("new_context_neighborhood", []), found.get("new_tags_neighborhood", [])
@@ -172,7 +164,7 @@ def _block(text: str, number: int) -> tuple[str, list[str]]:
 
 def query_keywords(text: str) -> str:
     """Read the keywords to search by: those of an object, else the whole reply."""
-    found = json_object(text)
+    found = unfenced_object(text)
     return text.strip() if found is None or "keywords" not in found else str(found["keywords"])
 
 

@@ -1,11 +1,15 @@
 """How a role's reply is read: tolerantly, or as a released code reads it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from memsys.errors import ConfigError
+from memsys.llm.structured import parse_object
 from memsys.vocabulary import Json
+
+_FENCE = re.compile(r"^```(?:json)?\s*|\s*```$", flags=re.MULTILINE)
 
 FieldCheck = Literal["exact", "used", "any"]
 
@@ -77,3 +81,9 @@ def accepted_schema(
     if reading.check == "any":
         return {"type": "object"}
     return used or {key: part for key, part in schema.items() if key != "additionalProperties"}
+
+
+def unfenced_object(text: str) -> Mapping[str, Any] | None:
+    """Return the object that free text is, code fences aside; ``None`` when it is anything else, or holds more."""
+    bare = _FENCE.sub("", text.strip()).strip()
+    return parse_object(bare, {"type": "object"}, repair=False, cut=False).value

@@ -23,6 +23,7 @@ from memsys.llm.contract import Reply, Role, make_role
 from memsys.llm.reading import Reading
 from memsys.llm.scripted import ScriptedModel
 from memsys.llm.wire import make_request
+from memsys.notes.roles import note_role
 from memsys.vocabulary import Question, Reference, Turn, Unit
 from tests.support.backbones import backbone_config
 from tests.support.clag import evolution
@@ -243,6 +244,26 @@ def test_readers(name: str, reply: str, prediction: str) -> None:
     assert answer.prediction == prediction and len(model.calls) == 1
 
 
+@pytest.mark.parametrize(
+    ("reply", "prediction"),
+    [
+        (" in Lisbon \nby the sea\n", "in Lisbon \nby the sea"),
+        (fenced(ANSWER), "in Lisbon"),
+        (json.dumps({**ANSWER, "why": "said so"}), "in Lisbon"),
+        ('{"answer": 7}', "7"),
+        (cut(ANSWER), cut(ANSWER)),
+        (padded(ANSWER), padded(ANSWER)),
+        ('{"reply": "in Lisbon"}', '{"reply": "in Lisbon"}'),
+        ("[1]", "[1]"),
+    ],
+)
+def test_the_robust_reader_asks_for_free_text(reply: str, prediction: str) -> None:
+    model, question = ScriptedModel([reply]), Question("c:q1", "c", "Where?", 4)
+    answer = asyncio.run(reader("amem_robust").build(0).answer(model, question, Reference("c:q1", ("x",)), "context"))
+    assert answer.prediction == prediction and not answer.malformed
+    assert "JSON" not in model.calls[0].prompt
+
+
 FACTS = {"facts": ["sails", "has a boat"]}
 
 
@@ -301,6 +322,17 @@ def test_order_of_the_fields_of_an_evolution(case: Order) -> None:
     assert (sent.index('"new_context_neighborhood"') < sent.index('"tags_to_update"')) is case.contexts_first
 
 
+def test_the_cache_tells_requests_apart_by_order_and_system_message_and_not_by_reading() -> None:
+    usual = {"temperature": 0.7, "max_tokens": 10}
+    backwards = ["tags", "context", "keywords"]
+    settings = [usual, {**usual, "field_order": backwards}, {**usual, "system": "s"},
+                {**usual, "reading": {"repair": False, "check": "used"}, "malformed_retries": 0}]  # fmt: skip
+    roles = [note_role("analyse", each) for each in settings]
+    config = backbone_config(structured="json_schema")
+    digests = [make_request(config, "vllm", role, "prompt", 1).digest({"model": "m"}) for role in roles]
+    assert len(set(digests)) == 3 and digests[0] == digests[3]
+
+
 @pytest.mark.parametrize(
     ("preset", "named"), [("amem_v1", True), ("amem_v2", True), ("clag_code", True), ("amem", False)]
 )
@@ -332,8 +364,6 @@ def test_the_cap_of_links_is_the_number_of_hits(preset: str) -> None:
     ],
 )
 def test_settings_that_cannot_be(settings: dict[str, Any], message: str) -> None:
-    from memsys.notes.roles import note_role
-
     with pytest.raises(ConfigError, match="role analyse") as caught:
         note_role("analyse", {"temperature": 0.7, "max_tokens": 10, **settings})
     assert message in str(caught.value)
