@@ -56,7 +56,7 @@ def make_reading(role: str, settings: Mapping[str, Json] | None) -> Reading:
     given, known = dict(settings or {}), [field.name for field in fields(Reading)]
     if unknown := [key for key in given if key not in known]:
         raise ConfigError(f"role {role}: reading.{unknown[0]} is unknown; known are {', '.join(known)}")
-    reading = Reading(**given)  # type: ignore[arg-type]
+    reading = Reading(**given)
     for key in ("repair", "cut", "bare_lists", "strip"):
         if not isinstance(getattr(reading, key), bool):
             raise ConfigError(f"role {role}: reading.{key}={getattr(reading, key)!r} must be true or false")
