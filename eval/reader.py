@@ -17,13 +17,14 @@ from eval.metrics.locomo import chosen_option
 from eval.presets import CONF, preset_names, read_settings
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Reply, Role, make_role
+from memsys.llm.reading import unfenced_object
 from memsys.seeding import stable_seed
 from memsys.vocabulary import Json, Question, Reference
 
 PROMPTS = Path(__file__).parent / "prompts"
 FOLDER = CONF / "reader"
 
-AnswerFormat = Literal["json", "text", "whole"]
+AnswerFormat = Literal["json", "text", "whole", "whole_or_json"]
 OptionStyle = Literal["named", "lettered"]
 
 ANSWER_SCHEMA: Mapping[str, Json] = {
@@ -32,6 +33,9 @@ ANSWER_SCHEMA: Mapping[str, Json] = {
     "required": ["answer"],
     "additionalProperties": False,
 }
+
+#: What is read of a reply where ``reading.check: used``: an answer of any type, as text.
+ANSWER_USED: Mapping[str, Json] = {"type": "object", "required": ["answer"]}
 
 #: What a prompt may show; the options only in category 5.
 PLACEHOLDERS = ("context", "question", "option_a", "option_b")
@@ -46,8 +50,10 @@ class ReaderConfig:
         prompt_set: folder under ``eval/prompts`` that holds one file per role.
         roles: role name -> sampling (see :class:`memsys.llm.contract.RoleSettings`).
         by_category: category number -> role name; the data set's numbers, as strings, because YAML keys are.
-        answer_format: ``json`` asks for ``{"answer": ...}`` by schema and takes the raw text when that fails;
-            ``text`` takes the first line of the reply, ``whole`` all of it without white space around it.
+        answer_format: ``json`` asks for ``{"answer": ...}`` by schema and takes the raw text when that fails (what
+            counts as failing, and whether it is asked again, the roles' ``reading`` and ``malformed_retries`` say);
+            ``text`` takes the first line of the reply, ``whole`` all of it without white space around it;
+            ``whole_or_json`` does too, but of a reply that is one JSON object (code fences aside) takes its ``answer``.
         adversarial_options: offer category 5's false answer beside the abstention; off asks the plain question.
         option_style: ``named`` shows the texts, ``lettered`` shows (a) and (b) and maps a reply that is only a
             letter back (:func:`eval.metrics.locomo.chosen_option`).
@@ -131,7 +137,7 @@ class Reader:
         schema = ANSWER_SCHEMA if config.answer_format == "json" else None
         folder = PROMPTS / config.prompt_set
         self._roles: dict[str, Role] = {
-            name: make_role(name, settings, folder, schema) for name, settings in config.roles.items()
+            name: make_role(name, settings, folder, schema, used=ANSWER_USED) for name, settings in config.roles.items()
         }
         for role in self._roles.values():
             role.prompt.render(dict.fromkeys(PLACEHOLDERS, ""))
@@ -184,7 +190,10 @@ class Reader:
 
     def _prediction(self, reply: Reply, options: tuple[str, ...]) -> str:
         text = _field(reply.value) if reply.value is not None else reply.text
-        if self._config.answer_format != "json":
+        if self._config.answer_format == "whole_or_json":
+            found = unfenced_object(text) or {}
+            text = _field(found) if "answer" in found else text.strip()
+        elif self._config.answer_format != "json":
             text = text.strip()
         if self._config.answer_format == "text":
             text = text.partition("\n")[0].strip()

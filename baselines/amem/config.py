@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from baselines.amem.roles import make_roles
-from memsys.notes.context import ContextRules
+from memsys.notes.context import ContextRules, context_rules
 from memsys.notes.evolve import EvolutionRules
 from memsys.notes.note import TextFormat
 from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
@@ -48,7 +48,8 @@ class AmemConfig:
         search_query: what is searched by: keywords that the backbone makes of the question, or the question itself.
         empty_keywords: what stands in for an empty keyword string.
         retrieve_k: hits.
-        context: fields of :class:`memsys.notes.context.ContextRules`; ``max_links: 0`` shows no links.
+        context: fields of :class:`memsys.notes.context.ContextRules`; ``max_links: 0`` shows no
+            links, ``max_links: null`` as many as ``retrieve_k``.
         roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
     """
 
@@ -85,7 +86,7 @@ class AmemConfig:
     @property
     def context_rules(self) -> ContextRules:
         """How hits become text."""
-        return from_settings(ContextRules, self.context, "memory.context")
+        return context_rules(self.context, self.retrieve_k)
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from baselines.amem.config import AmemConfig
 from baselines.amem.roles import make_roles
+from baselines.amem.sections import query_keywords
 from baselines.amem.staged import StagedEvolver, analyse_staged
 from memsys.counting import counter_from, counter_state, counts_with
 from memsys.embedding.contract import Vectors
@@ -153,8 +154,13 @@ class AmemMemory(BaseMemory):
     async def _keywords(self, question: str) -> Keywords:
         if self._config.search_query == "question":
             return Keywords(question)
-        by_question = self._config.empty_keywords == "question"
-        return await ask_keywords(self._parts.llm, self._roles["keywords"], question, question_if_empty=by_question)
+        return await ask_keywords(
+            self._parts.llm,
+            self._roles["keywords"],
+            question,
+            question_if_empty=self._config.empty_keywords == "question",
+            read_text=query_keywords if self._config.calls == "staged" else str.strip,
+        )
 
     def statistics(self) -> Mapping[str, Json]:
         """Count notes, evolutions, links, consolidations and fallbacks."""

@@ -10,8 +10,8 @@ from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
 
-JOINT = ("analyse", "evolve")
-STAGED = ("analyse_sections", "focus_keywords", "decide", "strengthen", "update_neighbours")
+JOINT = ("analyse", "evolve", "keywords")
+STAGED = ("analyse_sections", "focus_keywords", "decide", "strengthen", "update_neighbours", "keywords")
 
 
 def make_roles(calls: str, settings: Mapping[str, Mapping[str, Json]]) -> Mapping[str, Role]:
@@ -20,10 +20,10 @@ def make_roles(calls: str, settings: Mapping[str, Mapping[str, Json]]) -> Mappin
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
-    own = STAGED if calls == "staged" else ()
-    shared = ("keywords",) if calls == "staged" else (*JOINT, "keywords")
-    if set(settings) != {*own, *shared}:
+    names = STAGED if calls == "staged" else JOINT
+    if set(settings) != set(names):
         given = ", ".join(settings) or "none"
-        raise ConfigError(f"memory.roles: calls={calls} needs exactly {', '.join((*own, *shared))}; given are {given}")
-    roles = {name: note_role(name, settings[name]) for name in shared}
-    return roles | {name: make_role(name, settings[name], PROMPTS, None) for name in own}
+        raise ConfigError(f"memory.roles: calls={calls} needs exactly {', '.join(names)}; given are {given}")
+    if calls == "staged":
+        return {name: make_role(name, settings[name], PROMPTS, None) for name in names}
+    return {name: note_role(name, settings[name]) for name in names}

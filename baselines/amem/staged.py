@@ -3,13 +3,21 @@
 Source: WujiangXu/A-mem, March 2026. Differences kept out: transport errors never become empty notes here.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from baselines.amem.sections import decision, items, neighbour_blocks, numbers, section
-from memsys.index.words import STOP_WORDS
+from baselines.amem.heuristics import TAGS, first_sentence, salient_words
+from baselines.amem.sections import (
+    Analysis,
+    UnreadableReplyError,
+    analysis,
+    connections,
+    decision,
+    items,
+    neighbour_blocks,
+)
 from memsys.llm.contract import LanguageModel, Role
 from memsys.notes.analyse import Analysed
 from memsys.notes.evolve import Evolution, Evolver, neighbour_line
@@ -18,48 +26,35 @@ from memsys.notes.store import NoteStore
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Unit
 
-#: What the heuristics take of a content.
-HEURISTIC_KEYWORDS = 5
-HEURISTIC_TAGS = 3
-#: Words of a keyword; a longer "keyword" of an unheaded reply is prose.
-LONGEST_KEYWORD = 4
-
 
 async def analyse_staged(
     llm: LanguageModel, roles: Mapping[str, Role], unit: Unit, turn_format: TurnFormat
 ) -> Analysed:
-    """Make the note of a unit: sections; a second call for missing keywords; heuristics for what is still missing."""
+    """Make the note of a unit: sections, heuristics for what they lack, a second call where these find no keyword."""
     content = unit_content(unit, turn_format)
     reply = await llm.ask(roles["analyse_sections"], {"content": content}, key=unit.unit_id)
-    keywords = items(section(reply.text, "KEYWORDS"))
+    given = _read_analysis(reply.text)
+    keywords = given.keywords or salient_words(content)
     if not keywords:
         focused = await llm.ask(roles["focus_keywords"], {"content": content}, key=unit.unit_id)
-        named = items(section(focused.text, "KEYWORDS") or focused.text)
-        keywords = [keyword for keyword in named if len(keyword.split()) <= LONGEST_KEYWORD]
-    context, tags = section(reply.text, "CONTEXT"), items(section(reply.text, "TAGS"))
-    fallback = not (keywords and context and tags)
-    keywords = keywords or salient_words(content)
+        keywords = items(focused.text)
     note = Note(
         note_id=unit.unit_id,
         content=content,
         timestamp=unit_timestamp(unit),
         keywords=keywords,
-        context=" ".join(context.split()) or first_sentence(content) or DEFAULT_CONTEXT,
-        tags=tags or keywords[:HEURISTIC_TAGS],
+        context=given.context or first_sentence(content) or DEFAULT_CONTEXT,
+        tags=given.tags or keywords[:TAGS],
         turn_ids=tuple(turn.turn_id for turn in unit.turns),
     )
-    return Analysed(note, fallback)
+    return Analysed(note, fallback=not (given.keywords and given.context and given.tags))
 
 
-def salient_words(content: str) -> list[str]:
-    """Return distinct content words, capitalised ones first."""
-    found = dict.fromkeys(word for word in re.findall(r"\w+", content) if word.lower() not in STOP_WORDS)
-    return sorted(found, key=lambda word: not word[0].isupper())[:HEURISTIC_KEYWORDS]
-
-
-def first_sentence(content: str) -> str:
-    """Return a content up to its first full stop, question or exclamation mark."""
-    return re.split(r"(?<=[.!?])\s", content.strip(), maxsplit=1)[0]
+def _read_analysis(text: str) -> Analysis:
+    try:
+        return analysis(text)
+    except UnreadableReplyError:
+        return Analysis([], "", [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,32 +74,42 @@ class StagedEvolver:
     store: NoteStore
 
     async def evolve(self, note: Note, neighbours: Sequence[Note]) -> Evolution:
-        """Ask the model and change ``note`` and ``neighbours`` in place; see :class:`memsys.notes.evolve.Evolver`."""
-        values = self._values(note, neighbours)
-        actions = decision(await self._text("decide", values, note))
-        if not actions:
-            return Evolution(evolved=False, counts=Counter({"evolution.no": 1}))
-        outcome = {"should_evolve": True, "actions": list(actions), "suggested_connections": [], "tags_to_update": []}
-        pairs: list[tuple[str, list[str]]] = []
-        if "strengthen" in actions:
-            text = await self._text("strengthen", values, note)
-            outcome["suggested_connections"] = numbers(section(text, "CONNECTIONS"))
-            outcome["tags_to_update"] = items(section(text, "TAGS"))
-        if "update_neighbor" in actions:
-            pairs = neighbour_blocks(await self._text("update_neighbours", values, note), len(neighbours))
-        outcome["new_context_neighborhood"] = [context for context, _ in pairs]
-        outcome["new_tags_neighborhood"] = [tags for _, tags in pairs]
+        """Ask the model and change ``note`` and ``neighbours`` in place; see :class:`memsys.notes.evolve.Evolver`.
+
+        A reply that cannot be used ends the evolution; what an earlier call of it changed stays.
+        """
+        outcome: dict[str, Any] = {"should_evolve": True, "actions": []}
+        try:
+            actions = decision(await self._text("decide", note, neighbours))
+            if actions is None:
+                return Evolution(evolved=False, counts=Counter({"evolution.no": 1}))
+            await self._fill(outcome, actions, note, neighbours)
+        except UnreadableReplyError:
+            counts = self.evolver.apply(outcome, note, neighbours).counts - Counter({"evolution.yes": 1})
+            return Evolution(evolved=False, counts=counts + Counter({"fallback.evolve": 1}))
         return self.evolver.apply(outcome, note, neighbours)
 
-    async def _text(self, role: str, values: Mapping[str, str], note: Note) -> str:
-        return (await self.llm.ask(self.roles[role], values, key=note.note_id)).text
+    async def _fill(
+        self, outcome: dict[str, Any], actions: Sequence[str], note: Note, neighbours: Sequence[Note]
+    ) -> None:
+        """Ask for the details of each action; an action counts once its details are read."""
+        if "strengthen" in actions:
+            links, tags = connections(await self._text("strengthen", note, neighbours))
+            outcome |= {"suggested_connections": links, "tags_to_update": tags}
+            outcome["actions"].append("strengthen")
+        if "update_neighbor" in actions:
+            pairs = neighbour_blocks(await self._text("update_neighbours", note, neighbours), len(neighbours))
+            outcome["new_context_neighborhood"] = [context for context, _ in pairs]
+            outcome["new_tags_neighborhood"] = [tags for _, tags in pairs]
+            outcome["actions"].append("update_neighbor")
 
-    def _values(self, note: Note, neighbours: Sequence[Note]) -> dict[str, str]:
+    async def _text(self, role: str, note: Note, neighbours: Sequence[Note]) -> str:
         lines = "\n".join(neighbour_line(neighbour, self.store) for neighbour in neighbours)
-        return {
+        values = {
             "context": note.context,
             "content": note.content,
             "keywords": str(note.keywords),
             "neighbours": lines or "(none)",
             "neighbour_count": str(len(neighbours)),
         }
+        return (await self.llm.ask(self.roles[role], values, key=note.note_id)).text

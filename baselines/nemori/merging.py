@@ -88,7 +88,7 @@ class Merger:
 
     async def _combine(self, stored: Episode, new: Episode, key: str) -> Merged | None:
         reply = await self.llm.ask(self.roles.merge, {"stored": _told(stored), "new": _told(new)}, key=key)
-        found = loose_object(reply)
+        found = loose_object(reply, self.roles.merge.reading)
         content = text_of(found, "content")
         if reply.value is None or not content:
             self.counts["fallback.merge"] += 1

@@ -55,7 +55,7 @@ async def segment(llm: LanguageModel, role: Role, messages: Sequence[Message], r
     key = f"{messages[0].turn_id}..{messages[-1].turn_id}"
     reply = await llm.ask(role, {"messages": "\n".join(lines), "count": str(len(messages))}, key=key)
     counts: Counter[str] = Counter({"fallback.segment": int(reply.value is None)})
-    groups = read_groups(loose_object(reply), len(messages), counts)
+    groups = read_groups(loose_object(reply, role.reading), len(messages), counts)
     if not groups:
         counts["segment.whole"] += 1
         groups = [Group(tuple(range(len(messages))), "")]

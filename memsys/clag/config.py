@@ -7,7 +7,7 @@ from typing import Literal
 from memsys.clag.geometry import Metric
 from memsys.clag.roles import make_roles
 from memsys.errors import ConfigError
-from memsys.notes.context import ContextRules
+from memsys.notes.context import ContextRules, context_rules
 from memsys.notes.evolve import EvolutionRules
 from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
@@ -172,7 +172,7 @@ class ClagConfig:
     @property
     def context_rules(self) -> ContextRules:
         """How hits become text."""
-        return from_settings(ContextRules, self.context, "memory.context")
+        return context_rules(self.context, self.k_retrieve)
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""

@@ -19,6 +19,15 @@ SCHEMAS: Mapping[str, Mapping[str, Json]] = {
     "selector": object_schema(selected_clusters={"type": "array", "items": _TEXT}),
 }
 
+#: What the official code reads of a selection: the candidates' ids, whatever else stands in the list.
+USED: Mapping[str, Mapping[str, Json]] = {
+    "selector": {
+        "type": "object",
+        "properties": {"selected_clusters": {"type": "array"}},
+        "required": ["selected_clusters"],
+    },
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Roles:
@@ -41,7 +50,7 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> Roles:
     names = tuple(Roles.__slots__)
     if set(settings) != set(names):
         raise ConfigError(f"roles: {', '.join(settings)} were given; exactly these are needed: {', '.join(names)}")
-    own = {name: make_role(name, settings[name], PROMPTS, SCHEMAS[name]) for name in SCHEMAS}
+    own = {name: make_role(name, settings[name], PROMPTS, SCHEMAS[name], used=USED.get(name)) for name in SCHEMAS}
     shared = {name: note_role(name, settings[name]) for name in names if name not in SCHEMAS}
     return Roles(**own, **shared)
 

@@ -71,7 +71,8 @@ class Selector:
         reply = await self.llm.ask(role, values, key=hashlib.sha256(query.text.encode()).hexdigest()[:16])
         if reply.value is None:
             return Selection(candidates, (), "selector_malformed")
-        named = [cluster_id.strip() for cluster_id in reply.value["selected_clusters"]]
+        given = [cluster_id for cluster_id in reply.value["selected_clusters"] if isinstance(cluster_id, str)]
+        named = [role.reading.text(cluster_id) for cluster_id in given]
         valid = [cluster_id for cluster_id in dict.fromkeys(named) if cluster_id in candidates][: config.top_n]
         if valid:
             return Selection(candidates, tuple(valid))

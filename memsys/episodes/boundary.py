@@ -47,7 +47,7 @@ class Segmenter:
         if rules.max_messages is not None and len(self.buffer) >= rules.max_messages:
             return self._close("limit", "the episode is long enough")
         reply = await self._llm.ask(self._role, self._shown(message), key=message.turn_id)
-        found = loose_object(reply)
+        found = loose_object(reply, self._role.reading)
         ends = flag_of(found, "should_end")
         if reply.value is None:
             self.counts["fallback.boundary"] += 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from memsys.episodes.nodes import Episode, joined
 from memsys.episodes.recovery import loose_object, texts_of
 from memsys.episodes.roles import EpisodeRoles
-from memsys.llm.contract import LanguageModel, Reply
+from memsys.llm.contract import LanguageModel, Reply, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ async def extract_directly(llm: LanguageModel, roles: EpisodeRoles, episode: Epi
     Fallback of ``extract``: the strings that the reply's list holds nevertheless; none where it has no list.
     """
     values = {"title": episode.title, "content": episode.content, "date": episode.time or "unknown"}
-    return _statements("extract", await llm.ask(roles.extract, values, key=key))
+    return _statements(roles.extract, await llm.ask(roles.extract, values, key=key))
 
 
 async def extract_by_prediction(
@@ -45,13 +45,13 @@ async def extract_by_prediction(
         "messages": joined(episode.messages, dated=dated),
         "prediction": prediction or f"Nothing is known yet about: {episode.title}",
     }
-    found = _statements("calibrate", await llm.ask(roles.calibrate, values, key=key))
+    found = _statements(roles.calibrate, await llm.ask(roles.calibrate, values, key=key))
     return Extracted(found.statements, (*events, *found.events))
 
 
-def _statements(role: str, reply: Reply) -> Extracted:
-    statements = tuple(dict.fromkeys(texts_of(loose_object(reply), "statements")))
-    events = [] if reply.value is not None else [f"fallback.{role}"]
+def _statements(role: Role, reply: Reply) -> Extracted:
+    statements = tuple(dict.fromkeys(texts_of(loose_object(reply, role.reading), "statements")))
+    events = [] if reply.value is not None else [f"fallback.{role.name}"]
     if not statements:
-        events.append(f"{role}.no_facts")
+        events.append(f"{role.name}.no_facts")
     return Extracted(statements, tuple(events))

@@ -32,7 +32,7 @@ async def narrate(llm: LanguageModel, role: Role, block: Block, rules: EpisodeRu
     """Tell a block with one call; depends on the block alone."""
     values = {"messages": joined(block.messages, dated=True), "reason": block.reason or "the conversation ends here"}
     reply = await llm.ask(role, values, key=block.key)
-    found = loose_object(reply)
+    found = loose_object(reply, role.reading)
     title, content = text_of(found, "title"), text_of(found, "content")
     time = happened(block, text_of(found, "timestamp"), rules.slack_days)
     if content:

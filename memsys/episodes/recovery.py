@@ -5,16 +5,17 @@ from typing import Any
 
 from memsys.llm.bounded import salvaged
 from memsys.llm.contract import Reply
+from memsys.llm.reading import Reading
 
 _ANY_OBJECT = {"type": "object"}
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
-def loose_object(reply: Reply) -> Mapping[str, Any]:
-    """Return the reply's object whether or not it validates, mended where it is cut; empty where there is none."""
+def loose_object(reply: Reply, reading: Reading) -> Mapping[str, Any]:
+    """Return the reply's object whether or not it validates, mended where the reading does so; empty where it lacks."""
     if reply.value is not None:
         return reply.value
-    return salvaged(reply.text, _ANY_OBJECT) or {}
+    return salvaged(reply.text, _ANY_OBJECT, repair=reading.repair, cut=reading.cut) or {}
 
 
 def text_of(found: Mapping[str, Any], name: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from memsys.llm.contract import LanguageModel, Reply, Role, make_role
+from memsys.llm.reading import TOLERANT, Reading
 from memsys.llm.structured import parse_object
 from memsys.notes.roles import object_schema
 from memsys.turns import TurnFormat
@@ -74,7 +75,7 @@ async def extract(
         **call.further,
     }
     reply = await llm.ask(role, values, key=call.key)
-    return facts_from_reply(reply, call.limit), reply.completion
+    return facts_from_reply(reply, call.limit, role.reading), reply.completion
 
 
 def messages(unit: Unit, turn_format: TurnFormat, owner: str | None) -> str:
@@ -83,13 +84,13 @@ def messages(unit: Unit, turn_format: TurnFormat, owner: str | None) -> str:
     return "\n".join(f"{mark}: {turn_format.render(turn)}" for mark, turn in zip(marks, unit.turns, strict=True))
 
 
-def facts_from_reply(reply: Reply, limit: int | None) -> Facts:
+def facts_from_reply(reply: Reply, limit: int | None, reading: Reading = TOLERANT) -> Facts:
     """Clean a reply; of a malformed one take what can be read.
 
     A malformed reply may still be an object whose ``facts`` are objects with ``fact`` or ``text``, nested lists or one
-    string, or a bare list. Anything else counts as no facts.
+    string, or a bare list, where the reading takes one. Anything else counts as no facts.
     """
-    given = reply.value["facts"] if reply.value is not None else _salvaged(reply.text)
+    given = reply.value["facts"] if reply.value is not None else _salvaged(reply.text, reading)
     texts = [stripped for text in _flat(given) if (stripped := text.strip())]
     fallback: ExtractFallback | None = None
     if reply.value is None:
@@ -98,9 +99,9 @@ def facts_from_reply(reply: Reply, limit: int | None) -> Facts:
     return Facts(tuple(kept), len(texts) - len(kept), fallback)
 
 
-def _salvaged(text: str) -> Json:
+def _salvaged(text: str, reading: Reading) -> Json:
     found = parse_object(text, _ANY_FACTS, repair=False).value
-    if found is None:
+    if found is None and reading.bare_lists:
         start, end = text.find("["), text.rfind("]") + 1
         bare = f'{{"facts": {text[start:end]}}}' if 0 <= start < end else ""
         found = parse_object(bare, _ANY_FACTS, repair=False).value

@@ -41,28 +41,34 @@ class Bounds(NamedTuple):
     seconds: float
 
 
-async def parse_within(bounds: Bounds, text: str, schema: Mapping[str, Json], *, repair: bool) -> Parsed:
+async def parse_within(
+    bounds: Bounds, text: str, schema: Mapping[str, Json], *, repair: bool, cut: bool = True
+) -> Parsed:
     """Do what :func:`memsys.llm.structured.parse_object` does, within bounds and without holding up the event loop."""
     if len(text) > bounds.chars:
         return Parsed(None, problem=f"{len(text)} characters, over the limit of {bounds.chars}")
     if len(text) <= INLINE_CHARS:
-        return parse_object(text, schema, repair=repair)
-    plain = parse_object(text, schema, repair=False)
+        return parse_object(text, schema, repair=repair, cut=cut)
+    plain = parse_object(text, schema, repair=False, cut=cut)
     if plain.value is not None or not repair or "{" not in text:
         return plain
-    return await asyncio.to_thread(_WORKER.parse, text, schema, bounds.seconds)
+    return await asyncio.to_thread(_WORKER.parse, text, schema, cut, bounds.seconds)
 
 
-def salvaged(text: str, schema: Mapping[str, Json]) -> Mapping[str, Any] | None:
+def salvaged(
+    text: str, schema: Mapping[str, Json], *, repair: bool = True, cut: bool = True
+) -> Mapping[str, Any] | None:
     """Read what can be read of a reply that its role's schema refused, in place; a long one is not repaired.
 
     Args:
         text: the reply without thinking.
         schema: what is enough of an object.
+        repair: whether cut or broken JSON may be repaired.
+        cut: whether the outermost braces may be cut out.
     """
     if len(text) > _SALVAGED_CHARS or text.count("{") + text.count("[") > _SALVAGED_OPENINGS:
         return None
-    return parse_object(text, schema, repair=True).value
+    return parse_object(text, schema, repair=repair, cut=cut).value
 
 
 class _Worker:
@@ -73,11 +79,11 @@ class _Worker:
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
 
-    def parse(self, text: str, schema: Mapping[str, Json], seconds: float) -> Parsed:
+    def parse(self, text: str, schema: Mapping[str, Json], cut: bool, seconds: float) -> Parsed:
         with self._lock:
             try:
                 connection = self._open()
-                connection.send((text, schema, seconds))
+                connection.send((text, schema, cut, seconds))
                 if connection.poll(_PATIENCE * seconds):
                     parsed: Parsed = connection.recv()
                     return parsed
@@ -121,20 +127,20 @@ def _serve(connection: Connection) -> None:
     signal.signal(signal.SIGPROF, _out_of_time)
     while True:
         try:
-            text, schema, seconds = connection.recv()
+            text, schema, cut, seconds = connection.recv()
         except (EOFError, OSError):
             return
-        connection.send(_parse_timed(text, schema, seconds))
+        connection.send(_parse_timed(text, schema, cut, seconds))
 
 
 def _out_of_time(number: int, frame: FrameType | None) -> None:
     raise _OutOfTimeError
 
 
-def _parse_timed(text: str, schema: Mapping[str, Json], seconds: float) -> Parsed:
+def _parse_timed(text: str, schema: Mapping[str, Json], cut: bool, seconds: float) -> Parsed:
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
-        return parse_object(text, schema, repair=True)
+        return parse_object(text, schema, repair=True, cut=cut)
     except _OutOfTimeError:
         return Parsed(None, problem=f"repairing it took over {seconds} s")
     finally:

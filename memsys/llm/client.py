@@ -99,9 +99,10 @@ class BoundModel:
     async def _parse(self, text: str, role: Role) -> Parsed:
         if role.schema is None:
             return Parsed(None)
-        config = self._line.config
+        config, reading = self._line.config, role.reading
         bounds = Bounds(config.max_reply_chars, config.max_parse_s)
-        return await parse_within(bounds, text, role.schema, repair=config.json_repair)
+        repair = reading.repair and config.json_repair
+        return await parse_within(bounds, text, role.accepts or role.schema, repair=repair, cut=reading.cut)
 
     async def _answer(self, request: Request, role: Role, key: str, scope: CallScope) -> Answered:
         """Get a completion from the cache or the server."""

@@ -49,7 +49,8 @@ class BackboneConfig:
         structured: how a role's schema binds the server: ``json_schema`` constrains decoding to it, ``json_compact``
             (llama.cpp) does so without white space between the parts, ``json_object`` binds to
             any JSON object, ``off`` leaves it to prompt and parser.
-        json_repair: whether a reply that does not parse may be repaired (counted as ``repaired``).
+        json_repair: whether a reply that does not parse may be repaired (counted as ``repaired``), where the role's
+            ``reading`` allows it too.
         token_counter: ``server`` asks its ``/tokenize``; ``transformers:<name>`` loads a tokenizer here;
             ``characters`` estimates a quarter of the characters, for hosted models that offer neither.
         send_temperature: ``False`` for hosted models that refuse any temperature but their own.

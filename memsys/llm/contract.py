@@ -6,7 +6,7 @@ whichever system asks: ablations that share calls share replies.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from string import Template
 from typing import Any, Literal, Protocol
 
 from memsys.errors import ConfigError
+from memsys.llm.reading import TOLERANT, Reading, accepted_schema, make_reading
 from memsys.vocabulary import Completion, Json
 
 Phase = Literal["prepare", "write", "consolidate", "retrieve", "answer", "judge"]
@@ -85,6 +86,8 @@ class Role:
         top_logprobs: alternatives to report per generated token; 0 asks for none.
         malformed_retries: further attempts, with other seeds, when the reply does not parse or validate.
         raw: the prompt goes to the completion endpoint without chat template, whatever the backbone's prompt mode.
+        reading: how the reply is read; it changes no request.
+        accepts: JSON schema that the reply must follow where it is not ``schema`` (see :attr:`Reading.check`).
     """
 
     name: str
@@ -96,6 +99,8 @@ class Role:
     top_logprobs: int = 0
     malformed_retries: int = 1
     raw: bool = False
+    reading: Reading = TOLERANT
+    accepts: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,9 @@ class RoleSettings:
 
     ``prompt: null`` takes the file shipped with the system. ``min_items``, ``max_items`` and ``max_chars`` bound every
     list and every string of the role's schema: a small model otherwise closes each list at once, or repeats itself up
-    to ``max_tokens``. The papers set no such bounds.
+    to ``max_tokens``. The papers set no such bounds. ``field_order`` names every field of the schema in the order in
+    which constrained decoding is to write them; null keeps the shipped order. ``reading`` holds fields of
+    :class:`memsys.llm.reading.Reading`; null reads tolerantly.
     """
 
     temperature: float
@@ -188,10 +195,18 @@ class RoleSettings:
     max_items: int | None = None
     max_chars: int | None = None
     raw: bool = False
+    field_order: Sequence[str] | None = None
+    reading: Mapping[str, Json] | None = None
 
 
 def make_role(
-    name: str, settings: Mapping[str, Json], shipped: Path, schema: Mapping[str, Json] | None, *, top_logprobs: int = 0
+    name: str,
+    settings: Mapping[str, Json],
+    shipped: Path,
+    schema: Mapping[str, Json] | None,
+    *,
+    top_logprobs: int = 0,
+    used: Mapping[str, Json] | None = None,
 ) -> Role:
     """Make a role from its YAML settings and the prompt file shipped with the system.
 
@@ -201,6 +216,7 @@ def make_role(
         shipped: folder of the shipped prompts; the file is ``<name>.txt``.
         schema: JSON schema of the reply.
         top_logprobs: see :class:`Role`.
+        used: JSON schema of what the role reads of a reply, for ``reading.check: used``; ``None``: all of ``schema``.
 
     Raises:
         ConfigError: an unknown or missing setting.
@@ -210,17 +226,35 @@ def make_role(
     except TypeError as error:
         raise ConfigError(f"role {name}: {error}; known settings are {', '.join(RoleSettings.__slots__)}") from error
     path = Path(known.prompt) if known.prompt else shipped / f"{name}.txt"
+    reading = make_reading(name, known.reading)
     return Role(
         name=name,
         prompt=Prompt.load(path),
         temperature=known.temperature,
         max_tokens=known.max_tokens,
-        schema=None if schema is None else bounded(schema, known),
+        schema=None if schema is None else ordered(name, bounded(schema, known), known.field_order),
         system=known.system,
         top_logprobs=top_logprobs,
         malformed_retries=known.malformed_retries,
         raw=known.raw,
+        reading=reading,
+        accepts=accepted_schema(reading, schema, used),
     )
+
+
+def ordered(name: str, schema: Mapping[str, Json], order: Sequence[str] | None) -> Mapping[str, Json]:
+    """Return the schema with its fields in this order: constrained decoding writes them as they stand in the schema.
+
+    Raises:
+        ConfigError: the order does not name every field once.
+    """
+    if order is None:
+        return schema
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping) or sorted(order) != sorted(properties):
+        fields = ", ".join(properties) if isinstance(properties, Mapping) else "none"
+        raise ConfigError(f"role {name}: field_order={list(order)} must name each field of its schema once: {fields}")
+    return {**schema, "properties": {field: properties[field] for field in order}}
 
 
 def bounded(schema: Mapping[str, Json], settings: RoleSettings) -> Mapping[str, Json]:

@@ -73,7 +73,8 @@ class ScriptedModel:
             completion = Completion(raw, len(prompt.split()), len(raw.split()), 0.0, "stop")
             if role.schema is None:
                 return Reply(None, text, completion)
-            parsed = parse_object(text, role.schema, repair=self._json_repair)
+            reading, schema = role.reading, role.accepts or role.schema
+            parsed = parse_object(text, schema, repair=reading.repair and self._json_repair, cut=reading.cut)
             if parsed.value is not None or left == 0:
                 return _reply(parsed, text, completion)
         raise AssertionError("a role has at least one attempt")

@@ -50,21 +50,22 @@ def clean(text: str) -> str:
     return text
 
 
-def parse_object(text: str, schema: Mapping[str, Json], *, repair: bool) -> Parsed:
+def parse_object(text: str, schema: Mapping[str, Json], *, repair: bool, cut: bool = True) -> Parsed:
     """Climb the ladder.
 
     Args:
         text: the reply without thinking.
         schema: JSON schema of the object.
         repair: whether the last step may be taken.
+        cut: whether the outermost braces may be cut out.
     """
     value = _loads(text)
     problem = _problem(value, schema)
     if not problem:
         return Parsed(value)
     start, end = text.find("{"), text.rfind("}") + 1
-    candidates = [_loads(text[start:end])] if 0 <= start < end else []
-    if repair and start >= 0:
+    candidates = [_loads(text[start:end])] if cut and 0 <= start < end else []
+    if repair and (start == 0 or (cut and start > 0)):
         candidates.append(_repair(text[start:]))
     for candidate in candidates:
         if not _problem(candidate, schema):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.llm.reading import Reading
 from memsys.notes.note import DEFAULT_CONTEXT, Note, unit_content, unit_timestamp
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Unit
@@ -16,21 +17,18 @@ class Analysed:
     fallback: bool
 
 
-def cleaned(texts: list[str]) -> list[str]:
-    """Strip texts and drop the empty ones."""
-    return [stripped for text in texts if (stripped := text.strip())]
-
-
-def note_from_reply(unit: Unit, content: str, reply: Reply) -> Note:
+def note_from_reply(unit: Unit, content: str, reply: Reply, reading: Reading) -> Note:
     """Make the note of a unit; a malformed analysis gives empty lists and the default context."""
     value = reply.value or {"keywords": [], "context": "", "tags": []}
+    context = reading.text(value["context"]) if isinstance(value["context"], str) else value["context"]
+    context = context or DEFAULT_CONTEXT
     return Note(
         note_id=unit.unit_id,
         content=content,
         timestamp=unit_timestamp(unit),
-        keywords=cleaned(value["keywords"]),
-        context=value["context"].strip() or DEFAULT_CONTEXT,
-        tags=cleaned(value["tags"]),
+        keywords=reading.texts(value["keywords"] or []),
+        context=" ".join(context) if isinstance(context, list) else context,
+        tags=reading.texts(value["tags"] or []),
         turn_ids=tuple(turn.turn_id for turn in unit.turns),
     )
 
@@ -39,4 +37,4 @@ async def analyse(llm: LanguageModel, role: Role, unit: Unit, turn_format: TurnF
     """Make the note of a unit with one call. Depends on the unit alone, so it may run ahead of the writes."""
     content = unit_content(unit, turn_format)
     reply = await llm.ask(role, {"content": content}, key=unit.unit_id)
-    return Analysed(note_from_reply(unit, content, reply), fallback=reply.value is None)
+    return Analysed(note_from_reply(unit, content, reply, role.reading), fallback=reply.value is None)

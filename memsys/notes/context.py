@@ -6,7 +6,7 @@ from typing import Literal
 
 from memsys.llm.contract import LanguageModel
 from memsys.notes.note import Note
-from memsys.notes.settings import check_choices, check_minimum
+from memsys.notes.settings import check_choices, check_minimum, from_settings
 from memsys.notes.store import NoteStore
 from memsys.vocabulary import Json
 
@@ -30,7 +30,8 @@ class ContextRules:
         link_cap: ``per_hit`` shows at most ``max_links`` links of each hit (CLAG); ``per_hit_plus_one`` one more
             (A-Mem since December 2025); ``shared_counter`` counts over all hits, so that the first hits take nearly all
             and each later one shows at most one (A-Mem before).
-        max_links: see ``link_cap``; 0 shows no links.
+        max_links: see ``link_cap``; 0 shows no links. In YAML null stands for the number of hits asked for, as in the
+            released codes.
         drop_repeats: a note is shown once, as a hit rather than as a link; a dropped line does not use up the cap.
         max_tokens: limit of the context, counted with the backbone's tokenizer, hits first; ``None`` for no limit.
     """
@@ -46,6 +47,22 @@ class ContextRules:
         check_minimum(self, "context", max_links=0)
         if self.max_tokens is not None:
             check_minimum(self, "context", max_tokens=1)
+
+
+def context_rules(settings: Mapping[str, Json], hits: int) -> ContextRules:
+    """Make the rules from their YAML mapping.
+
+    Args:
+        settings: the fields of :class:`ContextRules`; ``max_links: null`` is ``hits``.
+        hits: how many hits a retrieval asks for.
+
+    Raises:
+        ConfigError: a setting is unknown, missing or wrong.
+    """
+    given = dict(settings)
+    if "max_links" in given and given["max_links"] is None:
+        given["max_links"] = hits
+    return from_settings(ContextRules, given, "memory.context")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from memsys.llm.contract import LanguageModel, Role
-from memsys.notes.analyse import cleaned
 from memsys.notes.context import LABELS, note_fields
 from memsys.notes.note import Note
 from memsys.notes.settings import check_choices
@@ -122,12 +121,15 @@ class Evolver:
             else:
                 note.links.append(target)
                 counts["links.created"] += 1
-        tags = cleaned(value["tags_to_update"])
+        tags = self.role.reading.texts(value["tags_to_update"])
         if tags or not self.rules.ignore_empty:
             note.rewrite(note.note_id, context=note.context, tags=tags)
         return counts
 
-    def _link_target(self, number: int, neighbours: Sequence[Note]) -> str | None:
+    def _link_target(self, given: Any, neighbours: Sequence[Note]) -> str | None:
+        number = _whole_number(given)
+        if number is None:
+            return None
         if self.rules.link_reading == "rank":
             return neighbours[number].note_id if 0 <= number < len(neighbours) else None
         if not 0 <= number < len(self.store):
@@ -140,21 +142,29 @@ class Evolver:
         self, value: Mapping[str, Any], note: Note, neighbours: Sequence[Note]
     ) -> tuple[list[str], Counter[str]]:
         new_tags, new_contexts = value["new_tags_neighborhood"], value["new_context_neighborhood"]
-        counts: Counter[str] = Counter()
+        counts, reading = Counter[str](), self.role.reading
         if not len(new_tags) == len(new_contexts) == len(neighbours):
             counts["evolution.length_mismatch"] = 1
         rewritten = []
         # A shorter list of tags leaves the remaining neighbours as they are; surplus contexts are ignored.
         for rank, (neighbour, given) in enumerate(zip(neighbours, new_tags, strict=False)):
-            tags, context = cleaned(given), neighbour.context
+            tags, context = reading.texts(given), neighbour.context
             if rank < len(new_contexts):
-                context = new_contexts[rank].strip()
+                context = reading.text(new_contexts[rank])
             if self.rules.ignore_empty:
                 tags, context = tags or neighbour.tags, context or neighbour.context
             if neighbour.rewrite(note.note_id, context=context, tags=tags):
                 rewritten.append(neighbour.note_id)
         counts["evolution.rewritten"] = len(rewritten)
         return rewritten, counts
+
+
+def _whole_number(given: Any) -> int | None:
+    """Read a link's number as CLAG's code does, which also takes ``2.0`` and ``"2"``."""
+    try:
+        return int(given)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def neighbour_line(note: Note, store: NoteStore) -> str:

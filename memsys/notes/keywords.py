@@ -1,6 +1,7 @@
 """Role ``keywords``: the question as one string of comma-separated keywords, which is what A-Mem and CLAG search by."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from memsys.llm.contract import LanguageModel, Role
@@ -22,20 +23,28 @@ class Keywords:
         return [tag for part in self.text.split(",") if (tag := part.strip())]
 
 
-async def ask_keywords(llm: LanguageModel, role: Role, question: str, *, question_if_empty: bool = True) -> Keywords:
+async def ask_keywords(
+    llm: LanguageModel,
+    role: Role,
+    question: str,
+    *,
+    question_if_empty: bool = True,
+    read_text: Callable[[str], str] = str.strip,
+) -> Keywords:
     """Turn a question into keywords with one call.
 
     Args:
         llm: the backbone.
-        role: the role ``keywords``.
+        role: the role ``keywords``; without a schema its reply is free text.
         question: the question.
         question_if_empty: search by the question where no keyword is left; otherwise by the empty string, as the
             official code does.
+        read_text: finds the keywords in a reply that is no object of the role's schema.
     """
     key = hashlib.sha256(question.encode()).hexdigest()[:16]
     reply = await llm.ask(role, {"question": question}, key=key)
-    text = (reply.text if reply.value is None else reply.value["keywords"]).strip()
-    keywords = Keywords(text, "raw_reply" if reply.value is None else None)
+    text = read_text(reply.text) if reply.value is None else role.reading.text(reply.value["keywords"])
+    keywords = Keywords(text, "raw_reply" if reply.malformed else None)
     if question_if_empty and not keywords.tags:
         return Keywords(question, "question")
     return keywords

@@ -36,6 +36,47 @@ SCHEMAS: Mapping[str, Mapping[str, Json]] = {
     "keywords": object_schema(keywords=_TEXT),
 }
 
+_NOTHING: Json = {"enum": [None, False, 0, "", {}]}
+_TEXTS_OR_NOTHING: Json = {"anyOf": [_TEXTS, _NOTHING]}
+
+
+def _needs(action: str, *names: str) -> Json:
+    """An object whose actions hold ``action`` needs these fields."""
+    asked: Json = {"properties": {"actions": {"contains": {"const": action}, "type": "array"}}, "required": ["actions"]}
+    return {"if": asked, "then": {"required": list(names)}}
+
+
+#: What the released codes read of a reply without an exception, so far as a note can hold it: fields they do not know,
+#: and those of actions nobody asked for, do not matter; a falsy value stands for an empty one; a context may be a list;
+#: whatever Python calls true is a yes; links may be anything, those that are no number are dropped.
+USED: Mapping[str, Mapping[str, Json]] = {
+    "analyse": {
+        "type": "object",
+        "properties": {"keywords": _TEXTS_OR_NOTHING, "context": {"anyOf": [_TEXT, _TEXTS_OR_NOTHING]},
+                       "tags": _TEXTS_OR_NOTHING},
+        "required": ["keywords", "context", "tags"],
+    },
+    "evolve": {
+        "type": "object",
+        "required": ["should_evolve"],
+        "if": {"properties": {"should_evolve": {"anyOf": [_NOTHING, {"maxItems": 0, "type": "array"}]}}},
+        "else": {
+            "properties": {
+                "actions": {"type": ["array", "string"]},
+                "suggested_connections": {"type": "array"},
+                "tags_to_update": _TEXTS,
+                "new_context_neighborhood": _TEXTS,
+                "new_tags_neighborhood": {"type": "array", "items": _TEXTS},
+            },
+            "required": ["actions"],
+            "allOf": [
+                _needs("strengthen", "suggested_connections", "tags_to_update"),
+                _needs("update_neighbor", "new_context_neighborhood", "new_tags_neighborhood"),
+            ],
+        },
+    },
+}  # fmt: skip
+
 
 def note_role(name: str, settings: Mapping[str, Json]) -> Role:
     """Make one of the shared roles (``analyse``, ``evolve``, ``keywords``) from its YAML settings.
@@ -43,4 +84,4 @@ def note_role(name: str, settings: Mapping[str, Json]) -> Role:
     Raises:
         ConfigError: an unknown setting, or a prompt file that does not exist.
     """
-    return make_role(name, settings, PROMPTS, SCHEMAS[name])
+    return make_role(name, settings, PROMPTS, SCHEMAS[name], used=USED.get(name))

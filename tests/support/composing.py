@@ -42,6 +42,11 @@ def memory_config(name: str, **changes: Any) -> MemoryConfig:
     return _made({**composed(name), **changes})
 
 
+def without_reading(roles: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return a preset's roles without how their replies are read."""
+    return {name: {key: value for key, value in role.items() if key != "reading"} for name, role in roles.items()}
+
+
 def _made(settings: dict[str, Any]) -> MemoryConfig:
     from hydra.utils import get_class
 

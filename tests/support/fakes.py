@@ -38,7 +38,7 @@ class FakeModel:
         completion = Completion(text=text, prompt_tokens=1, completion_tokens=1, seconds=0.0, finish_reason="stop")
         valid = not isinstance(given, str)
         if valid and role.schema is not None:
-            valid = jsonschema.Draft202012Validator(role.schema).is_valid(given)
+            valid = jsonschema.Draft202012Validator(role.accepts or role.schema).is_valid(given)
         if role.schema is None or not valid:
             return Reply(None, text, completion, malformed=role.schema is not None)
         return Reply(given, text, completion)  # type: ignore[arg-type]

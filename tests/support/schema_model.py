@@ -20,13 +20,14 @@ CHOICES: Mapping[str, Sequence[Any]] = {
 #: Replies of roles without a schema; each ``%s`` becomes a word, each ``%d`` a number of the prompt.
 TEXTS: Mapping[str, Sequence[str]] = {
     "analyse_sections": ("KEYWORDS: %s, %s\nCONTEXT: %s %s\nTAGS: %s, %s", "CONTEXT: %s %s"),
-    "focus_keywords": ("KEYWORDS: %s, %s",),
+    "focus_keywords": ("%s, %s",),
+    "keywords": ("%s, %s",),
     "decide": ("DECISION: STRENGTHEN_AND_UPDATE", "DECISION: STRENGTHEN", "DECISION: NO_EVOLUTION"),
     "lookup": ("I read again [%d, 1].", "I read %s again."),
     "lookup_next": ("Page 1", "STOP", "%s"),
     "strengthen": ("CONNECTIONS: %d, %d\nTAGS: %s",),
     "subquery": ("What of %s %s?", "None"),
-    "update_neighbours": ("NEIGHBOR 0\nCONTEXT: %s %s\nTAGS: %s\nNEIGHBOR 1\nTAGS: %s",),
+    "update_neighbours": ("NEIGHBOR 0:\nCONTEXT: %s %s\nTAGS: %s\nNEIGHBOR 1:\nTAGS: %s",),
 }
 
 

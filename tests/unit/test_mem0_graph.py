@@ -15,7 +15,7 @@ from baselines.mem0.memory import Mem0Memory
 from memsys.embedding.contract import Vectors
 from memsys.errors import ConfigError
 from memsys.vocabulary import Turn, Unit
-from tests.support.composing import conversation, ingest
+from tests.support.composing import conversation, ingest, without_reading
 from tests.support.fakes import FakeModel
 from tests.support.mem0 import config, counts, mem0, replying
 from tests.support.sage import monologue
@@ -86,7 +86,9 @@ def test_the_graph_presets_differ_from_mem0_in_the_graph_and_its_roles() -> None
         "prompt_date": "2026-05-01",
         "graph": {**made.graph, "use": "written"},
     }
-    assert config("mem0_graph_in_sage") == replace(made, **unread)
+    in_sage = config("mem0_graph_in_sage")
+    assert in_sage == replace(made, **unread, roles=in_sage.roles)
+    assert without_reading(in_sage.roles) == without_reading(made.roles)  # see test_released_replies.py
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from memsys.sage.memory import SageMemory
 from memsys.sage.roles import PROMPTS
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Completion, Conversation, Turn
-from tests.support.composing import conversation, ingest, memory_config
+from tests.support.composing import conversation, ingest, memory_config, without_reading
 from tests.support.fakes import TableEmbedder
 from tests.support.sage import monologue, replying, sage, spoken_facts
 
@@ -64,7 +64,9 @@ def reply(text: str, value: Mapping[str, Any] | None = None) -> Reply:
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_a_preset_changes_what_it_says(name: str) -> None:
-    assert config(name) == replace(config(), name=name, **PRESETS[name])
+    made = config(name)
+    assert made == replace(config(), name=name, roles=made.roles, **PRESETS[name])
+    assert without_reading(made.roles) == without_reading(config().roles)  # see test_released_replies.py
 
 
 @pytest.mark.parametrize("name", sorted(FIXED))
