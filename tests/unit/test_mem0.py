@@ -214,7 +214,7 @@ def test_passages_have_one_scope_and_are_all_the_users() -> None:
 
 
 def test_preparing_without_a_conversation_is_refused() -> None:
-    unit = mem0(replying()).units(monologue("x"))[0]
+    unit = replace(mem0(replying()).units(monologue("x"))[0], conversation=None)
     with pytest.raises(ValueError, match="units"):
         asyncio.run(mem0(replying()).prepare(unit))
 

@@ -187,7 +187,7 @@ def test_documents_have_one_scope_because_nobody_else_speaks() -> None:
 
 
 def test_preparing_without_a_conversation_is_refused() -> None:
-    unit = sage(replying()).units(monologue("x"))[0]
+    unit = replace(sage(replying()).units(monologue("x"))[0], conversation=None)
     with pytest.raises(ValueError, match="units"):
         asyncio.run(sage(replying()).prepare(unit))
 
