@@ -79,8 +79,8 @@ class ThemeRules:
         scope_neighbours: how many around them.
         eps: of the bell, see :class:`memsys.xmemory.objective.Bell`.
         sigma_floor: of the bell.
-        naming: ``once`` names the themes that there are in the end, with one call each; ``every_change`` asks for a name
-            whenever the code does, and keeps a theme's last: when a theme is made, cut or merged into, and once more
+        naming: ``once`` names the themes that there are in the end, with one call each; ``every_change`` asks for a
+            name whenever the code does, and keeps a theme's last: when a theme is made, cut or merged into, and once more
             for every theme that the revision leaves as it is. The themes get the same facts and their last names are
             asked for by the same prompts; what differs is the cost of building. Needs ``schedule: end``.
     """

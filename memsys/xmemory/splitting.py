@@ -55,9 +55,7 @@ def components(vectors: Vectors, *, edge: float, least: int, cap: int) -> Cuttin
 
 
 def _walk(start: int, linked: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> list[int]:
-    """Visit a component depth first, the largest neighbour first (the official code pushes neighbours in order and
-    takes the last).
-    """
+    """Visit a component depth first, the largest neighbour first, as the official code does."""
     seen: dict[int, None] = {}
     stack = [start]
     while stack:
