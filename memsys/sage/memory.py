@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from memsys.embedding.contract import Vectors
 from memsys.facts.batches import batch_date, owners_of_unit, session_batches
-from memsys.facts.extraction import ExtractCall, Facts, extract
+from memsys.facts.extraction import ExtractCall, Facts, extract, unfenced
 from memsys.facts.shown import Found, best_first, shown
 from memsys.gate.vmf import VmfScope
 from memsys.notes.spans import timed
@@ -38,7 +38,7 @@ class SageMemory(BaseMemory):
     def __init__(self, config: SageConfig, parts: Parts) -> None:
         self._config = config
         self._parts = parts
-        self._roles = make_roles(config.roles, config.merge_prompt)
+        self._roles = make_roles(config.roles, config.merge_prompt, config.extract_prompt)
         self._scopes: dict[str, Scope] = {}
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
@@ -117,7 +117,7 @@ class SageMemory(BaseMemory):
         stored = scope.memories[verdict.nearest].text
         reply = await self._parts.llm.ask(self._roles.merge, {"stored": stored, "new": text}, key=key)
         scope.usage.note("merge", reply.completion)
-        merged = reply.text.strip()
+        merged = unfenced(reply.text)
         scope.counts["fallback.merge"] += not merged
         scope.counts["merge.cut"] += reply.completion.finish_reason == "length"
         vectors = await self._parts.embedder.embed([merged or stored])

@@ -80,9 +80,9 @@ class ThemeRules:
         eps: of the bell, see :class:`memsys.xmemory.objective.Bell`.
         sigma_floor: of the bell.
         naming: ``once`` names the themes that there are in the end, with one call each; ``every_change`` asks for a
-            name whenever the code does, and keeps a theme's last: when a theme is made, cut or merged into, and once more
-            for every theme that the revision leaves as it is. The themes get the same facts and their last names are
-            asked for by the same prompts; what differs is the cost of building. Needs ``schedule: end``.
+            name whenever the code does, and keeps a theme's last: when a theme is made, cut or merged into, and once
+            more for every theme that the revision leaves as it is. The themes have the same facts either way, and their
+            last names come from the same prompts; what differs is the cost of building. Needs ``schedule: end``.
     """
 
     schedule: Schedule

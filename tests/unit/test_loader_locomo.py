@@ -239,7 +239,7 @@ def test_sample_text_holds_no_list_field_of_the_file() -> None:
     assert (turn.turn_id, turn.caption, dict(turn.extra)) == (
         "D1:3",
         "a small green wooden boat on a rusty trailer",
-        {"img_url": True},
+        {"img_url": True, "image_query": "small green wooden"},
     )
 
 
