@@ -9,7 +9,7 @@ from memsys.clag.roles import make_roles
 from memsys.errors import ConfigError
 from memsys.notes.context import ContextRules
 from memsys.notes.evolve import EvolutionRules
-from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
+from memsys.notes.settings import check_choices, check_flags, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Json
 
@@ -117,6 +117,8 @@ class ClagConfig:
         select: who picks clusters in Stage 1; ``force_first_three`` takes the first three ids of the alphabet.
         k_stage1: candidate clusters shown to the selector.
         top_n: clusters that the selector may pick.
+        selector_without_tags: whether the selector is also asked where the keyword string gives no tags, although all
+            notes are searched then whatever it says (code).
         selector_query: what the selector is shown, and what its candidates are nearest to (with the query's tags).
         search_query: what Stage 2 and the search of all notes embed.
         empty_keywords: what stands in for an empty keyword string.
@@ -163,6 +165,7 @@ class ClagConfig:
     select: Select
     k_stage1: int
     top_n: int
+    selector_without_tags: bool
     selector_query: QuerySource
     search_query: QuerySource
     empty_keywords: EmptyKeywords
@@ -179,6 +182,7 @@ class ClagConfig:
     def __post_init__(self) -> None:
         check_choices(self, "memory", **_CHOICES)
         check_minimum(self, "memory", **_MINIMA)
+        check_flags(self, "memory", "selector_without_tags")
         refuse_gold(self, "CLAG")
         if self.tau > 1:
             raise ConfigError(f"memory.tau={self.tau} must be at most 1: it is compared with a cosine")

@@ -253,7 +253,10 @@ def test_other_reasons_for_searching_all_notes() -> None:
     assert retrieve(filled(16, name="clag_global_retrieval")).trace["reason"] == "configured"
     silent = filled(16, replying(keywords={"keywords": " , "}), name="clag_code")
     assert retrieve(silent).trace["reason"] == "no_tags"
-    assert model_of(silent).count("selector") == 0
+    assert model_of(silent).count("selector") == 1, "the code asks, and then searches all notes whatever the reply"
+    spared = filled(16, replying(keywords={"keywords": " , "}), empty_keywords="empty")
+    assert retrieve(spared).trace["reason"] == "no_tags"
+    assert model_of(spared).count("selector") == 0
 
 
 def test_picked_clusters_limit_the_search() -> None:
