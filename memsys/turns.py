@@ -13,6 +13,7 @@ from memsys.vocabulary import Turn
 
 Style = Literal["plain", "clag", "bare"]
 Captions = Literal["all", "with_img_url", "none"]
+ImageQueries = Literal["all", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +25,17 @@ class TurnFormat:
             ``"Speaker Xsays : [Image: caption] text"`` with its missing space; ``bare`` is the text alone.
         captions: which captions are kept. ``with_img_url`` is the A-Mem and CLAG loaders' rule, which loses 316 of
             LoCoMo's 1,226 captions.
+        queries: whether the words are kept with which a turn's image was searched for (888 turns of LoCoMo), behind
+            the text and the caption. The released code of xMemory and Nemori keeps them.
     """
 
     style: Style = "plain"
     captions: Captions = "all"
+    queries: ImageQueries = "none"
 
     def __post_init__(self) -> None:
-        for name, choices in (("style", get_args(Style)), ("captions", get_args(Captions))):
+        known = (("style", get_args(Style)), ("captions", get_args(Captions)), ("queries", get_args(ImageQueries)))
+        for name, choices in known:
             if getattr(self, name) not in choices:
                 raise ConfigError(f"turn_{name}={getattr(self, name)!r} is unknown; choose one of {', '.join(choices)}")
 
@@ -40,17 +45,22 @@ class TurnFormat:
             return ""
         return turn.caption
 
+    def query(self, turn: Turn) -> str:
+        """Return the words that the turn's image was searched for with, to show, or the empty string."""
+        return str(turn.extra.get("image_query", "")) if self.queries == "all" else ""
+
     def label(self, turn: Turn) -> str:
         """Return how the turn's line names its speaker, without the punctuation; empty where it does not."""
         return {"plain": turn.speaker, "clag": f"Speaker {turn.speaker}says", "bare": ""}[self.style]
 
     def render(self, turn: Turn) -> str:
         """Write the turn."""
-        caption, label = self.caption(turn), self.label(turn)
+        caption, query, label = self.caption(turn), self.query(turn), self.label(turn)
+        searched = f" [searched for {query}]" if query else ""
         if self.style == "clag":
             text = f"[Image: {caption}] {turn.text}" if caption else turn.text
-            return f"{label} : {text}"
-        text = f"{turn.text} [shares {caption}]" if caption else turn.text
+            return f"{label} : {text}{searched}"
+        text = (f"{turn.text} [shares {caption}]" if caption else turn.text) + searched
         return f"{label}: {text}" if self.style == "plain" else text
 
 

@@ -75,10 +75,18 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one write ingests: a turn for most systems, eight messages or a session for others."""
+    """What one write ingests: a turn for most systems, eight messages or a session for others.
+
+    Attributes:
+        unit_id: unique in its conversation.
+        turns: in order.
+        conversation: the conversation that it was cut from, for systems whose preparation needs to know more of it
+            than the unit's turns: who speaks, or what comes before. ``None`` where nothing does.
+    """
 
     unit_id: str
     turns: tuple[Turn, ...]
+    conversation: Conversation | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ class Mem0Config:
         extract_context: what an extraction is shown beside the batch: nothing (code), or a running summary and the
             messages just before (paper).
         history_messages: how many messages just before; used by ``extract_context: history``.
-        extract_prompt: whose facts are extracted: ``user`` those of the scope's owner (version 1.0), ``both``
+        extract_prompt: whose facts are extracted: ``user`` those of the scope's owner (version 1.0), ``user_today`` the
+            same, told that ``prompt_date`` is today's date and not the conversation's (as the code does), ``both``
             everybody's (version 0.1.x and paper), ``instructed`` the owner's as self-contained paragraphs with names,
             feelings and dates (the custom instructions of Mem0's own LoCoMo run, which was on the hosted service).
         prompt_date: the date that the extraction is told: ``session`` for the batch's date, any other text as it is

@@ -13,7 +13,7 @@ from baselines.mem0.graph_calls import GraphCalls, Stated, write_graph
 from baselines.mem0.reading import Relation, shown_with_relations
 from baselines.mem0.scope import Scope
 from memsys.embedding.contract import Vectors
-from memsys.facts.batches import batch_date, scope_owners, session_batches
+from memsys.facts.batches import batch_date, owners_of_unit, session_batches
 from memsys.facts.extraction import ExtractCall, Facts, extract
 from memsys.facts.shown import Found, best_first
 from memsys.index.vector import VectorIndex
@@ -36,6 +36,7 @@ class Extracted:
 class PreparedBatch:
     """What is known of a batch before the store is looked at, by owner; nothing where it cannot be known yet."""
 
+    owners: Sequence[str]
     extracted: Mapping[str, Extracted] = field(default_factory=dict)
     stated: Mapping[str, Stated] = field(default_factory=dict)
 
@@ -61,29 +62,29 @@ class Mem0Memory(BaseMemory):
         self._scopes: dict[str, Scope] = {}
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """Cut each session into batches; note whose memories there will be."""
-        self._open(scope_owners(self._config.scopes, conversation))
+        """Cut each session into batches."""
         return session_batches(conversation, self._config.batch_size)
 
     async def prepare(self, unit: Unit) -> PreparedBatch:
         """Extract the batch's facts for every scope, and list what the graph needs.
 
         Raises:
-            ValueError: no conversation was announced to :meth:`units`.
+            ValueError: the unit does not come from :meth:`units`.
         """
-        if not self._scopes:
-            raise ValueError("nobody's memories were opened: call units() with the conversation first")
-        owners = list(self._scopes)
+        owners = owners_of_unit(self._config.scopes, unit)
         extracting = owners if self._config.extract_context == "batch" else []
         stating = owners if self._rules.kept else []
         extracted, stated = await asyncio.gather(
             asyncio.gather(*(self._extract(unit, owner, {}) for owner in extracting)),
             asyncio.gather(*(self._graph_calls(owner).stated(unit, self._parts.turn_format) for owner in stating)),
         )
-        return PreparedBatch(dict(zip(extracting, extracted, strict=True)), dict(zip(stating, stated, strict=True)))
+        return PreparedBatch(
+            owners, dict(zip(extracting, extracted, strict=True)), dict(zip(stating, stated, strict=True))
+        )
 
     async def write(self, unit: Unit, prepared: PreparedBatch) -> None:
         """Let the batch's facts and relations change every scope."""
+        self._open(prepared.owners)
         background = await self._background(unit)
         await asyncio.gather(
             *(self._write_facts(scope, unit, prepared, background) for scope in self._scopes.values()),

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Literal
 
 from memsys.errors import ConfigError
-from memsys.facts.extraction import extract_role
+from memsys.facts.extraction import UserPrompt, extract_role
 from memsys.llm.contract import Role, make_role
 from memsys.notes.roles import object_schema
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
 
-ExtractPrompt = Literal["user", "both", "instructed"]
+ExtractPrompt = Literal["user", "user_today", "both", "instructed"]
 ExtractContext = Literal["batch", "history"]
 Decisions = Literal["batched", "per_fact", "none"]
 
@@ -61,8 +61,8 @@ def make_roles(
     Args:
         settings: per role its settings.
         needed: names of the roles.
-        extract_prompt: which shipped prompt ``extract`` has, unless its settings name a file. The one for the user's
-            facts is shared with SAGE, whose extraction is Mem0's: equal requests get equal replies.
+        extract_prompt: which shipped prompt ``extract`` has, unless its settings name a file. Those for the user's
+            facts are shared with SAGE, whose extraction is Mem0's: equal requests get equal replies.
         extract_context: what it is shown beside the batch.
 
     Raises:
@@ -75,8 +75,9 @@ def make_roles(
             f"{', '.join(missing) or 'none'}; these settings need {', '.join(needed)}"
         )
     extract = dict(settings["extract"])
-    if extract_context == "history" or extract_prompt != "user":
+    shared: UserPrompt = "user_today" if extract_prompt == "user_today" else "user"
+    if extract_context == "history" or extract_prompt != shared:
         name = "history" if extract_context == "history" else extract_prompt
         extract["prompt"] = extract.get("prompt") or str(PROMPTS / f"extract_{name}.txt")
-    made = {"extract": extract_role(extract)}
+    made = {"extract": extract_role(extract, shared)}
     return made | {name: make_role(name, settings[name], PROMPTS, SCHEMAS[name]) for name in needed[1:]}

@@ -33,10 +33,14 @@ _ALWAYS = (
 
 @dataclass(frozen=True, slots=True)
 class PreparedDay:
-    """A day with the vectors (entries, d) of its summaries and pieces, in this order, and what happened."""
+    """A day with the vectors (entries, d) of its summaries and pieces, in this order, who speaks, and what happened.
+
+    ``user`` is the speaker of the conversation that a portrait of one person is of.
+    """
 
     day: Day
     vectors: Vectors
+    user: str
     speakers: Sequence[str]
     counts: Counter[str]
 
@@ -62,14 +66,17 @@ class MemoryBankMemory(BaseMemory):
         self._counts: Counter[str] = Counter()
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """One unit per session; notes who counts as the user."""
-        turns = conversation.turns
-        self._user = (*conversation.speakers, *(turn.speaker for turn in turns[:1]), "")[0]
-        sessions = sessions_of(turns)
-        return [Unit(f"{session[0].turn_id}..{session[-1].turn_id}", session) for session in sessions]
+        """One unit per session."""
+        sessions = sessions_of(conversation.turns)
+        return [Unit(f"{session[0].turn_id}..{session[-1].turn_id}", session, conversation) for session in sessions]
 
     async def prepare(self, unit: Unit) -> PreparedDay:
-        """Cut the day into pieces, summarise and describe it, and embed pieces and summaries."""
+        """Cut the day into pieces, summarise and describe it, and embed pieces and summaries.
+
+        Raises:
+            ValueError: the unit does not come from :meth:`units`.
+        """
+        user = _user(unit)
         llm, rules = self._parts.llm, self._summaries
         day = Day(unit.turns[0].date_time, pieces_of(unit, self._parts.turn_format, self._config.pieces))
         counts: Counter[str] = Counter()
@@ -81,7 +88,7 @@ class MemoryBankMemory(BaseMemory):
                 day.summaries += [_summary(unit, number, part, summary)] if summary.text else []
                 day.personality += [personality.text] if personality.text else []
         vectors = await self._parts.embedder.embed([entry.shown for entry in (*day.summaries, *day.pieces)])
-        return PreparedDay(day, vectors, list(dict.fromkeys(turn.speaker for turn in unit.turns)), counts)
+        return PreparedDay(day, vectors, user, list(dict.fromkeys(turn.speaker for turn in unit.turns)), counts)
 
     async def write(self, unit: Unit, prepared: PreparedDay) -> None:
         """Append the day.
@@ -93,6 +100,7 @@ class MemoryBankMemory(BaseMemory):
         day = prepared.day
         self._index.add([entry.entry_id for entry in (*day.summaries, *day.pieces)], prepared.vectors)
         self._days.append(day)
+        self._user = prepared.user
         self._speakers = list(dict.fromkeys((*self._speakers, *prepared.speakers)))
         self._counts.update(prepared.counts)
 
@@ -125,7 +133,7 @@ class MemoryBankMemory(BaseMemory):
         rules, key = self._summaries, f"{unit.unit_id}:{number}"
         date = part.turns[0].date_time or "one day"
         values = {"date": date, "transcript": part.transcript}
-        subjects = {"subjects": self._subjects([turn.speaker for turn in part.turns])}
+        subjects = {"subjects": self._subjects(_user(unit), [turn.speaker for turn in part.turns])}
         otherwise = first_sentences(part.transcript, rules.fallback_sentences)
         return await asyncio.gather(
             self._told("day_summary", values, key, otherwise) if rules.days else unwanted(),
@@ -148,7 +156,7 @@ class MemoryBankMemory(BaseMemory):
         entries = [(day.date, text) for day in self._days for text in day.personality]
         if not entries:
             return await unwanted()
-        values = {"entries": await self._dated(entries), "subjects": self._subjects(self._speakers)}
+        values = {"entries": await self._dated(entries), "subjects": self._subjects(self._user, self._speakers)}
         return await self._told("overall_personality", values, "overall")
 
     async def _dated(self, entries: Sequence[tuple[str, str]]) -> str:
@@ -156,10 +164,10 @@ class MemoryBankMemory(BaseMemory):
         self._counts["entries_cut"] += cut
         return text
 
-    def _subjects(self, speakers: Sequence[str]) -> str:
+    def _subjects(self, user: str, speakers: Sequence[str]) -> str:
         """Name whom a portrait is of."""
         if self._summaries.portrait == "user_only":
-            return self._user or "the user"
+            return user or "the user"
         return " and ".join(dict.fromkeys(speakers))
 
     def _forget(self) -> None:
@@ -222,6 +230,13 @@ class MemoryBankMemory(BaseMemory):
 def _summary(unit: Unit, number: int, part: Part, summary: Told) -> Entry:
     turn_ids = tuple(turn.turn_id for turn in part.turns)
     return Entry(f"{unit.unit_id}#summary_{number}", part.turns[0].date_time, summary.text, turn_ids, is_summary=True)
+
+
+def _user(unit: Unit) -> str:
+    """Return who counts as the user: the conversation's first speaker."""
+    if unit.conversation is None:
+        raise ValueError(f"unit {unit.unit_id!r} names no conversation: take it from units(), which sets it")
+    return (*unit.conversation.speakers, *(turn.speaker for turn in unit.conversation.turns[:1]), "")[0]
 
 
 def _counted(role: str, made: Told) -> Counter[str]:

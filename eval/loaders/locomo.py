@@ -16,7 +16,8 @@ from eval.loaders.jsonfile import Node, read_json
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.locomo_labels import Labels, apply_audit, read_audit
 from eval.loaders.selection import Selection, check_choice, count
-from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
+from memsys.turns import ImageQueries
+from memsys.vocabulary import Conversation, Json, Question, Reference, Sample, Turn
 
 LOCOMO = DatasetInfo(
     key="locomo",
@@ -50,14 +51,17 @@ class LocomoConfig(Selection):
         file: name of the file in the data folder, of LoCoMo's format: the published one, or a part of it.
         labels: ``as_published``, or ``audited`` to leave out what an audit found wrong; the numbers of the two are not
             comparable.
+        turn_queries: see :class:`memsys.turns.TurnFormat`.
     """
 
     name: str = "locomo"
     file: str = LOCOMO.files[0].name
     labels: Labels = "as_published"
+    turn_queries: ImageQueries = "none"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "turn_format", replace(self.turn_format, queries=self.turn_queries))
         check_choice("labels", self.labels, get_args(Labels))
 
     @property
@@ -148,7 +152,8 @@ def _conversation(node: Node, quirks: Counter[str]) -> Conversation:
 
 
 def _turn(node: Node, session_id: str, date_time: str) -> Turn:
-    caption = node.find("blip_caption")
+    caption, query = node.find("blip_caption"), node.find("query")
+    extra: dict[str, Json] = {"img_url": True} if node.find("img_url") else {}
     return Turn(
         turn_id=node.get("dia_id").text(),
         session_id=session_id,
@@ -156,7 +161,7 @@ def _turn(node: Node, session_id: str, date_time: str) -> Turn:
         text=node.get("text").text(),
         date_time=date_time,
         caption=caption.text() if caption else "",
-        extra={"img_url": True} if node.find("img_url") else {},
+        extra={**extra, "image_query": query.text()} if query else extra,
     )
 
 

@@ -16,7 +16,10 @@ class CardRules:
 
 
 def candidate_cards(clusters: Sequence[Cluster], store: NoteStore, rules: CardRules, *, show_size: bool) -> str:
-    """Write one card per cluster: id, size where asked, summary, tags, examples (representatives, else the oldest)."""
+    """Write one card per cluster: id, size where asked, summary, tags, examples (representatives, else the oldest).
+
+    Line breaks inside an example become blanks: each stands on one line.
+    """
     return "\n".join(_card(cluster, store, rules, show_size) for cluster in clusters)
 
 
@@ -27,5 +30,6 @@ def _card(cluster: Cluster, store: NoteStore, rules: CardRules, show_size: bool)
         lines.append(f"  size: {len(cluster)}")
     lines.append(f"  summary: {cluster.summary}")
     lines.append(f"  tags: {', '.join(cluster.tags)}")
-    lines.extend(f"  example: {store[note_id].content[: rules.example_chars]}" for note_id in examples)
+    shown = [store[note_id].content[: rules.example_chars].replace("\n", " ") for note_id in examples]
+    lines.extend(f"  example: {example}" for example in shown)
     return "\n".join(lines)

@@ -9,7 +9,7 @@ from memsys.clag.roles import make_roles
 from memsys.errors import ConfigError
 from memsys.notes.context import ContextRules, context_rules
 from memsys.notes.evolve import EvolutionRules
-from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
+from memsys.notes.settings import check_choices, check_flags, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Json
 
@@ -17,6 +17,10 @@ ColdStart = Literal["evolve", "buffer"]
 Clustering = Literal["agent", "cosine", "kmeans"]
 InvalidRoute = Literal["nearest", "new_cluster"]
 Scope = Literal["cluster", "global"]
+EvolutionCalls = Literal["joint", "per_neighbour"]
+NeighbourQuery = Literal["content", "note"]
+NewClusterEvolution = Literal["global", "none"]
+ProfileUpdate = Literal["consolidate", "on_evolution"]
 SplitWhen = Literal["consolidate", "on_insert"]
 SplitTags = Literal["frequent", "union"]
 CentroidUpdate = Literal["none", "running_mean"]
@@ -32,7 +36,11 @@ _CHOICES = {
     "clustering": Clustering,
     "candidate_metric": Metric,
     "invalid_route": InvalidRoute,
+    "evolution_calls": EvolutionCalls,
     "evolution_scope": Scope,
+    "neighbour_query": NeighbourQuery,
+    "new_cluster_evolution": NewClusterEvolution,
+    "profile_update": ProfileUpdate,
     "split_when": SplitWhen,
     "split_tags": SplitTags,
     "centroid_update": CentroidUpdate,
@@ -86,11 +94,20 @@ class ClagConfig:
         invalid_route: what a choice that is no candidate leads to.
         tau: cosine with the centroid below which a new cluster is made; not used by ``clustering: kmeans``.
         k_local: neighbours in evolution.
-        evolution_scope: where neighbours come from (Table 7). A note without a cluster always uses all notes.
+        neighbour_query: what neighbours are near to: the embedding of the new note's ``content`` alone (code), or of
+            the whole ``note``, as the router has it (eq. 2).
+        evolution_calls: ``joint`` asks once for the links and for all neighbours (code, role ``evolve``);
+            ``per_neighbour`` once for the links and once for each neighbour (eq. 3 and 4, roles ``link`` and
+            ``rewrite``), and nothing where there is no neighbour.
+        evolution_scope: where neighbours come from (Table 7). A buffered note that evolves uses all notes.
+        new_cluster_evolution: whether a note that founds a cluster evolves among all notes (code) or, as its cluster
+            has no other, not at all (section 3.3); used by ``evolution_scope: cluster``.
         evolution_rules: fields of :class:`memsys.notes.evolve.EvolutionRules`.
         tau_split: size above which a cluster is bisected; not used by ``clustering: kmeans``.
         split_when: at consolidation (code) or as soon as a note joins (Algorithm 3).
-        split_tags: provisional tags of the halves: the members' most frequent, or all of them.
+        split_tags: provisional tags of each half: its own members' most frequent, or all of them (code).
+        profile_update: whether the profile of a cluster is renewed at consolidation alone (code), or also whenever
+            evolution has rewritten one of its notes (section 3.3).
         centroid_update: whether a centroid follows each note that joins.
         consolidate_every: evolved notes between consolidations.
         consolidate_at_end: consolidate once more after the last note.
@@ -100,6 +117,8 @@ class ClagConfig:
         select: who picks clusters in Stage 1; ``force_first_three`` takes the first three ids of the alphabet.
         k_stage1: candidate clusters shown to the selector.
         top_n: clusters that the selector may pick.
+        selector_without_tags: whether the selector is also asked where the keyword string gives no tags, although all
+            notes are searched then whatever it says (code).
         selector_query: what the selector is shown, and what its candidates are nearest to (with the query's tags).
         search_query: what Stage 2 and the search of all notes embed.
         empty_keywords: what stands in for an empty keyword string.
@@ -128,11 +147,15 @@ class ClagConfig:
     invalid_route: InvalidRoute
     tau: float
     k_local: int
+    neighbour_query: NeighbourQuery
+    evolution_calls: EvolutionCalls
     evolution_scope: Scope
+    new_cluster_evolution: NewClusterEvolution
     evolution_rules: Mapping[str, Json]
     tau_split: int
     split_when: SplitWhen
     split_tags: SplitTags
+    profile_update: ProfileUpdate
     centroid_update: CentroidUpdate
     consolidate_every: int
     consolidate_at_end: bool
@@ -142,6 +165,7 @@ class ClagConfig:
     select: Select
     k_stage1: int
     top_n: int
+    selector_without_tags: bool
     selector_query: QuerySource
     search_query: QuerySource
     empty_keywords: EmptyKeywords
@@ -158,6 +182,7 @@ class ClagConfig:
     def __post_init__(self) -> None:
         check_choices(self, "memory", **_CHOICES)
         check_minimum(self, "memory", **_MINIMA)
+        check_flags(self, "memory", "selector_without_tags")
         refuse_gold(self, "CLAG")
         if self.tau > 1:
             raise ConfigError(f"memory.tau={self.tau} must be at most 1: it is compared with a cosine")

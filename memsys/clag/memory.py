@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from memsys.clag.cluster import Partition
 from memsys.clag.config import ClagConfig
 from memsys.clag.counts import write_statistics
+from memsys.clag.neighbourwise import NeighbourwiseEvolver
 from memsys.clag.retrieval import TwoStageRetrieval
 from memsys.clag.roles import make_roles
 from memsys.clag.routing import Route, Router
@@ -24,10 +25,10 @@ from memsys.vocabulary import Json, Retrieval, Unit
 
 @dataclass(frozen=True, slots=True)
 class PreparedNote:
-    """An analysed note with the embeddings (d,) of its content and of its ``plain`` text."""
+    """An analysed note with the embeddings (d,) of its ``plain`` text and of what its neighbours are near to."""
 
     note: Note
-    content_vector: Vectors
+    neighbour_query: Vectors
     plain_vector: Vectors
     fallback: bool
 
@@ -35,8 +36,9 @@ class PreparedNote:
 class ClagMemory(BaseMemory):
     """Notes in clusters that the backbone chooses.
 
-    A write is: route (one call, once clusters exist), evolve among the cluster's nearest notes (one call), embed what
-    is new or was rewritten (one batch), store. Analysis and the embeddings it allows happen in :meth:`prepare`.
+    A write is: route (one call, once clusters exist), evolve among the cluster's nearest notes (one call, or one for
+    the links and one per neighbour), embed what is new or was rewritten (one batch), store. Analysis and the
+    embeddings it allows happen in :meth:`prepare`.
     """
 
     def __init__(self, config: ClagConfig, parts: Parts) -> None:
@@ -49,7 +51,9 @@ class ClagMemory(BaseMemory):
         self._everything = VectorIndex(parts.embedder.dimension)
         self._evolved = 0
         self._router = Router(parts.llm, roles.router, config, self._store, self._partition)
-        self._evolver = Evolver(parts.llm, roles.evolve, config.evolution, self._store)
+        joint = Evolver(parts.llm, roles.evolve, config.evolution, self._store)
+        by_neighbour = NeighbourwiseEvolver(parts.llm, roles.link, roles.rewrite, joint)
+        self._evolver: Evolver | NeighbourwiseEvolver = joint if config.evolution_calls == "joint" else by_neighbour
         self._upkeep = Upkeep(config, parts.llm, parts.embedder, roles.profile, self._store, self._partition)
         self._retrieval = TwoStageRetrieval(
             config, parts.llm, parts.embedder, roles, self._store, self._partition, self._everything
@@ -59,8 +63,9 @@ class ClagMemory(BaseMemory):
         """Analyse the unit and embed what does not depend on other notes."""
         analysed = await analyse(self._parts.llm, self._roles.analyse, unit, self._parts.turn_format)
         note = analysed.note
-        vectors = await self._parts.embedder.embed([note.text("content"), note.text("plain")])
-        return PreparedNote(note, vectors[0], vectors[1], analysed.fallback)
+        texts = [note.text("plain"), *([note.text("content")] if self._config.neighbour_query == "content" else [])]
+        vectors = await self._parts.embedder.embed(texts)
+        return PreparedNote(note, vectors[-1], vectors[0], analysed.fallback)
 
     async def write(self, unit: Unit, prepared: PreparedNote) -> None:
         """Route, evolve and store a note; consolidate or initialise where it is due."""
@@ -68,11 +73,13 @@ class ClagMemory(BaseMemory):
         self._counts["fallback.analyse"] += prepared.fallback
         route = await self._router.route(note, prepared.plain_vector) if self._partition else None
         evolution = await self._evolve(prepared, route)
+        described = self._upkeep.rounds
         await self._keep(note, route, evolution.rewritten)
-        if evolution.evolved:
-            self._evolved += 1
-            if self._evolved % self._config.consolidate_every == 0:
-                await self._upkeep.consolidate()
+        self._evolved += evolution.evolved
+        if evolution.evolved and self._evolved % self._config.consolidate_every == 0:
+            await self._upkeep.consolidate()
+        elif self._config.profile_update == "on_evolution" and described == self._upkeep.rounds:
+            await self._upkeep.renew_profiles(evolution.rewritten)
         if not self._partition and len(self._store) >= self._config.buffer_size:
             await self._upkeep.initialise()
 
@@ -90,19 +97,28 @@ class ClagMemory(BaseMemory):
         return self._upkeep.counts
 
     async def _evolve(self, prepared: PreparedNote, route: Route | None) -> Evolution:
-        if route is None and self._config.cold_start == "buffer":
-            return Evolution(evolved=False)
         if route is not None:
             self._counts[f"route.{route.cause}"] += 1
             self._counts["fallback.router"] += route.malformed
-        scope = self._everything
-        if self._config.evolution_scope == "cluster" and route is not None and route.cluster_id is not None:
-            scope = self._partition[route.cluster_id].index
-        found = scope.search(prepared.content_vector, self._config.k_local)
+        scope = self._evolution_scope(route)
+        if scope is None:
+            return Evolution(evolved=False)
+        found = scope.search(prepared.neighbour_query, self._config.k_local)
         neighbours = [self._store[note_id] for note_id, _ in found]
         evolution = await self._evolver.evolve(prepared.note, neighbours)
         self._counts.update(evolution.counts)
         return evolution
+
+    def _evolution_scope(self, route: Route | None) -> VectorIndex | None:
+        """The notes that a note evolves among; ``None`` for a note that does not evolve."""
+        config = self._config
+        if route is None:
+            return None if config.cold_start == "buffer" else self._everything
+        if config.evolution_scope == "global":
+            return self._everything
+        if route.cluster_id is None:
+            return None if config.new_cluster_evolution == "none" else self._everything
+        return self._partition[route.cluster_id].index
 
     async def _keep(self, note: Note, route: Route | None, rewritten: Sequence[str]) -> None:
         """Store a note and refresh rewritten ones, with one batch of embeddings."""

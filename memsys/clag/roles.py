@@ -16,6 +16,8 @@ _TEXT: Json = {"type": "string"}
 SCHEMAS: Mapping[str, Mapping[str, Json]] = {
     "router": object_schema(choice=_TEXT),
     "profile": object_schema(summary=_TEXT, tags={"type": "array", "items": _TEXT}),
+    "link": object_schema(suggested_connections={"type": "array", "items": {"type": "integer"}}),
+    "rewrite": object_schema(update={"type": "boolean"}, context=_TEXT, tags={"type": "array", "items": _TEXT}),
     "selector": object_schema(selected_clusters={"type": "array", "items": _TEXT}),
 }
 
@@ -31,10 +33,12 @@ USED: Mapping[str, Mapping[str, Json]] = {
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """All roles of CLAG but the reader's."""
+    """All roles of CLAG but the reader's; ``evolve`` is asked, or ``link`` and ``rewrite`` (``evolution_calls``)."""
 
     analyse: Role
     evolve: Role
+    link: Role
+    rewrite: Role
     keywords: Role
     router: Role
     profile: Role

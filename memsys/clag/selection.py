@@ -51,7 +51,8 @@ class Selector:
         if not self.partition:
             return Selection((), (), "no_clusters")
         if not query.tags:
-            return Selection((), (), "no_tags")
+            asked = (await self._ask(query)).candidates if self.config.selector_without_tags else ()
+            return Selection(asked, (), "no_tags")
         if self.config.select == "force_first_three":
             return Selection((), tuple(sorted(cluster.cluster_id for cluster in self.partition.clusters)[:3]))
         return await self._ask(query)

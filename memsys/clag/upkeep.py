@@ -90,6 +90,13 @@ class Upkeep:
             self.partition.move(cluster.cluster_id, mean(cluster.index.vectors(cluster.members)))
         await self._describe(self.partition.clusters, keep_samples=True)
 
+    async def renew_profiles(self, note_ids: Sequence[str]) -> None:
+        """Describe the clusters that hold these notes anew."""
+        homes = dict.fromkeys(home for note_id in note_ids if (home := self.partition.home(note_id)) is not None)
+        if homes:
+            self.counts["profiles.renewed"] += len(homes)
+            await self._describe([self.partition[home] for home in homes], keep_samples=True)
+
     async def join(self, note: Note, cluster_id: str, vector: Vectors) -> None:
         """Append a stored note to a cluster, which may move its centroid or make it too large (Algorithm 3).
 
@@ -143,7 +150,7 @@ class Upkeep:
             child = self._cluster(f"{parent.cluster_id}_{suffix}", half, rows, mean(rows))
             child.summary = f"{parent.summary} (part {suffix})"
             if self.config.split_tags == "union":
-                child.tags = list(dict.fromkeys(tag for note_id in members for tag in self.store[note_id].tags))
+                child.tags = list(dict.fromkeys(tag for note_id in half for tag in self.store[note_id].tags))
             self.partition.put(child)
             children.append(child)
         return children

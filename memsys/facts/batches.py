@@ -23,6 +23,17 @@ def owners(conversation: Conversation) -> list[str]:
     return [name for name in conversation.speakers if name in speaking] or speaking
 
 
+def owners_of_unit(scopes: Scopes, unit: Unit) -> list[str]:
+    """Return the name of each scope of the conversation that a unit was cut from.
+
+    Raises:
+        ValueError: the unit does not say which conversation that is.
+    """
+    if unit.conversation is None:
+        raise ValueError(f"unit {unit.unit_id!r} names no conversation: take it from units(), which sets it")
+    return scope_owners(scopes, unit.conversation)
+
+
 def subject(owner: str) -> str:
     """Return whose memories a scope holds, as prompts say it."""
     return "the speakers" if owner == EVERYBODY else owner
@@ -32,7 +43,7 @@ def session_batches(conversation: Conversation, size: int) -> list[Unit]:
     """Cut each session into batches of ``size`` messages; none reaches over a session's end."""
     sessions = sessions_of(conversation.turns)
     batches = [turns[at : at + size] for turns in sessions for at in range(0, len(turns), size)]
-    return [Unit(unit_id=_batch_id(batch), turns=batch) for batch in batches]
+    return [Unit(unit_id=_batch_id(batch), turns=batch, conversation=conversation) for batch in batches]
 
 
 def batch_date(unit: Unit) -> str:

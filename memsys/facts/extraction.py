@@ -1,5 +1,6 @@
 """Role ``extract``: the facts of a batch of messages, from the batch alone (Mem0's fact extraction, user side)."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +15,16 @@ from memsys.vocabulary import Completion, Json, Unit
 
 PROMPTS = Path(__file__).parent / "prompts"
 
+#: Which shipped prompt lists the facts of a scope's owner. ``user`` says that the conversation took place on the date
+#: it is given and asks for dates in the facts; ``user_today`` says that this date is today's, and asks for none (the
+#: released code of Mem0 1.0 and SAGE).
+UserPrompt = Literal["user", "user_today"]
+
 #: ``recovered``: facts were found in a reply of another shape. ``lost``: none were.
 ExtractFallback = Literal["recovered", "lost"]
+
+_FENCED = re.compile(r"```[a-zA-Z0-9]*\n(.*?)\n```", re.DOTALL)
+_THINKING = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 _FACTS = object_schema(facts={"type": "array", "items": {"type": "string"}})
 _ANY_FACTS: dict[str, Json] = {"type": "object", "required": ["facts"]}
@@ -55,13 +64,18 @@ class ExtractCall:
     further: Mapping[str, str] = field(default_factory=dict)
 
 
-def extract_role(settings: Mapping[str, Json]) -> Role:
+def extract_role(settings: Mapping[str, Json], prompt: UserPrompt = "user") -> Role:
     """Make the role from its YAML settings.
+
+    Args:
+        settings: of the role; a prompt file named there wins.
+        prompt: which shipped prompt it has otherwise.
 
     Raises:
         ConfigError: an unknown or missing setting, or a prompt file that does not exist.
     """
-    return make_role("extract", settings, PROMPTS, _FACTS)
+    shipped = PROMPTS / ("extract.txt" if prompt == "user" else "extract_user_today.txt")
+    return make_role("extract", {**settings, "prompt": settings.get("prompt") or str(shipped)}, PROMPTS, _FACTS)
 
 
 async def extract(
@@ -97,6 +111,15 @@ def facts_from_reply(reply: Reply, limit: int | None, reading: Reading = TOLERAN
         fallback = "recovered" if texts else "lost"
     kept = texts[:limit]
     return Facts(tuple(kept), len(texts) - len(kept), fallback)
+
+
+def unfenced(text: str) -> str:
+    """Return a plain-text reply without the code block around all of it, and without a model's thinking.
+
+    As the official code of Mem0 and SAGE reads replies; a block that is only a part of the reply stays.
+    """
+    block = _FENCED.fullmatch(text.strip())
+    return _THINKING.sub("", block[1] if block else text).strip()
 
 
 def _salvaged(text: str, reading: Reading) -> Json:

@@ -43,10 +43,7 @@ class GatedMemory:
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
         """Return the host's units, which are what the gate decides on."""
-        units = self._host.units(conversation)
-        self._positions = {unit.unit_id: position for position, unit in enumerate(units)}
-        self._decisions.follow([unit_content(unit, self._turn_format) for unit in units])
-        return units
+        return [replace(unit, conversation=conversation) for unit in self._host.units(conversation)]
 
     async def prepare(self, unit: Unit) -> PreparedUnit:
         """Decide; let the host prepare what passes.
@@ -54,12 +51,20 @@ class GatedMemory:
         Raises:
             ValueError: the unit is none of those that :meth:`units` returned.
         """
-        if unit.unit_id not in self._positions:
-            raise ValueError(f"unit {unit.unit_id!r} was not announced: call units() with its conversation first")
-        decision = await self._decisions.of(self._positions[unit.unit_id])
+        decision = await self._decisions.of(self._position(unit))
         with metered() as usage:
             prepared = None if decision.dropped else await self._host.prepare(unit)
         return PreparedUnit(decision, prepared, usage)
+
+    def _position(self, unit: Unit) -> int:
+        """Find a unit's place in its conversation, whose texts are what decisions are made on."""
+        if unit.conversation is None:
+            raise ValueError(f"unit {unit.unit_id!r} names no conversation: take it from units(), which sets it")
+        if not self._positions:
+            units = self._host.units(unit.conversation)
+            self._positions = {each.unit_id: position for position, each in enumerate(units)}
+            self._decisions.follow([unit_content(each, self._turn_format) for each in units])
+        return self._positions[unit.unit_id]
 
     async def write(self, unit: Unit, prepared: PreparedUnit) -> None:
         """Let the host write what passed."""

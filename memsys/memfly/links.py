@@ -1,10 +1,11 @@
-"""Associative edges between notes (paper, equation 8): stored from the newer to the older, followed both ways."""
+"""Associative edges between notes (paper, equation 8): stored from the newer to the older."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 LinkRelation = Literal["RELATED", "CONFLICT"]
+LinkDirection = Literal["both", "stored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class LinkGraph:
     def __init__(self) -> None:
         self._links: dict[tuple[int, int], Link] = {}
         self._strengths: dict[int, dict[int, float]] = {}
+        self._older: dict[int, dict[int, float]] = {}
 
     def __len__(self) -> int:
         return len(self._links)
@@ -45,10 +47,17 @@ class LinkGraph:
         for one, other in ((link.source, link.target), (link.target, link.source)):
             strengths = self._strengths.setdefault(one, {})
             strengths[other] = max(strengths.get(other, 0.0), link.strength)
+        self._older.setdefault(link.source, {})[link.target] = link.strength
 
-    def neighbours(self, position: int) -> Mapping[int, float]:
-        """Return the notes one hop away, in either direction, with the strength of the strongest edge."""
-        return self._strengths.get(position, {})
+    def neighbours(self, position: int, direction: LinkDirection = "both") -> Mapping[int, float]:
+        """Return the notes one hop away, with the strength of the strongest edge.
+
+        Args:
+            position: of the note.
+            direction: ``stored`` follows edges from the newer note to the older alone; ``both`` follows them either
+                way.
+        """
+        return (self._strengths if direction == "both" else self._older).get(position, {})
 
     def count(self, relation: LinkRelation) -> int:
         """Return the number of edges of one kind."""
@@ -66,6 +75,6 @@ class LinkGraph:
 
     def load_state(self, state: Iterable[Iterable[Any]]) -> None:
         """Replace the content by what :meth:`state` returned."""
-        self._links, self._strengths = {}, {}
+        self._links, self._strengths, self._older = {}, {}, {}
         for entry in state:
             self.add(Link(*entry))

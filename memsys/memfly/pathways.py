@@ -126,14 +126,14 @@ class TriPathway:
         return Pathway(tuple(rows[order].tolist()), len(rows))
 
     def by_link(self, anchors: Sequence[tuple[int, float]]) -> Pathway:
-        """Rank the notes one hop from the anchors, in either direction (equation 17).
+        """Rank the notes one hop from the anchors (equation 17).
 
         Args:
             anchors: positions and fused scores.
         """
         scores: dict[int, float] = {}
         for anchor, score in anchors:
-            for other, strength in self.links.neighbours(anchor).items():
+            for other, strength in self.links.neighbours(anchor, self.rules.link_direction).items():
                 scores[other] = max(scores.get(other, 0.0), score * strength)
         positions = np.array(sorted(scores), dtype=np.int64)
         values = np.array([scores[position] for position in positions.tolist()])

@@ -49,6 +49,8 @@ class Refined:
 
 
 Search = Callable[[str], Awaitable[Round]]
+#: What the reader would be shown, by position and with scores, best first, if the loop ended now.
+Rank = Callable[[Refined], Awaitable[list[tuple[int, float]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Refinement:
         rules: limits.
         writer: writes the evidence that is judged.
         search: retrieves by a query.
+        rank: asked where the rules say that what is ``shown`` is judged.
     """
 
     llm: LanguageModel
@@ -68,6 +71,7 @@ class Refinement:
     rules: RefinementRules
     writer: EvidenceWriter
     search: Search
+    rank: Rank
 
     async def refine(self, question: str, *, off: bool) -> Refined:
         """Retrieve by the question, then by what is missing, until the evidence suffices or the rounds are used up."""
@@ -85,7 +89,7 @@ class Refinement:
     async def _check(self, question: str, state: Refined, number: int) -> tuple[Stop | None, str]:
         """Judge the evidence; returns why to stop, or the next query."""
         key = f"{question_key(question)}:{number}"
-        evidence = (await self.writer.write(state.union)).text
+        evidence = (await self.writer.write(await self._judged(state))).text
         seen = {"question": question, "evidence": evidence}
         draft = (await self.llm.ask(self.roles.draft, seen, key=key)).text
         state.drafts.append(" ".join(draft.split()))
@@ -104,6 +108,11 @@ class Refinement:
             return "no_subquery", ""
         known = {each.query.casefold() for each in state.rounds}
         return ("repeated_subquery", "") if query.casefold() in known else (None, query)
+
+    async def _judged(self, state: Refined) -> list[int]:
+        if self.rules.judged == "union":
+            return state.union
+        return [position for position, _ in await self.rank(state)]
 
 
 def read_subquery(text: str) -> str | None:

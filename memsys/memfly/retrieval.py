@@ -66,7 +66,10 @@ class Reading:
         async def search(query: str) -> Round:
             return await self._search(query, topics, spans)
 
-        refinement = Refinement(self.llm, self.roles, self.rules.ier, self._writer, search)
+        async def rank(refined: Refined) -> list[tuple[int, float]]:
+            return await self._ranked(question, refined)
+
+        refinement = Refinement(self.llm, self.roles, self.rules.ier, self._writer, search, rank)
         refined = await refinement.refine(question, off=self.rules.ablate.ier)
         with timed(spans, "search"):
             ranked = await self._ranked(question, refined)

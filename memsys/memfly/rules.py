@@ -4,10 +4,12 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_flags, check_minimum
+from memsys.memfly.links import LinkDirection
+from memsys.notes.settings import check_choices, check_flags, check_minimum, check_optional
 
 WithoutMerge = Literal["link", "append"]
 Order = Literal["chronological", "rank"]
+Judged = Literal["union", "shown"]
 
 
 def check_share(settings: object, group: str, *keys: str) -> None:
@@ -192,7 +194,9 @@ class RetrievalRules:
         k_final: notes per retrieval.
         rrf_k: constant of the fusion.
         list_cap: notes of each pathway that enter the fusion.
-        expand_from: best notes of the first two pathways whose links are followed.
+        expand_from: best notes of the first two pathways whose links are followed; ``None`` for all (equation 16).
+        link_direction: ``both`` follows links either way; ``stored`` from the newer note to the older alone, the
+            literal reading of equations 8 and 17.
         dense_fill: where the pathways give fewer than ``k_final`` notes, take the nearest ones to the question.
     """
 
@@ -201,12 +205,15 @@ class RetrievalRules:
     k_final: int
     rrf_k: int
     list_cap: int
-    expand_from: int
+    expand_from: int | None
+    link_direction: LinkDirection
     dense_fill: bool
 
     def __post_init__(self) -> None:
-        counts = ("k_topic", "k_keyword", "k_final", "rrf_k", "list_cap", "expand_from")
+        counts = ("k_topic", "k_keyword", "k_final", "rrf_k", "list_cap")
         check_minimum(self, "memory.retrieval", **dict.fromkeys(counts, 1))
+        check_optional(self, "memory.retrieval", expand_from=1)
+        check_choices(self, "memory.retrieval", link_direction=LinkDirection)
         check_flags(self, "memory.retrieval", "dense_fill")
 
 
@@ -220,9 +227,12 @@ class RefinementRules:
         cap_union: rank the union of all rounds anew and keep ``k_context``; otherwise all of it is kept, in the order
             it was found.
         k_context: see ``cap_union``.
+        judged: what drafts, checks and sub-queries see: the ``union`` of all rounds (equations 19 and 20), or what
+            the reader would be ``shown`` if the loop ended now.
     """
 
     max_rounds: int
+    judged: Judged
     conf_stop: float | None
     cap_union: bool
     k_context: int
@@ -230,6 +240,7 @@ class RefinementRules:
     def __post_init__(self) -> None:
         check_minimum(self, "memory.ier", max_rounds=1, k_context=1)
         check_flags(self, "memory.ier", "cap_union")
+        check_choices(self, "memory.ier", judged=Judged)
         if self.conf_stop is not None:
             check_share(self, "memory.ier", "conf_stop")
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from memsys.errors import ConfigError
 from memsys.facts.batches import Scopes
+from memsys.facts.extraction import UserPrompt
 from memsys.facts.stored import UpdateTimestamp
 from memsys.gate.config import check_kappa
 from memsys.gate.vmf import KappaRule
@@ -23,12 +24,12 @@ _CHOICES = {
     "score": Score,
     "novelty_scale": NoveltyScale,
     "threshold": ThresholdMode,
+    "extract_prompt": UserPrompt,
     "merge_prompt": MergePrompt,
     "update_timestamp": UpdateTimestamp,
 }
 _MINIMA = {
     "batch_size": 1,
-    "max_facts": 1,
     "tau_0": 0,
     "tau_min": 0,
     "decay": 0,
@@ -51,7 +52,9 @@ class SageConfig:
         batch_size: messages of one session per write; each write extracts once for every scope.
         scopes: one memory per speaker of the conversation (of those who speak), or one for all.
         prompt_date: the date that the extraction is told: ``session`` for the batch's date, any other text as it is.
-        max_facts: facts kept of one extraction.
+        extract_prompt: what the prompt makes of that date: ``user`` says that the conversation took place on it and
+            asks for dates in the facts; ``user_today`` says that it is today's date (code).
+        max_facts: facts kept of one extraction; null for all (code).
         score: ``vmf``, or ``max_cosine``, to which a large kappa leads.
         kappa_cap: upper bound of kappa; null for the printed formula, 50 in the official code.
         kappa_floor: lower bound of kappa.
@@ -79,7 +82,8 @@ class SageConfig:
     batch_size: int
     scopes: Scopes
     prompt_date: str
-    max_facts: int
+    extract_prompt: UserPrompt
+    max_facts: int | None
     score: Score
     kappa_cap: float | None
     kappa_floor: float
@@ -113,10 +117,10 @@ class SageConfig:
                 f"memory.tau_fixed={self.tau_fixed} with memory.threshold={self.threshold}: give a number for a fixed "
                 "threshold, null for an adaptive one"
             )
-        for key in ("tau_fixed", "context_max_tokens"):
+        for key in ("tau_fixed", "context_max_tokens", "max_facts"):
             if getattr(self, key) is not None:
                 check_minimum(self, "memory", **{key: 0 if key == "tau_fixed" else 1})
-        make_roles(self.roles, self.merge_prompt)
+        make_roles(self.roles, self.merge_prompt, self.extract_prompt)
 
     @property
     def kappa(self) -> KappaRule:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memsys.embedding.contract import Vectors
-from memsys.facts.batches import batch_date, scope_owners, session_batches
-from memsys.facts.extraction import ExtractCall, Facts, extract
+from memsys.facts.batches import batch_date, owners_of_unit, session_batches
+from memsys.facts.extraction import ExtractCall, Facts, extract, unfenced
 from memsys.facts.shown import Found, best_first, shown
 from memsys.gate.vmf import VmfScope
 from memsys.notes.spans import timed
@@ -38,34 +38,32 @@ class SageMemory(BaseMemory):
     def __init__(self, config: SageConfig, parts: Parts) -> None:
         self._config = config
         self._parts = parts
-        self._roles = make_roles(config.roles, config.merge_prompt)
+        self._roles = make_roles(config.roles, config.merge_prompt, config.extract_prompt)
         self._scopes: dict[str, Scope] = {}
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """Cut each session into batches; note whose memories there will be."""
-        self._open(scope_owners(self._config.scopes, conversation))
+        """Cut each session into batches."""
         return session_batches(conversation, self._config.batch_size)
 
-    async def prepare(self, unit: Unit) -> Sequence[Extracted]:
+    async def prepare(self, unit: Unit) -> Mapping[str, Extracted]:
         """Extract the batch's facts for every scope, and embed them.
 
         Raises:
-            ValueError: no conversation was announced to :meth:`units`.
+            ValueError: the unit does not come from :meth:`units`.
         """
-        if not self._scopes:
-            raise ValueError("nobody's memories were opened: call units() with the conversation first")
-        calls = [self._extract(unit, owner) for owner in self._scopes]
-        replies = await asyncio.gather(*calls)
+        owners = owners_of_unit(self._config.scopes, unit)
+        replies = await asyncio.gather(*(self._extract(unit, owner) for owner in owners))
         vectors = await self._parts.embedder.embed([text for facts, _ in replies for text in facts.texts])
         ends = [sum(len(facts.texts) for facts, _ in replies[: n + 1]) for n in range(len(replies))]
-        return [
-            Extracted(facts, vectors[end - len(facts.texts) : end], completion)
-            for (facts, completion), end in zip(replies, ends, strict=True)
-        ]
+        return {
+            owner: Extracted(facts, vectors[end - len(facts.texts) : end], completion)
+            for owner, (facts, completion), end in zip(owners, replies, ends, strict=True)
+        }
 
-    async def write(self, unit: Unit, prepared: Sequence[Extracted]) -> None:
+    async def write(self, unit: Unit, prepared: Mapping[str, Extracted]) -> None:
         """Add, merge or ignore the facts of a batch, in every scope."""
-        parts = zip(self._scopes.values(), prepared, strict=True)
+        self._open(list(prepared))
+        parts = [(self._scopes[owner], extracted) for owner, extracted in prepared.items()]
         await asyncio.gather(*(self._write(scope, unit, extracted) for scope, extracted in parts))
 
     async def retrieve(self, query: str) -> Retrieval:
@@ -119,7 +117,7 @@ class SageMemory(BaseMemory):
         stored = scope.memories[verdict.nearest].text
         reply = await self._parts.llm.ask(self._roles.merge, {"stored": stored, "new": text}, key=key)
         scope.usage.note("merge", reply.completion)
-        merged = reply.text.strip()
+        merged = unfenced(reply.text)
         scope.counts["fallback.merge"] += not merged
         scope.counts["merge.cut"] += reply.completion.finish_reason == "length"
         vectors = await self._parts.embedder.embed([merged or stored])

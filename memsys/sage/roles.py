@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from memsys.errors import ConfigError
-from memsys.facts.extraction import extract_role
+from memsys.facts.extraction import UserPrompt, extract_role
 from memsys.llm.contract import Role, make_role
 from memsys.vocabulary import Json
 
@@ -23,12 +23,15 @@ class Roles:
     merge: Role
 
 
-def make_roles(settings: Mapping[str, Mapping[str, Json]], merge_prompt: MergePrompt) -> Roles:
+def make_roles(
+    settings: Mapping[str, Mapping[str, Json]], merge_prompt: MergePrompt, extract_prompt: UserPrompt
+) -> Roles:
     """Make the roles from the config's ``roles``.
 
     Args:
         settings: per role its settings.
         merge_prompt: which shipped prompt ``merge`` has, unless its settings name a file.
+        extract_prompt: likewise of ``extract``.
 
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
@@ -38,6 +41,6 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], merge_prompt: MergePr
     merge = dict(settings["merge"])
     merge["prompt"] = merge.get("prompt") or str(PROMPTS / f"merge_{merge_prompt}.txt")
     return Roles(
-        extract=extract_role(settings["extract"]),
+        extract=extract_role(settings["extract"], extract_prompt),
         merge=make_role("merge", merge, PROMPTS, None),
     )

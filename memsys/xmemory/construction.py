@@ -97,13 +97,25 @@ class Construction:
     async def finish(self) -> None:
         """Organise what is not organised yet, link the graphs, name the themes."""
         await asyncio.to_thread(self._organise)
-        themes = self._store.themes.members
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._summary(theme_id)) for theme_id in themes]
-        summaries = dict(zip(themes, (task.result() for task in tasks), strict=True))
+        summaries = await self._summaries()
         self.counts["fallback.theme"] += sum(summary.fallback for summary in summaries.values())
         texts = {theme_id: summary.text for theme_id, summary in summaries.items()}
         self._store.name_themes(texts, await self._parts.embedder.embed(list(texts.values())))
+
+    async def _summaries(self) -> dict[str, Summary]:
+        """Ask for all names at once; of a theme that is named several times the last one stays."""
+        themes = self._store.themes
+        namings = [*themes.namings] or [(theme_id, tuple(facts)) for theme_id, facts in themes.members.items()]
+        themes.namings.clear()
+        last = {theme_id: number for number, (theme_id, _) in enumerate(namings)}
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(
+                    self._summary(members, f"theme:{theme_id}" + (f":{n}" if last[theme_id] != n else ""))
+                )
+                for n, (theme_id, members) in enumerate(namings)
+            ]
+        return {theme_id: tasks[last[theme_id]].result() for theme_id in themes.members}
 
     def _organise(self) -> None:
         themes = self._store.themes
@@ -121,8 +133,7 @@ class Construction:
         self.objectives["final"] = themes.objective()
         self._store.link_all()
 
-    async def _summary(self, theme_id: str) -> Summary:
-        members = self._store.themes.members[theme_id]
+    async def _summary(self, members: Sequence[str], key: str) -> Summary:
         facts = [self._store.facts[fact_id].text for fact_id in members]
         vectors = self._store.fact_index.vectors(members)
-        return await summarise(self._parts.llm, self._roles.theme, facts, vectors, key=f"theme:{theme_id}")
+        return await summarise(self._parts.llm, self._roles.theme, facts, vectors, key=key)

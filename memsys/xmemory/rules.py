@@ -15,6 +15,7 @@ OnlineSplit = Literal["components", "scored"]
 ScoreScope = Literal["global", "local"]
 Normaliser = Literal["total", "max_gain"]
 GateMode = Literal["off", "official", "strict"]
+Naming = Literal["once", "every_change"]
 Estimator = Literal["nll", "entropy"]
 
 
@@ -78,6 +79,10 @@ class ThemeRules:
         scope_neighbours: how many around them.
         eps: of the bell, see :class:`memsys.xmemory.objective.Bell`.
         sigma_floor: of the bell.
+        naming: ``once`` names the themes that there are in the end, with one call each; ``every_change`` asks for a
+            name whenever the code does, and keeps a theme's last: when a theme is made, cut or merged into, and once
+            more for every theme that the revision leaves as it is. The themes have the same facts either way, and their
+            last names come from the same prompts; what differs is the cost of building. Needs ``schedule: end``.
     """
 
     schedule: Schedule
@@ -100,16 +105,19 @@ class ThemeRules:
     scope_neighbours: int
     eps: float
     sigma_floor: float
+    naming: Naming
 
     def __post_init__(self) -> None:
         group = "memory.theme"
-        check_choices(self, group, schedule=Schedule, online_split=OnlineSplit, scope=ScoreScope)
+        check_choices(self, group, schedule=Schedule, online_split=OnlineSplit, scope=ScoreScope, naming=Naming)
         check_flags(self, group, "split", "revise_full", "merge")
         check_minimum(self, group, cap=2, whole_below=1, pair_merges=0, tiny_size=0, scope_neighbours=1, sigma_floor=0)
         check_cosines(self, group, "attach", "edge", "min_intra", "pair_min", "tiny_min")
         check_optional(self, group, tiny_neighbours=1, lenient=-1.0)
         if self.lenient is not None and self.lenient > self.attach:
             raise ConfigError(f"{group}.lenient={self.lenient} must not exceed {group}.attach={self.attach}")
+        if self.naming == "every_change" and self.schedule != "end":
+            raise ConfigError(f"{group}.naming=every_change needs {group}.schedule=end, not {self.schedule}")
         if self.eps <= 0:
             raise ConfigError(f"{group}.eps={self.eps} must be above 0: it keeps the bell from having no width")
 

@@ -8,7 +8,7 @@ from memsys.embedding.contract import Vectors
 from memsys.xmemory.objective import Floats
 from memsys.xmemory.space import DECIMALS
 
-#: Rows of the theme, part by part; every row is in exactly one part, parts go by their smallest row.
+#: Rows of the theme, part by part; every row is in exactly one part.
 Cutting = list[list[int]]
 
 
@@ -38,6 +38,9 @@ def components(vectors: Vectors, *, edge: float, least: int, cap: int) -> Cuttin
         edge: least cosine of an edge.
         least: up to so many rows are one part, whatever their cosines.
         cap: a larger component is cut into runs of this length, in the order of a depth-first walk.
+
+    Returns:
+        Components by their smallest row, which their walk begins with; the runs of one in the order of the walk.
     """
     if len(vectors) <= least:
         return [list(range(len(vectors)))]
@@ -48,18 +51,18 @@ def components(vectors: Vectors, *, edge: float, least: int, cap: int) -> Cuttin
         walk = _walk(min(left), linked)
         left.difference_update(walk)
         parts.extend(walk[start : start + cap] for start in range(0, len(walk), cap))
-    return ordered(parts)
+    return parts
 
 
 def _walk(start: int, linked: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> list[int]:
-    """Visit a component depth first, the smallest neighbour first."""
+    """Visit a component depth first, the largest neighbour first, as the official code does."""
     seen: dict[int, None] = {}
     stack = [start]
     while stack:
         row = stack.pop()
         if row not in seen:
             seen[row] = None
-            stack.extend(int(other) for other in np.flatnonzero(linked[row])[::-1] if int(other) not in seen)
+            stack.extend(int(other) for other in np.flatnonzero(linked[row]) if int(other) not in seen)
     return list(seen)
 
 

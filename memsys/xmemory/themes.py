@@ -33,6 +33,8 @@ class Themes:
         home: theme by fact.
         paths: by fact, every theme it belonged to as ``[theme, step, cause]``, first to last.
         counts: how often each thing was done.
+        namings: with ``naming: every_change``, each theme that the code would have named since the organising began,
+            with the facts it had then, in order.
     """
 
     def __init__(self, rules: ThemeRules, facts: VectorIndex, dimension: int) -> None:
@@ -42,6 +44,7 @@ class Themes:
         self.home: dict[str, str] = {}
         self.paths: dict[str, list[list[Any]]] = {}
         self.counts: Counter[str] = Counter()
+        self.namings: list[tuple[str, tuple[str, ...]]] = []
         self._made = self._step = 0
         self._changed: dict[str, None] = {}
 
@@ -85,18 +88,44 @@ class Themes:
         self.merge_tiny()
 
     def split_full(self) -> None:
-        """Split themes that are full and hang together loosely; each part, also a theme kept whole, gets a new id."""
-        if not (self._rules.split and self._rules.revise_full):
-            return
+        """Split themes that are full and hang together loosely; each part, also a theme kept whole, gets a new id.
+
+        All cuttings are chosen before any is made. The parts stand where their theme stood.
+        """
+        revised = self._rules.split and self._rules.revise_full
+        loose = [theme_id for theme_id in self.members if revised and self._is_loose(theme_id)]
+        cuttings = {
+            theme_id: self._best_cutting(theme_id, self._batch_candidates(self._vectors(theme_id)))
+            for theme_id in loose
+        }
+        order: list[str] = []
         for theme_id in list(self.members):
-            if self._is_loose(theme_id):
-                self._step += 1
-                cutting = self._best_cutting(theme_id, self._batch_candidates(self._vectors(theme_id)))
-                cause: Cause = "split" if len(cutting) > 1 else "kept"
-                self.counts["splits.batch" if len(cutting) > 1 else "kept_whole"] += 1
-                facts = self._drop(theme_id)
-                for part in cutting:
-                    self._make([facts[row] for row in part], cause)
+            if theme_id in cuttings:
+                order.extend(self._recut(theme_id, cuttings[theme_id]))
+            else:
+                self._note_naming(theme_id)
+                order.append(theme_id)
+        if loose:
+            self._reorder(order)
+
+    def _recut(self, theme_id: str, cutting: Cutting) -> list[str]:
+        """Replace a theme by its parts; return their ids."""
+        self._step += 1
+        cause: Cause = "split" if len(cutting) > 1 else "kept"
+        self.counts["splits.batch" if len(cutting) > 1 else "kept_whole"] += 1
+        facts = self._drop(theme_id)
+        return [self._make([facts[row] for row in part], cause) for part in cutting]
+
+    def _reorder(self, order: Sequence[str]) -> None:
+        """Put the themes into another order; what goes by the order of the themes goes by this one from then on."""
+        self.members = {theme_id: self.members[theme_id] for theme_id in order}
+        self._space = self._new_space()
+
+    def _new_space(self) -> ThemeSpace:
+        space = ThemeSpace(self._dimension)
+        for theme_id in self.members:
+            space.put(theme_id, part_of(self._vectors(theme_id)))
+        return space
 
     def _is_loose(self, theme_id: str) -> bool:
         size = len(self.members[theme_id])
@@ -190,6 +219,7 @@ class Themes:
         first, *others = cutting
         self.members[theme_id] = [facts[row] for row in first]
         self._refresh(theme_id)
+        self._note_naming(theme_id)
         for part in others:
             self._make([facts[row] for row in part], "split")
 
@@ -224,14 +254,21 @@ class Themes:
             self._place(fact_id, kept, cause)
             self.members[kept].append(fact_id)
         self._refresh(kept)
+        self._note_naming(kept)
 
-    def _make(self, facts: Sequence[str], cause: Cause) -> None:
+    def _note_naming(self, theme_id: str) -> None:
+        if self._rules.naming == "every_change":
+            self.namings.append((theme_id, tuple(self.members[theme_id])))
+
+    def _make(self, facts: Sequence[str], cause: Cause) -> str:
         theme_id = f"t{self._made}"
         self._made += 1
         self.members[theme_id] = list(facts)
         for fact_id in facts:
             self._place(fact_id, theme_id, cause)
         self._refresh(theme_id)
+        self._note_naming(theme_id)
+        return theme_id
 
     def _drop(self, theme_id: str) -> list[str]:
         self._space.drop(theme_id)
@@ -266,7 +303,6 @@ class Themes:
         self.paths = {fact_id: [list(entry) for entry in path] for fact_id, path in state["paths"].items()}
         self.counts = counter_from(state["counts"])
         self._made, self._step = int(state["made"]), int(state["step"])
-        self._space = ThemeSpace(self._dimension)
-        for theme_id in self.members:
-            self._refresh(theme_id)
+        self._space = self._new_space()
+        self.namings = []
         self._changed = dict.fromkeys(state["changed"])

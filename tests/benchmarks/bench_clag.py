@@ -26,7 +26,7 @@ from memsys.embedding.contract import Vectors  # noqa: E402
 from memsys.llm.contract import Reply, Role  # noqa: E402
 from memsys.protocol import Parts  # noqa: E402
 from memsys.vocabulary import Completion  # noqa: E402
-from tests.support.clag import evolution, preset, sensible, unit  # noqa: E402
+from tests.support.clag import evolution, joint, sensible, unit  # noqa: E402
 
 COMPLETION = Completion(text="", prompt_tokens=1, completion_tokens=1, seconds=0.0, finish_reason="stop")
 QUESTIONS = 200
@@ -75,7 +75,7 @@ class PooledEmbedder:
 async def measure(notes: int, scope: str) -> None:
     """Fill a memory and time its last writes, its retrievals and its consolidation."""
     embedder = PooledEmbedder()
-    config = replace(preset("clag_paper"), consolidate_every=10**9, evolution_scope=scope, retrieval_scope=scope)  # type: ignore[arg-type]
+    config = replace(joint(), consolidate_every=10**9, evolution_scope=scope, retrieval_scope=scope)  # type: ignore[arg-type]
     memory = ClagMemory(config, Parts("bench", InstantModel(), embedder, seed=0))
     writes, reads = [], []
     for number in range(notes):

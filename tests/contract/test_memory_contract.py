@@ -127,6 +127,37 @@ def test_it_is_a_memory_system(preset: str) -> None:
     assert memory.units(talk()) == units
 
 
+def test_cutting_into_units_changes_nothing(preset: str) -> None:
+    memory, fresh = build(preset), plain(build(preset).state())
+    memory.units(talk())
+    memory.units(Conversation("other", talk().turns[:9], ("Ben",)))
+    assert plain(memory.state()) == fresh
+    written = ingested(preset)
+    before = plain(written.state())
+    written.units(talk())
+    written.units(talk())
+    assert plain(written.state()) == before
+
+
+def test_a_resumed_memory_needs_no_units_of_its_own(preset: str) -> None:
+    straight, cutter, first, second = ingested(preset), build(preset), build(preset), build(preset)
+    units = list(cutter.units(talk()))
+    middle = len(units) // 2
+
+    async def resumed() -> None:
+        for unit in units[:middle]:
+            await first.write(unit, await first.prepare(unit))
+        second.load_state(first.state())
+        for unit in units[middle:]:
+            await second.write(unit, await second.prepare(unit))
+        await second.consolidate()
+
+    asyncio.run(resumed())
+    assert plain(second.state()) == plain(straight.state())
+    assert answers(second) == answers(straight)
+    assert second.statistics() == straight.statistics()
+
+
 def test_an_empty_memory_answers(preset: str) -> None:
     memory = build(preset)
     asyncio.run(memory.consolidate())

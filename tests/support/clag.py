@@ -41,6 +41,22 @@ def preset(name: str = "clag_paper", **changes: Any) -> ClagConfig:
     return ClagConfig(**settings)
 
 
+#: Buffered notes evolve, one call per note, and what the code does at consolidation alone: what most tests script.
+JOINT: Mapping[str, Any] = {
+    "cold_start": "evolve",
+    "neighbour_query": "content",
+    "evolution_calls": "joint",
+    "new_cluster_evolution": "global",
+    "split_when": "consolidate",
+    "profile_update": "consolidate",
+}
+
+
+def joint(name: str = "clag_paper", **changes: Any) -> ClagConfig:
+    """Make the config of a preset with :data:`JOINT` and some fields changed."""
+    return preset(name, **{**JOINT, **changes})
+
+
 def candidate_ids(values: Mapping[str, str]) -> list[str]:
     """Return the cluster ids that a prompt shows."""
     return re.findall(r"^id: (\S+)$", values["candidates"], flags=re.MULTILINE)
@@ -66,6 +82,10 @@ def sensible(role: str, values: Mapping[str, str], key: str) -> Mapping[str, Any
         return {"keywords": words[-2:], "context": f"On {words[-1]}", "tags": [words[-1]]}
     if role == "evolve":
         return evolution(should_evolve=False)
+    if role == "link":
+        return {"suggested_connections": []}
+    if role == "rewrite":
+        return {"update": False, "context": "", "tags": []}
     if role == "router":
         return {"choice": candidate_ids(values)[0]}
     if role == "profile":

@@ -15,7 +15,7 @@ from memsys.notes.note import Note
 from memsys.notes.store import NoteStore
 from memsys.protocol import MemorySystem
 from memsys.vocabulary import Turn, Unit
-from tests.support.clag import evolution
+from tests.support.clag import JOINT, evolution
 from tests.support.composing import memory_config, parts
 from tests.support.fakes import FakeModel, WordEmbedder
 
@@ -284,6 +284,7 @@ def test_clag_without_clusters_is_a_mem(reembed: str) -> None:
         "buffer_size": 1000,
         "evolution_scope": "global",
         "retrieval_scope": "global",
+        **JOINT,
     }
     clag = memory_config("clag_paper", **settings).build(parts(replying(evolve=evolve)))
     amem = memory(replying(evolve=evolve), reembed=reembed)

@@ -11,7 +11,7 @@ import pytest
 from memsys.clag.memory import ClagMemory
 from memsys.protocol import MemorySystem
 from memsys.vocabulary import Retrieval
-from tests.support.clag import candidate_ids, evolution, memory, preset, replying, unit, write_all
+from tests.support.clag import candidate_ids, evolution, joint, memory, replying, unit, write_all
 from tests.support.fakes import FakeModel
 
 SMALL = {"buffer_size": 8}
@@ -32,13 +32,13 @@ def retrieve(system: ClagMemory, question: str = "boat sea?") -> Retrieval:
 
 
 def filled(notes: int = 16, model: FakeModel | None = None, name: str = "clag_paper", **changes: Any) -> ClagMemory:
-    system = memory(preset(name, **{**SMALL, **changes}), model)
+    system = memory(joint(name, **{**SMALL, **changes}), model)
     write_all(system, [unit(number) for number in range(notes)])
     return system
 
 
 def test_the_hundredth_note_makes_three_clusters_and_three_profiles() -> None:
-    system = memory(preset())
+    system = memory(joint())
     write_all(system, [unit(number) for number in range(99)])
     assert clusters_of(system) == {}
     assert model_of(system).count("profile") == 0
@@ -208,7 +208,7 @@ def test_on_insert_a_cluster_is_bisected_as_soon_as_it_is_too_large() -> None:
 
 
 def test_notes_that_all_look_the_same_cannot_be_split() -> None:
-    system = memory(preset(buffer_size=2, tau_split=3))
+    system = memory(joint(buffer_size=2, tau_split=3))
     write_all(system, [unit(number, "same words") for number in range(6)])
     asyncio.run(system.consolidate())
     assert clusters_of(system) == {"cluster_0": [f"D1:{n}" for n in range(6)]}
@@ -253,7 +253,10 @@ def test_other_reasons_for_searching_all_notes() -> None:
     assert retrieve(filled(16, name="clag_global_retrieval")).trace["reason"] == "configured"
     silent = filled(16, replying(keywords={"keywords": " , "}), name="clag_code")
     assert retrieve(silent).trace["reason"] == "no_tags"
-    assert model_of(silent).count("selector") == 0
+    assert model_of(silent).count("selector") == 1, "the code asks, and then searches all notes whatever the reply"
+    spared = filled(16, replying(keywords={"keywords": " , "}), empty_keywords="empty")
+    assert retrieve(spared).trace["reason"] == "no_tags"
+    assert model_of(spared).count("selector") == 0
 
 
 def test_picked_clusters_limit_the_search() -> None:
@@ -302,7 +305,7 @@ def test_linked_notes_enter_the_context_but_not_the_hits() -> None:
 
 
 def test_an_empty_memory_retrieves_nothing() -> None:
-    found = retrieve(memory(preset()))
+    found = retrieve(memory(joint()))
     assert (found.hits, found.context, found.trace["reduction"]) == ((), "", 0.0)
 
 
@@ -340,9 +343,9 @@ def test_the_order_of_preparation_does_not_matter() -> None:
         for each, ready in zip(units, reversed(prepared), strict=True):
             await system.write(each, ready)
 
-    system = memory(preset(**SMALL), replying(analyse=lambda values, key: "bad" if key == "D1:5" else _analysis(key)))
+    system = memory(joint(**SMALL), replying(analyse=lambda values, key: "bad" if key == "D1:5" else _analysis(key)))
     asyncio.run(ahead(system))
-    other = memory(preset(**SMALL), model_of(system))
+    other = memory(joint(**SMALL), model_of(system))
     write_all(other, [unit(number) for number in range(12)])
     assert repr(system.state()) == repr(other.state())
     assert system.statistics()["counts"]["fallback.analyse"] == 1
@@ -353,4 +356,4 @@ def _analysis(key: str) -> dict[str, Any]:
 
 
 def test_it_is_a_memory_system() -> None:
-    assert isinstance(memory(preset()), MemorySystem)
+    assert isinstance(memory(joint()), MemorySystem)

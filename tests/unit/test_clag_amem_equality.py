@@ -11,7 +11,7 @@ from hydra.utils import instantiate
 from baselines.amem.config import AmemConfig
 from baselines.amem.memory import AmemMemory
 from memsys.protocol import MemorySystem, Parts
-from tests.support.clag import CONF, evolution, preset, replying, unit
+from tests.support.clag import CONF, evolution, joint, replying, unit
 from tests.support.fakes import FakeModel, WordEmbedder
 
 
@@ -53,7 +53,7 @@ def test_clag_without_clusters_equals_amem_without_consolidation() -> None:
     amem = AmemMemory(
         replace(amem_config(), reembed="never", consolidate_at_end=False), Parts("c", models[0], WordEmbedder(), seed=1)
     )
-    config = preset(evolution_scope="global", retrieval_scope="global", buffer_size=10**6, reembed_global="never")
+    config = joint(evolution_scope="global", retrieval_scope="global", buffer_size=10**6, reembed_global="never")
     clag = config.build(Parts("c", models[1], WordEmbedder(), seed=1))
     ours, theirs = run(clag), run(amem)
     assert ours == theirs

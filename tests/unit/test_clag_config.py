@@ -21,7 +21,7 @@ from memsys.llm.contract import Reply
 from memsys.notes.note import Note
 from memsys.notes.store import NoteStore
 from memsys.vocabulary import Completion
-from tests.support.clag import CONF, composed, memory, partition_of, preset, replying, unit, write_all
+from tests.support.clag import CONF, composed, joint, memory, partition_of, preset, replying, unit, write_all
 
 PRESETS = sorted(path.stem for path in (CONF / "memory").glob("clag*.yaml") if path.stem != "clag_quickstart")
 
@@ -59,6 +59,8 @@ def test_the_presets_are_those_of_the_papers_table_8_and_of_the_code() -> None:
             "analyse": 0.7,
             "router": 0.2,
             "evolve": 0.7,
+            "link": 0.7,
+            "rewrite": 0.7,
             "profile": 0.3,
             "keywords": 0.7,
             "selector": 0.7,
@@ -66,6 +68,12 @@ def test_the_presets_are_those_of_the_papers_table_8_and_of_the_code() -> None:
     assert (paper.k_route, paper.k_stage1, paper.top_n) == (3, 3, 3)
     assert (code.k_route, code.k_stage1, code.top_n) == (5, 5, 10)
     assert (paper.merge, paper.selector_query, paper.invalid_route) == ("score", "question", "nearest")
+    assert (paper.cold_start, code.cold_start) == ("buffer", "evolve")
+    assert (paper.split_when, code.split_when) == ("on_insert", "consolidate")
+    assert (paper.profile_update, code.profile_update) == ("on_evolution", "consolidate")
+    assert (paper.evolution_calls, code.evolution_calls) == ("per_neighbour", "joint")
+    assert (paper.neighbour_query, code.neighbour_query) == ("note", "content")
+    assert (paper.new_cluster_evolution, code.new_cluster_evolution) == ("none", "global")
     assert (code.merge, code.selector_query, code.invalid_route) == ("concat", "keywords", "new_cluster")
 
 
@@ -85,21 +93,21 @@ def test_the_presets_are_those_of_the_papers_table_8_and_of_the_code() -> None:
 )
 def test_wrong_settings_are_refused(key: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=key):
-        preset(**{key: value})
+        joint(**{key: value})
 
 
 def test_wrong_settings_inside_groups_are_refused() -> None:
     settings = composed("clag")
     with pytest.raises(ConfigError, match=r"router.*heat"):
-        preset(roles={**settings["roles"], "router": {"heat": 1}})
+        joint(roles={**settings["roles"], "router": {"heat": 1}})
     with pytest.raises(ConfigError, match=r"context\.link_cap"):
-        preset(context={**settings["context"], "link_cap": "none"})
+        joint(context={**settings["context"], "link_cap": "none"})
 
 
 def test_a_cosine_of_tau_is_accepted_and_one_below_is_not() -> None:
     partition, store = partition_of(a=[1.0, 0.0]), NoteStore()
     store.add(Note("note of a", "old", "", [], "", [], ()))
-    config = preset(tau=0.6)
+    config = joint(tau=0.6)
     router = Router(replying(), make_roles(config.roles).router, config, store, partition)
     note = Note("new", "text", "", [], "", [], ())
     equal = asyncio.run(router.route(note, np.array([0.6, 0.8], dtype=np.float32)))
@@ -175,7 +183,7 @@ def test_profiles_from_replies(value: Any, text: str, expected: tuple[object, ..
 
 
 def test_constrained_roles_list_the_candidates() -> None:
-    roles = make_roles(preset().roles)
+    roles = make_roles(joint().roles)
     choice = router_for(roles.router, ["a", "b"]).schema
     picks = selector_for(roles.selector, ["a", "b"], 2).schema
     assert choice and choice["properties"]["choice"]["enum"] == ["a", "b"]
@@ -184,13 +192,13 @@ def test_constrained_roles_list_the_candidates() -> None:
 
 
 def test_prompts_name_no_id_that_could_be_copied() -> None:
-    roles = make_roles(preset().roles)
+    roles = make_roles(joint().roles)
     for role in (roles.router, roles.profile, roles.selector):
         assert "cluster_" not in role.prompt.text
 
 
 def test_a_snapshot_file_gives_the_same_hits_contexts_and_writes(tmp_path: Path) -> None:
-    config = replace(preset(), buffer_size=6, consolidate_every=4)
+    config = replace(joint(), buffer_size=6, consolidate_every=4)
     original, copy = memory(config), memory(config)
     write_all(original, [unit(number) for number in range(12)])
     save_snapshot(tmp_path / "memory.npz", original.state())

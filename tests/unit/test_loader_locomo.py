@@ -130,6 +130,24 @@ def test_bad_files_are_refused_with_file_and_place(tmp_path: Path, tiny: Any, da
         read_locomo(write(tmp_path, tiny))
 
 
+def test_image_queries_stand_behind_text_and_caption_where_the_preset_asks_for_them(tmp_path: Path, tiny: Any) -> None:
+    turn = tiny[0]["conversation"]["session_2"][0]
+    turn.update(text="Look", query="red kayak", blip_caption="a boat", speaker="Ann")
+    path = str(write(tmp_path, tiny))
+
+    def shown(**settings: Any) -> str:
+        config = LocomoConfig(path=path, **settings)
+        turns = config.load().samples[0].conversation.turns
+        return next(config.turn_format.render(each) for each in turns if each.extra.get("image_query"))
+
+    assert shown() == "Ann: Look [shares a boat]"
+    assert shown(turn_queries="all") == "Ann: Look [shares a boat] [searched for red kayak]"
+    assert shown(turn_queries="all", turn_captions="none") == "Ann: Look [searched for red kayak]"
+    assert shown(turn_queries="all", turn_style="bare") == "Look [shares a boat] [searched for red kayak]"
+    clag = shown(turn_queries="all", turn_style="clag", turn_captions="all")
+    assert clag == "Speaker Annsays : [Image: a boat] Look [searched for red kayak]"
+
+
 def test_a_missing_file_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"locomo10.json: no such file.*fetch_data.py locomo.*MEMSYS_DATA.*sample=true"):
         LocomoConfig(data_dir=str(tmp_path)).load()
@@ -155,6 +173,7 @@ def test_the_config_is_what_the_contract_asks_for() -> None:
     [
         ({"turn_style": "fancy"}, "turn_style='fancy' is unknown"),
         ({"turn_captions": "some"}, "turn_captions='some' is unknown"),
+        ({"turn_queries": "some"}, "turn_queries='some' is unknown"),
         ({"labels": "mine"}, "dataset.labels='mine' is unknown"),
         ({"limit_questions": 0}, "dataset.limit_questions=0 must be a whole number from 1"),
         ({"limit_conversations": "all"}, "dataset.limit_conversations='all' must be"),
@@ -220,7 +239,7 @@ def test_sample_text_holds_no_list_field_of_the_file() -> None:
     assert (turn.turn_id, turn.caption, dict(turn.extra)) == (
         "D1:3",
         "a small green wooden boat on a rusty trailer",
-        {"img_url": True},
+        {"img_url": True, "image_query": "small green wooden"},
     )
 
 

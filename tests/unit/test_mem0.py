@@ -35,7 +35,7 @@ from tests.support.sage import monologue, sage
 PRESETS: dict[str, dict[str, Any]] = {
     "mem0_add_only": {"decisions": "none"},
     "mem0_both_speakers": {"extract_prompt": "both"},
-    "mem0_in_sage": {"prompt_date": "2026-05-01"},
+    "mem0_in_sage": {"prompt_date": "2026-05-01", "extract_prompt": "user_today"},
     "mem0_instructed": {"extract_prompt": "instructed"},
     "mem0_keep_dates": {"update_timestamp": "keep_old"},
     "mem0_pairs": {"batch_size": 2},
@@ -217,7 +217,7 @@ def test_passages_have_one_scope_and_are_all_the_users() -> None:
 
 
 def test_preparing_without_a_conversation_is_refused() -> None:
-    unit = mem0(replying()).units(monologue("x"))[0]
+    unit = replace(mem0(replying()).units(monologue("x"))[0], conversation=None)
     with pytest.raises(ValueError, match="units"):
         asyncio.run(mem0(replying()).prepare(unit))
 
@@ -231,12 +231,12 @@ def test_the_date_of_the_session_stands_in_the_prompt_or_a_given_one() -> None:
 
 def test_each_wording_of_the_extraction_is_a_prompt_of_its_own() -> None:
     prompts = set()
-    for wording in ("user", "both", "instructed"):
+    for wording in ("user", "user_today", "both", "instructed"):
         model = replying()
         ingest(mem0(model, extract_prompt=wording), monologue("x"))
         prompts.add(model.prompts[0])
         assert "user: Ann: x" in model.prompts[0]
-    assert len(prompts) == 3
+    assert len(prompts) == 4
 
 
 @pytest.mark.parametrize("reply", [{"facts": []}, {"memories": []}, "I cannot.", {"facts": [" "]}])

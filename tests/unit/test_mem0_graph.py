@@ -84,6 +84,7 @@ def test_the_graph_presets_differ_from_mem0_in_the_graph_and_its_roles() -> None
     unread: dict[str, Any] = {
         "name": "mem0_graph_in_sage",
         "prompt_date": "2026-05-01",
+        "extract_prompt": "user_today",
         "graph": {**made.graph, "use": "written"},
     }
     in_sage = config("mem0_graph_in_sage")

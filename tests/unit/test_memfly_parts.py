@@ -400,6 +400,7 @@ def test_links_are_followed_both_ways_and_keep_the_stronger() -> None:
     links.add(Link(2, 0, 0.4, "CONFLICT", 3))
     links.add(Link(0, 2, 0.9, "RELATED", 4))
     assert dict(links.neighbours(0)) == {2: 0.9} and dict(links.neighbours(2)) == {0: 0.9}
+    assert dict(links.neighbours(2, "stored")) == {0: 0.6} and dict(links.neighbours(0, "stored")) == {2: 0.9}
     assert links.state() == [[2, 0, 0.6, "CONFLICT", 2], [0, 2, 0.9, "RELATED", 4]]
     assert (links.count("CONFLICT"), links.linked_notes(), dict(links.neighbours(7))) == (1, 2, {})
     with pytest.raises(ValueError, match="itself"):
@@ -460,7 +461,21 @@ def test_linked_notes_are_ranked_by_anchor_and_strength() -> None:
     paths.links.add(Link(3, 1, 1.0, "CONFLICT", 0))
     # From n0 (0.5): n2 0.30, n3 0.45. From n1 (0.4): n3 0.40. Anchors are reached from no other anchor.
     assert paths.by_link([(0, 0.5), (1, 0.4)]).ranked == (3, 2)
-    assert paths.by_link([(2, 0.5)]).ranked == (0,), "against the direction too"
+    assert paths.by_link([(2, 0.5)]).ranked == (0,)
+    stored = graph(link_direction="stored")
+    stored.links.add(Link(2, 0, 0.6, "RELATED", 0))
+    assert stored.by_link([(0, 0.5)]).ranked == (), "n0 is the older one: nothing leads away from it"
+    assert stored.by_link([(2, 0.5)]).ranked == (0,)
+
+
+def test_links_of_so_many_anchors_are_followed_or_of_all() -> None:
+    for expand_from, reached in ((1, 1), (2, 2), (None, 2)):
+        paths = graph(k_keyword=1, expand_from=expand_from)
+        paths.links.add(Link(1, 2, 0.9, "RELATED", 0))
+        paths.links.add(Link(3, 0, 0.9, "RELATED", 0))
+        # Anchors: n1 (2/61), then n0 (1/62); n2 hangs on the first, n3 on the second.
+        pool = paths.search(Signals(UNIT[3], vector(1, 2, 0, 0), UNIT[1:2]), halves())
+        assert pool.pathways["neighbour"].reached == reached
 
 
 def test_rank_one_on_two_pathways_beats_rank_one_on_one() -> None:
@@ -575,6 +590,18 @@ def test_the_union_is_ranked_anew_and_cut_or_kept_as_found() -> None:
     assert hits(cap_union=False) == ["D1:0", "D1:2", "D1:3"]
     assert hits()[0] == "D1:0", "one over 61 each: the nearest to the question first"
     assert hits(k_context=2) == hits()[:2]
+
+
+def test_checks_see_all_that_was_found_or_what_the_reader_would_get() -> None:
+    def seen(**ier: Any) -> list[int]:
+        model = replying(sufficient=in_turn(LACKING, LACKING, ENOUGH), subquery=in_turn("harbour?", "guitar?"))
+        refined(model, k_context=1, **ier)
+        drafts = [prompt for (role, _), prompt in zip(model.calls, model.prompts, strict=True) if role == "draft"]
+        words = ("boat sea", "harbour wall", "guitar song")
+        return [sum(word in prompt for word in words) for prompt in drafts]
+
+    assert seen() == [1, 2, 3]
+    assert seen(judged="shown") == [1, 1, 1]
 
 
 def test_stand_ins_of_the_read_path_are_named() -> None:

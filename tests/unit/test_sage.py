@@ -11,7 +11,7 @@ import pytest
 
 from eval.loaders.locomo import LocomoConfig
 from memsys.errors import ConfigError
-from memsys.facts.extraction import facts_from_reply, messages
+from memsys.facts.extraction import facts_from_reply, messages, unfenced
 from memsys.llm.contract import Reply
 from memsys.sage.config import SageConfig
 from memsys.sage.memory import SageMemory
@@ -26,6 +26,7 @@ from tests.support.sage import monologue, replying, sage, spoken_facts
 PRESETS: dict[str, dict[str, Any]] = {
     "sage_code": {
         "prompt_date": "2026-05-01",
+        "extract_prompt": "user_today",
         "kappa_cap": 50,
         "novelty_scale": "full",
         "tau_0": 0.5,
@@ -189,7 +190,7 @@ def test_documents_have_one_scope_because_nobody_else_speaks() -> None:
 
 
 def test_preparing_without_a_conversation_is_refused() -> None:
-    unit = sage(replying()).units(monologue("x"))[0]
+    unit = replace(sage(replying()).units(monologue("x"))[0], conversation=None)
     with pytest.raises(ValueError, match="units"):
         asyncio.run(sage(replying()).prepare(unit))
 
@@ -198,6 +199,41 @@ def test_a_fixed_prompt_date_is_shown_as_it_is() -> None:
     model = replying()
     ingest(sage(model, prompt_date="2026-05-01"), monologue("x"))
     assert "conversation on 2026-05-01" in model.prompts[0]
+
+
+def test_the_released_extraction_states_todays_date_and_asks_for_none() -> None:
+    told = {}
+    for name in ("sage", "sage_code"):
+        model = replying()
+        ingest(sage(model, name), monologue("x"))
+        told[name] = model.prompts[0]
+    assert "Today's date is 2026-05-01." in told["sage_code"] and "date of what happened" not in told["sage_code"]
+    assert "2026-05-01" not in told["sage"] and "date of what happened" in told["sage"]
+
+
+def test_all_facts_of_an_extraction_are_kept_unless_there_is_a_limit() -> None:
+    facts = [f"fact number {number}" for number in range(25)]
+    for name, limit, kept in (("sage", None, 25), ("sage_code", None, 25), ("sage_code", 20, 20)):
+        memory = sage(replying(lambda values, key: facts), name, max_facts=limit)
+        ingest(memory, monologue("x"))
+        assert counts(memory)["facts"] == kept and counts(memory)["extract.over_limit"] == 25 - kept
+
+
+@pytest.mark.parametrize(
+    ("reply", "read"),
+    [
+        ("```\nAnn sails.\n```", "Ann sails."),
+        (" ```text\nAnn sails.\nShe has a boat.\n```\n", "Ann sails.\nShe has a boat."),
+        ("<think>two boats?</think>Ann sails.", "Ann sails."),
+        ("```\n<think>hm</think>\nAnn sails.\n```", "Ann sails."),
+        ("Here: ```\nAnn sails.\n```", "Here: ```\nAnn sails.\n```"),
+        ("```\n\n```", ""),
+        ("``` ```", "``` ```"),
+        ("Ann sails.", "Ann sails."),
+    ],
+)
+def test_a_plain_reply_is_read_without_its_fences_as_the_code_reads_it(reply: str, read: str) -> None:
+    assert unfenced(reply) == read
 
 
 def test_messages_show_captions_as_the_run_writes_turns() -> None:
@@ -338,6 +374,11 @@ def test_an_update_rewrites_text_vector_and_date_and_joins_the_turns() -> None:
 def test_both_dates_are_shown_where_asked_for() -> None:
     memory, _ = banded(update_timestamp="keep_both")
     assert asyncio.run(memory.retrieve("q")).context == "1 May 2023, 2 May 2023: a b"
+
+
+def test_a_fenced_merge_is_stored_without_its_backticks() -> None:
+    memory, _ = banded("```\nA and B.\n```")
+    assert [stored["text"] for stored in memory.state()["scopes"][0]["memories"]] == ["A and B."]
 
 
 def test_an_empty_merge_keeps_the_stored_text_and_still_joins_the_turns() -> None:

@@ -68,6 +68,7 @@ def test_where_the_code_differs_from_the_paper() -> None:
     assert (paper.theme_rules.schedule, code.theme_rules.schedule) == ("arrival", "end")
     assert (paper.theme_rules.online_split, code.theme_rules.online_split) == ("scored", "components")
     assert (paper.theme_rules.lenient, code.theme_rules.lenient) == (None, 0.52)
+    assert (paper.theme_rules.naming, code.theme_rules.naming) == ("once", "every_change")
     assert (paper.theme_rules.pair_merges, code.theme_rules.pair_merges, code.theme_rules.pair_min) == (0, 2, 0.78)
     assert (paper.gate_rules.mode, code.gate_rules.mode) == ("strict", "official")
     gate = code.gate_rules
@@ -93,6 +94,7 @@ def test_the_small_preset_bounds_lengths_and_leaves_the_method() -> None:
     [
         ({"theme": {"cap": 1}}, r"memory\.theme\.cap"),
         ({"theme": {"lenient": 0.7}}, r"lenient=0\.7 must not exceed"),
+        ({"theme": {"naming": "every_change"}}, r"naming=every_change needs memory\.theme\.schedule=end"),
         ({"theme": {"attach": 1.2}}, r"memory\.theme\.attach"),
         ({"theme": {"eps": 0}}, r"memory\.theme\.eps"),
         ({"theme": {"scope": "all"}}, r"global, local"),

@@ -205,13 +205,16 @@ def test_components_follow_edges_and_a_long_one_is_cut_in_the_order_of_the_walk(
     assert components(rows, edge=0.66, least=2, cap=12) == [[0, 2], [1, 3], [4]]
     assert components(rows, edge=0.66, least=5, cap=12) == [[0, 1, 2, 3, 4]]
     same = unit_rows(*[[1, 0]] * 5)
-    assert components(same, edge=0.66, least=1, cap=2) == [[0, 1], [2, 3], [4]]
+    assert components(same, edge=0.66, least=1, cap=2) == [[0, 4], [3, 2], [1]]
 
 
-def test_a_walk_goes_deep_before_wide() -> None:
-    angles = np.radians([0, 40, -40, 80])  # 0-1, 0-2, 1-3 are linked
-    rows = unit_rows(*[[math.cos(a), math.sin(a)] for a in angles])
-    assert components(rows, edge=0.7, least=1, cap=12) == [[0, 1, 3, 2]]
+def test_a_walk_goes_deep_before_wide_and_takes_the_largest_neighbour_first() -> None:
+    def walk(*degrees: float) -> list[list[int]]:
+        rows = unit_rows(*[[math.cos(math.radians(a)), math.sin(math.radians(a))] for a in degrees])
+        return components(rows, edge=0.7, least=1, cap=12)
+
+    assert walk(0, 40, -40, 80) == [[0, 2, 1, 3]]  # 0-1, 0-2 and 1-3 are linked: of 1 and 2 comes 2, then 1 and its 3
+    assert walk(0, 40, -40, -80) == [[0, 2, 3, 1]]  # 0-1, 0-2 and 2-3 are linked: 3 comes before 1, deep before wide
 
 
 def test_runs_along_the_first_component_are_blocks_of_the_cap() -> None:

@@ -52,7 +52,7 @@ def test_the_centroid_is_the_running_mean_of_the_members() -> None:
 def test_the_thirteenth_fact_splits_a_theme_and_the_first_part_keeps_the_id() -> None:
     rows = at(*[0] * 6, *[50] * 7)  # cos 50 = .643: attached, but below the edge of .66
     themes = themes_of(theme_rules("xmemory_code", attach=0.62), rows)
-    assert themes.members == {"t0": facts(*range(6)), "t1": facts(*range(6, 13))}
+    assert themes.members == {"t0": facts(0, 5, 4, 3, 2, 1), "t1": facts(6, 12, 11, 10, 9, 8, 7)}
     assert themes.counts["splits.online"] == 1
     assert themes.paths["s12"] == [["t0", 13, "attach"], ["t1", 13, "split"]]
     assert len(themes_of(theme_rules("xmemory_code", split=False), rows).members) == 1
@@ -64,7 +64,7 @@ def test_a_scored_split_takes_the_cutting_of_highest_f() -> None:
     themes = themes_of(rules, rows)
     assert groups(themes)[0] == facts(*range(6)) and facts(*range(6, 13)) in groups(themes)
     unscored = themes_of(theme_rules("xmemory", edge=0.2, online_split="components"), rows)
-    assert facts(*range(12)) in groups(unscored)
+    assert facts(0, *range(12, 1, -1)) in groups(unscored) and facts(1) in groups(unscored)
 
 
 @pytest.mark.parametrize("cap", [8, 10, 12, 14])
@@ -90,6 +90,29 @@ def test_a_full_loose_theme_is_revised_at_the_end_and_even_kept_whole_gets_a_new
     tight = themes_of(rules, at(0, 1, 2, 3))
     tight.split_full()
     assert list(tight.members) == ["t0"], "a full theme that hangs together stays"
+
+
+def test_the_parts_of_a_revised_theme_stand_where_it_stood() -> None:
+    rules = theme_rules("xmemory_code", cap=4, whole_below=1, attach=0.3, lenient=None, min_intra=0.9)
+    themes = themes_of(rules, at(180, 0, 0, 60, 60, 270))  # t0, then a full loose theme t1, then t2
+    assert list(themes.members) == ["t0", "t1", "t2"]
+    themes.split_full()
+    assert list(themes.members) == ["t0", "t3", "t4", "t2"]
+    assert themes.space.similar("t0", -1.0, None) and list(themes.members.values())[1] == facts(1, 2)
+    copy = themes_of(rules, at(180, 0, 0, 60, 60, 270))
+    copy.load_state(themes.state())
+    assert list(copy.members) == list(themes.members)
+
+
+def test_every_naming_of_the_code_is_noted_where_the_preset_asks_for_all() -> None:
+    rules = theme_rules("xmemory_code", cap=4, whole_below=1, attach=0.3, lenient=None, min_intra=0.9)
+    themes = themes_of(rules, at(180, 0, 0, 60, 60, 270))
+    assert themes.namings == [("t0", ("s0",)), ("t1", ("s1",)), ("t2", ("s5",))], "joining a theme asks for no name"
+    themes.split_full()
+    split = [("t3", ("s1", "s2")), ("t4", ("s3", "s4"))]
+    assert themes.namings[3:] == [("t0", ("s0",)), *split, ("t2", ("s5",))], "each theme is named anew"
+    once = themes_of(replace(rules, naming="once"), at(0, 120))
+    assert once.namings == []
 
 
 def test_a_tiny_theme_merges_into_the_neighbour_that_gains_most() -> None:

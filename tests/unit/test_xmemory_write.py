@@ -63,6 +63,13 @@ def test_call_counts_are_those_of_the_cost_plan() -> None:
     code = ingest(memory(preset("xmemory_code")), talk(*TALK))
     calls = {role: model_of(code).count(role) for role in ("boundary", "episode", "extract", "calibrate")}
     assert calls == {"boundary": 7, "episode": 4, "extract": 1, "calibrate": 3}
+    made = code._store.themes
+    merges = made.counts["merges.pair"] + made.counts["merges.tiny"]
+    assert not made.counts["splits.online"] and not made.counts["splits.batch"]
+    attached = len(made) + merges  # each theme is named when it is made and when all are revised, then per merge
+    assert model_of(code).count("theme") == 2 * attached + merges
+    once = ingest(memory(preset("xmemory_code", theme={"naming": "once"})), talk(*TALK))
+    assert once._store.summaries == code._store.summaries and model_of(once).count("theme") == len(made)
 
 
 def test_the_newest_buffered_message_is_hidden_once_more_than_ten_wait() -> None:
