@@ -23,7 +23,7 @@ usage: python -m eval.run [+experiment=NAME] [GROUP=CHOICE ...] [KEY=VALUE ...] 
 _CLOSING = """\
 `--help GROUP` (for instance `--help memory`) says what each choice of a group is. Groups with + are not in the default
 configuration: write +experiment=NAME. Every key can be overridden: seed=1 memory.k=20 dataset.conversations=[conv-26]
-`--cfg job` prints the composed config, `--info defaults-tree` where each part comes from, `--hydra-help` Hydra's own flags.
+`--cfg job` prints the composed config, `--info defaults-tree` where each part comes from.
 """
 
 
@@ -54,7 +54,7 @@ def help_text(arguments: Sequence[str], conf: Path = CONF) -> str:
 
 
 def groups(conf: Path) -> Iterator[str]:
-    """Names of the configuration groups of a run, sorted: folders that hold presets, ``backbone/engine`` after its parent."""
+    """Names of the configuration groups of a run, sorted: the folders that hold presets."""
     for folder in sorted(path for path in conf.rglob("*") if path.is_dir()):
         name = folder.relative_to(conf).as_posix()
         if name not in _NOT_OF_A_RUN and preset_names(folder):
