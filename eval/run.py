@@ -34,6 +34,9 @@ def main() -> int:
         sys.stdout.write(help_text(sys.argv[1:]))
         return 0
 
+    if sys.stderr.isatty() and not any(argument.startswith(("--c", "--i", "-c", "-i")) for argument in sys.argv[1:]):
+        sys.stderr.write("reading the configuration ...\n")
+
     import hydra
 
     hydra.main(version_base="1.3", config_path=CONF, config_name="config")(run_composed)()

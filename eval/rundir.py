@@ -50,6 +50,8 @@ class RunRecord:
     prompts: dict[str, str] = field(default_factory=dict)
     counts: dict[str, Json] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    #: seconds that loading took, by part (``backbone``, ``embedder``), in the process that wrote this last
+    loading: dict[str, float] = field(default_factory=dict)
 
 
 def now() -> str:

@@ -115,10 +115,19 @@ class Quiet:
     def __init__(self) -> None:
         self.turns = self.questions = 0
 
-    def wrote(self, turns: int) -> None:
+    def restored(self, turns: int) -> None:
         self.turns += turns
 
-    def answered(self) -> None:
+    def prepared(self, turns: int, seconds: float) -> None:
+        assert seconds >= 0
+
+    def wrote(self, turns: int, seconds: float) -> None:
+        self.turns += turns
+
+    def retrieved(self, seconds: float) -> None:
+        assert seconds >= 0
+
+    def answered(self, seconds: float) -> None:
         self.questions += 1
 
 
