@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Protocol
 
-from eval.pace import Pace
+from eval.pace import AnsweringPace, Pace, WritingPace
 from eval.terminal import console
 
 
@@ -25,9 +25,6 @@ class Progress(Protocol):
     def restored(self, turns: int) -> None:
         """Some turns were found written."""
 
-    def prepared(self, turns: int, seconds: float) -> None:
-        """Some turns were prepared."""
-
     def wrote(self, turns: int, seconds: float) -> None:
         """Some turns were written."""
 
@@ -35,7 +32,7 @@ class Progress(Protocol):
         """Memories for one question were retrieved."""
 
     def answered(self, seconds: float) -> None:
-        """One question was answered."""
+        """One question was answered, in these seconds after its retrieval."""
 
 
 @dataclass(slots=True)
@@ -73,8 +70,8 @@ class RunProgress:
 
     def __init__(self, totals: Totals, shown: Shown) -> None:
         self.shown = shown
-        self.turns = Pace(totals.turns, totals.turns_done, shown.clock)
-        self.questions = Pace(totals.questions, totals.questions_done, shown.clock)
+        self.turns = WritingPace(totals.turns, totals.turns_done, shown.clock)
+        self.questions = AnsweringPace(totals.questions, totals.questions_done, shown.clock)
         self.loading = bool(shown.loading)
         self.begun = shown.clock()
 
@@ -83,29 +80,25 @@ class RunProgress:
         self.turns.skip(turns)
         self.show()
 
-    def prepared(self, turns: int, seconds: float) -> None:
-        """Count prepared turns."""
-        self.turns.passed(0, turns, seconds)
-
     def wrote(self, turns: int, seconds: float) -> None:
         """Count written turns."""
-        self.turns.passed(1, turns, seconds)
+        self.turns.wrote(turns, seconds)
         self.show()
 
     def retrieved(self, seconds: float) -> None:
         """Count a question whose memories were retrieved."""
-        self.questions.passed(0, 1, seconds)
+        self.questions.retrieved(seconds)
 
     def answered(self, seconds: float) -> None:
         """Count an answered question."""
-        self.questions.passed(1, 1, seconds)
+        self.questions.answered(seconds)
         self.show()
 
     def loaded(self, seconds: float) -> None:
         """The embedder's model is there: rates count from now."""
         self.loading = False
-        self.turns.begin()
-        self.questions.begin()
+        self.turns.restart()
+        self.questions.restart()
 
     def time_left(self, pace: Pace) -> str:
         """Time left of one of the two as text; empty where nothing can be said, which is so while a model loads."""

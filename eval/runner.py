@@ -294,7 +294,6 @@ class Ingestion:
         with self._clock.operation() as watch:
             prepared = await self._memory.prepare(unit)
             seconds = watch.seconds()
-        self._progress.prepared(len(unit.turns), seconds)
         return prepared, seconds
 
     async def _write(self, unit: Unit, prepared: Any) -> None:

@@ -51,9 +51,6 @@ class Quiet:
     def restored(self, turns: int) -> None:
         """Ignore."""
 
-    def prepared(self, turns: int, seconds: float) -> None:
-        """Ignore."""
-
     def wrote(self, turns: int, seconds: float) -> None:
         """Ignore."""
 
