@@ -98,7 +98,11 @@ def build_tables(
     spec = load_spec(paper)
     candidates, unused = group_runs(runs, spec)
     builder = TableBuilder(spec, load_protocol(spec.protocol), load_printed(paper), candidates)
-    return [builder.build(number) for number in (numbers or spec.tables)], unused
+    tables = []
+    for number in numbers or spec.tables:
+        with stage(f"{paper}: table {number}"):
+            tables.append(builder.build(number))
+    return tables, unused
 
 
 def write_table(table: Table, out: Path) -> None:

@@ -12,6 +12,7 @@ from eval.records import SCHEMA_VERSION
 from eval.rundir import identity_hash
 from eval.scoring import SCORES, SCORES_META, ScoreRow, load_scores
 from eval.tables.spec import NO_BACKBONE
+from eval.terminal import stage
 from memsys.errors import RunDirectoryError, ScoringError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -226,7 +227,8 @@ def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:
     runs: dict[str, StoredRun] = {}
     skipped = []
     for folder in find_run_folders(roots):
-        run = read_run(folder)
+        with stage(f"reading {folder.name}"):
+            run = read_run(folder)
         if isinstance(run, Skipped):
             skipped.append(run)
         elif runs.setdefault(run.run_id, run).record["started"] != run.record["started"]:

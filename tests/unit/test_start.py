@@ -14,8 +14,8 @@ import pytest
 from eval.clocks import ConversationClock, LoadingEmbedder
 from eval.files import read_json_lines
 from eval.loading import BACKBONE, EMBEDDER, Loading, embeds
-from eval.rundir import RunDirectory
 from eval.run_help import description, groups, help_text
+from eval.rundir import RunDirectory
 from eval.runner import Equipment, Runner, Schedule
 from memsys.embedding.contract import Vectors
 from memsys.errors import ConfigError
