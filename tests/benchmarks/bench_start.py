@@ -1,8 +1,8 @@
 """How long commands take to start, as ratios to the import of Hydra, in CPU seconds: they tell little of the load.
 
 ``--help`` of every command; then a run's command to its first call of the embedded backbone, by CPU seconds of the
-process and by wall time. The first call of a memory that prepares its turns with the backbone (``clag_quickstart``) does
-not wait for the embedder, that of plain retrieval does. The minimum of several runs is shown.
+process and by wall time. The first call of a memory that prepares its turns with the backbone (``clag_quickstart``)
+does not wait for the embedder, that of plain retrieval does. The minimum of several runs is shown.
 
 Run: ``python tests/benchmarks/bench_start.py [--repeat 3]``
 """

@@ -28,8 +28,8 @@ from tests.unit.test_runner import Chain, Echo, Quiet, sample
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("torch", "transformers", "sentence_transformers", "pandas", "matplotlib", "sklearn", "scipy", "datasets",
          "nltk", "faiss", "xllamacpp")  # fmt: skip
-COMMANDS = ("run", "score", "compare", "tables", "report", "judge", "lens", "explain", "export", "sweep", "inspect_data",
-            "serve", "plots")  # fmt: skip
+COMMANDS = ("run", "score", "compare", "tables", "report", "judge", "lens", "explain", "export", "sweep",
+            "inspect_data", "serve", "plots")  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -62,7 +62,7 @@ def test_help_lists_every_preset_and_describes_those_of_a_group() -> None:
         ["--help", "memory"]
     )
     assert description(CONF / "experiment" / "quickstart.yaml").startswith("The sample conversation")
-    with pytest.raises(ConfigError, match="memroy.*memory"):
+    with pytest.raises(ConfigError, match=r"memroy.*memory"):
         help_text(["--help", "memroy"])
 
 
