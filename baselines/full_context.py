@@ -46,6 +46,11 @@ class FullContextConfig:
         if self.window is not None:
             check_minimum(self, "memory", window=1)
 
+    @property
+    def embeds(self) -> bool:
+        """Never; see :class:`memsys.protocol.TellsEmbedding`."""
+        return False
+
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""
         return FullContext(self, parts)

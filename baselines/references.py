@@ -25,6 +25,11 @@ class NoMemoryConfig:
     def __post_init__(self) -> None:
         refuse_gold(self, "no_memory")
 
+    @property
+    def embeds(self) -> bool:
+        """Never; see :class:`memsys.protocol.TellsEmbedding`."""
+        return False
+
     def build(self, parts: Parts) -> MemorySystem:
         """Make the memory, which keeps nothing."""
         return NoMemory()
@@ -63,6 +68,11 @@ class OracleConfig:
     def __post_init__(self) -> None:
         if not self.uses_gold:
             raise ConfigError("memory.uses_gold=False: the oracle is gold evidence; set it to true")
+
+    @property
+    def embeds(self) -> bool:
+        """Never; see :class:`memsys.protocol.TellsEmbedding`."""
+        return False
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory.

@@ -156,6 +156,11 @@ def _shared_engine(config: BackboneConfig, serving: Serving) -> Engine:
     return SharedEngine(config.engine.build().name, registry, serving.wait_s, partial(ask_for_servers, registry.folder))
 
 
+def make_engines(choice: Choice) -> list[Engine]:
+    """The engines of a choice, made but not started; :func:`connect` starts these very ones."""
+    return engines_for([choice.main, *([choice.second] if choice.second else [])], choice.serving)
+
+
 async def connect(
     choice: Choice, stack: AsyncExitStack, directory: RunDirectory, make_cache: "Callable[[], ReplyCache | None]"
 ) -> Backbones:

@@ -2,23 +2,26 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eval.backbones import Backbones, Choice, Serving, connect, delegated_roles
+from eval.backbones import Backbones, Choice, Serving, connect, delegated_roles, make_engines
+from eval.clocks import LoadingEmbedder
 from eval.departures import run_departures
 from eval.loaders.contract import DatasetConfig, LoadedData
-from eval.progress import Totals, Traffic, make_progress
+from eval.loading import BACKBONE, EMBEDDER, Loading, tell_when_loaded
+from eval.progress import LineProgress, Shown, TerminalProgress, Totals, Traffic, make_progress
 from eval.provenance import commit, hardware, packages
 from eval.reader import ReaderConfig
 from eval.records import ReferenceRecord
 from eval.rundir import RunDirectory, RunRecord, identity_hash, now
 from eval.runner import Equipment, Outcome, Runner, Schedule, first_error
 from eval.stopping import StopRequest
-from eval.terminal import complain, console
+from eval.terminal import complain, console, stage
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.config import BackboneConfig
@@ -153,7 +156,9 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
         MemsysError: bad settings, data, models or run directory, each with what to do.
         KeyboardInterrupt: interrupted; the run directory says so and resumes.
     """
-    data = plan.dataset.load()
+    _tell(f"loading the data set {plan.dataset.name}")
+    with stage(f"loading the data set {plan.dataset.name}"):
+        data = plan.dataset.load()
     identity = identity_of(plan, data.sha256)
     path = run_path(plan, identity)
     directory = RunDirectory(path, wait_s=lock_wait_s)
@@ -240,31 +245,106 @@ async def _run(
 ) -> bool:
     if isinstance(plan.memory, NeedsAssets):
         plan.memory.check_assets()
+    loading = Loading()
     async with AsyncExitStack() as stack:
         stack.enter_context(stop.watched())
-        backbone = await open_backbones(plan, directory, stack)
+        backbone, loaded = await load_models(plan, directory, stack, loading)
         identity = {**identity, "model": backbone.fingerprint() if backbone else None}
         record = directory.begin(_record(plan, data, identity, directory.path))
+        record.loading = loading.seconds  # the very mapping: saved again when the run ends, it has the embedder too
         directory.write_references(reference_records(data.samples))
-        equipment = make_equipment(plan, backbone, record.prompts)
-        traffic = backbone.traffic if backbone else lambda: Traffic(0, 0, 0, 0)
-        return await _drive(plan, data, directory, record, equipment, traffic)
+        equipment = make_equipment(plan, backbone, record.prompts, loaded)
+        shown = Shown(
+            title=f"{plan.memory.name} on {plan.dataset.name}",
+            traffic=backbone_traffic(backbone),
+            loading=plan.embedder.name if loaded and not loaded.done() else "",
+        )
+        return await _drive(plan, data, directory, record, Driven(equipment, shown, loaded))
 
 
-async def _drive(
-    plan: Plan, data: LoadedData, directory: RunDirectory, record: RunRecord, equipment: Equipment, traffic: Any
-) -> bool:
+async def load_models(
+    plan: Plan, directory: RunDirectory, stack: AsyncExitStack, loading: Loading
+) -> "tuple[Backbones | None, Future[float] | None]":
+    """Load backbone and embedder beside each other; returns when the backbone is there.
+
+    A memory whose first calls need no vector then has its first reply while the embedder's model is still loading. In
+    latency mode both are waited for: what is timed one at a time is timed on a quiet machine.
+
+    Returns:
+        The open backbone, and the embedder's loading, ``None`` where there is none.
+    """
+    if plan.backbone is not None:
+        make_engines(_choice(plan, plan.backbone))  # first: see memsys.llm.engines.llamacpp.LlamaCppEngine
+    loaded = loading.start_embedder(embedder_for(plan), plan.memory)
+    _tell(f"loading {' and '.join(_parts_to_load(plan, loaded))}")
+    with stage(f"loading {' and '.join(_parts_to_load(plan, loaded))}"):
+        if plan.backbone is not None:
+            with loading.of(BACKBONE):
+                backbone = await open_backbones(plan, directory, stack)
+        else:
+            backbone = None
+        if loaded is not None and (plan.timing == "latency" or backbone is None):
+            await asyncio.wrap_future(loaded)
+    return backbone, loaded
+
+
+def _parts_to_load(plan: Plan, loaded: "Future[float] | None") -> list[str]:
+    backbone = [f"{BACKBONE} {plan.backbone.name}"] if plan.backbone is not None else []
+    return backbone + ([f"{EMBEDDER} {plan.embedder.name}"] if loaded is not None else [])
+
+
+def _tell(line: str) -> None:
+    """Write a line where a spinner would not stay to be read: in logs."""
+    if not console().is_terminal:
+        console().print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def backbone_traffic(backbone: Backbones | None) -> Callable[[], Traffic]:
+    """Counters of the backbone, for a progress display."""
+    return (lambda: Traffic(*backbone.traffic())) if backbone else (lambda: Traffic(0, 0, 0, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """What is run and shown.
+
+    Attributes:
+        equipment: the run's parts.
+        shown: for the display.
+        loaded: the embedder's loading; ``None`` where nothing loads.
+    """
+
+    equipment: Equipment
+    shown: Shown
+    loaded: "Future[float] | None"
+
+
+async def _drive(plan: Plan, data: LoadedData, directory: RunDirectory, record: RunRecord, driven: Driven) -> bool:
     """Run, and leave ``run.json`` saying how it ended, whatever happens."""
     totals = _totals(data.samples, directory, plan.mode)
-    title = f"{plan.memory.name} on {plan.dataset.name}"
     try:
-        with make_progress(plan.progress, title, totals, lambda: Traffic(*traffic())) as progress:
-            outcome = await Runner(equipment, plan.schedule, directory, progress).run(data.samples)
+        with make_progress(plan.progress, totals, driven.shown) as progress:
+            outcome = await _run_beside_loading(plan, data, directory, driven, progress)
     except BaseException:
         record.status, record.finished = "interrupted", now()
         directory.save(record)
         raise
     return _close(directory, record, data, plan, outcome)
+
+
+async def _run_beside_loading(
+    plan: Plan,
+    data: LoadedData,
+    directory: RunDirectory,
+    driven: Driven,
+    progress: TerminalProgress | LineProgress,
+) -> Outcome:
+    async with asyncio.TaskGroup() as group:
+        if driven.shown.loading and driven.loaded is not None:
+            group.create_task(tell_when_loaded(driven.loaded, progress.loaded))
+        runner = Runner(driven.equipment, plan.schedule, directory, progress)
+        outcome = group.create_task(runner.run(data.samples))
+    return outcome.result()
 
 
 def _close(directory: RunDirectory, record: RunRecord, data: LoadedData, plan: Plan, outcome: Outcome) -> bool:
@@ -360,16 +440,22 @@ async def open_backbones(plan: Plan, directory: RunDirectory, stack: AsyncExitSt
     def make_cache() -> ReplyCache | None:
         return ReplyCache(plan.cache_dir, shared=plan.cache_shared) if plan.use_cache else None
 
-    choice = Choice(plan.backbone, plan.second, plan.second_roles, plan.serving, plan.seed)
-    return await connect(choice, stack, directory, make_cache)
+    return await connect(_choice(plan, plan.backbone), stack, directory, make_cache)
 
 
-def make_equipment(plan: Plan, backbone: Backbones | None, prompts: dict[str, str]) -> Equipment:
-    """Make the runner's equipment from a plan and its open backbone."""
+def _choice(plan: Plan, main: BackboneConfig) -> Choice:
+    return Choice(main, plan.second, plan.second_roles, plan.serving, plan.seed)
+
+
+def make_equipment(
+    plan: Plan, backbone: Backbones | None, prompts: dict[str, str], loaded: "Future[float] | None" = None
+) -> Equipment:
+    """Make the runner's equipment from a plan, its open backbone and the loading of its embedder, if that loads."""
     nobody = NoBackbone(plan.memory.name)
+    embedder = embedder_for(plan)
     return Equipment(
         memory=plan.memory,
-        embedder=embedder_for(plan),
+        embedder=embedder if loaded is None else LoadingEmbedder(embedder, loaded),
         turn_format=plan.dataset.turn_format,
         seed=plan.seed,
         bind=backbone.bind if backbone else lambda conversation_id: nobody,
@@ -398,8 +484,10 @@ def score_and_show(plan: Plan, path: Path) -> None:
     from eval.scoring import score_run
     from eval.summary import summarise
 
-    score_run(path, plan.scoring)
-    summarise(path)
+    _tell("scoring")
+    with stage("scoring"):
+        score_run(path, plan.scoring)
+        summarise(path)
     console().print(f"scored: {path}", highlight=False)
 
 
@@ -407,4 +495,5 @@ def compare_runs(paths: Sequence[Path], out_dir: Path) -> None:
     """Print and write one table and plot over runs."""
     from eval.compare import compare
 
-    compare(paths, out_dir)
+    with stage("comparing the runs"):
+        compare(paths, out_dir)

@@ -1,19 +1,19 @@
 """``python -m eval.run``: compose a configuration, run it, score it, show it.
 
-Hydra is known here, in :mod:`eval.sweep.cells`, and in the launchers alone.
+Hydra is known here, in :mod:`eval.sweep.cells`, :mod:`eval.sweep.comparison`, and in the launchers alone; no module
+imports it before it is used, so that ``--help`` and what only needs the settings start at once.
 """
 
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import hydra
-from hydra.experimental.callback import Callback
-from omegaconf import DictConfig, OmegaConf, open_dict
+from eval.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors
 
-from eval.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 CONF = str(Path(__file__).resolve().parents[1] / "conf")
 
@@ -25,10 +25,28 @@ PARTS = ("backbone", "embedder", "memory", "dataset", "reader", "protocol", "sco
 LOCK_WAIT_S = 120.0
 
 
-@hydra.main(version_base="1.3", config_path=CONF, config_name="config")
-def main(config: DictConfig) -> str:
+@explains_errors
+def main() -> int:
+    """Print the help, or hand the command line to Hydra, which is not imported for the help."""
+    from eval.run_help import asks_for_help, help_text
+
+    if asks_for_help(sys.argv[1:]):
+        sys.stdout.write(help_text(sys.argv[1:]))
+        return 0
+
+    if sys.stderr.isatty() and not any(argument.startswith(("--c", "--i", "-c", "-i")) for argument in sys.argv[1:]):
+        sys.stderr.write("reading the configuration ...\n")
+
+    import hydra
+
+    hydra.main(version_base="1.3", config_path=CONF, config_name="config")(run_composed)()
+    return 0
+
+
+def run_composed(config: "DictConfig") -> str:
     """Run one configuration; returns the run directory, empty for a cell of a sweep that did not get to its end."""
     from hydra.core.hydra_config import HydraConfig
+    from omegaconf import OmegaConf
 
     from eval.experiment import compare_runs
     from eval.terminal import complain
@@ -68,7 +86,7 @@ def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:
     return str(result.path), 0
 
 
-def run_cell(config: DictConfig, overrides: list[str]) -> str:
+def run_cell(config: "DictConfig", overrides: list[str]) -> str:
     """Run one cell of a sweep, which goes on whatever becomes of this one: the cell's ticket says how it ended."""
     from eval.sweep.cells import make_cell
     from eval.sweep.tickets import Attendance
@@ -89,12 +107,14 @@ def run_cell(config: DictConfig, overrides: list[str]) -> str:
     return "" if code else path
 
 
-def make_plan(config: DictConfig) -> Any:
+def make_plan(config: "DictConfig") -> Any:
     """Turn a composed configuration into an :class:`eval.experiment.Plan`: plain objects, no OmegaConf.
 
     Raises:
         ConfigError: a part does not accept its settings, or a setting has the wrong type.
     """
+    from omegaconf import OmegaConf
+
     from eval.experiment import make_plan as plan
 
     config = with_host(config)
@@ -109,7 +129,7 @@ def make_plan(config: DictConfig) -> Any:
     return plan(settings, parts)
 
 
-def make_part(config: DictConfig, name: str) -> Any:
+def make_part(config: "DictConfig", name: str) -> Any:
     """Make one part of a composed configuration.
 
     Raises:
@@ -141,7 +161,7 @@ def compose_plan(overrides: Sequence[str]) -> Any:
         return make_plan(compose("config", overrides=list(overrides)))
 
 
-def with_host(config: DictConfig) -> DictConfig:
+def with_host(config: "DictConfig") -> "DictConfig":
     """Replace the name of a gate's host by that preset's settings, and complete the gate's own name by it.
 
     Args:
@@ -152,6 +172,7 @@ def with_host(config: DictConfig) -> DictConfig:
     """
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
+    from omegaconf import OmegaConf, open_dict
 
     from memsys.errors import ConfigError
 
@@ -180,25 +201,5 @@ def _lines(error: BaseException) -> str:
     return " ".join(dict.fromkeys((lines[0], lines[-1])))
 
 
-class Comparison(Callback):
-    """After a sweep: how its cells stand, and one table, its files and a plot over those that are done."""
-
-    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
-        """Show what came of the sweep; the process ends with a status other than 0 unless every cell is done."""
-        from eval.experiment import compare_runs
-        from eval.sweep.cells import Composer
-        from eval.sweep.report import show_unfinished
-        from eval.sweep.status import sweep_status
-
-        overrides = [*config.hydra.overrides.hydra, *config.hydra.overrides.task]
-        statuses = sweep_status(Composer().sweep(overrides))
-        done = [status.path for status in statuses if status.standing == "done" and status.path]
-        if done and config.score:
-            compare_runs(done, Path(config.hydra.sweep.dir) / "comparison")
-        if len(done) < len(statuses):
-            show_unfinished(statuses)
-            sys.exit(EXIT_INCOMPLETE)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from eval.clocks import Clock, ConversationClock
 from eval.progress import Progress
 from eval.reader import Answer, Reader
 from eval.records import AnswerRecord, ConversationRecord, HitRecord, RetrievalRecord
@@ -94,6 +95,7 @@ class Equipment:
     reader: Reader | None  # None: retrieval only
     prompts: dict[str, str]
     count_context: bool = True
+    clock: Clock = time.perf_counter
 
 
 class Runner:
@@ -158,7 +160,8 @@ class Runner:
         )
 
     async def _ingest(self, sample: Sample, memory: MemorySystem, snapshots: Snapshots) -> None:
-        ingest = Ingestion(sample, memory, self._schedule, snapshots, self._progress)
+        clock = ConversationClock(self._equipment.clock)
+        ingest = Ingestion(sample, memory, self._schedule, snapshots, self._progress, clock)
         record = await ingest.run()
         if record.conversation_id not in self._ingested:
             self._directory.add_conversation(record)
@@ -174,20 +177,22 @@ class Runner:
             asked = await self._ask(memory, llm, question, reference)
             tokens = await self._context_tokens(llm, asked.retrieval.context)
             self._store(question, asked, tokens)
-        self._progress.answered()
+        self._progress.answered(asked.answer_seconds)
 
     async def _ask(self, memory: MemorySystem, llm: LanguageModel, question: Question, reference: Reference) -> "Asked":
         equipment, fresh = self._equipment, self._schedule.latency
         call_scope.set(CallScope("retrieve", question.question_id, fresh=fresh))
-        begun = time.perf_counter()
-        retrieval = await memory.retrieve(question.text)
-        retrieved = time.perf_counter()
+        with ConversationClock(equipment.clock).operation() as watch:
+            retrieval = await memory.retrieve(question.text)
+            retrieve_seconds = watch.seconds()
+        self._progress.retrieved(retrieve_seconds)
+        retrieved = equipment.clock()
         answer = None
         if equipment.reader is not None:
             call_scope.set(CallScope("answer", question.question_id, fresh=fresh))
             watched = WatchedModel(llm, equipment.prompts, "reader")
             answer = await equipment.reader.answer(watched, question, reference, retrieval.context)
-        return Asked(retrieval, answer, retrieved - begun, time.perf_counter() - retrieved)
+        return Asked(retrieval, answer, retrieve_seconds, equipment.clock() - retrieved)
 
     async def _context_tokens(self, llm: LanguageModel, context: str) -> int | None:
         return await llm.count_tokens(context) if self._equipment.count_context else None
@@ -209,10 +214,16 @@ class Asked:
 
 
 class Ingestion:
-    """Writes one conversation into one memory, from its last snapshot on."""
+    """Writes one conversation into one memory, from its last snapshot on. Its seconds are without loading."""
 
     def __init__(
-        self, sample: Sample, memory: MemorySystem, schedule: Schedule, snapshots: Snapshots, progress: Progress
+        self,
+        sample: Sample,
+        memory: MemorySystem,
+        schedule: Schedule,
+        snapshots: Snapshots,
+        progress: Progress,
+        clock: ConversationClock,
     ) -> None:
         self._conversation = sample.conversation
         self._memory, self._schedule, self._progress = memory, schedule, progress
@@ -220,19 +231,19 @@ class Ingestion:
         self._prepare_seconds: list[float] = []
         self._write_seconds: list[float] = []
         self._seconds_before = self._consolidate_seconds = 0.0
-        self._begun = time.perf_counter()
+        self._clock = clock
 
     async def run(self) -> ConversationRecord:
         """Ingest what the snapshot does not hold yet, and consolidate."""
         units = self._memory.units(self._conversation)
         position, consolidated = self._restore()
-        self._progress.wrote(sum(len(unit.turns) for unit in units[:position]))
+        self._progress.restored(sum(len(unit.turns) for unit in units[:position]))
         await self._write_all(units, position)
         if not consolidated:
             call_scope.set(CallScope("consolidate"))
-            begun = time.perf_counter()
-            await self._memory.consolidate()
-            self._consolidate_seconds = time.perf_counter() - begun
+            with self._clock.operation() as watch:
+                await self._memory.consolidate()
+                self._consolidate_seconds = watch.seconds()
             self._save(len(units), consolidated=True)
         return self._record(len(units))
 
@@ -260,7 +271,7 @@ class Ingestion:
         self._snapshots.save(self._conversation.conversation_id, snapshot)
 
     def _seconds(self) -> float:
-        return self._seconds_before + time.perf_counter() - self._begun
+        return self._seconds_before + self._clock.seconds()
 
     async def _write_all(self, units: Sequence[Unit], position: int) -> None:
         ahead: deque[asyncio.Task[tuple[Any, float]]] = deque()
@@ -282,15 +293,17 @@ class Ingestion:
 
     async def _prepare(self, unit: Unit) -> tuple[Any, float]:
         call_scope.set(CallScope("prepare", unit.unit_id))
-        begun = time.perf_counter()
-        return await self._memory.prepare(unit), time.perf_counter() - begun
+        with self._clock.operation() as watch:
+            prepared = await self._memory.prepare(unit)
+            seconds = watch.seconds()
+        return prepared, seconds
 
     async def _write(self, unit: Unit, prepared: Any) -> None:
         call_scope.set(CallScope("write", unit.unit_id))
-        begun = time.perf_counter()
-        await self._memory.write(unit, prepared)
-        self._write_seconds.append(time.perf_counter() - begun)
-        self._progress.wrote(len(unit.turns))
+        with self._clock.operation() as watch:
+            await self._memory.write(unit, prepared)
+            self._write_seconds.append(watch.seconds())
+        self._progress.wrote(len(unit.turns), self._write_seconds[-1])
 
     def _record(self, units: int) -> ConversationRecord:
         return ConversationRecord(

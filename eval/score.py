@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.commands import explains_errors
 from eval.presets import CONF, find_preset, make_preset
+from eval.terminal import stage
 from memsys.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     config = make_config(options)
     for run in options.runs:
-        _score(run, config)
+        with stage(f"scoring {run}"):
+            _score(run, config)
     return 0
 
 

@@ -1,12 +1,18 @@
-"""The one console that everything printed goes through."""
+"""The one console that everything printed goes through, and the line that says what a command is at."""
 
 import os
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+#: Where the output is no terminal, a stage is named if nothing was said for so long: logs of short commands stay short.
+_QUIET_SECONDS = 3.0
 
 
 @cache
@@ -24,3 +30,76 @@ def complain(message: str) -> None:
     from rich.console import Console
 
     Console(stderr=True, soft_wrap=True).print(f"error: {message}", style="bold red", highlight=False, markup=False)
+
+
+class Stages:
+    """What a command is at: a line with a spinner and seconds in a terminal, else lines on standard error.
+
+    Args:
+        clock: seconds from any beginning.
+        write: writes one line where the output is no terminal.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, write: Callable[[str], Any] | None = None) -> None:
+        self._clock, self._write = clock, write or _to_standard_error
+        self._titles: list[str] = []
+        self._said = clock()
+        self._display: Any = None
+
+    @contextmanager
+    def stage(self, title: str) -> Iterator[None]:
+        """Show a title while the block runs; within a stage, the inner title is shown for its time."""
+        if not self._titles:
+            self._said = self._clock()
+        self._titles.append(title)
+        self._show()
+        try:
+            yield
+        finally:
+            self._titles.pop()
+            self._show()
+
+    def _show(self) -> None:
+        if not console().is_terminal:
+            self._say()
+        elif self._titles:
+            self._display = self._display or _spinner()
+            self._display.reset(0, description=self._titles[-1])
+        elif self._display is not None:
+            self._display.stop()
+            self._display = None
+
+    def _say(self) -> None:
+        now = self._clock()
+        if self._titles and now - self._said >= _QUIET_SECONDS:
+            self._said = now
+            self._write(self._titles[-1])
+
+
+def _spinner() -> Any:
+    from rich import progress
+
+    display = progress.Progress(
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+        progress.TimeElapsedColumn(),
+        console=console(),
+        transient=True,
+        refresh_per_second=4,
+    )
+    display.add_task("", total=None)
+    display.start()
+    return display
+
+
+def _to_standard_error(line: str) -> None:
+    sys.stderr.write(f"{line} ...\n")
+    sys.stderr.flush()
+
+
+_STAGES = Stages()
+
+
+def stage(title: str) -> Any:
+    """Show what the command is at while a block runs; see :meth:`Stages.stage`."""
+    return _STAGES.stage(title)

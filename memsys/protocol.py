@@ -98,6 +98,15 @@ class NeedsAssets(Protocol):
         """
 
 
+@runtime_checkable
+class TellsEmbedding(Protocol):
+    """A config that says whether its memory ever embeds a text; without it, the embedder's model is loaded."""
+
+    @property
+    def embeds(self) -> bool:
+        """Whether the embedder's model has to be loaded."""
+
+
 class BaseMemory:
     """Defaults for the parts of the protocol that most systems do not need."""
 

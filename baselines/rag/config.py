@@ -95,6 +95,11 @@ class RagConfig:
         note_role("keywords", self.roles["keywords"])
 
     @property
+    def embeds(self) -> bool:
+        """Unless BM25 alone scores; see :class:`memsys.protocol.TellsEmbedding`."""
+        return self.scorer != "bm25"
+
+    @property
     def bm25_settings(self) -> Bm25Settings:
         """Constants of BM25."""
         return from_settings(Bm25Settings, self.bm25, "memory.bm25")

@@ -42,6 +42,11 @@ class ReadAgentConfig:
         check_choices(self, "memory", replies=Replies)
         self.make_roles()
 
+    @property
+    def embeds(self) -> bool:
+        """Never; see :class:`memsys.protocol.TellsEmbedding`."""
+        return False
+
     def rules(self) -> Rules:
         """Return the groups as checked dataclasses.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from eval.commands import explains_errors
 from eval.compare.report import compare
 from eval.tables.stored import named_run_folders
+from eval.terminal import stage
 
 
 @explains_errors
@@ -23,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--protocol", help="protocol of conf/protocol (default: the runs' own)")
     options = parser.parse_args(arguments)
-    compare(named_run_folders(options.runs), options.out, options.protocol)
+    with stage("comparing the runs"):
+        compare(named_run_folders(options.runs), options.out, options.protocol)
     return 0
 
 

@@ -11,7 +11,7 @@ from eval.report.config import load_config
 from eval.report.data import collect, page_data
 from eval.report.page import render_page
 from eval.tables.stored import ROOT, stored_folders
-from eval.terminal import console
+from eval.terminal import console, stage
 
 OUT = ROOT / "results" / "report.html"
 
@@ -28,8 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-questions", action="store_true", help="leave the questions out: a small page, no text")
     parser.add_argument("--out", type=Path, default=OUT, help="HTML file (default: results/report.html)")
     options = parser.parse_args(arguments)
-    collected = collect(options.runs or stored_folders())
-    page = render_page(page_data(collected, load_config(), with_questions=not options.no_questions))
+    with stage("making the report"):
+        collected = collect(options.runs or stored_folders())
+        page = render_page(page_data(collected, load_config(), with_questions=not options.no_questions))
     write_atomic(options.out, page.encode())
     for one in collected.skipped:
         console().print(f"left out: {one.path}: {one.reason}", style="yellow", highlight=False, markup=False)

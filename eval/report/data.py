@@ -11,6 +11,7 @@ from eval.report.questions import Browser
 from eval.report.runs import dataset_names, run_cards
 from eval.report.scores import category_names, metric_list, run_scores
 from eval.tables.stored import Skipped, StoredRun, find_run_folders, read_json, read_runs
+from eval.terminal import stage
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
 
@@ -56,12 +57,13 @@ def page_data(collected: Collected, config: PageConfig, *, with_questions: bool 
     folders = collected.folders if with_questions else (None,) * len(runs)
     for number, (run, folder) in enumerate(zip(runs, folders, strict=True)):
         if folder is not None:
-            browser.add(number, names_of_sets[number], run, folder)
+            with stage(f"reading the questions of run {number + 1} of {len(runs)}"):
+                browser.add(number, names_of_sets[number], run, folder)
     return {
         "runs": run_cards(runs, [folder is not None for folder in folders]),
         "metrics": metrics,
         "categories": _categories(runs, names_of_sets),
-        "scores": [run_scores(run, names) for run in runs],
+        "scores": [_scores(number, runs, names) for number in range(len(runs))],
         "tables": tables(runs),
         "definitions": definitions(runs),
         "questions": browser.questions,
@@ -69,6 +71,11 @@ def page_data(collected: Collected, config: PageConfig, *, with_questions: bool 
         "texts": browser.texts.all,
         "skipped": [f"{one.path.name}: {one.reason}" for one in collected.skipped],
     }
+
+
+def _scores(number: int, runs: Sequence[StoredRun], names: Sequence[str]) -> Json:
+    with stage(f"means of run {number + 1} of {len(runs)}"):
+        return run_scores(runs[number], names)
 
 
 def _categories(runs: Sequence[StoredRun], datasets: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -18,12 +18,17 @@ from eval.tables.text import (
     text_lines,
     title,
 )
+from eval.terminal import stage
 from memsys.vocabulary import Json
 
 
 def tables(runs: Sequence[StoredRun]) -> list[Json]:
     """All tables of all papers."""
-    return [_table(table) for paper in spec_names() for table in build_tables(paper, runs)[0]]
+    found = []
+    for paper in spec_names():
+        with stage(f"building the tables of {paper}"):
+            found += [_table(table) for table in build_tables(paper, runs)[0]]
+    return found
 
 
 def _table(table: Table) -> Json:

@@ -15,7 +15,7 @@ from eval.sweep.cells import Composer, Sweep
 from eval.sweep.report import show_status, summary_line
 from eval.sweep.status import sweep_status
 from eval.tables.stored import SUMMARIES
-from eval.terminal import console
+from eval.terminal import console, stage
 
 
 def plan(sweep: Sweep, options: argparse.Namespace) -> int:
@@ -70,7 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_intermixed_args(arguments)
     if options.command == "check":
         return check(options.overrides)
-    return COMMANDS[options.command](Composer().sweep(options.overrides), options)
+    with stage("composing the cells"):
+        sweep = Composer().sweep(options.overrides)
+    return COMMANDS[options.command](sweep, options)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from eval.backbones import server_group
 from eval.experiment import Plan, identity_of, run_path
 from eval.loaders.contract import LoadedData
 from eval.run import CONF, make_plan
+from eval.terminal import stage
 from memsys.errors import ConfigError, DataError, MemsysError
 
 if TYPE_CHECKING:
@@ -158,7 +159,11 @@ class Composer:
         arguments = [*params, *config.hydra.overrides.task]
         parsed = OverridesParser.create(config_loader=self._loader).parse_overrides(arguments)
         (jobs,) = BasicSweeper.split_arguments(parsed, None)
-        return Sweep(tuple(self.cell(job) for job in jobs), Path(config.runs_dir) / str(config.experiment))
+        cells = []
+        for number, job in enumerate(jobs, start=1):
+            with stage(f"composing cell {number} of {len(jobs)}"):
+                cells.append(self.cell(job))
+        return Sweep(tuple(cells), Path(config.runs_dir) / str(config.experiment))
 
 
 def without_hydra(config: "DictConfig") -> "DictConfig":

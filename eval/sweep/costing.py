@@ -10,6 +10,7 @@ from eval.sweep.calls import Expected, Shape, context_tokens, memory_calls, read
 from eval.sweep.cells import Cell, Sweep
 from eval.sweep.launching import needs
 from eval.sweep.status import Standing, cell_status
+from eval.terminal import stage
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.engines.vllm import VllmEngineConfig
@@ -128,7 +129,10 @@ def plan_sweep(sweep: Sweep, gpu: str = "a100") -> SweepPlan:
     if gpu not in GPUS:
         raise ConfigError(f"--gpu={gpu} is unknown; choose one of {', '.join(GPUS)}")
     paid: set[tuple[str, ...]] = set()
-    costs = [_cell_cost(cell, paid) for cell in sweep.cells]
+    costs = []
+    for number, cell in enumerate(sweep.cells, start=1):
+        with stage(f"estimating cell {number} of {len(sweep.cells)}"):
+            costs.append(_cell_cost(cell, paid))
     return SweepPlan(costs, _groups(costs, GPUS[gpu]), gpu)
 
 

@@ -20,7 +20,7 @@ from eval.tables.markdown import render_markdown
 from eval.tables.model import Table
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import ROOT, StoredRun, read_runs, short_path, stored_folders
-from eval.terminal import console
+from eval.terminal import console, stage
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -64,8 +64,12 @@ def _papers_with(numbers: Sequence[int] | None) -> Sequence[str]:
 
 
 def _run(papers: Sequence[str], numbers: Sequence[int] | None, folders: Sequence[Path] | None, out: Path) -> None:
-    runs, skipped = read_runs(folders or stored_folders())
-    built = [build_tables(paper, runs, numbers) for paper in papers]
+    with stage("reading the runs"):
+        runs, skipped = read_runs(folders or stored_folders())
+    built = []
+    for paper in papers:
+        with stage(f"building the tables of {paper}"):
+            built.append(build_tables(paper, runs, numbers))
     for tables, unused in built:
         for table in tables:
             write_table(table, out)
@@ -97,7 +101,11 @@ def build_tables(
     spec = load_spec(paper)
     candidates, unused = group_runs(runs, spec)
     builder = TableBuilder(spec, load_protocol(spec.protocol), load_printed(paper), candidates)
-    return [builder.build(number) for number in (numbers or spec.tables)], unused
+    tables = []
+    for number in numbers or spec.tables:
+        with stage(f"{paper}: table {number}"):
+            tables.append(builder.build(number))
+    return tables, unused
 
 
 def write_table(table: Table, out: Path) -> None:

@@ -12,6 +12,7 @@ from eval.rows import answers, read_rows
 from eval.rundir import RunRecord, identity_hash
 from eval.scoring import SCORES, SCORES_META, ScoreRow, load_scores
 from eval.tables.spec import NO_BACKBONE
+from eval.terminal import stage
 from memsys.errors import RunDirectoryError, ScoringError
 from memsys.rows import RowError, check_fields
 
@@ -249,7 +250,8 @@ def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:
     runs: dict[str, StoredRun] = {}
     skipped = []
     for folder in find_run_folders(roots):
-        run = read_run(folder)
+        with stage(f"reading {folder.name}"):
+            run = read_run(folder)
         if isinstance(run, Skipped):
             skipped.append(run)
         elif runs.setdefault(run.run_id, run).record["started"] != run.record["started"]:

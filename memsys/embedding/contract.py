@@ -1,7 +1,8 @@
 """What an embedder is."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from concurrent.futures import Future
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,4 +29,16 @@ class Embedder(Protocol):
 
         Returns:
             float32 array of shape ``(len(texts), dimension)``, rows of norm 1.
+        """
+
+
+@runtime_checkable
+class LoadsModel(Protocol):
+    """An embedder whose model is loaded into this process, which can be done before the first text."""
+
+    def load(self) -> Future[float]:
+        """Start to load in a thread; every call returns the same future.
+
+        Returns:
+            Future of the seconds that loading took; raises what :meth:`Embedder.embed` would.
         """

@@ -8,7 +8,9 @@ the same bits for any batch on x86 CPUs (``tests/unit/test_embedding_model.py`` 
 
 import logging
 import os
+import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -62,7 +64,7 @@ class SentenceTransformerConfig:
                 raise ConfigError(f"embedder.{key}={value} must be at least 1")
 
     def build(self) -> "SentenceTransformerEmbedder":
-        """Make the embedder; the model is loaded with the first text."""
+        """Make the embedder; the model is loaded by its ``load``, or with the first text."""
         return SentenceTransformerEmbedder(self)
 
 
@@ -78,6 +80,14 @@ class SentenceTransformerEmbedder(BatchingEmbedder):
             max_batch=config.max_batch,
             cache_entries=config.cache_entries,
         )
+        self._loading: Future[float] | None = None
+
+    def load(self) -> Future[float]:
+        """Load the model in the thread that encodes; see :class:`~memsys.embedding.contract.LoadsModel`."""
+        with self._lock:
+            if self._loading is None:
+                self._loading = self._worker.submit(self._model.load)
+            return self._loading
 
     def statistics(self) -> Mapping[str, float]:
         """Counts since the embedder was made; ``truncated`` counts encoded texts that were cut."""
@@ -92,6 +102,18 @@ class _LocalModel:
         self._model: Any = None
         self.truncated = 0
 
+    def load(self) -> float:
+        """Load the model unless it is there; returns the seconds that took.
+
+        Raises:
+            AssetError: the model's folder is missing.
+            ConfigError: the device is not there, or the model has another dimension.
+        """
+        begun = time.perf_counter()
+        if self._model is None:
+            self._model = self._load()
+        return time.perf_counter() - begun
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Encode one batch.
 
@@ -101,8 +123,7 @@ class _LocalModel:
         """
         import torch
 
-        if self._model is None:
-            self._model = self._load()
+        self.load()
         tokens = self._model.tokenizer(
             list(texts),
             padding=True,
@@ -126,6 +147,7 @@ class _LocalModel:
         self.truncated += cut
 
     def _load(self) -> Any:
+        folder = self._folder()  # a missing model is told before seconds of imports
         import torch
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as transformers_logging
@@ -133,7 +155,7 @@ class _LocalModel:
         quieten: Any = transformers_logging.disable_progress_bar
         quieten()  # loading six layers is no progress worth a bar
         torch.set_num_threads(self._config.threads or max(1, _usable_cores() // 2))
-        model = SentenceTransformer(str(self._folder()), device=self._device(), local_files_only=True).eval()
+        model = SentenceTransformer(str(folder), device=self._device(), local_files_only=True).eval()
         found = model.get_embedding_dimension()
         if found != self._config.dimension:
             raise ConfigError(

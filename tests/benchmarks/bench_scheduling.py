@@ -48,10 +48,16 @@ SEQUENTIAL = ("merge",)
 class Quiet:
     """No progress display: it is not what is measured."""
 
-    def wrote(self, turns: int) -> None:
+    def restored(self, turns: int) -> None:
         """Ignore."""
 
-    def answered(self) -> None:
+    def wrote(self, turns: int, seconds: float) -> None:
+        """Ignore."""
+
+    def retrieved(self, seconds: float) -> None:
+        """Ignore."""
+
+    def answered(self, seconds: float) -> None:
         """Ignore."""
 
 

@@ -113,12 +113,18 @@ class Echo:
 
 class Quiet:
     def __init__(self) -> None:
-        self.turns = self.questions = 0
+        self.turns = self.questions = self.retrievals = 0
 
-    def wrote(self, turns: int) -> None:
+    def restored(self, turns: int) -> None:
         self.turns += turns
 
-    def answered(self) -> None:
+    def wrote(self, turns: int, seconds: float) -> None:
+        self.turns += turns
+
+    def retrieved(self, seconds: float) -> None:
+        self.retrievals += 1
+
+    def answered(self, seconds: float) -> None:
         self.questions += 1
 
 
@@ -162,7 +168,7 @@ def test_results_do_not_depend_on_workers_or_look_ahead(tmp_path: Path) -> None:
         outcome, progress = run(path, samples, Echo(), prepare_ahead=ahead, questions_in_flight=questions,
                                 conversations_in_flight=conversations)  # fmt: skip
         assert outcome.failures == {}
-        assert (progress.turns, progress.questions) == (35, 15)
+        assert (progress.turns, progress.questions, progress.retrievals) == (35, 15, 15)
         most = max(row["trace"]["most"] for row in read_json_lines(path / "retrievals.jsonl"))
         assert most <= ahead
         expected = expected or answers(path)

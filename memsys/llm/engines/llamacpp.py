@@ -76,11 +76,16 @@ class LlamaCppEngineConfig:
 
 
 class LlamaCppEngine:
-    """One server on 127.0.0.1, in threads of this process."""
+    """One server on 127.0.0.1, in threads of this process.
+
+    The library is loaded with the object, before anything else of the run can load torch: both bring libgomp, of which
+    a process has one, and that reads its settings when it is loaded (see :func:`_import_xllamacpp`).
+    """
 
     name = "llamacpp"
 
     def __init__(self, config: LlamaCppEngineConfig) -> None:
+        _import_xllamacpp()
         self._config = config
         self._lock = threading.Lock()
         self._server: Any = None

@@ -1,0 +1,130 @@
+"""Clocks that stand while what they time waits for the embedder's model to be loaded.
+
+A run starts to work as soon as its backbone is there, while the embedder's model may still be loading. What waits for
+the model must not have the loading in its seconds.
+"""
+
+import time
+from asyncio import shield, wrap_future
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from memsys.embedding.contract import Embedder, Vectors
+
+Clock = Callable[[], float]
+
+#: The operation that the current task belongs to; ``None`` outside of any.
+_operation: ContextVar["Stopwatch | None"] = ContextVar("_operation", default=None)
+
+
+class ConversationClock:
+    """Seconds since it was made, without those in which all operations under way waited for the model.
+
+    Args:
+        clock: seconds from any beginning.
+    """
+
+    def __init__(self, clock: Clock = time.perf_counter) -> None:
+        self.clock = clock
+        self._begun = clock()
+        self._under_way = self._waiting = 0
+        self._stood = 0.0
+        self._stands_since: float | None = None
+
+    def seconds(self) -> float:
+        """Seconds so far."""
+        now = self.clock()
+        standing = 0.0 if self._stands_since is None else now - self._stands_since
+        return now - self._begun - self._stood - standing
+
+    def count(self, *, under_way: int = 0, waiting: int = 0) -> None:
+        """Add to the operations under way and to those of them that wait; the clock stands while the two are equal."""
+        self._under_way += under_way
+        self._waiting += waiting
+        stands = 0 < self._under_way == self._waiting
+        if stands and self._stands_since is None:
+            self._stands_since = self.clock()
+        elif not stands and self._stands_since is not None:
+            self._stood += self.clock() - self._stands_since
+            self._stands_since = None
+
+    @contextmanager
+    def operation(self) -> Iterator["Stopwatch"]:
+        """Time one operation of the conversation: what runs within, in this task or in those it starts."""
+        watch = Stopwatch(self)
+        token = _operation.set(watch)
+        self.count(under_way=1)
+        try:
+            yield watch
+        finally:
+            self.count(under_way=-1)
+            _operation.reset(token)
+
+
+class Stopwatch:
+    """Seconds of one operation without those in which a part of it waited for the model; made by a clock."""
+
+    def __init__(self, conversation: ConversationClock) -> None:
+        self._conversation = conversation
+        self._begun = conversation.clock()
+        self._waiting = 0
+        self._waited = self._waits_since = 0.0
+
+    def seconds(self) -> float:
+        """Seconds so far; asked when nothing of the operation waits."""
+        return self._conversation.clock() - self._begun - self._waited
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Stand while the block runs; blocks of one operation may overlap."""
+        self._waiting += 1
+        if self._waiting == 1:
+            self._waits_since = self._conversation.clock()
+            self._conversation.count(waiting=1)
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._waited += self._conversation.clock() - self._waits_since
+                self._conversation.count(waiting=-1)
+
+
+class LoadingEmbedder:
+    """An embedder whose model is being loaded: texts wait for that, and the operation they belong to says so.
+
+    Args:
+        embedder: what embeds.
+        loaded: done when its model is there; raises what went wrong.
+    """
+
+    def __init__(self, embedder: Embedder, loaded: "Future[float]") -> None:
+        self._embedder, self._loaded = embedder, loaded
+
+    @property
+    def name(self) -> str:
+        """See :class:`memsys.embedding.contract.Embedder`."""
+        return self._embedder.name
+
+    @property
+    def dimension(self) -> int:
+        """See :class:`memsys.embedding.contract.Embedder`."""
+        return self._embedder.dimension
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts once the model is there; see :class:`memsys.embedding.contract.Embedder`."""
+        if not self._loaded.done():
+            await self._wait()
+        return await self._embedder.embed(texts)
+
+    async def _wait(self) -> None:
+        watch = _operation.get()
+        # shield: one cancelled caller must not cancel the loading
+        loaded = shield(wrap_future(self._loaded))
+        if watch is None:
+            await loaded
+            return
+        with watch.waiting():
+            await loaded

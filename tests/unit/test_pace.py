@@ -1,0 +1,164 @@
+"""Time left, rates and what a display says of them, on clocks that the tests move."""
+
+import heapq
+
+import pytest
+
+from eval.pace import AnsweringPace, WritingPace
+from eval.progress import LineProgress, Shown, Totals, Traffic, duration
+from eval.terminal import Stages, console
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Backbone:
+    """Some slots, a second a call, first come first served."""
+
+    def __init__(self, slots: int) -> None:
+        self.free = [0.0] * slots
+
+    def calls(self, moment: float, number: int) -> float:
+        for _ in range(number):
+            moment = max(moment, heapq.heappop(self.free)) + 1.0
+            heapq.heappush(self.free, moment)
+        return moment
+
+
+def writes(items: int, prepare_calls: int, write_calls: int) -> list[tuple[float, float]]:
+    """End and length of every write of a conversation whose units are prepared up to 32 ahead, on eight slots."""
+    backbone, prepared, written, events = Backbone(8), [0.0] * items, 0.0, []
+    for unit in range(items):
+        for early in range(items if unit == 0 else unit + 31, min(unit + 32, items)):
+            prepared[early] = backbone.calls(written, prepare_calls)
+        if unit == 0:
+            for early in range(min(32, items)):
+                prepared[early] = backbone.calls(0.0, prepare_calls)
+        begun = max(written, prepared[unit])
+        written = backbone.calls(begun, write_calls)
+        events.append((written, written - begun))
+    return events
+
+
+def within_two(left: float | None, true: float) -> bool:
+    return left is not None and true / 2 <= left <= true * 2
+
+
+@pytest.mark.parametrize("items", [73, 419])
+@pytest.mark.parametrize(("prepare_calls", "write_calls"), [(1, 1), (1, 3), (2, 1), (0, 1)])
+def test_time_left_of_writing_is_right_within_a_factor_of_two(items: int, prepare_calls: int, write_calls: int) -> None:
+    events = writes(items, prepare_calls, write_calls)
+    end, clock = events[-1][0], Clock()
+    pace = WritingPace(items, clock=clock)
+    for moment, seconds in events:
+        clock.now = 100.0 + moment
+        pace.wrote(1, seconds)
+        if 0.1 * items <= pace.done <= 0.9 * items and end - moment > 1:
+            assert within_two(pace.seconds_left(), end - moment), (pace.done, end - moment)
+
+
+@pytest.mark.parametrize("items", [100, 199, 1986])
+@pytest.mark.parametrize("retrieve_calls", [0, 1, 2])
+def test_time_left_of_answering_is_right_within_a_factor_of_two(items: int, retrieve_calls: int) -> None:
+    """Sixty-four questions in flight on eight slots: they come in waves; the answer is one call more."""
+    backbone, started = Backbone(8), min(64, items)
+    steps: list[tuple[float, str, float]] = []
+    queue = [(0.0, number, 0, 0.0) for number in range(started)]  # next call from, number, calls made, step begun
+    while queue:
+        moment, number, made, begun = heapq.heappop(queue)
+        if made == retrieve_calls:
+            steps.append((moment, "retrieved", moment - begun))
+            begun = moment
+        if made <= retrieve_calls:
+            heapq.heappush(queue, (backbone.calls(moment, 1), number, made + 1, begun))
+            continue
+        steps.append((moment, "answered", moment - begun))
+        if started < items:
+            heapq.heappush(queue, (moment, started, 0, moment))
+            started += 1
+    end, clock = max(moment for moment, _, _ in steps), Clock()
+    pace = AnsweringPace(items, clock=clock)
+    for moment, step, seconds in sorted(steps):
+        clock.now = 100.0 + moment
+        getattr(pace, step)(seconds)
+        if 0.1 * end <= moment <= 0.9 * end and pace.done:
+            assert within_two(pace.seconds_left(), end - moment), (pace.done, pace.seconds_left(), end - moment)
+
+
+def test_nothing_is_said_before_the_first_item_is_done() -> None:
+    clock = Clock()
+    writing, answering = WritingPace(10, clock=clock), AnsweringPace(10, clock=clock)
+    assert writing.seconds_left() is None and writing.rate() is None
+    answering.retrieved(4.0)
+    assert answering.seconds_left() is None
+    clock.now += 1
+    answering.answered(1.0)
+    assert answering.seconds_left() == pytest.approx(45)  # nine more of four seconds and one
+    writing.wrote(1, 1.0)
+    assert writing.seconds_left() == pytest.approx(9)
+
+
+def test_what_was_found_done_does_not_make_the_rest_look_fast() -> None:
+    clock = Clock()
+    pace = WritingPace(100, 40, clock=clock)
+    pace.skip(40)
+    for _ in range(10):
+        clock.now += 2
+        pace.wrote(1, 2.0)
+    assert pace.done == 90 and pace.seconds_left() == pytest.approx(20) and pace.rate() == pytest.approx(0.5)
+
+
+def test_all_done_leaves_nothing() -> None:
+    pace = WritingPace(1)
+    pace.wrote(1, 1.0)
+    assert pace.seconds_left() == 0.0
+
+
+def test_loading_is_no_part_of_rates_and_time_left(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    console.cache_clear()
+    shown = Shown("rag on sample", lambda: Traffic(0, 0, 0, 0), "minilm", clock)
+    with LineProgress(Totals(turns=12, questions=5), shown, every=0.0) as progress:
+        clock.now += 3
+        progress.wrote(1, 1.0)  # needed no vector
+        assert progress.time_left(progress.turns) == ""
+        clock.now += 27
+        progress.loaded(30.0)
+        for _ in range(2):
+            clock.now += 2
+            progress.wrote(1, 2.0)
+        assert progress.time_left(progress.turns) == "18 s left"
+        assert progress.turns.rate() == pytest.approx(0.5)
+        assert progress.time_left(progress.questions) == ""
+        clock.now += 5
+        progress.retrieved(1.0)
+        progress.answered(1.0)
+        assert progress.time_left(progress.questions) == "4 s left"
+    console.cache_clear()
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "rag on sample: 0/12 turns, 0/5 questions, loading minilm"
+    assert "loaded minilm in 30.0 s" in said
+    assert "rag on sample: 3/12 turns, 0/5 questions, writing: 18 s left" in said
+
+
+def test_durations_read_like_durations() -> None:
+    assert [duration(seconds) for seconds in (0.4, 59.4, 185, 7800)] == ["0 s", "59 s", "3 min 05 s", "2 h 10 min"]
+
+
+def test_stages_are_named_where_nothing_was_said_for_three_seconds() -> None:
+    clock, said = Clock(), []
+    stages = Stages(clock, said.append)
+    with stages.stage("reading runs"):
+        clock.now += 2
+        with stages.stage("quick"):
+            clock.now += 1.5
+            with stages.stage("drawing"):
+                clock.now += 1
+        with stages.stage("writing"):
+            clock.now += 9
+    assert said == ["drawing", "reading runs"]

@@ -1,0 +1,227 @@
+"""What a start loads, when, and that no clock of the run contains it."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eval.clocks import ConversationClock, LoadingEmbedder
+from eval.files import read_json_lines
+from eval.loading import BACKBONE, EMBEDDER, Loading, embeds
+from eval.run_help import description, groups, help_text
+from eval.rundir import RunDirectory
+from eval.runner import Equipment, Runner, Schedule
+from memsys.embedding.contract import Vectors
+from memsys.errors import ConfigError
+from memsys.protocol import Parts
+from memsys.turns import TurnFormat
+from memsys.vocabulary import Unit
+from tests.support.composing import CONF, memory_config
+from tests.unit.test_runner import Chain, Echo, Quiet, sample
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("torch", "transformers", "sentence_transformers", "pandas", "matplotlib", "sklearn", "scipy", "datasets",
+         "nltk", "faiss", "xllamacpp")  # fmt: skip
+COMMANDS = ("run", "score", "compare", "tables", "report", "judge", "lens", "explain", "export", "sweep",
+            "inspect_data", "serve", "plots")  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_imports_nothing_heavy(command: str) -> None:
+    forbidden = (*HEAVY, "hydra", "omegaconf", "numpy", "rich") if command == "run" else HEAVY
+    code = (
+        "import runpy, sys\n"
+        f"sys.argv = ['eval.{command}', '--help']\n"
+        "try:\n"
+        f"    runpy.run_module('eval.{command}', run_name='__main__')\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code, end.code\n"
+        f"sys.stderr.write(repr([name for name in {forbidden!r} if name in sys.modules]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "[]", done.stderr
+    assert "usage" in done.stdout
+
+
+def test_help_lists_every_preset_and_describes_those_of_a_group() -> None:
+    text = help_text([])
+    for name in groups(CONF):
+        assert f"{name}=" in text
+        for path in (CONF / name).glob("*.yaml"):
+            assert path.stem in text
+    assert "clag  " in help_text(["--help", "memory"]) and description(CONF / "memory" / "clag.yaml") in help_text(
+        ["--help", "memory"]
+    )
+    assert description(CONF / "experiment" / "quickstart.yaml").startswith("The sample conversation")
+    with pytest.raises(ConfigError, match=r"memroy.*memory"):
+        help_text(["--help", "memroy"])
+
+
+class Moved:
+    """A clock that moves when told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Embedder:
+    name, dimension = "slow", 2
+
+    def __init__(self) -> None:
+        self.loaded: Future[float] = Future()
+        self.embedded: list[str] = []
+
+    def load(self) -> "Future[float]":
+        return self.loaded
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        assert self.loaded.done()
+        self.embedded += texts
+        return np.zeros((len(texts), 2), dtype=np.float32)
+
+
+class EmbeddingChain(Chain):
+    """Embeds in every write, never in prepare."""
+
+    clock: Moved
+
+    async def prepare(self, unit: Unit) -> str:
+        self.clock.now += 1.0  # a call of one second
+        return f"p({unit.unit_id})"
+
+    async def write(self, unit: Unit, prepared: str) -> None:
+        await self.parts.embedder.embed([unit.unit_id])
+        self.clock.now += 2.0
+        self.log.append(f"{unit.unit_id}<{len(self.log)}")
+
+
+class EmbeddingChainConfig:
+    name, uses_gold = "chain", False
+
+    def __init__(self, clock: Moved) -> None:
+        self.clock = clock
+
+    def build(self, parts: Parts) -> Chain:
+        memory = EmbeddingChain(parts, "")
+        memory.clock = self.clock
+        return memory
+
+
+def test_ingestion_starts_beside_the_loading_and_its_seconds_are_without_it(tmp_path: Path) -> None:
+    clock, embedder = Moved(), Embedder()
+    loading = Loading(clock)
+    config = EmbeddingChainConfig(clock)
+    loaded = loading.start_embedder(embedder, config)
+    assert loaded is not None
+    equipment = Equipment(
+        memory=config, embedder=LoadingEmbedder(embedder, loaded), turn_format=TurnFormat(), seed=0,
+        bind=lambda conversation_id: Echo(), reader=None, prompts={}, count_context=False, clock=clock,
+    )  # fmt: skip
+
+    async def run() -> None:
+        directory = RunDirectory(tmp_path)
+        runner = asyncio.create_task(
+            Runner(equipment, Schedule(prepare_ahead=4), directory, Quiet()).run([sample("a", turns=4, questions=1)])
+        )
+        while clock.now < 4.0:  # all four were prepared before the model was there
+            await asyncio.sleep(0)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert embedder.embedded == []
+        clock.now += 30.0
+        loaded.set_result(30.0)
+        await runner
+        directory.close()
+
+    asyncio.run(run())
+    (row,) = read_json_lines(tmp_path / "conversations.jsonl")
+    assert row["write_seconds"] == [2.0] * 4 and row["prepare_seconds"] == [1.0] * 4
+    assert row["ingest_seconds"] == pytest.approx(12.0)
+    assert loading.seconds == {EMBEDDER: 34.0}
+
+
+def test_a_conversation_with_work_beside_what_waits_is_timed(tmp_path: Path) -> None:
+    clock = Moved()
+    whole = ConversationClock(clock)
+    with whole.operation() as waiting:
+        with waiting.waiting():
+            with whole.operation() as working:
+                clock.now += 5
+                assert working.seconds() == 5
+            clock.now += 7  # only the waiting one is left
+        clock.now += 1
+        assert waiting.seconds() == 1
+    assert whole.seconds() == 6
+
+
+def test_both_loads_overlap_and_are_recorded() -> None:
+    clock, embedder = Moved(), Embedder()
+    loading = Loading(clock)
+    loaded = loading.start_embedder(embedder, EmbeddingChainConfig(clock))
+    clock.now += 1
+    with loading.of(BACKBONE):
+        clock.now += 2
+        embedder.loaded.set_result(3.0)
+        clock.now += 1
+    backbone, own = loading.spans[BACKBONE], loading.spans[EMBEDDER]
+    assert loaded is embedder.loaded and own.ended is not None
+    assert own.begun < backbone.begun < own.ended
+    assert loading.seconds == {EMBEDDER: 3.0, BACKBONE: 3.0}
+
+
+@pytest.mark.parametrize("name", ["no_memory", "oracle", "full_context", "readagent", "bm25_turn"])
+def test_no_model_is_loaded_for_a_memory_that_never_embeds(name: str) -> None:
+    config = memory_config(name)
+    assert not embeds(config)
+    assert Loading().start_embedder(Embedder(), config) is None
+
+
+@pytest.mark.parametrize("name", ["rag", "hybrid_turn", "clag", "amem", "gated_amem"])
+def test_the_model_is_loaded_for_a_memory_that_embeds(name: str) -> None:
+    assert embeds(memory_config(name))
+
+
+def test_llama_cpp_is_loaded_before_torch_can_be() -> None:
+    """Both bring libgomp; the first to come decides how its threads wait."""
+    code = (
+        "import sys\n"
+        "from eval.run import compose_plan\n"
+        "from eval.experiment import make_engines, _choice\n"
+        "plan = compose_plan([])\n"
+        "make_engines(_choice(plan, plan.backbone))\n"
+        "sys.exit(not ('xllamacpp' in sys.modules and 'torch' not in sys.modules))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=120)
+
+
+def test_a_failed_load_is_the_error_of_the_text() -> None:
+    embedder = Embedder()
+    embedder.loaded.set_exception(ConfigError("no such model"))
+
+    async def run() -> None:
+        started = time.monotonic()
+        await asyncio.wait_for(_embed(embedder), 5)
+        assert time.monotonic() - started < 5
+
+    with pytest.raises(ConfigError, match="no such model"):
+        asyncio.run(run())
+
+
+async def _embed(embedder: Embedder) -> None:
+    waiting: Future[float] = Future()
+    task = asyncio.create_task(LoadingEmbedder(embedder, waiting).embed(["a"]))
+    await asyncio.sleep(0)
+    waiting.set_exception(ConfigError("no such model"))
+    await task
