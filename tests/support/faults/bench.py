@@ -25,10 +25,12 @@ class Bench:
 
     root: Path
     url: str
-    limit_s: float = 40.0
+    limit_s: float = 90.0
     _whole: dict[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        inside.preload()
+        self.root.chmod(0o755)
         write_data(self.root / "data.json")
 
     def folder(self) -> Path:

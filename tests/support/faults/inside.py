@@ -12,7 +12,6 @@ from typing import Any
 from eval.experiment import Plan
 from tests.support.small import STAND_INS
 
-
 #: Beside a run directory: names of the roles with a schema.
 BOUND = "bound.json"
 
@@ -48,9 +47,28 @@ def start(plan: Plan, kill: Kill | None = None) -> int:
     except MemsysError as error:
         complain(str(error))
         code = EXIT_ERROR
-    if plan.run_dir is not None and not kill:
+    if plan.run_dir is not None and code == 0:
         (plan.run_dir.parent / BOUND).write_text(json.dumps(sorted(bound)))
     return code
+
+
+def preload() -> None:
+    """Import what every run needs, once, before processes are forked; run nothing, so that no thread starts."""
+    import pkgutil
+
+    import baselines
+    import memsys
+    from eval import provenance
+
+    for package in (memsys, baselines):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if "llamacpp" not in found.name and not found.name.endswith(".guard"):
+                import_module(found.name)
+    for name in ("faiss", "httpx", "aiohttp", "jsonschema", "json_repair", "rich.console", "sklearn.cluster"):
+        import_module(name)
+    provenance.commit()
+    known = provenance.packages()
+    import_module("eval.experiment").packages = lambda: known  # type: ignore[attr-defined]
 
 
 def replace_models() -> None:
@@ -86,6 +104,7 @@ def name_roles() -> set[str]:
 def arm(kill: Kill) -> None:
     """Count the writes to a file, and replacements of it, and kill this process at the one that is named."""
     write, move, count = os.write, os.replace, 0
+    os.fsync = lambda descriptor: None  # type: ignore[assignment]  # a killed process loses nothing it has written
 
     def due(path: str) -> bool:
         nonlocal count
@@ -93,7 +112,7 @@ def arm(kill: Kill) -> None:
         return count == kill.count and path.endswith(kill.file)
 
     def counted_write(descriptor: int, data: bytes) -> int:
-        if not due(os.readlink(f"/proc/self/fd/{descriptor}")):
+        if not due(os.fspath(Path(f"/proc/self/fd/{descriptor}").readlink())):
             return write(descriptor, data)
         if kill.when != "before":
             write(descriptor, data if kill.when == "after" else data[: len(data) // 2])

@@ -17,7 +17,7 @@ from tests.support.stub_process import attached
 #: Overrides of ``eval.run`` for every run: two conversations of two sessions, three questions each.
 SETTINGS = (
     "dataset=locomo_clag", "dataset.limit_sessions=2", "dataset.limit_questions=3", "embedder=hashing", "memory=rag",
-    "progress=lines", "score=false", "schedule.checkpoint_every=4", "backbone.timeout_s=1", "backbone.backoff_s=0.001",
+    "progress=lines", "score=false", "schedule.checkpoint_every=4", "backbone.timeout_s=30", "backbone.backoff_s=0.001",
     "backbone.transport_retries=1",
 )  # fmt: skip
 
@@ -54,7 +54,8 @@ def small_plan(preset: str, folder: Path, url: str, address: str = "", **changes
     if address:
         engine: Any = backbone.engine
         where = url.replace("/v1", f"/{address}/v1")
-        backbone = replace(backbone, engine=replace(engine, urls=(where,)))
+        patience = 1.0 if "hang" in address else backbone.timeout_s
+        backbone = replace(backbone, engine=replace(engine, urls=(where,)), timeout_s=patience)
     return replace(
         base, memory=small_config(preset), settings=settings, backbone=backbone, run_dir=folder / "run",
         cache_dir=folder / "cache", **changes,
