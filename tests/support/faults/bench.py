@@ -20,18 +20,20 @@ class Bench:
     Attributes:
         root: of everything that is written.
         url: of the stub server.
+        conversations: one or two.
         limit_s: seconds until a command counts as hung.
     """
 
     root: Path
     url: str
+    conversations: int = 2
     limit_s: float = 90.0
     _whole: dict[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         inside.preload()
         self.root.chmod(0o755)
-        write_data(self.root / "data.json")
+        write_data(self.root / "data.json", self.conversations)
 
     def folder(self) -> Path:
         """A new folder for one case."""

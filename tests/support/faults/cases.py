@@ -1,7 +1,8 @@
 """All cases over all presets, found from ``conf/memory``, and how each is run."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -73,16 +74,43 @@ class Cases:
         }
         return {"section": SECTIONS[type(case)], "case": case.label(), **runs[type(case)](case)}
 
-    def all(self, presets: Sequence[str], kills: int) -> list[Case]:
-        """All cases of these presets, in an order that mixes what is tried, so that a part of them is a fair sample."""
-        first = {memory_class(preset): preset for preset in reversed(presets)}.values()
-        made: list[Case] = [case for preset in presets for case in self.kills(preset, kills)]
-        made += self.replies(presets)
-        for preset in {*first, *({READ_PRESET} & {*presets})}:
-            made += self.damage(preset, every_command=preset == READ_PRESET)
-            made += disk_cases(preset)
-        Random(self.seed).shuffle(made)
-        return made
+    def all(self, presets: Sequence[str], kills: int) -> Iterator[Case]:
+        """All cases of these presets, mixed, so that however few are tried they are a fair sample.
+
+        What a preset's cases are is known from its undisturbed run, which is made when the first of them is due.
+        """
+        rng = Random(self.seed)
+        sources = self._sources(presets, kills)
+        while sources:
+            source = rng.choice(sources)
+            case = next(source, None)
+            if case is None:
+                sources.remove(source)
+            else:
+                yield case
+
+    def _sources(self, presets: Sequence[str], kills: int) -> list[Iterator[Case]]:
+        def killed(preset: str) -> Iterator[Case]:
+            yield from self.kills(preset, kills)
+
+        def shuffled(cases: Callable[[], Iterable[Case]]) -> Iterator[Case]:
+            made = list(cases())
+            Random(self.seed).shuffle(made)
+            yield from made
+
+        classes: dict[str, list[str]] = {}
+        for preset in presets:
+            classes.setdefault(memory_class(preset), []).append(preset)
+        sources = [killed(preset) for preset in presets]
+        for members in classes.values():
+            preset = READ_PRESET if READ_PRESET in members else members[-1]
+            sources += [
+                # Each role of a class is met by the first of its presets that asks it.
+                shuffled(partial(self.replies, members)),
+                shuffled(partial(self.damage, preset, every_command=preset == READ_PRESET)),
+                shuffled(partial(disk_cases, preset)),
+            ]
+        return sources
 
 
 def memory_class(preset: str) -> str:

@@ -14,7 +14,7 @@ from tests.support.composing import composed
 from tests.support.small import small_config, small_settings
 from tests.support.stub_process import attached
 
-#: Overrides of ``eval.run`` for every run: two conversations of two sessions, three questions each.
+#: Overrides of ``eval.run`` for every run: two sessions of each conversation, three questions.
 SETTINGS = (
     "dataset=locomo_clag", "dataset.limit_sessions=2", "dataset.limit_questions=3", "embedder=hashing", "memory=rag",
     "progress=lines", "score=false", "schedule.checkpoint_every=4", "backbone.timeout_s=30", "backbone.backoff_s=0.001",
@@ -22,11 +22,12 @@ SETTINGS = (
 )  # fmt: skip
 
 
-def write_data(path: Path) -> None:
-    """Two conversations in LoCoMo's form: the project's sample, and the same with another first speaker."""
+def write_data(path: Path, conversations: int) -> None:
+    """One or two conversations in LoCoMo's form: the project's sample, and the same with another first speaker."""
     (sample,) = json.loads((ROOT / "datasets" / "locomo" / "sample.json").read_text(encoding="utf-8"))
     other = json.loads(json.dumps(sample).replace(sample["conversation"]["speaker_a"], "Xenia"))
-    path.write_text(json.dumps([sample, {**other, "sample_id": f"{sample['sample_id']}-b"}]), encoding="utf-8")
+    both = [sample, {**other, "sample_id": f"{sample['sample_id']}-b"}]
+    path.write_text(json.dumps(both[:conversations]), encoding="utf-8")
 
 
 @cache

@@ -51,7 +51,7 @@ def main() -> None:
     """Entry point."""
     seed = int(sys.argv[1])
     with stub_server(delay=0.0) as url, tempfile.TemporaryDirectory() as folder:
-        cases = Cases(Bench(Path(folder), url), seed)
+        cases = Cases(Bench(Path(folder), url, conversations=1), seed)
         for line in sys.stdin:
             sys.stdout.write(json.dumps(answer(cases, json.loads(line))) + "\n")
             sys.stdout.flush()
