@@ -41,7 +41,8 @@ def kill_cases(bench: Bench, preset: str, count: int, rng: Random) -> list[KillC
 def _kill(bench: Bench, preset: str, rng: Random, files: list[str]) -> Kill:
     # Calls and answers are what a run spends its time on; a snapshot is the one file that is replaced as a whole.
     name = rng.choice(["calls.jsonl", "calls.jsonl", "answers.jsonl", *files, ".npz"])
-    rows = 2 if name == ".npz" else len(bench.rows(preset, name))
+    # Each conversation has one snapshot at least, its last.
+    rows = len(bench.rows(preset, "conversations.jsonl" if name == ".npz" else name))
     return Kill(name if rows else "answers.jsonl", rng.randint(1, max(rows, 1)), rng.choice(WHEN))
 
 
