@@ -91,10 +91,11 @@ def _run_shard(options: argparse.Namespace) -> None:
         results, end, whole = [], time.monotonic() + options.seconds, True
         for case in planned:
             results.append(cases.run(case))
-            if time.monotonic() > end:
-                whole = False
+            whole = time.monotonic() < end
+            # Each time, so that what was found is there whatever becomes of this process.
+            options.out.write_text(json.dumps({"results": results, "whole": whole}), encoding="utf-8")
+            if not whole:
                 break
-    options.out.write_text(json.dumps({"results": results, "whole": whole}), encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:

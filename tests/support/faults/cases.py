@@ -46,11 +46,13 @@ class Cases:
         known: set[tuple[str, str]] = set()
         rng = Random(f"{self.seed} replies")
         for preset in presets:
-            for role in self.bench.roles(preset):
-                owner = self.owner(preset, role)
-                if (owner, role) not in known:
-                    known.add((owner, role))
-                    yield from (ReplyCase(preset, role, kind, rng.choice((1, 1, 2))) for kind in BAD_REPLIES)
+            new = {(self.owner(preset, role), role) for role in self.bench.roles(preset)} - known
+            known |= new
+            made = [
+                ReplyCase(preset, role, kind, rng.choice((1, 1, 2))) for _, role in sorted(new) for kind in BAD_REPLIES
+            ]
+            rng.shuffle(made)
+            yield from made
 
     def owner(self, preset: str, role: str) -> str:
         """The class whose role it is; the reader's roles are the same for all."""
@@ -106,7 +108,7 @@ class Cases:
             preset = READ_PRESET if READ_PRESET in members else members[-1]
             sources += [
                 # Each role of a class is met by the first of its presets that asks it.
-                shuffled(partial(self.replies, members)),
+                self.replies(members),
                 shuffled(partial(self.damage, preset, every_command=preset == READ_PRESET)),
                 shuffled(partial(disk_cases, preset)),
             ]
