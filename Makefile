@@ -8,7 +8,7 @@ export TOKENIZERS_PARALLELISM ?= false
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data demo test test-serve lint types contracts check tables figures report bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data demo test test-serve fault-campaign lint types contracts check tables figures report bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ demo: models  ## the sample conversation through RAG, A-Mem and CLAG on the embe
 
 test: models  ## the whole fast suite
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve and not slurm"
+
+fault-campaign: models  ## hundreds of kills, bad replies, damaged files and full disks over every preset (an hour; SECONDS=300 for less)
+	$(PY) -m tests.support.faults --workers $(WORKERS) $(if $(SECONDS),--seconds $(SECONDS))
 
 lint: env  ## ruff: rules and format
 	$(BIN)/ruff check .

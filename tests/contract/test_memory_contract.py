@@ -16,20 +16,10 @@ from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Conversation, Retrieval, Turn
 from tests.support.composing import PRESETS, composed, memory_config, preset_name
 from tests.support.schema_model import SchemaModel
+from tests.support.small import STAND_INS, small_config
 
 TOPICS = ("sea boat sail harbour", "cake oven sugar flour", "guitar song drum band", "garden rose soil seed")
 QUESTIONS = ("Who sailed the boat?", "When was the cake in the oven?", "Which song was it?", "")
-
-#: What makes a short conversation reach every stage of a system that waits for many memories.
-SMALL: dict[str, Any] = {
-    "buffer_size": 12,
-    "consolidate_every": 5,
-    "evo_threshold": 5,
-    "chunk_tokens": 30,
-    "tau_split": 8,
-    "unit_turns": 4,
-    "calibration": None,  # holds for a real embedder alone
-}
 
 #: The gate goes before any system; beside its preset's host, one whose preparation and writes ask the backbone.
 GATES = ("gated+amem", "gated+clag", "gated+sage")
@@ -38,14 +28,9 @@ pytestmark = pytest.mark.parametrize("preset", [*PRESETS, *GATES])
 
 
 @pytest.fixture(autouse=True)
-def compressor_without_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """LLMLingua-2 is not in any package: every other word is left out instead."""
-    monkeypatch.setattr("baselines.pruned.compressor.load", lambda settings: EveryOtherWord())
-
-
-class EveryOtherWord:
-    def prune(self, text: str) -> str:
-        return " ".join(text.split()[::2])
+def stand_ins_for_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, replacement in STAND_INS.items():
+        monkeypatch.setattr(name, replacement)
 
 
 def talk(turns: int = 36) -> Conversation:
@@ -67,7 +52,7 @@ def talk(turns: int = 36) -> Conversation:
 
 
 def build(preset: str, *, garbage: bool = False) -> MemorySystem:
-    config = memory_config(preset, **{key: value for key, value in SMALL.items() if key in composed(preset)})
+    config = small_config(preset)
     gold = {question: ("D1:2", "D2:1") for question in QUESTIONS} if config.uses_gold else None
     return config.build(Parts("conv", SchemaModel(garbage=garbage), HashingEmbedder(48), 7, gold_evidence=gold))
 

@@ -18,6 +18,7 @@ from memsys.errors import BackboneError
 from memsys.llm.backbone import Backbone, BackboneConfig
 from memsys.llm.contract import CallScope, Prompt, Role, call_scope
 from memsys.llm.engines.contract import Endpoint
+from memsys.llm.engines.process import running_members
 from memsys.llm.engines.vllm.config import VllmEngineConfig
 from memsys.llm.engines.vllm.launch import interpreter, local_model
 from memsys.llm.engines.vllm.managed import ManagedVllm
@@ -185,7 +186,7 @@ def test_killed_server_comes_back_and_answers_as_before(
     assert engine.restarts == 1
     assert "restart 1 of 3" in caplog.text
     assert chat(again, 2)["message"]["content"] == before
-    assert not [pid for pid in old if _group(pid) == group], "processes of the killed server's group live on"
+    assert not running_members(group), "processes of the killed server's group live on"
     assert engine.recover(log_dir) == (again,)
 
 
@@ -216,7 +217,8 @@ def test_client_rides_out_a_killed_server(engine: ManagedVllm, log_dir: Path) ->
 
 def test_stop_leaves_no_process(engine: ManagedVllm, log_dir: Path) -> None:
     (endpoint,) = engine.start(log_dir)
-    group = group_of(server_pid(endpoint))
-    assert len(group) > 2
+    server = server_pid(endpoint)
+    group = _group(server)
+    assert len(running_members(group)) > 2
     engine.stop()
-    assert not [pid for pid in group if _group(pid) in group]
+    assert running_members(group) == set()

@@ -64,6 +64,12 @@ class SchemaModel:
         return len(text.split())
 
 
+def reply_text(role: str, schema: Mapping[str, Any] | None, prompt: str, seed: object) -> str:
+    """What the model says to a whole prompt; for servers, which see no values."""
+    made = _Made(prompt, generator(role, prompt, str(seed)))
+    return made.text(TEXTS.get(role, ("%s %s %s",))) if schema is None else json.dumps(made.value(schema))
+
+
 class _Made:
     def __init__(self, shown: str, rng: Any) -> None:
         self._words = re.findall(r"[a-z]\w+", shown) or ["word"]

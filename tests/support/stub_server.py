@@ -6,6 +6,9 @@ got, and can fail in the ways servers fail. Run as a process of its own for benc
     python -m tests.support.stub_server --delay 0.05 --port 0
 
 which prints its base URL (with ``/v1``) as the first line.
+
+A client can ask for bad replies by the address it uses: below ``/fault/ROLE/KIND/EVERY/v1`` every EVERYth request (by
+its content, so always the same ones) whose ``user`` is ROLE meets that kind of :mod:`tests.support.bad_replies`.
 """
 
 import argparse
@@ -19,6 +22,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.support import schema_model
+from tests.support.bad_replies import BAD_REPLIES, BadReply, spoil
+
+#: Seconds between the pieces of a slow reply.
+SLOW_SECONDS = 0.05
 
 #: What a request may meet instead of a reply, see :meth:`StubServer.fail`.
 FAILURES = ("500", "429", "400", "context", "garbage", "empty_choices", "no_content", "hang", "drop", "truncate")
@@ -93,9 +102,11 @@ def schema_of(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def reply_text(body: Mapping[str, Any]) -> str:
-    """What the model says: an example of the schema, or two words."""
+    """What the model says: an example of the schema, or two words; where the role is known, something of the prompt."""
     seed = digest(prompt_of(body), body.get("seed"))
     schema = schema_of(body)
+    if "user" in body:
+        return schema_model.reply_text(str(body["user"]), schema, prompt_of(body), seed)
     return json.dumps(example(schema, seed)) if schema is not None else str(example({"type": "string"}, seed))
 
 
@@ -126,6 +137,16 @@ def completion(body: Mapping[str, Any], text: str, model: str, *, truncated: boo
         "choices": [choice],
         "usage": {"prompt_tokens": len(prompt_of(body).split()), "completion_tokens": len(words)},
     }
+
+
+def bad_reply_for(path: str, body: Mapping[str, Any]) -> BadReply | None:
+    """The bad reply that a request's address asks for, if this request is one of those that get it."""
+    parts = path.split("/")
+    if len(parts) < 5 or parts[1] != "fault":
+        return None
+    role, kind, every = parts[2], parts[3], int(parts[4])
+    chosen = body.get("user") == role and digest("chosen", prompt_of(body)) % every == 0
+    return BAD_REPLIES[kind] if chosen else None
 
 
 class _Connection(asyncio.Protocol):
@@ -181,7 +202,11 @@ class _Connection(asyncio.Protocol):
             state.in_flight -= 1
             return
         loop = asyncio.get_running_loop()
-        if state.delay > 0:
+        bad = bad_reply_for(path, request)
+        if bad is not None:
+            state.in_flight -= 1
+            self._answer_badly(bad, request)
+        elif state.delay > 0:
             loop.call_later(state.delay, self._answer, request, failure)
         else:
             self._answer(request, failure)
@@ -212,6 +237,25 @@ class _Connection(asyncio.Protocol):
             text = text[: max(1, len(text) * 2 // 3)] if truncated else text
             self._send(200, completion(request, text, state.model, truncated=truncated))
 
+    def _answer_badly(self, bad: BadReply, request: Mapping[str, Any]) -> None:
+        text = reply_text(request)
+        body = spoil(bad, completion(request, text, self._state.model, truncated=False), text)
+        assert self._transport is not None
+        if bad.ending == "hang":
+            return
+        if bad.ending == "reset":
+            self._transport.abort()
+            return
+        if bad.ending == "cut":
+            self._send_raw(bad.status, body, bad.headers, size=len(body) * 2)
+            self._transport.close()
+            return
+        if bad.ending == "slow":
+            self._send_raw(bad.status, body[:20], bad.headers, size=len(body))
+            asyncio.get_running_loop().call_later(SLOW_SECONDS, self._transport.write, body[20:])
+            return
+        self._send_raw(bad.status, body, bad.headers)
+
     def _too_long(self, request: Mapping[str, Any]) -> bool:
         limit = self._state.context_length
         return limit is not None and len(prompt_of(request).split()) + int(request.get("max_tokens", 0)) > limit
@@ -219,10 +263,13 @@ class _Connection(asyncio.Protocol):
     def _send(self, status: int, value: Any) -> None:
         self._send_raw(status, json.dumps(value).encode())
 
-    def _send_raw(self, status: int, body: bytes) -> None:
+    def _send_raw(
+        self, status: int, body: bytes, headers: Mapping[str, str] | None = None, size: int | None = None
+    ) -> None:
         if self._transport is not None and not self._transport.is_closing():
-            head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-            self._transport.write(head.encode() + body)
+            lines = {"Content-Type": "application/json", **(headers or {}), "Content-Length": size or len(body)}
+            head = f"HTTP/1.1 {status} X\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+            self._transport.write(head.encode() + b"\r\n" + body)
 
 
 class StubServer:
