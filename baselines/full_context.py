@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.notes.settings import check_choices, check_minimum, refuse_gold
 from memsys.protocol import BaseMemory, MemorySystem, Parts, State
@@ -50,6 +51,15 @@ class FullContextConfig:
     def embeds(self) -> bool:
         """Never; see :class:`memsys.protocol.TellsEmbedding`."""
         return False
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        return []
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        whole = max(shape.turns, default=0) * shape.turn_tokens
+        return float(min(whole, self.window or whole))
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""

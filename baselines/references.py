@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.passages import Passage, passage_of_turn, shown_together
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.notes.settings import refuse_gold
 from memsys.protocol import BaseMemory, MemorySystem, Parts, State
@@ -29,6 +30,14 @@ class NoMemoryConfig:
     def embeds(self) -> bool:
         """Never; see :class:`memsys.protocol.TellsEmbedding`."""
         return False
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        return []
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        return 0.0
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the memory, which keeps nothing."""
@@ -73,6 +82,14 @@ class OracleConfig:
     def embeds(self) -> bool:
         """Never; see :class:`memsys.protocol.TellsEmbedding`."""
         return False
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        return []
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        return 3 * shape.turn_tokens  # LoCoMo names two to three turns of evidence per question
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory.

@@ -1,10 +1,11 @@
 """Hyperparameters of A-Mem; the presets stand in ``conf/memory/amem*.yaml``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from baselines.amem.roles import make_roles
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.notes.context import ContextRules, context_rules
 from memsys.notes.evolve import EvolutionRules
 from memsys.notes.note import TextFormat
@@ -87,6 +88,18 @@ class AmemConfig:
     def context_rules(self) -> ContextRules:
         """How hits become text."""
         return context_rules(self.context, self.retrieve_k)
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from baselines.amem import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from baselines.amem import calls
+
+        return calls.context_tokens(self, shape)
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""

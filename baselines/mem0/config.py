@@ -1,10 +1,11 @@
 """Hyperparameters of Mem0 and Mem0g; the presets stand in ``conf/memory/mem0*.yaml``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.mem0.graph import GraphRules
 from baselines.mem0.roles import Decisions, ExtractContext, ExtractPrompt, make_roles, needed_roles
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.facts.batches import Scopes
 from memsys.facts.stored import UpdateTimestamp
@@ -100,6 +101,18 @@ class Mem0Config:
             extract_prompt=self.extract_prompt,
             extract_context=self.extract_context,
         )
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from baselines.mem0 import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from baselines.mem0 import calls
+
+        return calls.context_tokens(self, shape)
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""

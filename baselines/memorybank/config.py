@@ -1,11 +1,12 @@
 """Hyperparameters of MemoryBank; the presets stand in ``conf/memory/memorybank*.yaml``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.memorybank.forgetting import ForgettingRules
 from baselines.memorybank.roles import make_roles
 from baselines.memorybank.rules import ContextRules, PieceCut, SummaryRules
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
@@ -63,6 +64,18 @@ class MemoryBankConfig:
     def context_rules(self) -> ContextRules:
         """What the reader sees."""
         return from_settings(ContextRules, self.context, "memory.context")
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from baselines.memorybank import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from baselines.memorybank import calls
+
+        return calls.context_tokens(self, shape)
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""

@@ -1,10 +1,11 @@
 """Hyperparameters of Nemori; the presets stand in ``conf/memory/nemori*.yaml``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.nemori.roles import make_roles
 from baselines.nemori.rules import GROUPS, BatchRules, ContextRules, FactRules, MergeRules, SearchRules, Segmentation
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
 from memsys.errors import ConfigError
 from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
@@ -90,6 +91,18 @@ class NemoriConfig:
     def context_rules(self) -> ContextRules:
         """What the reader sees."""
         return from_settings(ContextRules, self.context, "memory.context")
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from baselines.nemori import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from baselines.nemori import calls
+
+        return calls.context_tokens(self, shape)
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""

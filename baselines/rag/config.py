@@ -1,10 +1,11 @@
 """Settings of plain retrieval; the presets stand in ``conf/memory``: ``rag*``, ``bm25*``, ``hybrid*``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from baselines.rag.chunking import Bound
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.notes.roles import note_role
 from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
@@ -113,6 +114,18 @@ class RagConfig:
     def counts_tokens(self) -> bool:
         """Whether passages need to be counted."""
         return self.unit == "chunk" or self.budget_tokens is not None
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from baselines.rag import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from baselines.rag import calls
+
+        return calls.context_tokens(self, shape)
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""

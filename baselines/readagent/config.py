@@ -1,10 +1,11 @@
 """Hyperparameters of ReadAgent; the presets stand in ``conf/memory/readagent*.yaml``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.readagent.roles import Replies, make_roles
 from baselines.readagent.rules import ContextRules, GistRules, LookupRules, PageRules, Rules
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.llm.contract import Role
 from memsys.notes.settings import check_choices, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
@@ -67,6 +68,18 @@ class ReadAgentConfig:
             ConfigError: a role is missing or unknown, or a setting is wrong.
         """
         return make_roles(self.roles, self.replies, keep_facts=self.rules().gists.keep_facts)
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from baselines.readagent import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from baselines.readagent import calls
+
+        return calls.context_tokens(self, shape)
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""

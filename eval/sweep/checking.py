@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from eval.run import make_part
-from eval.sweep.calls import Expected, context_tokens, memory_calls, reader_calls, shape_of_counts
+from eval.sweep.calls import context_tokens, memory_calls, reader_calls, shape_of_counts
 from eval.sweep.cells import Composer
 from eval.tables.stored import find_run_folders, read_json
 from eval.terminal import console
+from memsys.call_model import ExpectedCalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def check_run(record: Mapping[str, Any], by_phase: Mapping[str, Any], composer: 
     shape = shape_of_counts(record["data"])
     own = memory_calls(memory, shape)
     expected = [*(own or ()), *reader_calls(reader, context_tokens(memory, shape), shape)]
-    planned: dict[tuple[str, str], list[Expected]] = defaultdict(list)
+    planned: dict[tuple[str, str], list[ExpectedCalls]] = defaultdict(list)
     for each in expected:
         planned[each.phase, each.role].append(each)
     counted = {(phase, role): calls for phase, part in by_phase.items() for role, calls in part["by_role"].items()}
@@ -80,7 +81,7 @@ def _part(config: Mapping[str, Any], name: str, composer: Composer) -> Any:
 
 
 def _checked(
-    run: str, name: tuple[str, str], planned: Sequence[Expected] | None, counted: Mapping[str, Any]
+    run: str, name: tuple[str, str], planned: Sequence[ExpectedCalls] | None, counted: Mapping[str, Any]
 ) -> Checked:
     asked = counted.get("calls", 0)
     first = asked - counted.get("second_attempts", 0)

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eval.sweep.calls import Expected, Shape, context_tokens, memory_calls, reader_calls, shape_of
+from eval.sweep.calls import context_tokens, memory_calls, reader_calls, shape_of
 from eval.sweep.cells import Cell, Sweep
 from eval.sweep.launching import needs
 from eval.sweep.status import Standing, cell_status
 from eval.terminal import stage
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.engines.vllm import VllmEngineConfig
@@ -54,7 +55,7 @@ class Totals:
         return Totals(self.calls + other.calls, self.prompt + other.prompt, self.reply + other.reply)
 
 
-def total(calls: Sequence[Expected]) -> Totals:
+def total(calls: Sequence[ExpectedCalls]) -> Totals:
     """Sum over roles."""
     return Totals(
         sum(each.calls for each in calls),
@@ -85,7 +86,7 @@ class CellCost:
     writing: Totals
     known: bool
     problem: str
-    shape: Shape | None
+    shape: DataShape | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ def _cell_cost(cell: Cell, paid: set[tuple[str, ...]]) -> CellCost:
     return CellCost(cell, status.standing, total(calls), total(unpaid), writing, known, "", shape)
 
 
-def expected_calls(cell: Cell, shape: Shape) -> list[Expected]:
+def expected_calls(cell: Cell, shape: DataShape) -> list[ExpectedCalls]:
     """All calls of a cell: none without a backbone, the reader's alone for a system without a model."""
     plan = cell.valid_plan()
     if plan.backbone is None:
@@ -158,7 +159,7 @@ def expected_calls(cell: Cell, shape: Shape) -> list[Expected]:
     return [*(memory_calls(plan.memory, shape) or ()), *answers]
 
 
-def _paid(cell: Cell, calls: Expected, paid: set[tuple[str, ...]]) -> bool:
+def _paid(cell: Cell, calls: ExpectedCalls, paid: set[tuple[str, ...]]) -> bool:
     """Whether an earlier cell pays these calls; notes that this one does otherwise."""
     plan = cell.valid_plan()
     fresh = plan.timing == "latency" and calls.phase in READ_PHASES

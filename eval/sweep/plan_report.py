@@ -54,7 +54,8 @@ def _show_gaps(plan: SweepPlan) -> None:
         console().print(line, highlight=False, markup=False, soft_wrap=True)
     unknown = sorted({cost.cell.valid_plan().memory.name for cost in plan.cells if not cost.known})
     if unknown:
-        console().print(f"no call model for {', '.join(unknown)}: only their answers are counted (eval/sweep/calls.py)")
+        names = ", ".join(unknown)
+        console().print(f"only the answers of {names} are counted: their configs have no expected_calls")
     console().print(
         "calls: as tables count them; to pay: without cells that are done and calls that an earlier cell pays. "
         "Tokens are estimates: `python -m eval.sweep check` holds them against real runs. Hours are what these tokens "

@@ -1,9 +1,10 @@
 """Hyperparameters of CLAG; the presets stand in ``conf/memory/clag*.yaml``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.clag.geometry import Metric
 from memsys.clag.roles import make_roles
 from memsys.errors import ConfigError
@@ -198,6 +199,18 @@ class ClagConfig:
     def context_rules(self) -> ContextRules:
         """How hits become text."""
         return context_rules(self.context, self.k_retrieve)
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from memsys.clag import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from memsys.clag import calls
+
+        return calls.context_tokens(self, shape)
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""

@@ -1,9 +1,10 @@
 """Settings of the gate; the presets stand in ``conf/memory/gated*.yaml``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.gate.decisions import GateRule
 from memsys.gate.vmf import KappaRule
@@ -85,6 +86,18 @@ class GatedConfig:
     def rule(self) -> GateRule:
         """When a unit is dropped."""
         return GateRule(self.tau_noop, self.min_scope, KappaRule(self.kappa_cap, self.kappa_floor))
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls] | None:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from memsys.gate import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from memsys.gate import calls
+
+        return calls.context_tokens(self, shape)
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation.

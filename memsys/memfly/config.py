@@ -1,8 +1,9 @@
 """Hyperparameters of MemFly; the presets stand in ``conf/memory/memfly*.yaml``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.memfly.roles import Roles, make_roles
 from memsys.memfly.rules import (
     Ablation,
@@ -79,6 +80,18 @@ class MemflyConfig:
             ConfigError: an unknown, missing or wrong setting.
         """
         return make_roles(self.roles, thresholds=self.rules().update.thresholds_in_prompt)
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from memsys.memfly import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from memsys.memfly import calls
+
+        return calls.context_tokens(self, shape)
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""

@@ -1,9 +1,10 @@
 """Hyperparameters of SAGE; the presets stand in ``conf/memory/sage*.yaml``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.facts.batches import Scopes
 from memsys.facts.extraction import UserPrompt
@@ -145,6 +146,18 @@ class SageConfig:
     def novelty(self, score: float) -> float:
         """Turn a score in [-1, 1] into a novelty: the larger, the more novel."""
         return (1.0 - score) / 2.0 if self.novelty_scale == "half" else 1.0 - score
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from memsys.sage import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from memsys.sage import calls
+
+        return calls.context_tokens(self, shape)
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""

@@ -1,8 +1,9 @@
 """Hyperparameters of xMemory; the presets stand in ``conf/memory/xmemory*.yaml``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
 from memsys.notes.settings import check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
@@ -98,6 +99,18 @@ class XMemoryConfig:
     def context_rules(self) -> ContextRules:
         """What the reader sees."""
         return from_settings(ContextRules, self.context, "memory.context")
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from memsys.xmemory import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from memsys.xmemory import calls
+
+        return calls.context_tokens(self, shape)
 
     def build(self, parts: Parts) -> MemorySystem:
         """Make the empty memory of one conversation."""

@@ -18,7 +18,8 @@ from baselines.memorybank.memory import MemoryBankMemory
 from baselines.memorybank.rules import ContextRules, SummaryRules
 from baselines.memorybank.summaries import cut_to, dated_entries, first_sentences, parts_of
 from eval.inspect_data import read_config
-from eval.sweep.calls import Shape, memory_calls, shape_of
+from eval.sweep.calls import memory_calls, shape_of
+from memsys.call_model import DataShape
 from memsys.errors import ConfigError
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Conversation, Retrieval, Turn, Unit
@@ -441,10 +442,10 @@ def test_on_locomo_little_is_left_but_the_last_session(locomo_file: Path) -> Non
 
 
 #: Two conversations of 120 and 30 turns in sessions of 20 and 10, ten questions.
-PLANNED = Shape([120, 30], [20] * 6 + [10] * 3, {1: 4, 4: 6})
+PLANNED = DataShape([120, 30], [20] * 6 + [10] * 3, {1: 4, 4: 6})
 
 
-def planned(preset: str, shape: Shape) -> dict[tuple[str, str], float]:
+def planned(preset: str, shape: DataShape) -> dict[tuple[str, str], float]:
     found = memory_calls(memory_config(preset), shape)
     assert found is not None
     return {(each.phase, each.role): each.calls for each in found}
@@ -457,7 +458,7 @@ def test_calls_by_hand() -> None:
         ("consolidate", "overall_history"): 2,
         ("consolidate", "overall_personality"): 2,
     }
-    assert planned("memorybank_items", Shape([300], [300], {6: 3})) == {
+    assert planned("memorybank_items", DataShape([300], [300], {6: 3})) == {
         ("prepare", "day_summary"): 6, ("consolidate", "overall_history"): 1,
     }  # fmt: skip
 

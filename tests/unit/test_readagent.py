@@ -19,7 +19,8 @@ from baselines.readagent.pagination import chosen_label, marked, next_chunk, pag
 from baselines.readagent.paragraphs import Paragraph, paragraphs_of
 from baselines.readagent.rules import PageRules
 from eval.inspect_data import read_config
-from eval.sweep.calls import Shape, memory_calls, shape_of
+from eval.sweep.calls import memory_calls, shape_of
+from memsys.call_model import DataShape
 from memsys.errors import ConfigError
 from memsys.llm.contract import Reply
 from memsys.turns import TurnFormat
@@ -484,10 +485,10 @@ def test_locomo_has_about_one_page_per_session(locomo_file: Path) -> None:
 
 
 #: Two conversations of 120 and 30 turns in sessions of 20 and 10, ten questions.
-PLANNED = Shape([120, 30], [20] * 6 + [10] * 3, {1: 4, 4: 6})
+PLANNED = DataShape([120, 30], [20] * 6 + [10] * 3, {1: 4, 4: 6})
 
 
-def planned(preset: str, shape: Shape) -> dict[str, float]:
+def planned(preset: str, shape: DataShape) -> dict[str, float]:
     found = memory_calls(memory_config(preset), shape)
     assert found is not None
     return {each.role: each.calls for each in found}

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from eval.sweep.calls import Expected, Shape, memory_calls, shape_of
+from eval.sweep.calls import memory_calls, shape_of
 from eval.sweep.cells import Composer
 from eval.sweep.checking import check_runs
 from eval.sweep.costing import GPUS, Totals, busy_hours, parameters, plan_sweep, step_seconds, total
 from eval.sweep.plan_report import problems
 from eval.tables.stored import SUMMARIES
+from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from tests.support.composing import memory_config
 
@@ -20,14 +21,14 @@ ROOT = Path(__file__).resolve().parents[2]
 SWEEPS = sorted(path.stem for path in (ROOT / "conf" / "sweep").glob("*.yaml"))
 
 
-def counts(name: str, shape: Shape, **changes: Any) -> dict[tuple[str, str], float]:
+def counts(name: str, shape: DataShape, **changes: Any) -> dict[tuple[str, str], float]:
     found = memory_calls(memory_config(name, **changes), shape)
     assert found is not None
     return {(each.phase, each.role): each.calls for each in found}
 
 
 #: Two conversations of 120 and 30 turns in sessions of 20 and 10, ten questions.
-SMALL = Shape([120, 30], [20] * 6 + [10] * 3, {1: 4, 4: 6})
+SMALL = DataShape([120, 30], [20] * 6 + [10] * 3, {1: 4, 4: 6})
 
 
 #: The calls of Mem0g's graph.
@@ -114,13 +115,13 @@ def test_a_gate_drops_before_the_host_pays() -> None:
 
 
 @pytest.fixture(scope="module")
-def locomo(locomo_file: Path) -> Shape:
+def locomo(locomo_file: Path) -> DataShape:
     cell = Composer().cell(["dataset=locomo_clag", f"dataset.path={locomo_file}"])
     return shape_of(cell.valid_plan().dataset, cell.data)
 
 
 @pytest.mark.real_data
-def test_the_papers_own_accounts_of_locomo(locomo: Shape) -> None:
+def test_the_papers_own_accounts_of_locomo(locomo: DataShape) -> None:
     """CLAG about 16.6 k writes and three calls a question; MemFly 11,754 writes; SAGE 1,696 extractions."""
     clag = memory_calls(memory_config("clag"), locomo)
     assert clag is not None
@@ -175,7 +176,7 @@ def test_every_sweep_composes_and_its_systems_have_models(name: str) -> None:
     assert len(sweep.cells) >= 2 and len({cell.overrides for cell in sweep.cells}) == len(sweep.cells)
     for cell in sweep.cells:
         plan = cell.valid_plan()
-        assert memory_calls(plan.memory, SMALL) is not None, f"eval/sweep/calls.py has no model of {plan.memory.name}"
+        assert memory_calls(plan.memory, SMALL) is not None, f"{plan.memory.name} has no expected_calls"
     backbones = [cell.group for cell in sweep.cells]
     assert len(set(backbones)) == sum(a != b for a, b in zip(backbones, ["", *backbones], strict=False)), "regrouped"
 
@@ -218,7 +219,7 @@ def test_an_unknown_gpu_is_named_with_the_choices() -> None:
 
 
 def test_totals_are_sums() -> None:
-    calls = [Expected("write", "a", 2, 10, 1), Expected("answer", "b", 3, 100, 5)]
+    calls = [ExpectedCalls("write", "a", 2, 10, 1), ExpectedCalls("answer", "b", 3, 100, 5)]
     assert total(calls) == Totals(5, 320, 17) and total([]) + total(calls) == total(calls)
 
 

@@ -1,0 +1,46 @@
+"""Expected calls of Nemori."""
+
+from typing import TYPE_CHECKING
+
+from memsys.call_model import CHARS_PER_TOKEN, SHORT_TOKENS, DataShape, ExpectedCalls, reply_tokens, settings_key
+from memsys.episodes.calls import EPISODE_TURNS, episode_prompt_tokens, fact_calls, online_episode_calls
+
+if TYPE_CHECKING:
+    from baselines.nemori.config import NemoriConfig
+
+#: Share of episodes that are merged, of those for which a partner is looked for: no run has shown it yet.
+MERGED = 0.1
+#: Tokens of the context, the paper's figure.
+CONTEXT_TOKENS = 7600.0
+
+
+def expected_calls(config: "NemoriConfig", shape: DataShape) -> list[ExpectedCalls]:
+    """As xMemory up to the facts; or a call groups each batch, and episodes may be merged. Questions ask nothing."""
+    episodes = sum(shape.turns) / EPISODE_TURNS
+    building = settings_key(config, "search", "context", "unit_turns")
+    online = config.segmentation == "online"
+    found = online_episode_calls(config, shape) if online else _batch_episode_calls(config, shape, building)
+    due = {"never": 0.0, "every": episodes, "first": episodes if online else found[0].calls}[config.merge["scope"]]
+    if due:
+        stored = config.merge["candidates"] * (config.merge["shown_chars"] / CHARS_PER_TOKEN + 30)
+        found.append(ExpectedCalls("write", "decide_merge", due, 500 + stored, SHORT_TOKENS, building))
+        found.append(ExpectedCalls("write", "merge", MERGED * due, 700, 250, building))
+    roles = {"none": (), "direct": ("extract",), "predict_calibrate": ("predict", "calibrate")}
+    return found + fact_calls(roles[config.facts["mode"]], shape, building)
+
+
+def _batch_episode_calls(config: "NemoriConfig", shape: DataShape, shared: str) -> list[ExpectedCalls]:
+    """A call for each batch that is large enough, as if no session cut one; then each of its groups is written."""
+    size, least = config.batch["size"], config.batch["least"]
+    batches = sum((turns // size if size >= least else 0) + (turns % size >= least) for turns in shape.turns)
+    reply = reply_tokens(config.roles["segment"], 5 * size)
+    episodes = sum(shape.turns) / EPISODE_TURNS
+    return [
+        ExpectedCalls("prepare", "segment", batches, 250 + size * (shape.turn_tokens + 4), reply, shared),
+        ExpectedCalls("prepare", "episode", episodes, episode_prompt_tokens(shape), 200, shared),
+    ]
+
+
+def context_tokens(config: "NemoriConfig", shape: DataShape) -> float:
+    """The paper's figure, or the preset's limit."""
+    return min(CONTEXT_TOKENS, float(config.context["max_tokens"] or CONTEXT_TOKENS))

@@ -1,0 +1,38 @@
+"""Expected calls of MemFly."""
+
+from typing import TYPE_CHECKING
+
+from memsys.call_model import SHORT_TOKENS, DataShape, ExpectedCalls
+from memsys.notes.calls import NOTE_TOKENS
+
+if TYPE_CHECKING:
+    from memsys.memfly.config import MemflyConfig
+
+#: Tokens of the context, the paper's figure.
+CONTEXT_TOKENS = 1600.0
+
+
+def expected_calls(config: "MemflyConfig", shape: DataShape) -> list[ExpectedCalls]:
+    """Each turn is ingested and, but for a conversation's first, compared; a question takes one to three rounds."""
+    notes, rounds = sum(shape.turns), 1.8
+    found = [ExpectedCalls("prepare", "ingest", notes, 350 + shape.turn_tokens, NOTE_TOKENS, "memfly.ingest")]
+    if not config.ablate["update"]:
+        compared = config.candidates["kept"] * (shape.turn_tokens + 40)
+        prompt = 450 + shape.turn_tokens + compared
+        found.append(ExpectedCalls("write", "update", notes - len(shape.turns), prompt, 40 * config.candidates["kept"]))
+    evidence = CONTEXT_TOKENS
+    asked = shape.asked
+    if config.ablate["ier"]:
+        return [*found, ExpectedCalls("retrieve", "intent", asked, 200, 40)]
+    return [
+        *found,
+        ExpectedCalls("retrieve", "intent", asked * rounds, 200, 40),
+        ExpectedCalls("retrieve", "draft", asked * rounds, 100 + evidence, SHORT_TOKENS),
+        ExpectedCalls("retrieve", "sufficient", asked * rounds, 150 + evidence, 40),
+        ExpectedCalls("retrieve", "subquery", asked * (rounds - 1), 150 + evidence, SHORT_TOKENS),
+    ]
+
+
+def context_tokens(config: "MemflyConfig", shape: DataShape) -> float:
+    """The paper's figure."""
+    return CONTEXT_TOKENS

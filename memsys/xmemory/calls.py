@@ -1,0 +1,31 @@
+"""Expected calls of xMemory."""
+
+from typing import TYPE_CHECKING
+
+from memsys.call_model import SHORT_TOKENS, DataShape, ExpectedCalls, settings_key
+from memsys.episodes.calls import fact_calls, online_episode_calls
+
+if TYPE_CHECKING:
+    from memsys.xmemory.config import XMemoryConfig
+
+#: Tokens of the context, the paper's figure.
+CONTEXT_TOKENS = 4000.0
+
+
+def expected_calls(config: "XMemoryConfig", shape: DataShape) -> list[ExpectedCalls]:
+    """Each message may end an episode; episodes are written and facts extracted, themes named, questions probed."""
+    themes = sum(shape.turns) / 9
+    construction = settings_key(config, "retrieval", "gate", "context")
+    building = settings_key(config, "retrieval", "gate", "context", "theme", "graph")
+    direct = config.semantic["mode"] == "direct"
+    found = online_episode_calls(config, shape)
+    found += fact_calls(("extract",) if direct else ("predict", "calibrate"), shape, building)
+    found.append(ExpectedCalls("consolidate", "theme", themes, 300, SHORT_TOKENS, construction))
+    if config.gate["mode"] != "off":
+        found.append(ExpectedCalls("retrieve", "probe", 6 * shape.asked, 2500, 10))
+    return found
+
+
+def context_tokens(config: "XMemoryConfig", shape: DataShape) -> float:
+    """The paper's figure."""
+    return CONTEXT_TOKENS
