@@ -47,12 +47,12 @@ class TerminalProgress:
         self._traffic = traffic
         self._begun = time.monotonic()
         self._bars = bars.Progress(
-            bars.TextColumn("{task.description}"),
+            bars.TextColumn("{task.description}", markup=False),
             bars.BarColumn(bar_width=24),
             bars.MofNCompleteColumn(),
-            bars.TextColumn("{task.fields[rate]}"),
+            bars.TextColumn("{task.fields[rate]}", markup=False),
             bars.TimeRemainingColumn(),
-            bars.TextColumn("{task.fields[note]}"),
+            bars.TextColumn("{task.fields[note]}", markup=False),
             console=console(),
             refresh_per_second=2,
         )

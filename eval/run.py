@@ -13,7 +13,7 @@ import hydra
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from eval.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED
+from eval.commands import EXIT_INCOMPLETE, EXIT_INTERRUPTED, one_message, start
 
 CONF = str(Path(__file__).resolve().parents[1] / "conf")
 
@@ -31,21 +31,16 @@ def main(config: DictConfig) -> str:
     from hydra.core.hydra_config import HydraConfig
 
     from eval.experiment import compare_runs
-    from eval.terminal import complain
-    from memsys.errors import MemsysError
 
-    if not OmegaConf.is_missing(HydraConfig.get().job, "num"):
-        return run_cell(config, list(HydraConfig.get().overrides.task))
-    try:
+    with one_message():
+        if not OmegaConf.is_missing(HydraConfig.get().job, "num"):
+            return run_cell(config, list(HydraConfig.get().overrides.task))
         path, code = run_one(make_plan(config))
-    except MemsysError as error:
-        complain(str(error))
-        sys.exit(EXIT_ERROR)
-    if code:
-        sys.exit(code)
-    if config.score:
-        compare_runs([Path(path)], Path(path) / "comparison")
-    return path
+        if code:
+            sys.exit(code)
+        if config.score:
+            compare_runs([Path(path)], Path(path) / "comparison")
+        return path
 
 
 def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:
@@ -191,14 +186,15 @@ class Comparison(Callback):
         from eval.sweep.status import sweep_status
 
         overrides = [*config.hydra.overrides.hydra, *config.hydra.overrides.task]
-        statuses = sweep_status(Composer().sweep(overrides))
-        done = [status.path for status in statuses if status.standing == "done" and status.path]
-        if done and config.score:
-            compare_runs(done, Path(config.hydra.sweep.dir) / "comparison")
+        with one_message():
+            statuses = sweep_status(Composer().sweep(overrides))
+            done = [status.path for status in statuses if status.standing == "done" and status.path]
+            if done and config.score:
+                compare_runs(done, Path(config.hydra.sweep.dir) / "comparison")
         if len(done) < len(statuses):
             show_unfinished(statuses)
             sys.exit(EXIT_INCOMPLETE)
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

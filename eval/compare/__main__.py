@@ -1,11 +1,10 @@
 """``python -m eval.compare RUN RUN... --out FOLDER``."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.commands import explains_errors
+from eval.commands import explains_errors, start
 from eval.compare.report import compare
 from eval.tables.stored import find_run_folders
 
@@ -28,4 +27,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

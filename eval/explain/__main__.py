@@ -1,11 +1,10 @@
 """``python -m eval.explain TABLE ROW COLUMN``: the run behind a cell, and the questions it lost."""
 
 import argparse
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from eval.commands import add_runs_option, explains_errors
+from eval.commands import add_runs_option, explains_errors, start
 from eval.explain.find import Place, find_cells
 from eval.explain.questions import read_questions, worst
 from eval.explain.settings import differences
@@ -98,4 +97,4 @@ def _print(lines: Iterable[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

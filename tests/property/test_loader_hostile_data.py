@@ -65,7 +65,12 @@ def one_preset_per_loader() -> Iterator[tuple[str, str]]:
     seen = set()
     for preset in presets():
         config = read_config(preset, {})
-        kind = (type(config), getattr(config, "source", ""), getattr(config, "layout", ""), getattr(config, "build", ""))
+        kind = (
+            type(config),
+            getattr(config, "source", ""),
+            getattr(config, "layout", ""),
+            getattr(config, "build", ""),
+        )
         if kind not in seen and getattr(config, "source", "") != "distractor_hub":
             seen.add(kind)
             yield from ((preset, file) for file in sample_files(preset))
