@@ -5,9 +5,11 @@ text: no command of a terminal, no markup of a page, no formula of a spreadsheet
 these can show, are written out as hexadecimal escapes.
 """
 
-import html as _html
+import json
 import re
 from collections.abc import Iterable, Sequence
+
+from memsys.vocabulary import Json
 
 #: Control characters but for line break and tab, marks that turn the direction of writing, separators of lines and
 #: paragraphs, and halves of surrogate pairs, which no file can hold.
@@ -68,9 +70,12 @@ def markdown_code(text: str) -> str:
     return f"{fence}{blank}{plain}{blank}{fence}"
 
 
-def html(text: str) -> str:
-    """Text for an element or a quoted attribute of HTML."""
-    return _html.escape(terminal(text), quote=True)
+def script_json(data: Json) -> str:
+    """JSON that may stand inside a ``script`` element of HTML, whatever its strings hold."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
 
 
 def svg(text: str) -> str:
