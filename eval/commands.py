@@ -85,6 +85,12 @@ def use_safe_streams() -> None:
         cast(Any, stream).reconfigure(errors="backslashreplace")
     sys.stdout, sys.stderr = cast(Any, _Output(sys.stdout)), cast(Any, _Messages(sys.stderr))
     logging.setLogRecordFactory(_SafeRecord)
+    logging.getLogger("asyncio").addFilter(_is_failure)
+
+
+def _is_failure(record: logging.LogRecord) -> bool:
+    """Whether a line of asyncio's log is about an error: the end of the process, met in a task, is none."""
+    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt | SystemExit))
 
 
 class _SafeRecord(logging.LogRecord):

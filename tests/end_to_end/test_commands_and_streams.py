@@ -41,7 +41,7 @@ WITH_OPTIONS = [name for name in COMMANDS if name != "eval.sweep.servers"]
 def run(arguments: list[str], *, stdout: int | None = subprocess.PIPE, **environment: str) -> tuple[int, str, str]:
     known: Mapping[str, str] = {**os.environ, "PYTHONHASHSEED": "0", **environment}
     done = subprocess.run(
-        [sys.executable, "-m", *arguments], cwd=ROOT, stdout=stdout, stderr=subprocess.PIPE, env=known, timeout=200,
+        [sys.executable, "-m", *arguments], cwd=ROOT, stdout=stdout, stderr=subprocess.PIPE, env=known, timeout=280,
         check=False,
     )  # fmt: skip
     return done.returncode, (done.stdout or b"").decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
@@ -150,7 +150,7 @@ def test_results_in_ascii(tmp_path: Path, arguments: list[str]) -> None:
         (["eval.run", "runs_dir=FILE/x", "mode=retrieval_only", "embedder=hashing"], "cannot make"),
         (["eval.run", "-m", "runs_dir=FILE/x", "seed=0,1"], "cannot make"),
         (["eval.run", "run_dir=FILE/x", "mode=retrieval_only", "embedder=hashing"], "cannot open run directory"),
-        (["eval.report", "--runs", SUMMARY, "--no-questions", "--out", "FILE/x.html"], "cannot write"),
+        (["eval.lens", SUMMARY, "--out", "FILE/x/lens.md"], "cannot write"),
         (["eval.compare", SUMMARY, "--out", "FILE/x"], "cannot write"),
         (["eval.plots", "--runs", SUMMARY, "--out", "FILE/x"], "cannot write"),
         (["eval.inspect_data", "dataset=locomo_sample", "conversations=[a"], "is no YAML"),

@@ -163,3 +163,14 @@ def _html(path: Path) -> None:
 
 
 CHECKS = {".md": _markdown, ".csv": _csv, ".svg": _svg, ".tex": _latex, ".html": _html}
+
+
+def test_a_report_where_nothing_can_be_written_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from eval.report.__main__ import main
+
+    FakeRun(questions_each=5).write(tmp_path / "runs")
+    (tmp_path / "file").write_text("")
+    arguments = ["--runs", str(tmp_path / "runs"), "--no-questions", "--out", str(tmp_path / "file" / "x.html")]
+    assert main(arguments) == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith("error: cannot write") and errors.count("\n") == 1
