@@ -138,7 +138,8 @@ def test_values_of_the_environments_keys_are_taken_out(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: str(path.relative_to(CONF)))
 def test_no_setting_of_ours_is_taken_for_a_key(path: Path) -> None:
     settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert without_secrets(settings) == json.loads(json.dumps(settings))
+    settings.pop("hydra", None)  # its help says KEY=VALUE
+    assert without_secrets(settings) == settings
 
 
 def test_hashes_do_not_depend_on_the_key() -> None:
