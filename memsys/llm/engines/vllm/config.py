@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from memsys.credentials import check_arguments, check_url, check_variable
+from memsys.credentials import check_arguments, check_url, check_variable, without_secrets
 from memsys.errors import ConfigError
 from memsys.llm.engines.contract import Engine
 from memsys.vocabulary import Json
@@ -143,4 +143,4 @@ class VllmEngineConfig:
 
 def _require(holds: bool, key: str, value: object, expected: str) -> None:
     if not holds:
-        raise ConfigError(f"backbone.engine.{key} is {value!r}; it must be {expected}")
+        raise ConfigError(f"backbone.engine.{key} is {without_secrets(value)!r}; it must be {expected}")
