@@ -22,7 +22,9 @@ _IS_SECRET = re.compile(_SECRET_NAME, re.IGNORECASE)
 _USER = re.compile(r"(?<=://)[^\s/?#]*@")
 _QUERY = re.compile(r"(?<=[?&])([^\s=&#?]+)=[^\s&#'\"\]\),]+")
 _ASSIGNED = re.compile(
-    rf"(?<![\w.?&-])(\+*{_SECRET_NAME}=|--{_SECRET_NAME}[ =]|(?:api[_-]?key|password|secret):\s*|[\"']{_SECRET_NAME}[\"']:\s*)[^\s,&\]}}]+",
+    rf"(?<![\w.?&-])(\+*{_SECRET_NAME}=|--{_SECRET_NAME}[ =]|"
+    r"(?:api[_-]?key|password|secret):\s*|"
+    rf"[\"']{_SECRET_NAME}[\"']:\s*)[^\s,&\]}}]+",
     re.IGNORECASE,
 )
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+(?=\S*\d|\S{16})[\w.~+/=-]{8,}", re.IGNORECASE)
