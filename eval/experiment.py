@@ -22,6 +22,7 @@ from eval.rundir import RunDirectory, RunRecord, identity_hash, now
 from eval.runner import Equipment, Outcome, Runner, Schedule, first_error
 from eval.stopping import StopRequest
 from eval.terminal import complain, console, stage
+from memsys.credentials import redacted, without_secrets
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.config import BackboneConfig
@@ -91,7 +92,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         settings=settings,
         schedule=schedule,
         experiment=str(settings["experiment"]),
-        seed=int(settings["seed"]),
+        seed=whole_number("seed", settings["seed"]),
         mode=settings["mode"],
         timing=settings["timing"],
         run_dir=Path(settings["run_dir"]) if settings["run_dir"] else None,
@@ -107,6 +108,17 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     )
 
 
+def whole_number(key: str, value: object) -> int:
+    """Read a setting that is a whole number.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ConfigError(f"{key}={value!r} must be a whole number")
+    return value
+
+
 def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
     """The settings that can change an answer, with the checksum of the data in place of its path."""
     kept = {key: value for key, value in plan.settings.items() if key not in NOT_IDENTITY}
@@ -120,6 +132,7 @@ def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
         kept = without(kept, ("second", "second_roles"))
     else:
         kept["second"] = without(kept["second"], sorted(plan.second.runtime_fields()))
+    kept = without_secrets(kept)
     kept["data_sha256"] = data_sha256
     return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
 
@@ -351,7 +364,7 @@ def _close(directory: RunDirectory, record: RunRecord, data: LoadedData, plan: P
     wanted = sum(len(sample.questions) for sample in data.samples)
     done = len(directory.finished_questions(plan.mode))
     record.counts = {**record.counts, "questions": wanted, "questions_done": done}
-    record.problems = [f"{name}: {message}" for name, message in sorted(outcome.failures.items())]
+    record.problems = [redacted(f"{name}: {message}") for name, message in sorted(outcome.failures.items())]
     record.status = "complete" if done == wanted and not outcome.failures else "incomplete"
     record.finished = now()
     directory.save(record)
@@ -402,9 +415,9 @@ def _record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path: Pa
 
 
 def _recordable(settings: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The resolved configuration without paths of this machine."""
+    """The resolved configuration without paths of this machine and without keys."""
     kept = without(settings, ("run_dir", "runs_dir", "cache_dir", "serving", "dataset.path", "dataset.data_dir"))
-    return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(without_secrets(kept)))  # type: ignore[no-any-return]
 
 
 def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:

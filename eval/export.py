@@ -7,13 +7,12 @@ Writes ``results/summaries/<run id>/`` with ``run.json`` (reduced), ``scores.jso
 import argparse
 import json
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eval.commands import explains_errors
+from eval.commands import explains_errors, start
 from eval.files import write_atomic, write_json
 from eval.scoring import DIGITS, SCORES, SCORES_META, ScoreRow
 from eval.tables.places import without_places
@@ -93,4 +92,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

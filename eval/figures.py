@@ -6,6 +6,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from eval import escaping
+from eval.files import disk_error
 from eval.inference import BY_QUESTION
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
     "svg.hashsalt": "memsys",
     "svg.fonttype": "none",
+    "text.parse_math": False,  # a dollar sign in a name is no formula
 }
 GREY = "#444444"
 
@@ -179,8 +182,15 @@ def write_figure(figure: "Figure", out: Path) -> list[Path]:
         figure: drawn under :data:`STYLE`.
         out: path without suffix.
     """
-    out.parent.mkdir(parents=True, exist_ok=True)
+    from matplotlib.text import Text
+
+    for written in figure.findobj(Text):
+        written.set_text(escaping.svg(written.get_text()))
     svg, png = out.with_suffix(".svg"), out.with_suffix(".png")
-    figure.savefig(svg, metadata={"Date": None, "Creator": None})
-    figure.savefig(png, dpi=160, metadata={"Software": None})
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(svg, metadata={"Date": None, "Creator": None})
+        figure.savefig(png, dpi=160, metadata={"Software": None})
+    except OSError as error:
+        raise disk_error(out, error) from error
     return [svg, png]

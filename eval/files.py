@@ -1,5 +1,6 @@
 """Writing that survives a kill and a full disk: whole-line appends by one writer, and temp file plus rename."""
 
+import contextlib
 import errno
 import json
 import os
@@ -34,7 +35,8 @@ def write_atomic(path: Path, data: bytes) -> None:
             os.fsync(handle.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # where nothing can be written there is nothing to remove
+            temporary.unlink(missing_ok=True)
         raise disk_error(path, error) from error
 
 

@@ -11,13 +11,12 @@ Each is written under ``results/summaries/floors`` as an exported run is, for ``
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from eval.commands import explains_errors
+from eval.commands import explains_errors, start
 from eval.files import write_atomic, write_json
 from eval.inspect_data import read_config
 from eval.loaders.contract import LoadedData
@@ -161,4 +160,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

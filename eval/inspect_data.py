@@ -9,12 +9,11 @@ import importlib
 import json
 import re
 import statistics
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from eval.commands import explains_errors
+from eval.commands import explains_errors, start
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.loaders.meanings import COUNTS, NOTES
@@ -175,16 +174,15 @@ def _explained(values: Mapping[str, Json], meanings: Mapping[str, str]) -> list[
 
 def _table(title: str, rows: Sequence[Mapping[str, Json]]) -> "Table":
     from rich.box import SIMPLE_HEAD
-    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for key, value in rows[0].items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
         heading = _HEADINGS.get(key, key.replace("_", " "))
         table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=key == "name")
     for row in rows:
-        table.add_row(*(escape(_cell(value)) for value in row.values()))
+        table.add_row(*(_cell(value) for value in row.values()))
     return table
 
 
@@ -200,21 +198,31 @@ def _cell(value: Json) -> str:
 
 def parse(arguments: Sequence[str] | None) -> tuple[str, dict[str, Json], bool]:
     """Read the command line into preset, overrides and whether JSON is wanted."""
-    import yaml
-
     parser = argparse.ArgumentParser(prog="python -m eval.inspect_data", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("settings", nargs="+", metavar="dataset=NAME [key=value]", help=", ".join(presets()))
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     read = parser.parse_args(arguments)
     pairs = [setting.partition("=") for setting in read.settings]
-    overrides = {
-        key.removeprefix("dataset."): yaml.safe_load(value) if equals else None for key, equals, value in pairs
-    }
+    overrides = {key.removeprefix("dataset."): _value(key, value) if equals else None for key, equals, value in pairs}
     name = overrides.pop("dataset", None)
     if name is None or not all(equals for _, equals, _ in pairs):
         parser.error("give dataset=NAME and settings as key=value")
     return str(name), overrides, read.json
+
+
+def _value(key: str, text: str) -> Json:
+    """Read the value of a setting as YAML.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{key}={text}: the value is no YAML; put quotes around text") from error
 
 
 @explains_errors
@@ -238,4 +246,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from eval.escaping import markdown_cell, markdown_row
 from eval.printed import PRINTED, TEXT, PrintedNumber, load_printed, papers
 from eval.printed_arithmetic import Recomputed, averages, repetitions, totals
 from eval.printed_claims import claims
@@ -72,6 +73,6 @@ def render_faults(found: Mapping[str, Sequence[Recomputed]]) -> str:
         parts += [f"## {title}", "", checked, ""]
         if lines:
             align = ("---", "---:", "---", "---", "---", "---", "---:", "---:", "---:", "---")
-            parts += [f"| {' | '.join(line)} |" for line in (HEADINGS, align, *lines)]
+            parts += [markdown_row([markdown_cell(text) for text in line]) for line in (HEADINGS, align, *lines)]
             parts.append("")
     return "\n".join(parts).rstrip() + "\n"

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors
+from eval.commands import EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -49,21 +49,16 @@ def run_composed(config: "DictConfig") -> str:
     from omegaconf import OmegaConf
 
     from eval.experiment import compare_runs
-    from eval.terminal import complain
-    from memsys.errors import MemsysError
 
-    if not OmegaConf.is_missing(HydraConfig.get().job, "num"):
-        return run_cell(config, list(HydraConfig.get().overrides.task))
-    try:
+    with one_message():
+        if not OmegaConf.is_missing(HydraConfig.get().job, "num"):
+            return run_cell(config, list(HydraConfig.get().overrides.task))
         path, code = run_one(make_plan(config))
-    except MemsysError as error:
-        complain(str(error))
-        sys.exit(EXIT_ERROR)
-    if code:
-        sys.exit(code)
-    if config.score:
-        compare_runs([Path(path)], Path(path) / "comparison")
-    return path
+        if code:
+            sys.exit(code)
+        if config.score:
+            compare_runs([Path(path)], Path(path) / "comparison")
+        return path
 
 
 def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:
@@ -202,4 +197,4 @@ def _lines(error: BaseException) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

@@ -115,7 +115,8 @@ class RunDirectory:
             path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            raise RunDirectoryError(f"cannot open run directory {path}: {error.strerror}") from error
+            message = f"cannot open run directory {path}: {error.strerror}; choose another run_dir or runs_dir"
+            raise RunDirectoryError(message) from error
         self._take_lock(wait_s)
         self._closed = False
         self._run = ""

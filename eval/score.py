@@ -4,13 +4,12 @@ Works on stored answers; a model is loaded only for ``bert_*`` and ``sbert``. Ex
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.commands import explains_errors
+from eval.commands import explains_errors, start
 from eval.presets import CONF, find_preset, make_preset
 from eval.terminal import stage
 from memsys.errors import ConfigError
@@ -101,11 +100,9 @@ def _score(run: Path, config: "ScoringConfig") -> None:
 
 def _show(table: "Table") -> None:
     """Print a table whole: in a narrow window a wrapped line is easier to read than squeezed figures."""
-    from rich.console import Console
-
     from eval.terminal import console
 
-    Console(width=max(console().width, TABLE_WIDTH)).print(table)
+    console(TABLE_WIDTH).print(table)
 
 
 def _percent(mean: float | None) -> str:
@@ -188,4 +185,4 @@ def _list_metrics() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

@@ -9,13 +9,12 @@ import argparse
 import logging
 import os
 import signal
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from eval.backbones import server_group
-from eval.commands import explains_errors
+from eval.commands import explains_errors, start
 from eval.experiment import Plan
 from eval.terminal import console
 from memsys.errors import ConfigError, MemsysError
@@ -98,4 +97,4 @@ def log_folder(plan: Plan) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

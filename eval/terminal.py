@@ -1,4 +1,4 @@
-"""The one console that everything printed goes through, and the line that says what a command is at."""
+"""What is printed: consoles that read nothing as a command or as markup, and the line that names the current stage."""
 
 import os
 import sys
@@ -16,20 +16,26 @@ _QUIET_SECONDS = 3.0
 
 
 @cache
-def console() -> "Console":
-    """Console on standard output; plain text where it is no terminal."""
-    from rich.console import Console
+def console(least_width: int = 0) -> "Console":
+    """Console on standard output; plain text where it is no terminal.
+
+    Args:
+        least_width: columns that a table needs; in a narrow window a wrapped line is easier to read than a cut one.
+    """
+    from eval.safe_console import SafeConsole
 
     # Logs and pipes have no width of their own; eighty columns would cut the tables.
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(soft_wrap=False, width=None if known else 120)
+    found = SafeConsole(soft_wrap=False, width=None if known else 120)
+    return SafeConsole(soft_wrap=False, width=max(found.width, least_width)) if least_width else found
 
 
 def complain(message: str) -> None:
-    """Write one error message to standard error."""
-    from rich.console import Console
+    """Write one error message to standard error, without keys."""
+    from eval.safe_console import SafeConsole
+    from memsys.credentials import redacted
 
-    Console(stderr=True, soft_wrap=True).print(f"error: {message}", style="bold red", highlight=False, markup=False)
+    SafeConsole(stderr=True, soft_wrap=True).print(f"error: {redacted(message)}", style="bold red", highlight=False)
 
 
 class Stages:

@@ -1,9 +1,38 @@
-"""Keys of hosted servers: read from the environment for each use, and kept nowhere."""
+"""Keys of servers: read from the environment for each use, kept nowhere, and taken out of whatever is written.
+
+Settings that would hold a key are refused (:func:`check_url`, :func:`check_variable`, :func:`check_arguments`): a key
+belongs into an environment variable. :func:`redacted` is for texts that may hold one all the same, such as a server's
+reply, a log or the command line of a run that was refused.
+"""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
 
 from memsys.errors import ConfigError
+from memsys.vocabulary import Json
+
+MASK = "***"
+#: Names of settings, arguments, query fields and environment variables whose values are secret.
+_SECRET_NAME = (
+    r"(?:[\w.-]*[._-])?(?:api[_-]?key|key|auth|authorization|token|secret|password|passwd|credentials?|signature|sig)"
+)
+_IS_SECRET = re.compile(_SECRET_NAME, re.IGNORECASE)
+_USER = re.compile(r"(?<=://)[^\s/?#]*@")
+_QUERY = re.compile(r"(?<=[?&])([^\s=&#?]+)=[^\s&#'\"\]\),]+")
+_ASSIGNED = re.compile(
+    rf"(?<![\w.?&-])(\+*{_SECRET_NAME}=|--{_SECRET_NAME}[ =]|"
+    r"(?:api[_-]?key|password|secret):\s*|"
+    rf"[\"']{_SECRET_NAME}[\"']:\s*)[^\s,&\]}}]+",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"\b(Bearer|Basic)\s+(?=\S*\d|\S{16})[\w.~+/=-]{8,}", re.IGNORECASE)
+#: Query fields that are no secret.
+_PUBLIC_FIELDS = frozenset({"api-version", "version"})
+#: Shorter values of environment variables are not looked for in texts: they would be found in ordinary words.
+_SHORTEST_KEY = 8
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 
 def bearer(variable: str | None, setting: str, otherwise: str) -> Mapping[str, str]:
@@ -15,11 +44,110 @@ def bearer(variable: str | None, setting: str, otherwise: str) -> Mapping[str, s
         otherwise: what to do other than export the key, for the message.
 
     Raises:
-        ConfigError: the variable is not set.
+        ConfigError: the variable is not set, or its value cannot stand in a header.
     """
     if variable is None:
         return {}
     key = os.environ.get(variable, "").strip()
     if not key:
         raise ConfigError(f"environment variable {variable} ({setting}) is not set; export the key, {otherwise}")
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(
+            f"environment variable {variable} ({setting}) holds a line break or another character that no key has; "
+            "export the key alone, in one line"
+        )
     return {"Authorization": f"Bearer {key}"}
+
+
+def check_variable(setting: str, variable: str | None) -> None:
+    """Refuse what is no name of an environment variable: often the key itself.
+
+    Raises:
+        ConfigError: names the setting, not its value.
+    """
+    if variable is not None and not (isinstance(variable, str) and _VARIABLE.fullmatch(variable)):
+        raise ConfigError(
+            f"{setting} must be the name of an environment variable, in capital letters, digits and underscores, not "
+            "the key itself; export the key under such a name"
+        )
+
+
+def check_url(setting: str, url: str, example: str) -> None:
+    """Refuse an address that is none, or that holds a user, a password or a query, where keys are put.
+
+    Raises:
+        ConfigError: names the setting; an address that may hold a key is not quoted.
+    """
+    try:
+        parts = urlsplit(url)
+        wrong = parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0
+    except (ValueError, AttributeError, TypeError):
+        raise ConfigError(f"{setting} holds no address of the form {example}") from None
+    if "@" in url or parts.query or parts.fragment:
+        name = setting.rpartition(".")[0]
+        raise ConfigError(
+            f"{setting} must hold no user, password or query: addresses are recorded; use {name}.api_key_env"
+        )
+    if wrong:
+        raise ConfigError(f"{setting}: {url!r} is no address of the form {example}")
+
+
+def check_arguments(setting: str, arguments: Sequence[str], instead: str) -> None:
+    """Refuse arguments of a command line that hold a key: all processes see them, and runs record them.
+
+    Raises:
+        ConfigError: names the argument, not its value.
+    """
+    for argument in arguments:
+        name = str(argument).partition("=")[0]
+        if name.startswith("-") and _IS_SECRET.fullmatch(name.lstrip("-")):
+            raise ConfigError(f"{setting} must not hold {name}: arguments are recorded; {instead}")
+
+
+def redacted(text: str) -> str:
+    """Take keys out of a text: of addresses, behind names such as ``api_key=``, values of the environment's keys."""
+    for key in _environment_keys():
+        text = text.replace(key, MASK)
+    return _without_named(text)
+
+
+def _without_named(text: str) -> str:
+    """Take out what addresses and names mark as a key; the same on every machine."""
+    text = _USER.sub(f"{MASK}@", text)
+    text = _QUERY.sub(_field, text)
+    text = _ASSIGNED.sub(rf"\g<1>{MASK}", text)
+    return _BEARER.sub(rf"\g<1> {MASK}", text)
+
+
+def _field(match: re.Match[str]) -> str:
+    return match[0] if match[1].lower() in _PUBLIC_FIELDS else f"{match[1]}={MASK}"
+
+
+def _environment_keys() -> list[str]:
+    """Values of the environment's variables that are named like keys, longest first."""
+    found = {
+        value.strip() for name, value in os.environ.items() if _IS_SECRET.fullmatch(name) and not name.endswith("_SOCK")
+    }
+    return sorted((key for key in found if len(key) >= _SHORTEST_KEY), key=len, reverse=True)
+
+
+def without_secrets(tree: Json) -> Json:
+    """Copy a tree of settings without keys, for records and hashes."""
+    if isinstance(tree, Mapping):
+        return {
+            key: MASK if value and isinstance(value, str) and _IS_SECRET.fullmatch(str(key)) else without_secrets(value)
+            for key, value in tree.items()
+        }
+    if isinstance(tree, list | tuple):
+        return _without_arguments(tree)
+    return _without_named(tree) if isinstance(tree, str) else tree
+
+
+def _without_arguments(items: Sequence[Json]) -> list[Json]:
+    """Copy a list; a value that follows an argument such as ``--api-key`` is taken out."""
+    copied: list[Json] = []
+    secret = False
+    for item in items:
+        copied.append(MASK if secret and isinstance(item, str) else without_secrets(item))
+        secret = isinstance(item, str) and item.startswith("-") and bool(_IS_SECRET.fullmatch(item.lstrip("-")))
+    return copied

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.analysis.clag_failure_rules import RESIDUAL, Case, FailureConfig, pattern
-from eval.commands import explains_errors
+from eval.commands import explains_errors, start
 from eval.files import write_json
 from eval.presets import CONF, make_preset
 from eval.records import AnswerRecord, ReferenceRecord, RetrievalRecord
@@ -136,4 +136,4 @@ def _show(result: Mapping[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    start(main)

@@ -12,7 +12,7 @@ from typing import Any
 
 from eval.analysis.evidence_density import evidence_density
 from eval.analysis.theme_structure import gate, query_tokens, structure
-from eval.commands import explains_errors
+from eval.commands import explains_errors, start
 from eval.files import write_json
 from eval.metrics.locomo import ADVERSARIAL
 from eval.stored import check_joined, load_calls, load_conversations, load_references, load_retrievals
@@ -107,4 +107,4 @@ def _cell(result: Mapping[str, Any], path: Sequence[str], factor: int) -> str:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    start(main)

@@ -1,11 +1,10 @@
 """``python -m eval.compare RUN RUN... --out FOLDER``."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.commands import explains_errors
+from eval.commands import explains_errors, start
 from eval.compare.report import compare
 from eval.tables.stored import named_run_folders
 from eval.terminal import stage
@@ -30,4 +29,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from eval.compare.model import Report, cell, interval_text, shown_columns
 from eval.compare.rows import Column, Estimate, lead_metric
-from eval.tables.latex import escape
+from eval.escaping import csv_row, latex, markdown, markdown_cell, markdown_code, markdown_row
 from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
 
 
@@ -15,7 +15,7 @@ def render_markdown(report: Report) -> str:
     columns = shown_columns(report, report.columns)
     headings = ["system", "n", *(column.heading for column in columns)]
     parts = ["# Comparison", "", *_markdown_table(headings, _rows(report))]
-    parts += ["", *(f"- {line}" for line in [*report.legend, *_meanings(columns)])]
+    parts += ["", *(f"- {markdown(line)}" for line in [*report.legend, *_meanings(columns)])]
     if report.pairs:
         lines = [pair_cells(pair) for pair in report.pairs]
         parts += [
@@ -26,7 +26,7 @@ def render_markdown(report: Report) -> str:
             "",
             *(f"- {t}" for t in PAIR_LEGEND),
         ]
-    parts += ["", "## Runs", "", *(f"- {row.label}: `{row.run.run_id}`" for row in report.rows)]
+    parts += ["", "## Runs", "", *(f"- {markdown(row.label)}: {markdown_code(row.run.run_id)}" for row in report.rows)]
     lead = lead_metric([row.run for row in report.rows], report.protocol)[0]
     parts += ["", f"![{lead} by category, and {lead} against cost](compare.svg)"]
     return "\n".join(parts) + "\n"
@@ -50,14 +50,14 @@ def _with_interval(estimate: Estimate | None, column: Column) -> str:
 
 def _markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     align = ["---", *("---:" for _ in headings[1:])]
-    return [f"| {' | '.join(text.replace('|', '/') for text in row)} |" for row in (headings, align, *rows)]
+    return [markdown_row([markdown_cell(text) for text in row]) for row in (headings, align, *rows)]
 
 
 def render_latex(report: Report) -> str:
     """Return the comparison as a LaTeX table (booktabs, graphicx)."""
     columns = shown_columns(report, report.columns)
     headings = ["System", "n", *(column.heading for column in columns)]
-    body = [" & ".join(map(escape, row)) + r" \\" for row in (headings, *_rows(report))]
+    body = [" & ".join(map(latex, row)) + r" \\" for row in (headings, *_rows(report))]
     return "\n".join(
         [
             r"\begin{table*}",
@@ -70,7 +70,7 @@ def render_latex(report: Report) -> str:
             *body[1:],
             r"\bottomrule",
             r"\end{tabular}}",
-            rf"\caption{{{escape('; '.join([*report.legend, *_meanings(columns)]))}.}}",
+            rf"\caption{{{latex('; '.join([*report.legend, *_meanings(columns)]))}.}}",
             r"\end{table*}",
             "",
         ]
@@ -84,15 +84,14 @@ def render_csv(report: Report) -> str:
     intervals = [f"{heading} {end}" for heading in headings for end in ("low", "high")]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["system", "run", "protocol", "n", "interval_by", *headings, *intervals])
+    writer.writerow(csv_row(["system", "run", "protocol", "n", "interval_by", *headings, *intervals]))
     for row in report.rows:
         found = [row.estimates.get(name) for name in names]
         by = {estimate.interval.by for estimate in found if estimate is not None and estimate.interval is not None}
         values = ["" if estimate is None else f"{estimate.value:.4f}" for estimate in found]
         ends = [end for estimate in found for end in _ends(estimate)]
-        writer.writerow(
-            [row.label, row.run.run_id, report.protocol.name, row.questions, "".join(sorted(by)), *values, *ends]
-        )
+        first = [row.label, row.run.run_id, report.protocol.name, row.questions, "".join(sorted(by))]
+        writer.writerow(csv_row([*first, *values, *ends]))
     return text.getvalue()
 
 

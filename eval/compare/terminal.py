@@ -63,7 +63,7 @@ def _terminal_table(report: Report, names: Sequence[str], title: str, columns: S
             cells.append(cell(estimate, column))
             if column in wide:
                 cells.append(interval_text(estimate))
-        table.add_row(_plain(name), str(row.questions), *map(_plain, cells))
+        table.add_row(name, str(row.questions), *cells)
     return table
 
 
@@ -76,7 +76,7 @@ def _pair_table(report: Report, names: Sequence[str]) -> "Table":
     for heading in PAIR_HEADINGS[2:end]:
         table.add_column(heading, justify="right", no_wrap=True)
     for pair in report.pairs:
-        table.add_row(_plain(short[pair.system]), *map(_plain, pair_cells(pair)[2:end]))
+        table.add_row(short[pair.system], *pair_cells(pair)[2:end])
     return table
 
 
@@ -85,8 +85,3 @@ def _bare_table(title: str) -> "Table":
     from rich.table import Table
 
     return Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-
-
-def _plain(text: str) -> str:
-    """Keep brackets from being read as markup."""
-    return text.replace("[", "\\[")

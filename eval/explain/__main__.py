@@ -1,11 +1,11 @@
 """``python -m eval.explain TABLE ROW COLUMN``: the run behind a cell, and the questions it lost."""
 
 import argparse
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from eval.commands import add_runs_option, explains_errors
+from eval.commands import add_runs_option, explains_errors, start
+from eval.escaping import one_line
 from eval.explain.find import Place, find_cells
 from eval.explain.questions import read_questions, worst
 from eval.explain.settings import differences
@@ -94,8 +94,8 @@ def _explain(place: Place, runs: Mapping[str, StoredRun], folders: Mapping[str, 
 
 def _print(lines: Iterable[str]) -> None:
     for line in lines:
-        console().print(line, highlight=False, markup=False, soft_wrap=True)
+        console().print(one_line(line), highlight=False, markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
+from eval.escaping import one_line
 from eval.explain.find import Place
 from eval.explain.questions import Asked, is_trap
 from eval.explain.settings import Difference
@@ -81,9 +82,10 @@ def question_lines(asked: Asked) -> Iterator[str]:
     yield f"  {asked.question_id}, category {asked.category}, score {asked.score:g}"
     if not asked.has_texts:
         return
-    yield f"    question  {asked.question}"
-    yield f"    gold      {' | '.join(asked.gold) or NOTHING}{' (the false answer)' if is_trap(asked.category) else ''}"
-    yield f"    answer    {NOTHING if asked.answer is None else asked.answer}"
+    yield f"    question  {one_line(asked.question)}"
+    trap = " (the false answer)" if is_trap(asked.category) else ""
+    yield f"    gold      {one_line(' | '.join(asked.gold)) or NOTHING}{trap}"
+    yield f"    answer    {NOTHING if asked.answer is None else one_line(asked.answer)}"
     ranks = [
         f"{turn} {'not retrieved' if rank is None else f'at rank {rank}'}" for turn, rank in asked.evidence.items()
     ]

@@ -5,13 +5,12 @@ nothing. Composes ``conf/judging.yaml``.
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from eval.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED
+from eval.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, start
 from memsys.errors import BackboneError, ConfigError, MemsysError
 
 if TYPE_CHECKING:
@@ -107,4 +106,4 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

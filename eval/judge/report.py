@@ -114,7 +114,7 @@ def _verdicts(judges: Mapping[str, Json]) -> "Table":
         table.add_row(
             f"{entry['judge']} on {entry['backbone']}",
             _percent(entry["correct"]),
-            f"\\[{_percent(interval['low'])}, {_percent(interval['high'])}]" if interval else "",
+            f"[{_percent(interval['low'])}, {_percent(interval['high'])}]" if interval else "",
             f"{entry['scored']} ({entry['unscored']})",
             spread if len(repeats["accuracies"]) > 1 else "1",
             _percent(probe["accuracy"]),

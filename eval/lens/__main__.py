@@ -1,11 +1,10 @@
 """``python -m eval.lens RUN...``: the same answers under every definition, reading of category 5, and mean."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.commands import explains_errors
+from eval.commands import explains_errors, start
 from eval.files import write_atomic
 from eval.lens.config import load_config
 from eval.lens.markdown import render_markdown
@@ -40,4 +39,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

@@ -23,10 +23,8 @@ def show(lenses: Sequence[Lens]) -> None:
 
 
 def _show(lens: Lens) -> None:
-    from rich.console import Console
-
     names = short_names(lens.systems)
-    wide = Console(width=max(console().width, _FIXED + _SYSTEM * len(names)))
+    wide = console(_FIXED + _SYSTEM * len(names))
     wide.print(heading(lens), style="bold", highlight=False, markup=False)
     for name, label in zip(names, lens.systems, strict=True):
         if name != label:
@@ -36,12 +34,12 @@ def _show(lens: Lens) -> None:
     for title, lines in lens.sections.items():
         table = _table(title, ("reading", "n", *names, "order"))
         for line in lines:
-            table.add_row(*map(_plain, line_cells(line, lines[0])))
+            table.add_row(*line_cells(line, lines[0]))
         wide.print(table)
     if len(lens.systems) > 1 and lens.tallies:
         table = _table(f"All {lens.readings} readings: definitions of F1, category 5, means", TALLY_HEADINGS)
         for row in tally_rows(lens):
-            table.add_row(*map(_plain, row))
+            table.add_row(*row)
         wide.print(table)
         wide.print(summary(lens), style="bold", highlight=False, markup=False)
 
@@ -52,10 +50,5 @@ def _table(title: str, headings: Sequence[str]) -> "Table":
 
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for number, name in enumerate(headings):
-        table.add_column(_plain(name), justify="right" if 0 < number < len(headings) - 1 else "left", no_wrap=True)
+        table.add_column(name, justify="right" if 0 < number < len(headings) - 1 else "left", no_wrap=True)
     return table
-
-
-def _plain(text: str) -> str:
-    """Keep brackets from being read as markup."""
-    return text.replace("[", "\\[")

@@ -105,7 +105,7 @@ class HotpotqaConfig(PooledSelection):
         if self.layout == "per_question":
             passages = self.passages_per_question
             if self.sample:
-                passages = min(passages, *(len(pool.paragraphs) for pool in pools))
+                passages = min([passages, *(len(pool.paragraphs) for pool in pools)])
             everything = one_memory_per_question(pools, self.unit, passages, self.seed, self.date_time)
         else:
             everything = one_memory_per_pool(pools, self.unit, self.date_time)

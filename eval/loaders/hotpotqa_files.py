@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -127,9 +128,15 @@ def _row(row: Node) -> dict[str, object]:
         "_id": row.get("id").text(),
         "question": row.get("question").text(),
         "answer": row.get("answer").text(),
-        "context": [list(pair) for pair in zip(titles, sentences, strict=True)],
-        "supporting_facts": [list(pair) for pair in zip(fact_titles, fact_ids, strict=True)],
+        "context": _joined(context, titles, sentences),
+        "supporting_facts": _joined(facts, fact_titles, fact_ids),
     }
+
+
+def _joined(node: Node, one: Sequence[object], other: Sequence[object]) -> list[list[object]]:
+    if len(one) != len(other):
+        raise node.error(f"columns of different lengths, {len(one)} and {len(other)}")
+    return [list(pair) for pair in zip(one, other, strict=True)]
 
 
 def _official_record(node: Node) -> Record:
@@ -140,6 +147,8 @@ def _official_record(node: Node) -> Record:
         title, sentence = _pair(pair)
         if title.text() not in titles:
             raise title.error(f"{title.value!r} is no title of this question's context")
+        if sentence.integer() < 0:
+            raise sentence.error(f"{sentence.value} is no position of a sentence; the first is 0")
         facts.append((title.text(), sentence.integer()))
     return Record(
         source_id=node.get("_id").text(),

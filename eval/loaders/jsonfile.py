@@ -1,12 +1,25 @@
 """JSON files whose errors say where: every value knows its file and its path inside it."""
 
+import ast
 import hashlib
 import json
-from dataclasses import dataclass
+import math
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from memsys.errors import DataError
 from memsys.vocabulary import Json
+
+#: Characters of one number; longer ones are no counts, years or categories, and Python refuses to print the longest.
+_LONGEST_NUMBER = 100
+#: Characters of a place, and of a problem, in a message.
+_LONGEST_MESSAGE = 300
+#: Half of a surrogate pair as JSON can write it; in UTF-8 itself there are none.
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 _TYPE_NAMES = {str: "string", bool: "boolean", int: "number", float: "number", list: "array", dict: "object"}
 
@@ -26,7 +39,7 @@ class Node:
 
     def error(self, problem: str) -> DataError:
         """Make the error for this place."""
-        return DataError(f"{self.file}: {self.path or 'top level'}: {problem}")
+        return DataError(f"{self.file}: {_short(self.path) or 'top level'}: {_short(problem)}")
 
     def _expect(self, kind: type, name: str) -> Json:
         if not isinstance(self.value, kind) or (isinstance(self.value, bool) and kind is not bool):
@@ -77,6 +90,10 @@ class Node:
         return f"{self.path}.{key}" if self.path else key
 
 
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}... ({len(text)} characters)"
+
+
 def read_json(path: Path) -> tuple[Node, str]:
     """Read a JSON file.
 
@@ -84,45 +101,127 @@ def read_json(path: Path) -> tuple[Node, str]:
         The top-level value and the file's sha256 in hexadecimal.
 
     Raises:
-        DataError: the file cannot be read, is no UTF-8 or no JSON (a download that was cut off, most often), or an
-            object in it has the same key twice, of which JSON readers silently keep one.
+        DataError: the file cannot be read, is no UTF-8 or no JSON (a download that was cut off, most often), an object
+            in it has the same key twice, of which JSON readers silently keep one, or a value in it is none that can be
+            written again: half of a surrogate pair, a number that is no number or too long.
     """
-    repeated: list[tuple[str, dict[str, Json]]] = []
-
-    def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-        members = dict(pairs)
-        if len(members) < len(pairs):
-            keys = [key for key, _ in pairs]
-            repeated.append((next(key for key in keys if keys.count(key) > 1), members))
-        return members
-
     try:
         content = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check dataset.path, dataset.data_dir") from error
+    faults = _Faults()
+    top = Node(_parsed(path, content, faults), "", path.name)
+    if faults.values or _SURROGATE_ESCAPE.search(content):
+        faults.raise_first(top)
+    return top, hashlib.sha256(content).hexdigest()
+
+
+def _parsed(path: Path, content: bytes, faults: "_Faults") -> Json:
     try:
-        value = json.loads(content, object_pairs_hook=unique)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text at byte {error.start}; fetch the file again") from error
+        return json.loads(
+            _decoded(path, content),
+            object_pairs_hook=faults.members,
+            parse_int=faults.integer,
+            parse_float=faults.number,
+            parse_constant=faults.constant,
+        )
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise DataError(
             f"{path}: no valid JSON at {place} ({error.msg}, {len(content)} bytes read); "
             "the file may be cut off: fetch it again"
         ) from error
-    top = Node(value, "", path.name)
-    if repeated:
-        key, owner = repeated[0]
-        raise _holder(top, owner).error(f"duplicate key {key!r}; remove one of the two")
-    return top, hashlib.sha256(content).hexdigest()
+    except RecursionError as error:
+        raise DataError(f"{path}: arrays or objects lie too deep inside each other; fetch the file again") from error
 
 
-def _holder(node: Node, wanted: dict[str, Json]) -> Node:
-    """Find the node of an object; the node itself where the object is not below it."""
-    below = node.elements() if isinstance(node.value, list) else []
-    if isinstance(node.value, dict):
-        if node.value is wanted:
-            return node
-        below = list(node.members().values())
-    found = (_holder(child, wanted) for child in below if isinstance(child.value, list | dict))
-    return next((child for child in found if child.value is wanted), node)
+def _decoded(path: Path, content: bytes) -> str:
+    encoding = json.detect_encoding(content)
+    if not encoding.startswith("utf-8"):
+        raise DataError(f"{path}: not UTF-8 text but {encoding.upper()}; save the file as UTF-8")
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 text at byte {error.start}; fetch the file again") from error
+
+
+@dataclass
+class _Faults:
+    """Collects values that cannot be kept while a file is parsed, where their place is not known yet.
+
+    ``values`` holds the objects with a key twice, and the placeholders of numbers, with the problem of each.
+    """
+
+    values: list[tuple[object, str]] = field(default_factory=list)
+
+    def members(self, pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            key = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+            self.values.append((found, f"duplicate key {key!r}; remove one of the two"))
+        return found
+
+    def integer(self, text: str) -> Json:
+        return int(text) if len(text) <= _LONGEST_NUMBER else self._refused(text)
+
+    def number(self, text: str) -> Json:
+        value = float(text)
+        return value if len(text) <= _LONGEST_NUMBER and math.isfinite(value) else self._refused(text)
+
+    def constant(self, text: str) -> Json:
+        return self._refused(text)
+
+    def _refused(self, text: str) -> object:
+        placeholder = object()
+        what = f"{text} is no number that can be used" if len(text) <= 20 else f"a number of {len(text)} characters"
+        self.values.append((placeholder, f"{what}; write it as a string, or correct it"))
+        return placeholder
+
+    def raise_first(self, top: Node) -> None:
+        """Raise the error of the first fault in the order of the file, if there is one below ``top``."""
+        problems = {id(value): problem for value, problem in self.values}
+        waiting = [top]
+        while waiting:
+            node = waiting.pop()
+            problem = problems.get(id(node.value)) or _half_pair(node.value)
+            if problem:
+                raise node.error(problem)
+            waiting += reversed(_below(node))
+
+
+def _below(node: Node) -> list[Node]:
+    if isinstance(node.value, list):
+        return node.elements()
+    return list(node.members().values()) if isinstance(node.value, dict) else []
+
+
+def _half_pair(value: Json) -> str:
+    """The problem of a text, or of an object's keys, that hold half of a surrogate pair; empty where they do not."""
+    texts = value if isinstance(value, dict) else [value] if isinstance(value, str) else []
+    for text in texts:
+        found = re.search("[\ud800-\udfff]", text)
+        if found:
+            return f"half of a surrogate pair (\\u{ord(found[0]):04x}) at character {found.start()}, which is no text"
+    return ""
+
+
+def literal(text: str) -> Json:
+    """Read a value that stands in a text, as Python or JSON writes it.
+
+    Returns:
+        The JSON value: tuples are arrays, keys are strings. ``None`` where the text is none, or one that no file can
+        hold.
+    """
+    readers: tuple[Callable[[str], Json], ...] = (_python_literal, lambda given: json.loads(given.replace("'", '"')))
+    for read in readers:
+        try:
+            return json.loads(json.dumps(read(text), allow_nan=False, ensure_ascii=False).encode())
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            continue
+    return None
+
+
+def _python_literal(text: str) -> Json:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # of escapes that Python does not know
+        return ast.literal_eval(text)

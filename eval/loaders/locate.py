@@ -38,7 +38,11 @@ def find_source(info: DatasetInfo, name: str, path: str | None, data_dir: str | 
         DataError: nothing is there; the message says how to fetch it and where to put it.
     """
     source = Path(path).expanduser() if path else data_folder(data_dir) / name
-    if source.exists():
+    try:
+        found = source.exists()
+    except OSError as error:
+        raise DataError(f"{source}: {error.strerror}; check dataset.path, dataset.data_dir") from error
+    if found:
         return source
     how = info.how_to_get or f"Fetch it with `python scripts/fetch_data.py {info.key}`."
     raise DataError(

@@ -37,9 +37,9 @@ LOCOMO = DatasetInfo(
 )
 
 ADVERSARIAL = 5
-_SESSION_KEY = re.compile(r"session_(\d+)")
-_DATE_KEY = re.compile(r"session_(\d+)_date_time")
-_TURN_ID = re.compile(r"D:?(\d+):(\d+)")
+_SESSION_KEY = re.compile(r"session_(\d+)(_date_time)?")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
+_TURN_ID = re.compile(r"D:?([0-9]{1,9}):([0-9]{1,9})(?![0-9])")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,12 +127,11 @@ def _conversation(node: Node, quirks: Counter[str]) -> Conversation:
     """Read the sessions that are there, in numeric order; a date without a session is counted and left."""
     body = node.get("conversation")
     members = body.members()
-    numbers = sorted(int(match[1]) for key in members if (match := _SESSION_KEY.fullmatch(key)))
-    dated = {int(match[1]) for key in members if (match := _DATE_KEY.fullmatch(key))}
-    quirks["dates_without_session"] += len(dated - set(numbers))
+    numbers, dated = _numbers(body, dates=False), _numbers(body, dates=True)
+    quirks["dates_without_session"] += len(dated - numbers)
     turns: list[Turn] = []
     seen: set[str] = set()
-    for number in numbers:
+    for number in sorted(numbers):
         session = members[f"session_{number}"].elements()
         quirks["empty_sessions"] += not session
         date_time = body.get(f"session_{number}_date_time").text() if session else ""
@@ -149,6 +148,23 @@ def _conversation(node: Node, quirks: Counter[str]) -> Conversation:
         turns=tuple(turns),
         speakers=(body.get("speaker_a").text(), body.get("speaker_b").text()),
     )
+
+
+def _numbers(body: Node, *, dates: bool) -> set[int]:
+    """Numbers of the sessions, or of their dates, that a conversation has.
+
+    Raises:
+        DataError: a number is written otherwise than ``session_1``: ``session_01`` could be the same session again.
+    """
+    found = set()
+    for key, node in body.members().items():
+        match = _SESSION_KEY.fullmatch(key)
+        if match is None or bool(match[2]) != dates:
+            continue
+        if not _NUMBER.fullmatch(match[1]):
+            raise node.error("a session's number is written with 1 to 9 digits 0-9 and without leading zeros")
+        found.add(int(match[1]))
+    return found
 
 
 def _turn(node: Node, session_id: str, date_time: str) -> Turn:

@@ -4,8 +4,6 @@ Order: the profile, one turn a field; the relationships; then events and dialogu
 per time stamp, a turn per line. What has no readable date stands where its nearest dated sibling stands.
 """
 
-import ast
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from html import unescape
 from typing import Literal
 
-from eval.loaders.jsonfile import Node
+from eval.loaders.jsonfile import Node, literal
 from eval.loaders.perltqa_time import Moment, parse_fuzzy
 from memsys.vocabulary import Conversation, Json, Turn
 
@@ -46,7 +44,10 @@ class Character:
 
 def clean(text: str) -> str:
     """Undo HTML entities, which the translation left in."""
-    return unescape(text).strip()
+    try:
+        return unescape(text).strip()
+    except ValueError:  # a character's number of more digits than Python reads
+        return text.strip()
 
 
 def records(top: Node) -> Iterator[tuple[str, Node]]:
@@ -73,9 +74,10 @@ def read_character(name: str, node: Node, sources: Sequence[Source], quirks: Cou
     turns = tuple(turn for session in sessions for turn in session)
     if not turns:
         raise node.error("no memory to ingest")
-    repeated = [turn_id for turn_id, times in Counter(turn.turn_id for turn in turns).items() if times > 1]
-    if repeated:
-        raise node.error(f"duplicate ids {repeated[:3]!r}")
+    for ids in ((item.item_id for item in items), (turn.turn_id for turn in turns)):
+        repeated = [name for name, times in Counter(ids).items() if times > 1]
+        if repeated:
+            raise node.error(f"duplicate ids {repeated[:3]!r}")
     turns_of = {item.item_id: tuple(turn.turn_id for session in item.sessions for turn in session) for item in items}
     texts = {item.item_id: " ".join(turn.text for session in item.sessions for turn in session) for item in items}
     return Character(name, Conversation(name, turns, speakers=(name,)), turns_of, texts)
@@ -141,11 +143,8 @@ def _section(node: Node | None, quirks: Counter[str]) -> Node | None:
     """Read a section that some records hold as the text of a Python dict."""
     if node is None or not isinstance(node.value, str):
         return node
-    for read in (ast.literal_eval, lambda text: json.loads(text.replace("'", '"'))):
-        try:
-            value = read(node.value)
-        except (ValueError, SyntaxError):
-            continue
+    value = literal(node.value)
+    if value is not None:
         quirks["sections_from_text"] += 1
         return Node(value, node.path, node.file)
     quirks["sections_unreadable"] += 1
@@ -219,7 +218,7 @@ def _sibling_moment(item_id: str, dated: Mapping[str, Moment]) -> Moment:
     event = item_id.partition("#")[0]
     relationship, _, number = event.rpartition("_")
     own = _natural(number)
-    siblings = [other for other in dated if other.rpartition("_")[0] == relationship]
+    siblings = [other for other in dated if other.rpartition("_")[0] == relationship and _natural(other)]
     if not siblings or not own:
         return _BEGINNING
     nearest = min(siblings, key=lambda other: (abs(_natural(other)[-1] - own[-1]), _natural(other)))
@@ -227,4 +226,4 @@ def _sibling_moment(item_id: str, dated: Mapping[str, Moment]) -> Moment:
 
 
 def _natural(item_id: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", item_id))
+    return tuple(int(number) for number in re.findall(r"[0-9]{1,18}", item_id))

@@ -1,12 +1,11 @@
 """PerLTQA's question file: questions by character and section, each naming the memory that holds its answer."""
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from eval.loaders.jsonfile import Node
+from eval.loaders.jsonfile import Node, literal
 from eval.loaders.perltqa_memory import Character, clean, entries
 from memsys.vocabulary import Json, Question, Reference
 
@@ -50,13 +49,32 @@ def read_entries(node: Node) -> list[Entry]:
         if name not in known:
             raise section_node.error(f"unknown section {name!r}; known are {', '.join(SECTIONS.values())}")
     for section in SECTIONS.values():
-        found = node.find(section) or node.find(section.replace("_", " "))
-        if found is None:
-            continue
-        groups = [("-", found)] if section == "profile" else list(entries(found))
-        for group, questions in groups:
+        for group, questions in _groups(node, section):
             out += [_entry(section, group, n, item) for n, item in enumerate(questions.elements())]
     return out
+
+
+def _groups(node: Node, section: str) -> list[tuple[str, Node]]:
+    """Questions of a section by memory id.
+
+    Raises:
+        DataError: the section, or a memory id in it, stands there twice: two questions would have one id.
+    """
+    names = dict.fromkeys((section, section.replace("_", " ")))
+    found = [part for part in map(node.find, names) if part is not None]
+    if len(found) > 1:
+        raise found[1].error(f"duplicate section; {section} is there too")
+    groups = [group for part in found for group in _by_memory(part, section)]
+    seen: set[str] = set()
+    for group, questions in groups:
+        if group in seen:
+            raise questions.error(f"duplicate memory id {group!r}")
+        seen.add(group)
+    return groups
+
+
+def _by_memory(node: Node, section: str) -> list[tuple[str, Node]]:
+    return [("-", node)] if section == "profile" else list(entries(node))
 
 
 def _entry(section: str, group: str, position: int, node: Node) -> Entry:
@@ -67,7 +85,9 @@ def _entry(section: str, group: str, position: int, node: Node) -> Entry:
         position=position,
         question=clean(node.get("Question").text()),
         answer=clean(node.get("Answer").text_or_number()),
-        reference=str(reference.value) if isinstance(reference.value, list) else reference.text().strip(),
+        reference=str([item.text_or_number() for item in reference.elements()])
+        if isinstance(reference.value, list)
+        else reference.text().strip(),
     )
 
 
@@ -120,9 +140,8 @@ def referenced_items(entry: Entry, quirks: Counter[str]) -> list[str]:
     if entry.section == "profile":
         return [f"profile:{entry.reference}"]
     if entry.reference.startswith("["):
-        try:
-            value = ast.literal_eval(entry.reference)
-        except (ValueError, SyntaxError):
+        value = literal(entry.reference)
+        if not isinstance(value, list):
             quirks["unreadable_references"] += 1
             return [entry.reference]
         return list(dict.fromkeys(str(item).strip() for item in value))

@@ -14,7 +14,7 @@ _YEAR = r"(?P<year>[12]\d{3})"
 _DASH = r"\s*(?:-|–|to|until)\s*"
 #: Most telling first. Of a range the start counts, its year taken from the end where it has none of its own.
 _PATTERNS = [
-    re.compile(pattern, re.IGNORECASE)
+    re.compile(pattern, re.IGNORECASE | re.ASCII)
     for pattern in (
         _YEAR + r"[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?:[ T]+(?P<hour>\d{1,2}):(?P<minute>\d{2}))?",
         _MONTH + r"\s+" + _DAY + _DASH + r"(?:[a-z]+\.?\s+)?\d{1,2}(?:st|nd|rd|th)?,?\s+" + _YEAR,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eval.loaders.selection import Selection, check_positive
-from memsys.errors import ConfigError
+from memsys.errors import ConfigError, DataError
 from memsys.vocabulary import Conversation, Json, Question, Reference, Sample, Turn
 
 SPEAKER = "System"
@@ -56,7 +56,10 @@ class PooledSelection(Selection):
 
         Raises:
             ConfigError: the published files have fewer questions than are wanted.
+            DataError: there is none at all.
         """
+        if not usable:
+            raise DataError("the data set holds no question that can be used")
         if self.sample:
             each = min(self.pool_questions, usable)
             return min(self.pools, usable // each), each

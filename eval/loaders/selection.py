@@ -1,10 +1,10 @@
 """What all data sets share: the settings that pick a part of them, and the counts of what was picked."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from memsys.errors import ConfigError
+from memsys.errors import ConfigError, DataError
 from memsys.turns import Captions, Style, TurnFormat
 from memsys.vocabulary import Json, Sample
 
@@ -46,6 +46,10 @@ class Selection:
         for name in ("limit_conversations", "limit_sessions", "limit_questions"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name), " (null: no limit)")
+        for name in ("path", "data_dir"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, str) or "\0" in value):
+                raise ConfigError(f"dataset.{name}={value!r} must be the path of a file or folder, or null")
         if self.sample and (self.path or self.data_dir):
             raise ConfigError("dataset.sample=true reads the project's own sample; leave path and data_dir null")
 
@@ -62,7 +66,9 @@ class Selection:
 
         Raises:
             ConfigError: a conversation or category is named that the set does not have, or nothing is left to ask.
+            DataError: the set asks nothing, or an id that must be unique is not.
         """
+        _check_ids(samples)
         _check_known("conversations", self.conversations, [sample.conversation.conversation_id for sample in samples])
         _check_known("categories", self.categories, list(category_names))
         kept = [
@@ -72,6 +78,8 @@ class Selection:
         ]
         shortened = [first_sessions(sample, self.limit_sessions) for sample in kept[: self.limit_conversations]]
         picked = tuple(self._pick_questions(sample) for sample in shortened)
+        if not any(sample.questions for sample in samples):
+            raise DataError("the data set holds no question")
         if not any(sample.questions for sample in picked):
             raise ConfigError(f"the selection leaves no question: dataset.categories={self.categories!r}")
         return picked
@@ -85,6 +93,21 @@ class Selection:
         questions = [asked[index * len(asked) // limit] for index in range(limit)]
         references = {question.question_id: sample.references[question.question_id] for question in questions}
         return replace(sample, questions=tuple(questions), references=references)
+
+
+def _check_ids(samples: Sequence[Sample]) -> None:
+    """Refuse what a loader let through: a run of it would answer one question for another, or never be complete."""
+    _check_unique("conversation", (sample.conversation.conversation_id for sample in samples), "the data set")
+    _check_unique("question", (ask.question_id for sample in samples for ask in sample.questions), "the data set")
+    for sample in samples:
+        turns = sample.conversation.turns
+        _check_unique("turn", (turn.turn_id for turn in turns), f"conversation {sample.conversation.conversation_id}")
+
+
+def _check_unique(what: str, ids: Iterable[str], where: str) -> None:
+    repeated = [name for name, times in Counter(ids).items() if times > 1]
+    if repeated:
+        raise DataError(f"{where}: duplicate {what} ids {repeated[:3]!r}")
 
 
 def first_sessions(sample: Sample, limit: int | None) -> Sample:

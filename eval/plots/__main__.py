@@ -1,11 +1,10 @@
 """``python -m eval.plots``: draw the papers' figures and our own as SVG and PNG."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.commands import add_runs_option, explains_errors
+from eval.commands import add_runs_option, explains_errors, start
 from eval.plots.draw import draw_sheet
 from eval.plots.own import groups, own_sheets
 from eval.plots.papers import NEEDED, Source, paper_sheets
@@ -57,4 +56,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

@@ -1,11 +1,10 @@
 """``python -m eval.report``: write the page of everything measured."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.commands import add_runs_option, explains_errors
+from eval.commands import add_runs_option, explains_errors, start
 from eval.files import write_atomic
 from eval.report.config import load_config
 from eval.report.data import collect, page_data
@@ -41,4 +40,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

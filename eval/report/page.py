@@ -6,10 +6,10 @@ escaped that HTML could read, the scripts write text nodes alone, and the policy
 
 import base64
 import hashlib
-import json
 from pathlib import Path
 from string import Template
 
+from eval.escaping import script_json
 from memsys.vocabulary import Json
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -18,8 +18,6 @@ SCRIPTS = (
     "core.js", "charts.js", "leaderboard.js", "plots.js", "definitions.js", "tables.js", "questions.js", "answers.js",
     "runs.js", "main.js",
 )  # fmt: skip
-
-_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def render_page(data: Json) -> str:
@@ -31,14 +29,6 @@ def render_page(data: Json) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     return Template(_read("page.html")).substitute(policy=policy, style=style, script=script, data=script_json(data))
-
-
-def script_json(data: Json) -> str:
-    """JSON that may stand inside a ``script`` element, whatever its strings hold."""
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    for character, escape in _ESCAPES.items():
-        text = text.replace(character, escape)
-    return text
 
 
 def _read(name: str) -> str:

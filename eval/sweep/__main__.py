@@ -5,11 +5,10 @@ The arguments are those of ``python -m eval.run -m``, so that one line serves fo
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.commands import EXIT_INCOMPLETE, explains_errors
+from eval.commands import EXIT_INCOMPLETE, explains_errors, start
 from eval.export import export_run
 from eval.sweep.cells import Composer, Sweep
 from eval.sweep.report import show_status, summary_line
@@ -76,4 +75,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

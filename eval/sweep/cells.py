@@ -12,6 +12,7 @@ from eval.experiment import Plan, identity_of, run_path
 from eval.loaders.contract import LoadedData
 from eval.run import CONF, make_plan
 from eval.terminal import stage
+from memsys.credentials import redacted, without_secrets
 from memsys.errors import ConfigError, DataError, MemsysError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Cell:
         except DataError:
             pass
         own = sorted(override for override in self.overrides if not override.startswith(LAUNCH_KEYS))
-        return hashlib.sha256("\n".join(own).encode()).hexdigest()[:12]
+        return hashlib.sha256("\n".join(without_secrets(own)).encode()).hexdigest()[:12]
 
     def valid_plan(self) -> Plan:
         """What to run.
@@ -64,7 +65,7 @@ class Cell:
     def label(self) -> str:
         """What people call it: memory, data set, backbone, seed."""
         if self.plan is None:
-            return " ".join(self.overrides)
+            return redacted(" ".join(self.overrides))
         backbone = self.plan.backbone.name if self.plan.backbone else "retrieval"
         return f"{self.plan.memory.name} | {self.plan.dataset.name} | {backbone} | seed {self.plan.seed}"
 

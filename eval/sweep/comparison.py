@@ -7,11 +7,29 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
-from eval.commands import EXIT_INCOMPLETE
+from eval.commands import EXIT_INCOMPLETE, one_message
 
 
 class Comparison(Callback):
-    """After a sweep: how its cells stand, and one table, its files and a plot over those that are done."""
+    """Before a run or a sweep: its folder. After a sweep: how its cells stand, one table, its files and a plot."""
+
+    def on_run_start(self, config: DictConfig, **_: Any) -> None:
+        """Make the folder that Hydra wants, or end with one message where it cannot be made."""
+        self._make(config.hydra.run.dir)
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        """As before a run."""
+        self._make(config.hydra.sweep.dir)
+
+    def _make(self, folder: str) -> None:
+        from memsys.errors import RunDirectoryError
+
+        with one_message():
+            try:
+                Path(folder).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                reason = f"cannot make {folder}: {error.strerror}; set runs_dir to a folder that can be written"
+                raise RunDirectoryError(reason) from error
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
         """Show what came of the sweep; the process ends with a status other than 0 unless every cell is done."""
@@ -21,10 +39,11 @@ class Comparison(Callback):
         from eval.sweep.status import sweep_status
 
         overrides = [*config.hydra.overrides.hydra, *config.hydra.overrides.task]
-        statuses = sweep_status(Composer().sweep(overrides))
-        done = [status.path for status in statuses if status.standing == "done" and status.path]
-        if done and config.score:
-            compare_runs(done, Path(config.hydra.sweep.dir) / "comparison")
+        with one_message():
+            statuses = sweep_status(Composer().sweep(overrides))
+            done = [status.path for status in statuses if status.standing == "done" and status.path]
+            if done and config.score:
+                compare_runs(done, Path(config.hydra.sweep.dir) / "comparison")
         if len(done) < len(statuses):
             show_unfinished(statuses)
             sys.exit(EXIT_INCOMPLETE)

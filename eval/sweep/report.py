@@ -12,6 +12,7 @@ _REASON_CHARS = 300
 def show_status(statuses: Sequence[CellStatus]) -> None:
     """Print every cell, then why those that failed did."""
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
     for name, align in (("cell", "left"), ("stands", "left"), ("answered", "right"), ("job", "left"), ("on", "left")):
@@ -22,7 +23,7 @@ def show_status(statuses: Sequence[CellStatus]) -> None:
         colour = _COLOURS.get(status.standing, "")
         table.add_row(
             status.cell.label,
-            f"[{colour}]{status.standing}[/]" if colour else status.standing,
+            Text(status.standing, style=colour),
             answered,
             ticket.job if ticket else status.reason.removeprefix("job ") if status.standing == "waiting" else "",
             _place(status),

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.commands import start
 from eval.files import write_json
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.engines.shared import Registry
@@ -197,4 +198,4 @@ def queued_jobs() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    _submit_missing(Path(sys.argv[1]))
+    start(lambda: _submit_missing(Path(sys.argv[1])))

@@ -18,6 +18,7 @@ from typing import Literal
 
 from eval.files import write_json
 from eval.rundir import now
+from memsys.credentials import redacted
 from memsys.errors import MemsysError
 from memsys.llm.engines.shared import GONE_SECONDS, Beat, disk_time
 
@@ -78,7 +79,7 @@ class Attendance:
 
     def end(self, state: State, reason: str = "") -> None:
         """Say how it ended."""
-        self._ticket = replace(self._ticket, state=state, reason=reason)
+        self._ticket = replace(self._ticket, state=state, reason=redacted(reason))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -99,7 +100,7 @@ def _own_ticket(overrides: Sequence[str]) -> Ticket:
     array = environment.get("SLURM_ARRAY_JOB_ID")
     job = f"{array}_{environment['SLURM_ARRAY_TASK_ID']}" if array else environment.get("SLURM_JOB_ID", "")
     return Ticket(
-        overrides=list(overrides),
+        overrides=[redacted(override) for override in overrides],
         state="running",
         reason="",
         log=_own_log(),

@@ -1,12 +1,11 @@
 """``python -m eval.tables``: print and write the papers' tables from the runs there are."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.commands import add_runs_option, explains_errors
+from eval.commands import add_runs_option, explains_errors, start
 from eval.departures import load_departures, render_departures
 from eval.files import write_atomic
 from eval.printed import load_printed
@@ -145,4 +144,4 @@ def _tell_unused(unused: dict[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main)

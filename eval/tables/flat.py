@@ -3,6 +3,7 @@
 import csv
 import io
 
+from eval.escaping import csv_cell
 from eval.tables.model import Block, Cell, Column, Row, Table
 
 COLUMNS = (
@@ -22,7 +23,8 @@ def render_csv(table: Table) -> str:
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for block, row, column, cell in table.cells:
-        writer.writerow(_place(table, block, row, column, cell) | _printed(cell) | _measured(table, cell))
+        found = _place(table, block, row, column, cell) | _printed(cell) | _measured(table, cell)
+        writer.writerow({name: csv_cell(value) for name, value in found.items()})
     return text.getvalue()
 
 

@@ -2,34 +2,12 @@
 
 from collections.abc import Sequence
 
+from eval.escaping import latex
 from eval.tables.layout import Line, Page, heading_groups, lay_out
 from eval.tables.model import Cell, Table
 from eval.tables.text import LEGEND, TextLine, dataset_labels, definitions, text_lines, title
 
 _MARKS = {"": "{}", "bold": r"\textbf{{{}}}", "underline": r"\underline{{{}}}"}
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "†": r"$^\dagger$",
-    "‡": r"$^\ddagger$",
-    "τ": r"$\tau$",
-    "Δ": r"$\Delta$",
-}
-
-
-def escape(text: str) -> str:
-    """Make plain text safe for LaTeX."""
-    return "".join(_SPECIAL.get(character, character) for character in text)
 
 
 def render_latex(table: Table) -> str:
@@ -46,19 +24,19 @@ def render_latex(table: Table) -> str:
     datasets = dataset_labels(table)
     for block, rows in page.blocks:
         parts.append(r"\midrule")
-        label = escape(block)
+        label = latex(block)
         for row in rows:
-            system = escape(row.label)
+            system = latex(row.label)
             for line in text_lines(row, datasets):
                 cells = _marked(row, line) if line.kind == "printed" else [_signed(text) for text in line.cells]
-                parts.append(_line([label, system, line.kind, *cells, escape(line.remark)]))
+                parts.append(_line([label, system, line.kind, *cells, latex(line.remark)]))
                 label = system = ""
     said = [*LEGEND, *table.spec.remarks, *definitions(table)]
-    legend = escape(". ".join(entry[0].upper() + entry[1:] for entry in said))
+    legend = latex(". ".join(entry[0].upper() + entry[1:] for entry in said))
     parts += [
         r"\bottomrule",
         r"\end{tabular}}",
-        rf"\caption{{{escape(title(table))}. {legend}.}}",
+        rf"\caption{{{latex(title(table))}. {legend}.}}",
         rf"\label{{tab:{table.paper.paper}-{table.number}}}",
         r"\end{table*}",
     ]
@@ -70,18 +48,18 @@ def _head(page: Page, first: str) -> list[str]:
     groups, column = heading_groups(page.headings), 4
     below = [heading for _, names in groups for heading in names]
     if not any(group for group, _ in groups):
-        return [_line(["", first, "", *map(escape, below), "Measured on"])]
+        return [_line(["", first, "", *map(latex, below), "Measured on"])]
     above, rules = ["", "", ""], []
     for group, names in groups:
-        above.append(rf"\multicolumn{{{len(names)}}}{{c}}{{{escape(group)}}}" if group else "")
+        above.append(rf"\multicolumn{{{len(names)}}}{{c}}{{{latex(group)}}}" if group else "")
         if group:
             rules.append(rf"\cmidrule(lr){{{column}-{column + len(names) - 1}}}")
         column += len(names)
-    return [_line([*above, ""]), "".join(rules), _line(["", first, "", *map(escape, below), "Measured on"])]
+    return [_line([*above, ""]), "".join(rules), _line(["", first, "", *map(latex, below), "Measured on"])]
 
 
 def _marked(row: Line, line: TextLine) -> list[str]:
-    return [_mark(cell, escape(text)) for cell, text in zip(row.cells, line.cells, strict=True)]
+    return [_mark(cell, latex(text)) for cell, text in zip(row.cells, line.cells, strict=True)]
 
 
 def _mark(cell: Cell, text: str) -> str:
@@ -90,7 +68,7 @@ def _mark(cell: Cell, text: str) -> str:
 
 def _signed(text: str) -> str:
     """Give a leading minus its proper glyph."""
-    return "$-$" + escape(text[1:]) if text.startswith("-") else escape(text)
+    return "$-$" + latex(text[1:]) if text.startswith("-") else latex(text)
 
 
 def _line(cells: Sequence[str]) -> str:

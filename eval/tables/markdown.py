@@ -1,14 +1,14 @@
 """Tables as Markdown: some lines per system, the paper's bold and underline kept."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from eval.escaping import markdown, markdown_cell, markdown_code, markdown_row
 from eval.tables.layout import Line, lay_out
 from eval.tables.model import Cell, Table
 from eval.tables.text import (
     LEGEND,
     PAIR_HEADINGS,
     PAIR_LEGEND,
-    TextLine,
     dataset_labels,
     definitions,
     pair_cells,
@@ -26,22 +26,25 @@ def render_markdown(table: Table) -> str:
     page = lay_out(table)
     first = "" if table.spec.transpose else "System"
     align = ["---", "---", "---", *("---:" for _ in page.headings), "---"]
-    parts = [f"# {title(table)}", "", _line(["", first, "", *page.headings, "Measured on"]), _line(align)]
+    parts = [f"# {markdown(title(table))}", "", _line(["", first, "", *page.headings, "Measured on"]), _line(align)]
     datasets = dataset_labels(table)
     for block, rows in page.blocks:
         label = block
         for row in rows:
             system = row.label
             for line in text_lines(row, datasets):
-                cells = _marked(row, line) if line.kind == "printed" else line.cells
-                parts.append(_line([label, system, line.kind, *map(_stars, cells), line.remark]))
+                cells = [markdown_cell(text) for text in line.cells]
+                if line.kind == "printed":
+                    cells = _marked(row, cells)
+                around = [markdown_cell(text) for text in (label, system, line.kind, line.remark)]
+                parts.append(markdown_row([*around[:3], *map(_stars, cells), around[3]]))
                 label = system = ""
-    parts += ["", *(f"- {entry}".replace("*", "\\*") for entry in LEGEND)]
-    parts += _section("Columns", definitions(table))
-    parts += _section("Remarks", list(table.spec.remarks))
+    parts += ["", *(f"- {markdown(entry)}".replace("*", "\\*") for entry in LEGEND)]
+    parts += _section("Columns", map(markdown, definitions(table)))
+    parts += _section("Remarks", map(markdown, table.spec.remarks))
     parts += _pairs(table)
-    parts += _section("Printed numbers with a known fault", remarks(table))
-    parts += _section("Runs", [f"`{run}`" for run in run_ids(table)])
+    parts += _section("Printed numbers with a known fault", map(markdown, remarks(table)))
+    parts += _section("Runs", map(markdown_code, run_ids(table)))
     return "\n".join(parts) + "\n"
 
 
@@ -54,8 +57,9 @@ def _pairs(table: Table) -> list[str]:
     return ["", "## Paired tests", "", *(_line(row) for row in rows), "", *legend]
 
 
-def _section(heading: str, entries: list[str]) -> list[str]:
-    return ["", f"## {heading}", "", *(f"- {entry}" for entry in entries)] if entries else []
+def _section(heading: str, entries: Iterable[str]) -> list[str]:
+    listed = [f"- {entry}" for entry in entries]
+    return ["", f"## {heading}", "", *listed] if listed else []
 
 
 def _stars(text: str) -> str:
@@ -63,8 +67,8 @@ def _stars(text: str) -> str:
     return text[:-1] + "\\*" if text.endswith("*") and not text.endswith("**") else text
 
 
-def _marked(row: Line, line: TextLine) -> list[str]:
-    return [_mark(cell, text) for cell, text in zip(row.cells, line.cells, strict=True)]
+def _marked(row: Line, cells: Sequence[str]) -> list[str]:
+    return [_mark(cell, text) for cell, text in zip(row.cells, cells, strict=True)]
 
 
 def _mark(cell: Cell, text: str) -> str:
@@ -72,4 +76,4 @@ def _mark(cell: Cell, text: str) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return markdown_row([markdown_cell(cell) for cell in cells])

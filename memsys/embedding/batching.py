@@ -6,6 +6,7 @@ batches. Callers may live in different event loops.
 """
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections import OrderedDict, deque
@@ -164,7 +165,12 @@ class BatchingEmbedder:
                 self._busy = False
                 return
             batch = self._batches.popleft()
-        self._worker.submit(self._encode, batch).add_done_callback(partial(self._finish_batch, batch))
+        try:
+            outcome = self._worker.submit(self._encode, batch)
+        except RuntimeError as error:  # the interpreter is ending: nobody waits for these any longer
+            outcome = Future()
+            outcome.set_exception(error)
+        outcome.add_done_callback(partial(self._finish_batch, batch))
 
     def _encode(self, batch: Sequence[str]) -> Vectors:
         """Encode one batch (worker thread)."""
@@ -196,5 +202,24 @@ class BatchingEmbedder:
 async def _vector(item: Vector | Future[Vector]) -> Vector:
     if not isinstance(item, Future):
         return item
-    # shield: a cancelled caller must not cancel what other callers wait for
-    return await asyncio.shield(asyncio.wrap_future(item))
+    # A future of its own: a cancelled caller must not cancel what other callers wait for.
+    loop = asyncio.get_running_loop()
+    own: asyncio.Future[Vector] = loop.create_future()
+
+    def hand_over(done: Future[Vector]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has been closed: its run has failed or was stopped
+            loop.call_soon_threadsafe(_settle, own, done)
+
+    item.add_done_callback(hand_over)
+    return await own
+
+
+def _settle(own: "asyncio.Future[Vector]", done: Future[Vector]) -> None:
+    """Copy an outcome, where somebody still waits for it."""
+    if own.done():
+        return
+    error = done.exception()
+    if error is None:
+        own.set_result(done.result())
+    else:
+        own.set_exception(error)

@@ -9,17 +9,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 import numpy as np
 
-from memsys.credentials import bearer
+from memsys.credentials import MASK, bearer, check_url, check_variable, redacted
 from memsys.embedding.batching import BatchingEmbedder
 from memsys.embedding.contract import Vectors
 from memsys.errors import BackboneError, ConfigError
 
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _LONGEST_PAUSE = 30.0
+#: Characters of a server's own words that are shown.
+_LONGEST_MESSAGE = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,8 @@ class HostedEmbedderConfig:
                 raise ConfigError(f"embedder.{key}={getattr(self, key)} must be at least {least}")
         if self.timeout_s <= 0:
             raise ConfigError(f"embedder.timeout_s={self.timeout_s} must be above 0")
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
-            raise ConfigError("embedder.base_url must have the form https://host/v1, without user or password")
+        check_url("embedder.base_url", self.base_url, "https://host/v1")
+        check_variable("embedder.api_key_env", self.api_key_env)
 
     def build(self) -> "HostedEmbedder":
         """Make the embedder.
@@ -146,7 +146,7 @@ class _Server:
             response.raise_for_status()
             return response.json()
         except httpx.HTTPStatusError as error:
-            message = f"status {error.response.status_code}: {_without_key(error.response.text[:600], headers)}"
+            message = f"status {error.response.status_code}: {_without_key(error.response.text, headers)}"
             if error.response.status_code in _RETRIED_STATUS:
                 raise _TransientError(message) from error
             raise BackboneError(f"{self._where()} refused the request with {message}") from error
@@ -185,4 +185,4 @@ def _headers(config: HostedEmbedderConfig) -> Mapping[str, str]:
 def _without_key(text: str, headers: Mapping[str, str]) -> str:
     """The server's own words, without the key if it quotes it."""
     key = headers.get("Authorization", "").removeprefix("Bearer ")
-    return text.replace(key, "***") if key else text
+    return redacted(text.replace(key, MASK) if key else text)[:_LONGEST_MESSAGE]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from memsys.credentials import without_secrets
 from memsys.errors import ConfigError
 from memsys.llm.engines.contract import EngineConfig
 from memsys.vocabulary import Json
@@ -130,4 +131,4 @@ class BackboneConfig:
 
 def _require(holds: bool, key: str, value: object, expected: str) -> None:
     if not holds:
-        raise ConfigError(f"backbone.{key} is {value!r}; it must be {expected}")
+        raise ConfigError(f"backbone.{key} is {without_secrets(value)!r}; it must be {expected}")

@@ -17,11 +17,12 @@ from typing import Any, Generic, TypeVar
 
 import aiohttp
 
-from memsys.credentials import bearer
+from memsys.credentials import MASK, bearer, redacted
 from memsys.errors import BackboneError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Endpoint, Engine
+from memsys.llm.engines.openai import OTHERWISE
 from memsys.llm.wire import MalformedReplyError
 from memsys.vocabulary import Json
 
@@ -31,6 +32,8 @@ T = TypeVar("T")
 
 _LONGEST_PAUSE = 30.0
 _LONGEST_NUMBER = 10  # digits of a pause in a server's header
+#: Characters of a server's own words that are shown.
+_LONGEST_MESSAGE = 600
 #: A machine that is gone does not refuse a connection, it says nothing.
 _CONNECT_SECONDS = 30.0
 #: Seconds; below the 5 after which uvicorn and llama.cpp close an idle connection, else a request can meet the close.
@@ -188,8 +191,7 @@ class Transport:
 
 def _authorization(endpoint: Endpoint) -> Mapping[str, str]:
     """The key, read from the environment for each request and kept nowhere."""
-    otherwise = "or set backbone.engine.api_key_env=null for a server without one"
-    return bearer(endpoint.api_key_env, "backbone.engine.api_key_env", otherwise)
+    return bearer(endpoint.api_key_env, "backbone.engine.api_key_env", OTHERWISE)
 
 
 def _payload(text: bytes) -> Any:
@@ -203,9 +205,9 @@ def _message(payload: Any, text: bytes, endpoint: Endpoint) -> str:
     """The server's own words, without the key if it quotes it."""
     error = payload.get("error", payload.get("message", payload)) if isinstance(payload, dict) else None
     found = error.get("message", error) if isinstance(error, dict) else error
-    message = str(found if found is not None else text.decode("utf-8", "replace"))[:600]
+    message = str(found if found is not None else text.decode("utf-8", "replace"))
     key = os.environ.get(endpoint.api_key_env or "", "").strip()
-    return message.replace(key, "***") if key else message
+    return redacted(message.replace(key, MASK) if key else message)[:_LONGEST_MESSAGE]
 
 
 def _refusal(status: int, retry_after: str | None, message: str) -> Exception:

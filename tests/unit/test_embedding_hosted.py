@@ -135,7 +135,7 @@ def test_without_its_key_it_is_refused_before_anything_runs(server: Server, monk
     ("changes", "message"),
     [
         ({"base_url": "api.openai.com"}, "base_url"),
-        ({"base_url": "https://me:secret@host/v1"}, "without user or password"),
+        ({"base_url": "https://me:secret@host/v1"}, "must hold no user, password or query"),
         ({"max_chars": 0}, "max_chars=0"),
         ({"timeout_s": 0}, "timeout_s=0"),
     ],

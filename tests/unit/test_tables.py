@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from eval.aggregate import aggregate
+from eval.escaping import latex as escape
 from eval.inference import point
 from eval.printed import TEXT, load_printed, papers
 from eval.protocols import load_protocol, protocol_names
@@ -20,7 +21,7 @@ from eval.scoring import ScoreRow, load_scores
 from eval.tables.__main__ import build_tables, main
 from eval.tables.candidates import mean_over_runs
 from eval.tables.flat import COLUMNS, render_csv
-from eval.tables.latex import escape, render_latex
+from eval.tables.latex import render_latex
 from eval.tables.layout import heading_groups, lay_out
 from eval.tables.markdown import render_markdown
 from eval.tables.measure import mean_value, scores_and_mean

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
+from memsys.credentials import check_url, check_variable
 from memsys.errors import BackboneError, ConfigError
 from memsys.llm.engines.contract import Endpoint, Engine
 from memsys.vocabulary import Json
@@ -30,13 +31,16 @@ class AttachedLlamaCppConfig:
     api_key_env: str | None
 
     def __post_init__(self) -> None:
-        """Refuse an empty list.
+        """Refuse an empty list, and addresses that are none.
 
         Raises:
-            ConfigError: no URL is given.
+            ConfigError: no URL is given, or one is none or may hold a key.
         """
         if isinstance(self.urls, str) or not self.urls:
             raise ConfigError("backbone.engine.urls must be a list of at least one URL, e.g. [http://127.0.0.1:8080]")
+        for url in self.urls:
+            check_url("backbone.engine.urls", url, "http://host:8080")
+        check_variable("backbone.engine.api_key_env", self.api_key_env)
 
     def build(self) -> Engine:
         """Make the engine."""

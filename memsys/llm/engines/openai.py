@@ -1,15 +1,17 @@
 """Endpoints that somebody else runs and that speak the OpenAI protocol: hosted models, or any compatible server."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
-from urllib.parse import urlsplit
 
+from memsys.credentials import bearer, check_url, check_variable
 from memsys.errors import ConfigError
 from memsys.llm.engines.contract import Endpoint, Engine
 from memsys.vocabulary import Json
+
+#: What else to do where a key is missing.
+OTHERWISE = "or set backbone.engine.api_key_env=null for a server without one"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +41,8 @@ class OpenAIEngineConfig:
         if isinstance(self.base_urls, str) or not self.base_urls:
             raise ConfigError("backbone.engine.base_urls must be a list of at least one URL")
         for url in self.base_urls:
-            parts = urlsplit(url)
-            if parts.username or parts.password:
-                raise ConfigError(
-                    "backbone.engine.base_urls must hold no user or password; use backbone.engine.api_key_env"
-                )
-            if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise ConfigError(f"backbone.engine.base_urls: {url!r} is no address of the form https://host/v1")
+            check_url("backbone.engine.base_urls", url, "https://host/v1")
+        check_variable("backbone.engine.api_key_env", self.api_key_env)
         if not self.model:
             raise ConfigError("backbone.engine.model is empty; it must be the provider's name of the model")
 
@@ -66,14 +63,10 @@ class OpenAIEngine:
         """Give the endpoints.
 
         Raises:
-            ConfigError: the key's environment variable is not set.
+            ConfigError: the key's environment variable is not set, or holds what is no key.
         """
         variable = self._config.api_key_env
-        if variable is not None and not os.environ.get(variable, "").strip():
-            raise ConfigError(
-                f"environment variable {variable} (backbone.engine.api_key_env) is not set; export the key, or set "
-                "backbone.engine.api_key_env=null for a server without one"
-            )
+        bearer(variable, "backbone.engine.api_key_env", OTHERWISE)
         return [Endpoint(url.rstrip("/"), self._config.model, variable) for url in self._config.base_urls]
 
     def recover(self, log_dir: Path) -> Sequence[Endpoint]:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from memsys.credentials import redacted
 from memsys.errors import BackboneError, MemsysError
 from memsys.llm.engines.contract import Endpoint, Engine
 from memsys.llm.engines.vllm.server import is_healthy
@@ -118,7 +119,7 @@ class Registry:
 
     def fail(self, reason: str) -> None:
         """Note that a server did not come up, so that nobody waits for it."""
-        Beat.with_text(self._prepared() / "failure", reason)
+        Beat.with_text(self._prepared() / "failure", redacted(reason))
 
     def forgive(self) -> None:
         """Forget former failures: somebody tries again."""

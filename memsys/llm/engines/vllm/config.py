@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from memsys.credentials import check_arguments, check_url, check_variable, without_secrets
 from memsys.errors import ConfigError
 from memsys.llm.engines.contract import Engine
 from memsys.vocabulary import Json
@@ -108,8 +109,14 @@ class VllmEngineConfig:
             ConfigError: names key, value and choices.
         """
         _require(self.mode in ("managed", "attached"), "mode", self.mode, "managed or attached")
+        check_variable("backbone.engine.api_key_env", self.api_key_env)
+        instead = "export VLLM_API_KEY (or HF_TOKEN) for the server and name it in backbone.engine.api_key_env"
+        check_arguments("backbone.engine.extra_args", self.extra_args, instead)
         if self.mode == "attached":
-            _require(bool(self.urls), "urls", list(self.urls), "a list of at least one server, e.g. [http://host:8000]")
+            listed = not isinstance(self.urls, str) and bool(self.urls)
+            _require(listed, "urls", "no list", "a list of at least one server, e.g. [http://host:8000]")
+            for url in self.urls:
+                check_url("backbone.engine.urls", url, "http://host:8000")
         else:
             _require(not self.urls, "urls", list(self.urls), "empty for a managed server (or set mode=attached)")
             _require(bool(self.model), "model", self.model, "a hub id or a folder")
@@ -136,4 +143,4 @@ class VllmEngineConfig:
 
 def _require(holds: bool, key: str, value: object, expected: str) -> None:
     if not holds:
-        raise ConfigError(f"backbone.engine.{key} is {value!r}; it must be {expected}")
+        raise ConfigError(f"backbone.engine.{key} is {without_secrets(value)!r}; it must be {expected}")

@@ -1,10 +1,10 @@
 """What a vLLM server tells of itself over HTTP."""
 
-import os
 from collections.abc import Mapping, Sequence
 
 import httpx
 
+from memsys.credentials import bearer
 from memsys.errors import BackboneError
 
 _TIMEOUT = 10.0
@@ -45,14 +45,10 @@ def authorization(variable: str | None) -> Mapping[str, str]:
     """Headers with the key that the environment variable holds.
 
     Raises:
-        BackboneError: the variable is not set.
+        ConfigError: the variable is not set, or holds what is no key.
     """
-    if variable is None:
-        return {}
-    key = os.environ.get(variable)
-    if not key:
-        raise BackboneError(f"environment variable {variable} (backbone.engine.api_key_env) is not set")
-    return {"Authorization": f"Bearer {key}"}
+    otherwise = "or set backbone.engine.api_key_env=null for servers without one"
+    return bearer(variable, "backbone.engine.api_key_env", otherwise)
 
 
 def served_models(root: str, api_key_env: str | None) -> Sequence[str]:

@@ -1,0 +1,111 @@
+"""Text that others wrote, made safe for where it is shown: terminal, Markdown, HTML, SVG, LaTeX, spreadsheet.
+
+Names, ids, categories, questions and replies come from data sets and models. Whatever stands in them must be read as
+text: no command of a terminal, no markup of a page, no formula of a spreadsheet. Control characters, which none of
+these can show, are written out as hexadecimal escapes.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+
+from memsys.vocabulary import Json
+
+#: Control characters but for line break and tab, marks that turn the direction of writing, separators of lines and
+#: paragraphs, and halves of surrogate pairs, which no file can hold.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
+)
+#: What begins a formula, or splits a cell, in a spreadsheet; blanks and quotation marks before it do not help.
+_FORMULA = re.compile(r"\s*['\"]*\s*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?%?")
+#: Begins of tags, comments and character references; code; ends of link texts.
+_MARKDOWN = re.compile(r"<(?=[A-Za-z/!?])|&(?=#?\w+;)|`|\](?=[(\[:])")
+_MARKDOWN_WRITTEN = {"<": "&lt;", "&": "&amp;", "`": "\\`", "]": "\\]"}
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "†": r"$^\dagger$",
+    "‡": r"$^\ddagger$",
+    "τ": r"$\tau$",
+    "Δ": r"$\Delta$",
+}
+
+
+def terminal(text: str) -> str:
+    """Text for a terminal: line breaks and tabs stay, every other control character is written out."""
+    return _UNSEEN.sub(_written_out, text)
+
+
+def one_line(text: str) -> str:
+    """Text in one line: line breaks and tabs become blanks, other control characters are written out."""
+    return terminal(re.sub(r"[ \t]*[\n\r\t\x0b\x0c\x85\u2028\u2029]+[ \t]*", " ", text))
+
+
+def markdown(text: str) -> str:
+    """Text for a line of Markdown outside of tables."""
+    return _MARKDOWN.sub(lambda match: _MARKDOWN_WRITTEN[match[0]], one_line(text))
+
+
+def markdown_cell(text: str) -> str:
+    """Text for a cell of a Markdown table, which a backslash before the bar would end."""
+    return markdown(text).replace("\\|", "\\\\|").replace("|", "\\|")
+
+
+def markdown_code(text: str) -> str:
+    """Text as code in a line of Markdown, inside more backticks than it holds."""
+    plain = one_line(text)
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", plain)), default=0))
+    blank = " " if plain.startswith("`") or plain.endswith("`") else ""
+    return f"{fence}{blank}{plain}{blank}{fence}"
+
+
+def script_json(data: Json) -> str:
+    """JSON that may stand inside a ``script`` element of HTML, whatever its strings hold."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def svg(text: str) -> str:
+    """Text for a figure, whose writer escapes markup itself but writes what XML does not allow."""
+    return terminal(text).replace("\t", " ")
+
+
+def latex(text: str) -> str:
+    """Text for LaTeX, in one paragraph."""
+    return "".join(_LATEX.get(character, character) for character in one_line(text))
+
+
+def csv_cell(value: object) -> object:
+    """A cell of a CSV file: text that a spreadsheet would read as a formula gets an apostrophe, a number stays one."""
+    if not isinstance(value, str) or _NUMBER.fullmatch(value):
+        return value
+    safe = terminal(value.replace("\r\n", "\n"))
+    return f"'{safe}" if _FORMULA.match(value) else safe
+
+
+def csv_row(values: Iterable[object]) -> list[object]:
+    """The cells of a row of a CSV file."""
+    return [csv_cell(value) for value in values]
+
+
+def markdown_row(cells: Sequence[str]) -> str:
+    """A row of a Markdown table from texts that are escaped already."""
+    return f"| {' | '.join(cells)} |"
+
+
+def _written_out(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
