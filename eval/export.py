@@ -12,12 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eval.commands import explains_errors, start
-from eval.files import write_atomic, write_json
-from eval.scoring import DIGITS, SCORES, SCORES_META, ScoreRow
+from eval.cli.commands import explains_errors, start
+from eval.cli.terminal import console
+from eval.runs.files import write_atomic, write_json
+from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow
 from eval.tables.places import without_places
 from eval.tables.stored import SUMMARIES, Skipped, StoredRun, named_run_folders, read_run
-from eval.terminal import console
 from memsys.errors import RunDirectoryError
 
 #: Parts of ``run.json`` that are kept.

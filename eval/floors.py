@@ -16,17 +16,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from eval.commands import explains_errors, start
-from eval.files import write_atomic, write_json
+from eval.cli.commands import explains_errors, start
+from eval.cli.terminal import console
+from eval.configs.presets import CONF, find_preset, read_settings
 from eval.inspect_data import read_config
 from eval.loaders.contract import LoadedData
 from eval.metrics.locomo import ADVERSARIAL, abstains, is_trapped
 from eval.metrics.registry import select_metrics
-from eval.presets import CONF, find_preset, read_settings
-from eval.records import SCHEMA_VERSION, ReferenceRecord
-from eval.scoring import DIGITS, SCORES, SCORES_META, ScoreRow, Scores, gold_answers, score_answer
+from eval.runs.files import write_atomic, write_json
+from eval.runs.records import SCHEMA_VERSION, ReferenceRecord
+from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow, Scores, gold_answers, score_answer
 from eval.tables.stored import FLOOR, SUMMARIES
-from eval.terminal import console
 
 Policy = Literal["always_abstain", "always_trap", "coin_flip"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -99,7 +99,7 @@ def write_floors(dataset: str, reader: str, out: Path) -> list[Path]:
         ConfigError: no such data set or reader.
         DataError: the data are missing or broken.
     """
-    from eval.experiment import reference_records
+    from eval.running.experiment import reference_records
 
     data = read_config(dataset, {}).load()
     references, abstention = reference_records(data.samples), _abstention(reader)

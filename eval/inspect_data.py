@@ -13,12 +13,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from eval.commands import explains_errors, start
+from eval.cli.commands import explains_errors, start
+from eval.cli.terminal import console
+from eval.configs.presets import CONF, find_preset, preset_names, read_settings
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.loaders.meanings import COUNTS, NOTES
-from eval.presets import CONF, find_preset, preset_names, read_settings
-from eval.terminal import console
 from memsys.errors import ConfigError
 from memsys.vocabulary import Json, Reference, Sample
 

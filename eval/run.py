@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.commands import EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
+from eval.cli.commands import EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -28,7 +28,7 @@ LOCK_WAIT_S = 120.0
 @explains_errors
 def main() -> int:
     """Print the help, or hand the command line to Hydra, which is not imported for the help."""
-    from eval.run_help import asks_for_help, help_text
+    from eval.configs.run_help import asks_for_help, help_text
 
     if asks_for_help(sys.argv[1:]):
         sys.stdout.write(help_text(sys.argv[1:]))
@@ -48,7 +48,7 @@ def run_composed(config: "DictConfig") -> str:
     from hydra.core.hydra_config import HydraConfig
     from omegaconf import OmegaConf
 
-    from eval.experiment import compare_runs
+    from eval.running.experiment import compare_runs
 
     with one_message():
         if not OmegaConf.is_missing(HydraConfig.get().job, "num"):
@@ -67,8 +67,8 @@ def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:
     Raises:
         MemsysError: bad settings, data, models or run directory.
     """
-    from eval.experiment import run_experiment
-    from eval.terminal import complain
+    from eval.cli.terminal import complain
+    from eval.running.experiment import run_experiment
 
     try:
         result = run_experiment(plan, lock_wait_s=lock_wait_s)
@@ -83,9 +83,9 @@ def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:
 
 def run_cell(config: "DictConfig", overrides: list[str]) -> str:
     """Run one cell of a sweep, which goes on whatever becomes of this one: the cell's ticket says how it ended."""
+    from eval.cli.terminal import complain
     from eval.sweep.cells import make_cell
     from eval.sweep.tickets import Attendance
-    from eval.terminal import complain
     from memsys.errors import MemsysError
 
     cell = make_cell(config, overrides)
@@ -103,14 +103,14 @@ def run_cell(config: "DictConfig", overrides: list[str]) -> str:
 
 
 def make_plan(config: "DictConfig") -> Any:
-    """Turn a composed configuration into an :class:`eval.experiment.Plan`: plain objects, no OmegaConf.
+    """Turn a composed configuration into an :class:`eval.running.experiment.Plan`: plain objects, no OmegaConf.
 
     Raises:
         ConfigError: a part does not accept its settings, or a setting has the wrong type.
     """
     from omegaconf import OmegaConf
 
-    from eval.experiment import make_plan as plan
+    from eval.running.experiment import make_plan as plan
 
     config = with_host(config)
     settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)

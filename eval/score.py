@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.commands import explains_errors, start
-from eval.presets import CONF, find_preset, make_preset
-from eval.terminal import stage
+from eval.cli.commands import explains_errors, start
+from eval.cli.terminal import stage
+from eval.configs.presets import CONF, find_preset, make_preset
 from memsys.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from eval.scoring import ScoringConfig
+    from eval.scoring.rows import ScoringConfig
 
 PRESETS = CONF / "scoring"
 #: Columns that the widest table needs.
@@ -72,15 +72,15 @@ def load_preset(name: str) -> "ScoringConfig":
     Raises:
         ConfigError: there is no such preset, or a setting is wrong.
     """
-    from eval.scoring import ScoringConfig
+    from eval.scoring.rows import ScoringConfig
 
     return make_preset(ScoringConfig, find_preset(name, PRESETS, "scoring preset"))
 
 
 def _score(run: Path, config: "ScoringConfig") -> None:
-    from eval.scoring import score_run
-    from eval.summary import summarise
-    from eval.terminal import console
+    from eval.cli.terminal import console
+    from eval.scoring.rows import score_run
+    from eval.scoring.summary import summarise
 
     score_run(run, config)
     summary = summarise(run)
@@ -100,7 +100,7 @@ def _score(run: Path, config: "ScoringConfig") -> None:
 
 def _show(table: "Table") -> None:
     """Print a table whole: in a narrow window a wrapped line is easier to read than squeezed figures."""
-    from eval.terminal import console
+    from eval.cli.terminal import console
 
     console(TABLE_WIDTH).print(table)
 

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eval.backbones import server_group
-from eval.commands import explains_errors, start
-from eval.experiment import Plan
-from eval.terminal import console
+from eval.cli.commands import explains_errors, start
+from eval.cli.terminal import console
+from eval.running.backbones import server_group
+from eval.running.experiment import Plan
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.engines.contract import Engine
 from memsys.llm.engines.shared import Registry, serve

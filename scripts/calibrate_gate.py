@@ -18,9 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from eval.experiment import Plan, embedder_for, open_backbones
 from eval.run import compose_plan
-from eval.rundir import RunDirectory
+from eval.running.experiment import Plan, embedder_for, open_backbones
+from eval.runs.rundir import RunDirectory
 from memsys.errors import ConfigError, DataError, MemsysError
 from memsys.gate.calibration import Diary, Persona, diary_role, personas, stream_scores, threshold, write_diary
 from memsys.gate.config import CALIBRATED_FOR, GatedConfig, gate_format

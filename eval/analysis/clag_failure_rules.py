@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from eval.records import RetrievalRecord
+from eval.runs.records import RetrievalRecord
 from memsys.errors import ConfigError
 
 #: Pattern of a case that no rule fits.

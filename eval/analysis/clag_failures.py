@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from eval.analysis.clag_failure_rules import RESIDUAL, Case, FailureConfig, pattern
-from eval.commands import explains_errors, start
-from eval.files import write_json
-from eval.presets import CONF, make_preset
-from eval.records import AnswerRecord, ReferenceRecord, RetrievalRecord
-from eval.scoring import load_scores
-from eval.stored import load_answers, load_references, load_retrievals
+from eval.cli.commands import explains_errors, start
+from eval.configs.presets import CONF, make_preset
+from eval.runs.files import write_json
+from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.stored import load_answers, load_references, load_retrievals
+from eval.scoring.rows import load_scores
 from memsys.errors import ScoringError
 
 CONFIG = CONF / "analysis" / "clag_failures.yaml"
@@ -121,7 +121,7 @@ def _show(result: Mapping[str, Any]) -> None:
     from rich import box
     from rich.table import Table
 
-    from eval.terminal import console
+    from eval.cli.terminal import console
 
     title = f"{result['cases']} failures of {result['clag_run']} against {result['baseline_run']}"
     order = f"rules tried in this order: {', '.join(result['order'])}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.analysis.answer_coverage import Retrieved, content_words, coverage, hit_shares, hits_of, mean
 from eval.metrics.locomo import ADVERSARIAL
-from eval.records import ReferenceRecord, RetrievalRecord
+from eval.runs.records import ReferenceRecord, RetrievalRecord
 
 
 def evidence_density(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval.analysis.answer_coverage import mean
-from eval.records import ConversationRecord, RetrievalRecord
+from eval.runs.records import ConversationRecord, RetrievalRecord
 from memsys.llm.contract import CallRecord
 
 #: Phases of a question; construction is not counted.

@@ -12,10 +12,10 @@ from typing import Any
 
 from eval.analysis.evidence_density import evidence_density
 from eval.analysis.theme_structure import gate, query_tokens, structure
-from eval.commands import explains_errors, start
-from eval.files import write_json
+from eval.cli.commands import explains_errors, start
 from eval.metrics.locomo import ADVERSARIAL
-from eval.stored import check_joined, load_calls, load_conversations, load_references, load_retrievals
+from eval.runs.files import write_json
+from eval.runs.stored import check_joined, load_calls, load_conversations, load_references, load_retrievals
 from memsys.errors import ScoringError
 
 RESULT = "xmemory_structure.json"
@@ -63,7 +63,7 @@ def show(results: Sequence[Mapping[str, Any]]) -> None:
     from rich import box
     from rich.table import Table
 
-    from eval.terminal import console
+    from eval.cli.terminal import console
 
     table = Table(box=box.SIMPLE_HEAD, title="Evidence density, structure and cost", title_justify="left")
     table.add_column("")

@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.commands import explains_errors, start
+from eval.cli.commands import explains_errors, start
+from eval.cli.terminal import stage
 from eval.compare.report import compare
 from eval.tables.stored import named_run_folders
-from eval.terminal import stage
 
 
 @explains_errors

@@ -4,9 +4,9 @@ import csv
 import io
 from collections.abc import Sequence
 
+from eval.cli.escaping import csv_row, latex, markdown, markdown_cell, markdown_code, markdown_row
 from eval.compare.model import Report, cell, interval_text, shown_columns
 from eval.compare.rows import Column, Estimate, lead_metric
-from eval.escaping import csv_row, latex, markdown, markdown_cell, markdown_code, markdown_row
 from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from eval.compare.pairs import compare_with_first
 from eval.compare.rows import COLUMNS, Column, Estimate, SystemRow, judge_columns, system_rows
-from eval.inference import BY_QUESTION, ONE_CONVERSATION
-from eval.protocols import Protocol
+from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
+from eval.scoring.protocols import Protocol
 from eval.tables.pairs import Pair
 from eval.tables.stored import StoredRun
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eval.compare.rows import EVIDENCE_COLUMNS, SystemRow, lead_metric
-from eval.protocols import Protocol
+from eval.scoring.protocols import Protocol
 from eval.tables.pairs import Contestant, Pair, compare_family
 
 

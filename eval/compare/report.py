@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.cli.terminal import console
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import Report, make_report
 from eval.compare.rows import COLUMNS, lead_metric
 from eval.compare.terminal import show
-from eval.figures import Series, Wording, plot_comparison
-from eval.files import write_atomic
 from eval.metrics.locomo import ADVERSARIAL
-from eval.protocols import Protocol, load_protocol
+from eval.plots.figures import Series, Wording, plot_comparison
+from eval.runs.files import write_atomic
+from eval.scoring.protocols import Protocol, load_protocol
 from eval.tables.stored import Skipped, StoredRun, read_run
-from eval.terminal import console
 from memsys.errors import RunDirectoryError
 
 

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eval.aggregate import undoubted
-from eval.figures import Point, point_of
-from eval.inference import Interval, bootstrap_interval
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import matching
-from eval.protocols import Protocol
+from eval.plots.figures import Point, point_of
+from eval.scoring.aggregate import undoubted
+from eval.scoring.inference import Interval, bootstrap_interval
+from eval.scoring.protocols import Protocol
 from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
 from eval.tables.measure import mean_value, scores_and_mean
 from eval.tables.stored import StoredRun

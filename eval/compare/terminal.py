@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from eval.cli.terminal import console
 from eval.compare.model import Report, cell, interval_text, shown_columns
 from eval.compare.rows import ANSWER_COLUMNS, AUDITED_COLUMNS, COST_COLUMNS, EVIDENCE_COLUMNS, Column
 from eval.tables.text import PAIR_HEADINGS, pair_cells
-from eval.terminal import console
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -4,18 +4,18 @@ import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from eval.commands import add_runs_option, explains_errors, start
-from eval.escaping import one_line
+from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.escaping import one_line
+from eval.cli.terminal import console
 from eval.explain.find import Place, find_cells
 from eval.explain.questions import read_questions, worst
 from eval.explain.settings import differences
 from eval.explain.show import cell_lines, heading, question_lines, run_lines, setting_lines
-from eval.protocols import load_protocol
+from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.candidates import mean_over_runs
 from eval.tables.model import Table
 from eval.tables.stored import StoredRun, find_run_folders, read_json, read_runs, short_path, stored_folders
-from eval.terminal import console
 from memsys.errors import ConfigError
 
 

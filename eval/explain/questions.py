@@ -6,10 +6,10 @@ from pathlib import Path
 
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import METRICS
-from eval.protocols import Protocol
-from eval.records import AnswerRecord, ReferenceRecord, RetrievalRecord
-from eval.scoring import ScoreRow, gold_answers
-from eval.stored import load_answers, load_references, load_retrievals
+from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.stored import load_answers, load_references, load_retrievals
+from eval.scoring.protocols import Protocol
+from eval.scoring.rows import ScoreRow, gold_answers
 from eval.tables.candidates import LATENCY_METRICS
 from eval.tables.measure import counted_categories, is_verdict, score_name
 

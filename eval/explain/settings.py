@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from eval.presets import CONF
+from eval.configs.presets import CONF
 from eval.tables.places import without_places
 from eval.tables.spec import PaperSpec
 from eval.tables.stored import StoredRun

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from eval.escaping import one_line
+from eval.cli.escaping import one_line
 from eval.explain.find import Place
 from eval.explain.questions import Asked, is_trap
 from eval.explain.settings import Difference

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from eval.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, start
+from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, start
 from memsys.errors import BackboneError, ConfigError, MemsysError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, judge, show; returns the exit status."""
-    from eval.terminal import complain
+    from eval.cli.terminal import complain
 
     given = _parser().parse_args(arguments).given
     runs = [Path(text) for text in given if "=" not in text]
@@ -51,7 +51,7 @@ def _judge(runs: Sequence[Path], overrides: Sequence[str]) -> None:
     from eval.judge.report import show, show_probe
     from eval.judge.store import load_judged
     from eval.judge.work import check_run, is_judged, judge_run
-    from eval.summary import summarise
+    from eval.scoring.summary import summarise
 
     plan = make_plan(overrides)
     for run in runs:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from eval.metrics.locomo import ADVERSARIAL
-from eval.records import ReferenceRecord
+from eval.runs.records import ReferenceRecord
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role, make_role
 from memsys.vocabulary import Json

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from eval.judge.config import JudgeConfig
 from eval.judge.store import Verdict, input_digest
-from eval.records import AnswerRecord, ReferenceRecord
-from eval.runner import first_error
+from eval.running.runner import first_error
+from eval.runs.records import AnswerRecord, ReferenceRecord
 from memsys.errors import BackboneError
 from memsys.llm.contract import CallScope, LanguageModel, Role, call_scope
 

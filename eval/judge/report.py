@@ -5,11 +5,11 @@ from itertools import combinations
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
-from eval.aggregate import mean_of
-from eval.inference import Scores, bootstrap_interval
 from eval.judge.agreement import agreement, majority
 from eval.judge.store import Judged, share
-from eval.scoring import ScoreRow
+from eval.scoring.aggregate import mean_of
+from eval.scoring.inference import Scores, bootstrap_interval
+from eval.scoring.rows import ScoreRow
 from memsys.vocabulary import Json
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _repeats(judged: Judged) -> Json:
 
 def show(run_id: str, judges: Mapping[str, Json], judged: Sequence[Judged]) -> None:
     """Print what every judge said of a run, and how far judges agree."""
-    from eval.terminal import console
+    from eval.cli.terminal import console
 
     console().print(run_id, style="bold", highlight=False, markup=False, soft_wrap=True)
     console().print(_verdicts(judges))
@@ -84,7 +84,7 @@ def show(run_id: str, judges: Mapping[str, Json], judged: Sequence[Judged]) -> N
 
 def show_probe(name: str, probe: Mapping[str, Json]) -> None:
     """Print how a judge did on answers whose grade is known."""
-    from eval.terminal import console
+    from eval.cli.terminal import console
 
     title = f"{name}: {probe['items']} answers whose grade is known, percent"
     console().print(title, style="italic", highlight=False, markup=False)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from eval.judge.config import CORRECT, WRONG
-from eval.rows import read_rows
-from eval.scoring import ScoreRow
+from eval.runs.rows import read_rows
+from eval.scoring.rows import ScoreRow
 from memsys.errors import RunDirectoryError, ScoringError
 
 FOLDER = "judgements"

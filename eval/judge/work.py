@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.backbones import engines_for
-from eval.experiment import without
-from eval.files import JsonLines, write_atomic, write_json
 from eval.judge.config import JudgeConfig
 from eval.judge.judging import Item, Judge, items_of
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
 from eval.judge.store import Verdict, input_checksums, read_verdicts, verdict_paths, verdict_row
-from eval.provenance import commit
-from eval.records import SCHEMA_VERSION
-from eval.rundir import RunDirectory, differences, read_record
-from eval.stored import load_answers, load_json, load_references
+from eval.running.backbones import engines_for
+from eval.running.experiment import without
+from eval.runs.files import JsonLines, write_atomic, write_json
+from eval.runs.provenance import commit
+from eval.runs.records import SCHEMA_VERSION
+from eval.runs.rundir import RunDirectory, differences, read_record
+from eval.runs.stored import load_answers, load_json, load_references
 from eval.tables.stored import find_run_folders
 from memsys.errors import RunDirectoryError
 from memsys.llm.backbone import Backbone

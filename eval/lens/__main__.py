@@ -4,15 +4,15 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.commands import explains_errors, start
-from eval.files import write_atomic
+from eval.cli.commands import explains_errors, start
+from eval.cli.terminal import console
 from eval.lens.config import load_config
 from eval.lens.markdown import render_markdown
 from eval.lens.standings import look
 from eval.lens.terminal import show
-from eval.protocols import load_protocol, protocol_names
+from eval.runs.files import write_atomic
+from eval.scoring.protocols import load_protocol, protocol_names
 from eval.tables.stored import named_run_folders, read_runs
-from eval.terminal import console
 from memsys.errors import RunDirectoryError
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eval.configs.presets import CONF, make_preset
 from eval.metrics.registry import find_metric
-from eval.presets import CONF, make_preset
 from memsys.errors import ConfigError
 
 FILE = CONF / "lens.yaml"

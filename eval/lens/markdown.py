@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from eval.escaping import markdown, markdown_cell, markdown_code, markdown_row
+from eval.cli.escaping import markdown, markdown_cell, markdown_code, markdown_row
 from eval.lens.standings import Lens
 from eval.lens.text import LEGEND, TALLY_HEADINGS, heading, left_out, line_cells, summary, tally_rows
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from eval.lens.config import LensConfig
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import METRICS
-from eval.protocols import Adversarial, Protocol
+from eval.scoring.protocols import Adversarial, Protocol
 
 #: ``counts``: category means weighted by the whole data set's questions; ``conversation``: conversations alike.
 Weights = Literal["question", "category", "counts", "conversation"]
@@ -34,7 +34,7 @@ class Reading:
         label: what tells it from the others of its section.
         metric: name in ``scores.jsonl``.
         categories: that count; ``None`` for all that the data set has.
-        adversarial: treatment of category 5, see :mod:`eval.protocols`.
+        adversarial: treatment of category 5, see :mod:`eval.scoring.protocols`.
         weights: of the mean.
         source: where the definition comes from.
     """

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from eval.aggregate import ABSTENTION
-from eval.inference import Mean, Scores, bootstrap_interval, point
 from eval.lens.config import LensConfig
 from eval.lens.readings import Holdings, Reading, Section, Weights, grid, sections
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import METRICS
-from eval.protocols import Protocol
-from eval.scoring import ScoreRow
+from eval.scoring.aggregate import ABSTENTION
+from eval.scoring.inference import Mean, Scores, bootstrap_interval, point
+from eval.scoring.protocols import Protocol
+from eval.scoring.rows import ScoreRow
 from eval.tables.judges import judge_texts, unlike_judges
 from eval.tables.stored import StoredRun
 from eval.tables.variants import overrides, variant_label

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from eval.cli.terminal import console
 from eval.lens.standings import Lens
 from eval.lens.text import LEGEND, TALLY_HEADINGS, heading, left_out, line_cells, short_names, summary, tally_rows
-from eval.terminal import console
 
 if TYPE_CHECKING:
     from rich.table import Table

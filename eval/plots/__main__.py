@@ -4,16 +4,16 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.commands import add_runs_option, explains_errors, start
+from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.terminal import console
+from eval.papers.printed import load_printed
 from eval.plots.draw import draw_sheet
 from eval.plots.own import groups, own_sheets
 from eval.plots.papers import NEEDED, Source, paper_sheets
 from eval.plots.sheet import Sheet
-from eval.printed import load_printed
-from eval.protocols import load_protocol
+from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.stored import ROOT, StoredRun, read_runs, stored_folders
-from eval.terminal import console
 
 OUT = ROOT / "results" / "figures"
 

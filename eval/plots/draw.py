@@ -5,9 +5,9 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from eval.figures import GREY, MARKERS, PALETTE, STYLE, Point, marked, write_figure
-from eval.inference import ONE_CONVERSATION
+from eval.plots.figures import GREY, MARKERS, PALETTE, STYLE, Point, marked, write_figure
 from eval.plots.sheet import Curve, Panel, Sheet
+from eval.scoring.inference import ONE_CONVERSATION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from eval.compare.rows import Estimate, SystemRow, estimate, f1_metric, system_rows
-from eval.figures import Point
+from eval.plots.figures import Point
 from eval.plots.sheet import Curve, Panel, Place, Sheet
-from eval.protocols import Protocol
+from eval.scoring.protocols import Protocol
 from eval.tables.measure import mean_value
 from eval.tables.spec import NO_BACKBONE
 from eval.tables.stored import StoredRun

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 
-from eval.figures import Point, point_of
+from eval.papers.printed import TEXT, PrintedNumber
+from eval.plots.figures import Point, point_of
 from eval.plots.sheet import Curve, Level, Panel, Place, Sheet, exact
-from eval.printed import TEXT, PrintedNumber
 from eval.tables.model import Cell, Table
 
 #: Tables that the figures need, by paper.

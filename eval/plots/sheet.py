@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from eval.figures import Point
+from eval.plots.figures import Point
 
 #: Where a number comes from, which decides how it is drawn: filled, hollow, or as a thin line.
 Origin = Literal["printed", "measured", "computed"]

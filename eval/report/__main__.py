@@ -4,13 +4,13 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.commands import add_runs_option, explains_errors, start
-from eval.files import write_atomic
+from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.terminal import console, stage
 from eval.report.config import load_config
 from eval.report.data import collect, page_data
 from eval.report.page import render_page
+from eval.runs.files import write_atomic
 from eval.tables.stored import ROOT, stored_folders
-from eval.terminal import console, stage
 
 OUT = ROOT / "results" / "report.html"
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eval.cli.terminal import stage
 from eval.report.config import PageConfig
 from eval.report.definitions import definitions
 from eval.report.papers import tables
@@ -11,7 +12,6 @@ from eval.report.questions import Browser
 from eval.report.runs import dataset_names, run_cards
 from eval.report.scores import category_names, metric_list, run_scores
 from eval.tables.stored import Skipped, StoredRun, find_run_folders, read_json, read_runs
-from eval.terminal import stage
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from eval.lens.config import load_config
 from eval.lens.standings import Lens, Line, Standing, look
 from eval.lens.text import LEGEND, heading, order_text, summary, tally_rows
-from eval.protocols import load_protocol, protocol_names
 from eval.report.runs import dataset_names
+from eval.scoring.protocols import load_protocol, protocol_names
 from eval.tables.stored import StoredRun
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json

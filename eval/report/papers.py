@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from eval.cli.terminal import stage
 from eval.tables.__main__ import build_tables
 from eval.tables.layout import Line, lay_out
 from eval.tables.model import Cell, Column, Table
@@ -18,7 +19,6 @@ from eval.tables.text import (
     text_lines,
     title,
 )
-from eval.terminal import stage
 from memsys.vocabulary import Json
 
 

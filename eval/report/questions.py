@@ -6,10 +6,10 @@ from pathlib import Path
 
 from eval.judge.store import Judged, load_judged
 from eval.metrics.locomo import ADVERSARIAL
-from eval.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.report.scores import DIGITS
-from eval.scoring import ScoreRow
-from eval.stored import load_answers, load_references, load_retrievals
+from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.stored import load_answers, load_references, load_retrievals
+from eval.scoring.rows import ScoreRow
 from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
 

@@ -6,9 +6,9 @@ from itertools import combinations
 from typing import Any
 
 from eval.compare.rows import system_rows
+from eval.configs.presets import CONF
 from eval.judge.agreement import agreement, majority
-from eval.presets import CONF
-from eval.protocols import load_protocol
+from eval.scoring.protocols import load_protocol
 from eval.tables.places import without_places
 from eval.tables.stored import StoredRun
 from eval.tables.variants import flat, overrides, variant_label

@@ -8,8 +8,8 @@ from eval.compare.rows import Estimate, estimate
 from eval.loaders.registry import DATASETS
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import METRICS
-from eval.protocols import Adversarial, Protocol, Weighting
 from eval.report.config import PageConfig
+from eval.scoring.protocols import Adversarial, Protocol, Weighting
 from eval.tables.judges import judge_texts
 from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json

@@ -8,13 +8,13 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.commands import EXIT_INCOMPLETE, explains_errors, start
+from eval.cli.commands import EXIT_INCOMPLETE, explains_errors, start
+from eval.cli.terminal import console, stage
 from eval.export import export_run
 from eval.sweep.cells import Composer, Sweep
 from eval.sweep.report import show_status, summary_line
 from eval.sweep.status import sweep_status
 from eval.tables.stored import SUMMARIES
-from eval.terminal import console, stage
 
 
 def plan(sweep: Sweep, options: argparse.Namespace) -> int:

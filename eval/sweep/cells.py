@@ -7,11 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.backbones import server_group
-from eval.experiment import Plan, identity_of, run_path
+from eval.cli.terminal import stage
 from eval.loaders.contract import LoadedData
 from eval.run import CONF, make_plan
-from eval.terminal import stage
+from eval.running.backbones import server_group
+from eval.running.experiment import Plan, identity_of, run_path
 from memsys.credentials import redacted, without_secrets
 from memsys.errors import ConfigError, DataError, MemsysError
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.cli.terminal import console
 from eval.run import make_part
 from eval.sweep.calls import context_tokens, memory_calls, reader_calls, shape_of_counts
 from eval.sweep.cells import Composer
 from eval.tables.stored import find_run_folders, read_json
-from eval.terminal import console
 from memsys.call_model import ExpectedCalls
 
 

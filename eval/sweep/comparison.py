@@ -7,7 +7,7 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
-from eval.commands import EXIT_INCOMPLETE, one_message
+from eval.cli.commands import EXIT_INCOMPLETE, one_message
 
 
 class Comparison(Callback):
@@ -33,7 +33,7 @@ class Comparison(Callback):
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
         """Show what came of the sweep; the process ends with a status other than 0 unless every cell is done."""
-        from eval.experiment import compare_runs
+        from eval.running.experiment import compare_runs
         from eval.sweep.cells import Composer
         from eval.sweep.report import show_unfinished
         from eval.sweep.status import sweep_status

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from eval.cli.terminal import stage
 from eval.sweep.calls import context_tokens, memory_calls, reader_calls, shape_of
 from eval.sweep.cells import Cell, Sweep
 from eval.sweep.launching import needs
 from eval.sweep.status import Standing, cell_status
-from eval.terminal import stage
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from eval.cli.terminal import console
 from eval.serve import log_folder
 from eval.sweep.launching import Portion
-from eval.terminal import console
 from memsys.llm.engines.process import GuardedProcess
 from memsys.llm.engines.shared import Registry
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from eval.cli.terminal import console
 from eval.sweep.costing import CellCost, SweepPlan, Totals
-from eval.terminal import console
 
 
 def show_plan(plan: SweepPlan) -> None:

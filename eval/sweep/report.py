@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from eval.cli.terminal import complain, console
 from eval.sweep.status import CellStatus, counted
-from eval.terminal import complain, console
 
 _COLOURS = {"done": "green", "running": "cyan", "failed": "bold red", "stopped": "yellow"}
 _REASON_CHARS = 300

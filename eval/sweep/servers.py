@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.commands import start
-from eval.files import write_json
+from eval.cli.commands import start
+from eval.runs.files import write_json
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.engines.shared import Registry
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from eval.rundir import read_record
+from eval.cli.terminal import complain
+from eval.runs.rundir import read_record
 from eval.sweep.cells import Cell, Sweep
 from eval.sweep.servers import queued_jobs
 from eval.sweep.tickets import (
@@ -17,7 +18,6 @@ from eval.sweep.tickets import (
     read_ticket,
     submitted_since,
 )
-from eval.terminal import complain
 from memsys.errors import MemsysError
 
 #: ``done``: complete. ``running``: gives signs of life. ``failed``: ended with a reason; a new start takes it up again.

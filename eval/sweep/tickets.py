@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-from eval.files import write_json
-from eval.rundir import now
+from eval.runs.files import write_json
+from eval.runs.rundir import now
 from memsys.credentials import redacted
 from memsys.errors import MemsysError
 from memsys.llm.engines.shared import GONE_SECONDS, Beat, disk_time

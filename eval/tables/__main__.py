@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.commands import add_runs_option, explains_errors, start
-from eval.departures import load_departures, render_departures
-from eval.files import write_atomic
-from eval.printed import load_printed
-from eval.printed_faults import check_all, render_faults
-from eval.protocols import load_protocol
+from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.terminal import console, stage
+from eval.papers.departures import load_departures, render_departures
+from eval.papers.faults import check_all, render_faults
+from eval.papers.printed import load_printed
+from eval.runs.files import write_atomic
+from eval.scoring.protocols import load_protocol
 from eval.tables.build import TableBuilder
 from eval.tables.candidates import group_runs
 from eval.tables.flat import render_csv
@@ -19,7 +20,6 @@ from eval.tables.markdown import render_markdown
 from eval.tables.model import Table
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import ROOT, StoredRun, read_runs, short_path, stored_folders
-from eval.terminal import console, stage
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

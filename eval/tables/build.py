@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from eval.printed import PrintedNumber
-from eval.protocols import Protocol
+from eval.papers.printed import PrintedNumber
+from eval.scoring.protocols import Protocol
 from eval.tables.candidates import Candidates, RowKey, choose
 from eval.tables.measure import Terms, measure, scaled
 from eval.tables.model import Block, Cell, Column, Row, Table

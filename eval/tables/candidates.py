@@ -7,8 +7,8 @@ from math import fsum
 from pathlib import PurePath
 from typing import Any
 
-from eval.aggregate import ABSTENTION
-from eval.scoring import ScoreRow
+from eval.scoring.aggregate import ABSTENTION
+from eval.scoring.rows import ScoreRow
 from eval.tables.spec import PaperSpec
 from eval.tables.stored import StoredRun
 from eval.tables.terms import other_terms

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from eval.escaping import csv_cell
+from eval.cli.escaping import csv_cell
 from eval.tables.model import Block, Cell, Column, Row, Table
 
 COLUMNS = (

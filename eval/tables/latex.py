@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval.escaping import latex
+from eval.cli.escaping import latex
 from eval.tables.layout import Line, Page, heading_groups, lay_out
 from eval.tables.model import Cell, Table
 from eval.tables.text import LEGEND, TextLine, dataset_labels, definitions, text_lines, title

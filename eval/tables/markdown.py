@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from eval.escaping import markdown, markdown_cell, markdown_code, markdown_row
+from eval.cli.escaping import markdown, markdown_cell, markdown_code, markdown_row
 from eval.tables.layout import Line, lay_out
 from eval.tables.model import Cell, Table
 from eval.tables.text import (

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-from eval.aggregate import ABSTENTION, aggregate, mean_of
-from eval.inference import MICRO, Interval, Mean, Scores, bootstrap_interval, point
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import METRICS
-from eval.paired import minimum_detectable_difference
-from eval.protocols import Adversarial, Protocol
-from eval.scoring import ScoreRow
+from eval.scoring.aggregate import ABSTENTION, aggregate, mean_of
+from eval.scoring.inference import MICRO, Interval, Mean, Scores, bootstrap_interval, point
+from eval.scoring.paired import minimum_detectable_difference
+from eval.scoring.protocols import Adversarial, Protocol
+from eval.scoring.rows import ScoreRow
 from eval.tables.candidates import LATENCY_METRICS, Selected, run_figure
 from eval.tables.spec import DatasetSpec, PaperSpec
 from eval.tables.terms import other_judge_terms
@@ -105,7 +105,7 @@ def _figure_of_runs(selected: Selected, metric: str, terms: Terms) -> Measured:
 
 
 def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol) -> float | None:
-    """The mean that :mod:`eval.aggregate` takes; of latencies and sizes the plain mean over questions."""
+    """The mean that :mod:`eval.scoring.aggregate` takes; of latencies and sizes the plain mean over questions."""
     if is_verdict(metric):
         scores, mean = scores_and_mean(rows, metric, category, protocol)
         return point(scores, mean) if len(scores.values) else None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eval.metrics.registry import matching
-from eval.printed import PrintedNumber
+from eval.papers.printed import PrintedNumber
 from eval.tables.candidates import RowKey
 from eval.tables.measure import Measured
 from eval.tables.pairs import Pair

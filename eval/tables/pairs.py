@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.inference import Scores
 from eval.metrics.registry import METRICS
-from eval.paired import Comparison, compare_paired, holm
-from eval.protocols import Protocol
-from eval.scoring import ScoreRow
+from eval.scoring.inference import Scores
+from eval.scoring.paired import Comparison, compare_paired, holm
+from eval.scoring.protocols import Protocol
+from eval.scoring.rows import ScoreRow
 from eval.tables.measure import counted_categories, mean_of_protocol, score_name
 from eval.tables.stored import StoredRun
 from eval.tables.terms import differing_parts

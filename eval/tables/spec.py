@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from eval.presets import CONF, find_preset, preset_names, read_settings
+from eval.configs.presets import CONF, find_preset, preset_names, read_settings
 from memsys.errors import ConfigError
 
 FOLDER = CONF / "tables"

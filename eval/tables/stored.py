@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eval.cli.terminal import stage
 from eval.judge.store import with_judgements
-from eval.records import SCHEMA_VERSION, RetrievalRecord
-from eval.rows import answers, read_rows
-from eval.rundir import RunRecord, identity_hash
-from eval.scoring import SCORES, SCORES_META, ScoreRow, load_scores
+from eval.runs.records import SCHEMA_VERSION, RetrievalRecord
+from eval.runs.rows import answers, read_rows
+from eval.runs.rundir import RunRecord, identity_hash
+from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, load_scores
 from eval.tables.spec import NO_BACKBONE
-from eval.terminal import stage
 from memsys.errors import RunDirectoryError, ScoringError
 from memsys.rows import RowError, check_fields
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from eval.presets import CONF
+from eval.configs.presets import CONF
 from eval.tables.places import PLACE
 from eval.tables.spec import PaperSpec
 from eval.tables.stored import StoredRun

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from eval.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.metrics.registry import METRICS
+from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.tables.layout import Line
 from eval.tables.measure import Measured
 from eval.tables.model import Cell, Table

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from eval.presets import CONF, read_settings
+from eval.configs.presets import CONF, read_settings
 from eval.tables.places import without_places
 
 MEMORY = CONF / "memory"

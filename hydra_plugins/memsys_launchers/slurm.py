@@ -26,8 +26,8 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Submit a batch and wait for it, or not (``wait=false``)."""
+        from eval.cli.terminal import complain, console
         from eval.sweep.launching import returned
-        from eval.terminal import complain, console
         from memsys.errors import MemsysError
 
         try:
@@ -53,8 +53,8 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
 
     def _submit(self, portion: Any, first: int) -> list[str]:
         """Submit a portion's servers, if it has any, then its cells; returns the numbers of the cells' jobs."""
+        from eval.cli.terminal import console
         from eval.sweep.servers import make_executor, submit
-        from eval.terminal import console
 
         parameters = self._parameters("cells" if portion.shared or not portion.gpus else "servers", portion.gpus)
         parameters["array_parallelism"] = self.params["cells"]["array_parallelism"]
@@ -84,8 +84,8 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
         return [str(job.job_id) for job in jobs]
 
     def _note(self, cell: Any, job: Any) -> None:
+        from eval.cli.terminal import console
         from eval.sweep.tickets import Submission, write_submission
-        from eval.terminal import console
 
         write_submission(cell.folder, cell.key, Submission(str(job.job_id), str(job.paths.stderr)))
         console().print(f"job {job.job_id}: {cell.label}", highlight=False, markup=False, soft_wrap=True)
@@ -116,8 +116,8 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
         return parameters
 
     def _wait(self, jobs: set[str]) -> None:
+        from eval.cli.terminal import console
         from eval.sweep.servers import queued_jobs
-        from eval.terminal import console
         from memsys.errors import MemsysError
 
         left, said = set(jobs), ""

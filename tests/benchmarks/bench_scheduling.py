@@ -30,10 +30,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from eval.experiment import Plan, make_equipment, open_backbones  # noqa: E402
-from eval.files import read_json_lines  # noqa: E402
-from eval.rundir import RunDirectory  # noqa: E402
-from eval.runner import Runner  # noqa: E402
+from eval.running.experiment import Plan, make_equipment, open_backbones  # noqa: E402
+from eval.running.runner import Runner  # noqa: E402
+from eval.runs.files import read_json_lines  # noqa: E402
+from eval.runs.rundir import RunDirectory  # noqa: E402
 from memsys.vocabulary import Sample  # noqa: E402
 from tests.support.stub_process import attached, stub_server  # noqa: E402
 

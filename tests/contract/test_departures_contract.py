@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.departures import checked, load_departures, systems
+from eval.papers.departures import checked, load_departures, systems
 from eval.tables.variants import MEMORY, default_settings
 from memsys.departures import read_departures
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.snapshot import load_snapshot, save_snapshot
+from eval.runs.snapshot import load_snapshot, save_snapshot
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Conversation, Retrieval, Turn

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from eval.files import read_json_lines
-from eval.reader import ReaderConfig
-from eval.rundir import RunDirectory
-from eval.runner import Equipment, Runner, Schedule
+from eval.running.reader import ReaderConfig
+from eval.running.runner import Equipment, Runner, Schedule
+from eval.runs.files import read_json_lines
+from eval.runs.rundir import RunDirectory
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.llm.cache import ReplyCache
 from memsys.llm.contract import CallRecord
@@ -50,10 +50,10 @@ class Nobody:
     """A progress display that shows nothing."""
 
     def wrote(self, turns: int) -> None:
-        """See :class:`eval.progress.Progress`."""
+        """See :class:`eval.running.progress.Progress`."""
 
     def answered(self) -> None:
-        """See :class:`eval.progress.Progress`."""
+        """See :class:`eval.running.progress.Progress`."""
 
 
 def sample() -> Sample:

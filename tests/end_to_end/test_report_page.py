@@ -57,7 +57,7 @@ def judge(path: Path) -> None:
     (path / FOLDER).mkdir()
     (path / FOLDER / "x-y.jsonl").write_text("".join(json.dumps(row) + "\n" for row in verdicts))
     (path / FOLDER / "x-y.json").write_text(json.dumps(meta))
-    from eval.summary import summarise
+    from eval.scoring.summary import summarise
 
     summarise(path)
 

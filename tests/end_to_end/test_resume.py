@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from eval.files import read_json_lines
+from eval.runs.files import read_json_lines
 from tests.support.stub_process import attached, stub_server
 
 ROOT = Path(__file__).resolve().parents[2]

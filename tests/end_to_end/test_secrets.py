@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval.presets import CONF
+from eval.configs.presets import CONF
 from memsys.credentials import MASK, bearer, redacted, without_secrets
 from memsys.errors import ConfigError, MemsysError
 from tests.support.stub_process import attached, stub_server

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.aggregate import Mean, combine, describe, mean_of
 from eval.metrics.evidence import evidence_scores, rank_by_lineage
 from eval.metrics.registry import METRICS
-from eval.scoring import score_answer
+from eval.scoring.aggregate import Mean, combine, describe, mean_of
+from eval.scoring.rows import score_answer
 from memsys.assets.catalog import asset_path
 from memsys.errors import AssetError
 

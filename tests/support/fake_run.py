@@ -6,9 +6,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eval.records import SCHEMA_VERSION, AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
-from eval.rundir import RunRecord, identity_hash
-from eval.scoring import checksums
+from eval.runs.records import (
+    SCHEMA_VERSION,
+    AnswerRecord,
+    ConversationRecord,
+    HitRecord,
+    ReferenceRecord,
+    RetrievalRecord,
+)
+from eval.runs.rundir import RunRecord, identity_hash
+from eval.scoring.rows import checksums
 from memsys.llm.contract import CallRecord
 from memsys.seeding import generator
 
@@ -72,7 +79,7 @@ class FakeRun:
         meta = {"config": config, "models": {}, "packages": {}, "counts": self._counts(), "inputs": checksums(path)}
         _dump(path / "scores_meta.json", meta)
         if self.summary:
-            from eval.summary import summarise
+            from eval.scoring.summary import summarise
 
             summarise(path)
         return path

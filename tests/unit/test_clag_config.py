@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.snapshot import load_snapshot, save_snapshot
+from eval.runs.snapshot import load_snapshot, save_snapshot
 from memsys.clag.centroids import Centroids
 from memsys.clag.cluster import frequent_tags, provisional_summary
 from memsys.clag.config import ClagConfig

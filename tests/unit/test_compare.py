@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from eval.cli.terminal import console
 from eval.compare import compare
 from eval.compare.__main__ import main
 from eval.compare.formats import render_csv, render_latex, render_markdown
@@ -14,13 +15,12 @@ from eval.compare.model import make_report
 from eval.compare.pairs import compare_with_first
 from eval.compare.rows import labels, system_rows
 from eval.compare.terminal import short_names, show
-from eval.paired import holm
-from eval.protocols import load_protocol
+from eval.scoring.paired import holm
+from eval.scoring.protocols import load_protocol
 from eval.tables.pairs import paired_differences
 from eval.tables.stored import Skipped, StoredRun, read_run
 from eval.tables.terms import differing_parts
 from eval.tables.text import p_text
-from eval.terminal import console
 from memsys.errors import RunDirectoryError
 from tests.support.fake_run import FakeRun
 

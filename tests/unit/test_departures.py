@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.departures import checked, load_departures, render_departures, run_departures, systems
 from eval.export import export_run
+from eval.papers.departures import checked, load_departures, render_departures, run_departures, systems
 from memsys.departures import Departure, read_departures, system_of
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun
@@ -152,7 +152,9 @@ def test_a_gate_names_its_hosts_departures_too(monkeypatch: pytest.MonkeyPatch, 
     gate = {"_target_": "memsys.gate.config.GatedConfig", "name": "gated_amem", "host": host}
     own = written(tmp_path, {"id": "gate_only", "presets": ["gated"]})
     real = system_of
-    monkeypatch.setattr("eval.departures.system_of", lambda target: ("gate", own) if "gate" in target else real(target))
+    monkeypatch.setattr(
+        "eval.papers.departures.system_of", lambda target: ("gate", own) if "gate" in target else real(target)
+    )
     found = [one["id"] for one in run_departures(gate) or []]
     assert found[0] == "gate_only"
     assert found[1:] == [one["id"] for one in run_departures(host) or []]

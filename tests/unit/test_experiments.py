@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hydra import compose, initialize_config_dir
 
-from eval.experiment import Plan, identity_of, run_path
 from eval.run import make_plan
-from eval.rundir import identity_hash
+from eval.running.experiment import Plan, identity_of, run_path
+from eval.runs.rundir import identity_hash
 from eval.tables.spec import load_spec
 from eval.tables.terms import other_terms
 

@@ -9,8 +9,8 @@ from eval.explain.find import find_cells
 from eval.explain.questions import evidence_ranks, worst
 from eval.explain.settings import differences
 from eval.export import export_run
-from eval.protocols import load_protocol
-from eval.records import HitRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord
+from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.model import Table
 from eval.tables.spec import load_spec

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.files import read_json_lines, write_atomic
+from eval.runs.files import read_json_lines, write_atomic
 from tests.support.bad_replies import BAD_REPLIES, spoil
 from tests.support.fake_run import FakeRun
 from tests.support.faults.__main__ import figures, rows

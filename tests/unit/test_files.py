@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.files import JsonLines, read_json_lines, write_atomic, write_json
-from eval.snapshot import load_snapshot, save_snapshot
+from eval.runs.files import JsonLines, read_json_lines, write_atomic, write_json
+from eval.runs.snapshot import load_snapshot, save_snapshot
 from memsys.errors import RunDirectoryError
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from eval.floors import floor_row, main, policies_of
-from eval.protocols import load_protocol
-from eval.records import ReferenceRecord
+from eval.runs.records import ReferenceRecord
+from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.measure import mean_value
 from eval.tables.stored import StoredRun, read_runs

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from eval.scoring import checksums
+from eval.scoring.rows import checksums
 from tests.end_to_end.test_commands_and_streams import COMMANDS
 from tests.support.fake_run import FakeRun, rewrite
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from eval.inference import MICRO, Mean, Scores, bootstrap_interval, multiplicities, point
-from eval.paired import compare_paired, holm, minimum_detectable_difference, randomisation_p_value, win_tie_loss
+from eval.scoring.inference import MICRO, Mean, Scores, bootstrap_interval, multiplicities, point
+from eval.scoring.paired import compare_paired, holm, minimum_detectable_difference, randomisation_p_value, win_tie_loss
 
 
 def scores(values: list[float], conversations: list[str], strata: list[int] | None = None) -> Scores:

@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.export import export_run
-from eval.files import read_json_lines
 from eval.judge.__main__ import main, make_plan
 from eval.judge.agreement import agreement, cohen_kappa, majority
 from eval.judge.config import CORRECT, WRONG, JudgeConfig
 from eval.judge.judging import items_of
 from eval.judge.probe import judge_accuracy, load_probe, probe_text
 from eval.judge.store import Judged, Verdict, load_judged, share
-from eval.records import ReferenceRecord
-from eval.stored import load_calls
+from eval.runs.files import read_json_lines
+from eval.runs.records import ReferenceRecord
+from eval.runs.stored import load_calls
 from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import ConfigError, ScoringError
 from tests.support.fake_run import FakeRun, rewrite

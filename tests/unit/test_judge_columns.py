@@ -13,8 +13,8 @@ from eval.compare.terminal import show
 from eval.lens.config import load_config
 from eval.lens.markdown import render_markdown as lens_markdown
 from eval.lens.standings import look
-from eval.protocols import load_protocol
 from eval.report.runs import run_cards
+from eval.scoring.protocols import load_protocol
 from eval.tables.judges import judge_groups, unlike_judges
 from eval.tables.stored import Skipped, StoredRun, read_run
 from tests.support.fake_run import FakeRun

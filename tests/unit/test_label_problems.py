@@ -9,11 +9,11 @@ import pytest
 
 from eval.compare.rows import system_rows
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE, marks
-from eval.protocols import load_protocol
-from eval.records import AnswerRecord, HitRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.records import AnswerRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.score import main
-from eval.scoring import ScoringConfig, score_run
-from eval.summary import summarise
+from eval.scoring.protocols import load_protocol
+from eval.scoring.rows import ScoringConfig, score_run
+from eval.scoring.summary import summarise
 from eval.tables.stored import StoredRun, read_run
 from tests.support.fake_run import FakeRun
 

@@ -44,14 +44,14 @@ def test_nobody_catches_everything() -> None:
         if broad.search(line)
     ]
     # Only the run record may see everything pass: it notes "interrupted" and raises again.
-    assert found == ["eval/experiment.py: except BaseException:"]
+    assert found == ["eval/running/experiment.py: except BaseException:"]
 
 
 @pytest.mark.parametrize(
     "module",
     [
         "eval.run",
-        "eval.experiment",
+        "eval.running.experiment",
         "eval.score",
         "eval.tables",
         "eval.compare",

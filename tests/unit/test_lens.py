@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from eval.aggregate import aggregate
 from eval.compare.rows import estimate
 from eval.export import export_run
 from eval.lens.__main__ import main
@@ -15,7 +14,8 @@ from eval.lens.markdown import render_markdown
 from eval.lens.readings import Reading
 from eval.lens.standings import Lens, Line, Standing, look, rank, reversals, system_names
 from eval.lens.text import order_text, standing_text, summary
-from eval.protocols import load_protocol, protocol_names
+from eval.scoring.aggregate import aggregate
+from eval.scoring.protocols import load_protocol, protocol_names
 from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import ConfigError, RunDirectoryError
 from tests.support.fake_run import FakeRun

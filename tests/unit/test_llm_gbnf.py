@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.reader import ANSWER_SCHEMA
+from eval.running.reader import ANSWER_SCHEMA
 from memsys.clag.roles import SCHEMAS as CLAG_SCHEMAS
 from memsys.errors import ConfigError
 from memsys.llm.gbnf import compact_grammar

@@ -5,7 +5,7 @@ import pytest
 from eval.metrics import locomo, ngrams, overlap
 from eval.metrics.registry import GROUPS, METRICS, find_metric, select_metrics
 from eval.metrics.text import gam_tokens
-from eval.scoring import score_answer
+from eval.scoring.rows import score_answer
 from memsys.assets.catalog import asset_path
 from memsys.errors import AssetError, ConfigError, ScoringError
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.aggregate import Mean, aggregate_metrics, combine
 from eval.metrics.evidence import evidence_scores, rank_by_substring
 from eval.metrics.locomo import stems
 from eval.metrics.neural import BertScore, greedy_match, rescale
 from eval.metrics.ngrams import punkt_tokens
 from eval.metrics.registry import METRICS
 from eval.metrics.text import ValueRule, amem_tokens, as_text
-from eval.scoring import ScoreRow, score_answer
+from eval.scoring.aggregate import Mean, aggregate_metrics, combine
+from eval.scoring.rows import ScoreRow, score_answer
 from memsys.assets.catalog import asset_path
 from memsys.errors import AssetError
 

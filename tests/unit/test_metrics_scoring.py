@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from eval.aggregate import aggregate, mean_of
-from eval.protocols import Protocol, load_protocol, protocol_names
-from eval.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.score import main
-from eval.scoring import ScoreRow, ScoringConfig, load_scores, score_run
-from eval.summary import summarise
+from eval.scoring.aggregate import aggregate, mean_of
+from eval.scoring.protocols import Protocol, load_protocol, protocol_names
+from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores, score_run
+from eval.scoring.summary import summarise
 from memsys.errors import ConfigError, MemsysError, RunDirectoryError, ScoringError
 from memsys.llm.contract import CallRecord
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from baselines.nemori.memory import NemoriMemory
-from eval.snapshot import load_snapshot, save_snapshot
+from eval.runs.snapshot import load_snapshot, save_snapshot
 from tests.support import xmemory
 from tests.support.nemori import (
     TALK,

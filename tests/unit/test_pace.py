@@ -4,9 +4,9 @@ import heapq
 
 import pytest
 
-from eval.pace import AnsweringPace, WritingPace
-from eval.progress import LineProgress, Shown, Totals, Traffic, duration
-from eval.terminal import Stages, console
+from eval.cli.terminal import Stages, console
+from eval.running.pace import AnsweringPace, WritingPace
+from eval.running.progress import LineProgress, Shown, Totals, Traffic, duration
 
 
 class Clock:

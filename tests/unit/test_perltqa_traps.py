@@ -15,7 +15,7 @@ from eval.loaders.perltqa import PerltqaConfig
 from eval.loaders.perltqa_questions import SECTIONS
 from eval.metrics.locomo import locomo_official
 from eval.metrics.overlap import f1_set
-from eval.protocols import load_protocol
+from eval.scoring.protocols import load_protocol
 from memsys.errors import ConfigError
 from memsys.vocabulary import Question, Reference
 from tests.support.composing import ingest, memory_config, parts

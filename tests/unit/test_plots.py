@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.figures import Point
 from eval.plots.__main__ import main, sheets
 from eval.plots.draw import draw_sheet
+from eval.plots.figures import Point
 from eval.plots.own import groups, own_sheets, pareto_front
 from eval.plots.papers import thresholds
 from eval.plots.sheet import Curve, Level, Panel, Sheet, exact
-from eval.protocols import load_protocol
+from eval.scoring.protocols import load_protocol
 from eval.tables.stored import SUMMARIES, StoredRun, read_runs
 from tests.support.fake_run import FakeRun
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.printed import TEXT, load_printed, papers
-from eval.protocols import protocol_names
+from eval.papers.printed import TEXT, load_printed, papers
+from eval.scoring.protocols import protocol_names
 from memsys.errors import DataError
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.printed import PRINTED, PrintedNumber, load_printed
-from eval.printed_arithmetic import LOCOMO_QUESTIONS, Recomputed, averages, repetitions
-from eval.printed_faults import HEADINGS, check_all, fault_lines, render_faults
+from eval.papers.arithmetic import LOCOMO_QUESTIONS, Recomputed, averages, repetitions
+from eval.papers.faults import HEADINGS, check_all, fault_lines, render_faults
+from eval.papers.printed import PRINTED, PrintedNumber, load_printed
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "averages_that_do_not_follow.csv"
 TABLE = PRINTED.parent / "tables" / "averages_that_do_not_follow.md"

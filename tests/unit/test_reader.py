@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eval.reader import ReaderConfig, readers_for
+from eval.running.reader import ReaderConfig, readers_for
 from memsys.errors import ConfigError
 from memsys.llm.contract import Reply, Role
 from memsys.vocabulary import Completion, Question, Reference

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from baselines.amem.roles import make_roles as amem_roles
-from eval.reader import ReaderConfig
+from eval.running.reader import ReaderConfig
 from memsys.clag.profiling import profile_from_reply
 from memsys.clag.roles import make_roles as clag_roles
 from memsys.episodes.extraction import extract_directly

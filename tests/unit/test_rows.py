@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.export import export_run
-from eval.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
-from eval.rundir import RunDirectory, read_record
-from eval.scoring import ScoreRow, load_scores, score_run
-from eval.stored import load_answers, load_calls, load_conversations, load_references, load_retrievals
+from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.rundir import RunDirectory, read_record
+from eval.runs.stored import load_answers, load_calls, load_conversations, load_references, load_retrievals
+from eval.scoring.rows import ScoreRow, load_scores, score_run
 from eval.tables.stored import read_run
 from memsys.errors import MemsysError, RunDirectoryError, ScoringError
 from memsys.llm.contract import CallRecord

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from eval.records import AnswerRecord, RetrievalRecord
-from eval.rundir import RunDirectory, RunRecord, differences, identity_hash
+from eval.runs.records import AnswerRecord, RetrievalRecord
+from eval.runs.rundir import RunDirectory, RunRecord, differences, identity_hash
 from memsys.errors import RunDirectoryError
 from memsys.llm.contract import CallRecord
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.files import read_json_lines
-from eval.reader import ReaderConfig
-from eval.rundir import RunDirectory
-from eval.runner import Equipment, Outcome, Runner, Schedule
+from eval.running.reader import ReaderConfig
+from eval.running.runner import Equipment, Outcome, Runner, Schedule
+from eval.runs.files import read_json_lines
+from eval.runs.rundir import RunDirectory
 from memsys.embedding.contract import Vectors
 from memsys.errors import BackboneError
 from memsys.llm.contract import Reply, Role, call_scope

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.experiment import Plan, identity_of, run_experiment
 from eval.run import compose_plan
-from eval.stored import load_calls
+from eval.running.experiment import Plan, identity_of, run_experiment
+from eval.runs.stored import load_calls
 from memsys.errors import ConfigError
 from memsys.llm.delegate import DelegatingModel
 from tests.support.backbones import role

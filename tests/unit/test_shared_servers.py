@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from eval.backbones import server_group
-from eval.experiment import Plan
+from eval.running.backbones import server_group
+from eval.running.experiment import Plan
 from eval.serve import make_engine, plan_of, serve_plan
 from memsys.errors import BackboneError, ConfigError
 from memsys.llm.engines import shared

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.files import read_json_lines
-from eval.snapshot import load_snapshot, save_snapshot
-from eval.snapshots import Snapshot, Snapshots, earlier_name, snapshot_name
+from eval.runs.files import read_json_lines
+from eval.runs.snapshot import load_snapshot, save_snapshot
+from eval.runs.snapshots import Snapshot, Snapshots, earlier_name, snapshot_name
 from memsys.errors import RunDirectoryError
 from tests.unit.test_runner import Echo, run, sample
 

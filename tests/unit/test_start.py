@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.clocks import ConversationClock, LoadingEmbedder
-from eval.files import read_json_lines
-from eval.loading import BACKBONE, EMBEDDER, Loading, embeds
-from eval.run_help import description, groups, help_text
-from eval.rundir import RunDirectory
-from eval.runner import Equipment, Runner, Schedule
+from eval.configs.run_help import description, groups, help_text
+from eval.running.clocks import ConversationClock, LoadingEmbedder
+from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
+from eval.running.runner import Equipment, Runner, Schedule
+from eval.runs.files import read_json_lines
+from eval.runs.rundir import RunDirectory
 from memsys.embedding.contract import Vectors
 from memsys.errors import ConfigError
 from memsys.protocol import Parts
@@ -198,7 +198,7 @@ def test_llama_cpp_is_loaded_before_torch_can_be() -> None:
     code = (
         "import sys\n"
         "from eval.run import compose_plan\n"
-        "from eval.experiment import make_engines, _choice\n"
+        "from eval.running.experiment import make_engines, _choice\n"
         "plan = compose_plan([])\n"
         "make_engines(_choice(plan, plan.backbone))\n"
         "sys.exit(not ('xllamacpp' in sys.modules and 'torch' not in sys.modules))\n"

@@ -8,7 +8,7 @@ from types import FrameType
 
 import pytest
 
-from eval.stopping import StopRequest
+from eval.running.stopping import StopRequest
 
 
 class BatchSystemError(RuntimeError):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from eval.files import write_json
+from eval.runs.files import write_json
 from eval.sweep import local_servers, servers
 from eval.sweep.cells import Cell, Composer
 from eval.sweep.launching import Portion, all_cells, open_cells, portions, queued_cells

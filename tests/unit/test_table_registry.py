@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from eval.presets import CONF, preset_names, read_settings
-from eval.printed import load_printed
+from eval.configs.presets import CONF, preset_names, read_settings
+from eval.papers.printed import load_printed
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.variants import MEMORY
 

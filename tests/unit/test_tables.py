@@ -12,12 +12,12 @@ from types import SimpleNamespace
 import pytest
 from scipy import stats
 
-from eval.aggregate import aggregate
-from eval.escaping import latex as escape
-from eval.inference import point
-from eval.printed import TEXT, load_printed, papers
-from eval.protocols import load_protocol, protocol_names
-from eval.scoring import ScoreRow, load_scores
+from eval.cli.escaping import latex as escape
+from eval.papers.printed import TEXT, load_printed, papers
+from eval.scoring.aggregate import aggregate
+from eval.scoring.inference import point
+from eval.scoring.protocols import load_protocol, protocol_names
+from eval.scoring.rows import ScoreRow, load_scores
 from eval.tables.__main__ import build_tables, main
 from eval.tables.candidates import mean_over_runs
 from eval.tables.flat import COLUMNS, render_csv
@@ -525,7 +525,7 @@ def test_a_copy_counts_once_and_a_namesake_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", protocol_names())
 @pytest.mark.parametrize("metric", ["f1_set", "e_f1"])
 def test_interval_and_value_are_of_the_same_mean(tmp_path: Path, name: str, metric: str) -> None:
-    """The form that is resampled gives what eval.aggregate gives, under every protocol."""
+    """The form that is resampled gives what eval.scoring.aggregate gives, under every protocol."""
     path = full(memory="rag").write(tmp_path)
     rows, protocol = load_scores(path), load_protocol(name)
     value = mean_value(rows, metric, None, protocol)

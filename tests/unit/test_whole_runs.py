@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from eval.experiment import RunResult, run_experiment
-from eval.files import read_json_lines
 from eval.run import compose_plan
+from eval.running.experiment import RunResult, run_experiment
+from eval.runs.files import read_json_lines
 from tests.support.stub_process import attached
 from tests.support.stub_server import StubServer
 

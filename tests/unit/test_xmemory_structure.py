@@ -20,7 +20,7 @@ from eval.analysis.answer_coverage import (
 )
 from eval.analysis.theme_structure import gate, quantile, query_tokens, reassignment, structure
 from eval.analysis.xmemory_structure import RESULT, analyse, main
-from eval.records import ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.records import ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from memsys.errors import ScoringError
 from memsys.llm.contract import CallRecord
 

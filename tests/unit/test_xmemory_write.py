@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.snapshot import load_snapshot, save_snapshot
+from eval.runs.snapshot import load_snapshot, save_snapshot
 from memsys.dates import normalised, parse_date
 from memsys.episodes.narrating import happened, template_content
 from memsys.episodes.nodes import Block, Message

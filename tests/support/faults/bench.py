@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eval.files import read_json_lines
+from eval.runs.files import read_json_lines
 from tests.support.faults import inside
 from tests.support.faults.forked import Ended, forked
 from tests.support.faults.runs import small_plan, write_data

@@ -37,7 +37,13 @@ class Said:
 
 def preload() -> None:
     """Import what the commands need, once, before processes are forked."""
-    for name in (*_MODULES.values(), "eval.scoring", "eval.summary", "eval.plots.own", "eval.compare.report"):
+    for name in (
+        *_MODULES.values(),
+        "eval.scoring.rows",
+        "eval.scoring.summary",
+        "eval.plots.own",
+        "eval.compare.report",
+    ):
         import_module(name)
     for name in (
         "pandas",

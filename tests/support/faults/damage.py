@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from eval.files import read_json_lines
+from eval.runs.files import read_json_lines
 from tests.support.faults.bench import Bench
 from tests.support.faults.commands import READERS, Said, preload, read_with, run_again
 from tests.support.faults.inside import Kill

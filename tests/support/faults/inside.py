@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from eval.experiment import Plan
+from eval.running.experiment import Plan
 from tests.support.small import STAND_INS
 
 #: Beside a run directory: names of the roles with a schema.
@@ -33,9 +33,9 @@ class Kill:
 
 def start(plan: Plan, kill: Kill | None = None) -> int:
     """Run a plan as ``python -m eval.run`` does, in this process; returns the exit status."""
-    from eval.commands import EXIT_ERROR
+    from eval.cli.commands import EXIT_ERROR
+    from eval.cli.terminal import complain
     from eval.run import run_one
-    from eval.terminal import complain
     from memsys.errors import MemsysError
 
     replace_models()
@@ -58,7 +58,7 @@ def preload() -> None:
 
     import baselines
     import memsys
-    from eval import provenance
+    from eval.runs import provenance
 
     for package in (memsys, baselines):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -68,7 +68,7 @@ def preload() -> None:
         import_module(name)
     provenance.commit()
     known = provenance.packages()
-    import_module("eval.experiment").packages = lambda: known  # type: ignore[attr-defined]
+    import_module("eval.running.experiment").packages = lambda: known  # type: ignore[attr-defined]
 
 
 def replace_models() -> None:

@@ -47,7 +47,7 @@ def _judged(bench: Bench, case: ReplyCase, ended: Ended, folder: Any) -> str:
 
 def _complete(bench: Bench, case: ReplyCase, run: Any) -> str:
     """A run that went to its end: all is answered, and the ledger tells of the bad replies."""
-    from eval.files import read_json_lines
+    from eval.runs.files import read_json_lines
 
     bad = BAD_REPLIES[case.kind]
     rows = [row for row in read_json_lines(run / "calls.jsonl") if row["role"] == case.role]

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from eval.experiment import Plan
-from eval.files import read_json_lines
+from eval.running.experiment import Plan
+from eval.runs.files import read_json_lines
 from memsys.assets.paths import ROOT
 from tests.support.composing import composed
 from tests.support.small import small_config, small_settings

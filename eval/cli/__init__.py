@@ -1,0 +1,1 @@
+"""What the commands share: exit statuses, options, terminal output."""

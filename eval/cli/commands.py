@@ -1,0 +1,160 @@
+"""What the command lines share: exit statuses, one message for what a user can mend, the option that names runs.
+
+Every command starts by :func:`start`, and its ``main`` is an :func:`explains_errors`. What stops a command before that,
+while it is being imported, is for :mod:`eval`.
+"""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, NoReturn, ParamSpec, cast
+
+from eval.cli.terminal import complain
+from memsys.errors import MemsysError
+
+#: A setting or a file is wrong; the work is not whole, and the same command goes on; stopped from the keyboard; nobody
+#: reads the output any longer.
+EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_UNREAD = 2, 3, 130, 141
+
+P = ParamSpec("P")
+
+
+@contextmanager
+def one_message() -> Iterator[None]:
+    """End the process with one message and its exit status where the block raises an error of ours or is interrupted.
+
+    Raises:
+        SystemExit: with the status.
+    """
+    try:
+        yield
+    except MemsysError as error:
+        complain(str(error))
+        raise SystemExit(EXIT_ERROR) from error
+    except KeyboardInterrupt as error:
+        complain("interrupted")
+        raise SystemExit(EXIT_INTERRUPTED) from error
+
+
+def explains_errors(main: Callable[P, int]) -> Callable[P, int]:
+    """Let a command end with one message and an exit status where it raises an error of ours or is interrupted."""
+
+    @wraps(main)
+    def run(*args: P.args, **kwargs: P.kwargs) -> int:
+        try:
+            return main(*args, **kwargs)
+        except MemsysError as error:
+            complain(str(error))
+            return EXIT_ERROR
+        except KeyboardInterrupt:
+            complain("interrupted")
+            return EXIT_INTERRUPTED
+
+    return run
+
+
+def start(main: Callable[[], object]) -> NoReturn:
+    """Run a command as the process's only work, whatever standard output is.
+
+    A full device is one message, a reader that has gone is none, and what the output's encoding does not have is
+    replaced.
+
+    Args:
+        main: returns the exit status, or anything else for 0.
+
+    Raises:
+        SystemExit: with the exit status.
+    """
+    use_safe_streams()
+    with one_message():
+        try:
+            status = main()
+        finally:
+            sys.stdout.flush()
+        raise SystemExit(status if isinstance(status, int) else 0)
+
+
+def use_safe_streams() -> None:
+    """Let standard output and standard error end the process in order where they cannot be written."""
+    for stream in (sys.stdout, sys.stderr):
+        cast(Any, stream).reconfigure(errors="backslashreplace")
+    sys.stdout, sys.stderr = cast(Any, _Output(sys.stdout)), cast(Any, _Messages(sys.stderr))
+    logging.setLogRecordFactory(_SafeRecord)
+    logging.getLogger("asyncio").addFilter(_is_failure)
+
+
+def _is_failure(record: logging.LogRecord) -> bool:
+    """Whether a line of asyncio's log is about an error: the end of the process, met in a task, is none."""
+    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt | SystemExit))
+
+
+class _SafeRecord(logging.LogRecord):
+    """A line of a log, which may quote a server's reply: without keys and control characters."""
+
+    def getMessage(self) -> str:  # noqa: N802 (logging's name)
+        """Return the message."""
+        from eval.cli.escaping import terminal
+        from memsys.credentials import redacted
+
+        return terminal(redacted(super().getMessage()))
+
+
+class _Stream:
+    """A text stream that says what becomes of its failures."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write."""
+        try:
+            return int(self._stream.write(text))
+        except OSError as error:
+            self._failed(error)
+            return len(text)
+
+    def flush(self) -> None:
+        """Flush."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._failed(error)
+
+    def _failed(self, error: OSError) -> None:
+        """Write what is left nowhere, so that Python's own flush at the end does not fail again."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+
+
+class _Output(_Stream):
+    """Standard output: a command whose results cannot be written ends."""
+
+    def _failed(self, error: OSError) -> None:
+        super()._failed(error)
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(EXIT_UNREAD) from error
+        complain(f"standard output cannot be written ({error.strerror}); send it elsewhere and start the command again")
+        raise SystemExit(EXIT_ERROR) from error
+
+
+class _Messages(_Stream):
+    """Standard error: where it cannot be written there is nobody to tell."""
+
+
+def add_runs_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--runs``; without it a command reads :func:`eval.tables.stored.stored_folders`."""
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        nargs="+",
+        help="run directories or folders of them (default: results/runs and results/summaries)",
+    )

@@ -1,0 +1,1 @@
+"""The YAML files of ``conf/``, read with and without Hydra."""

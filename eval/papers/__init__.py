@@ -1,0 +1,1 @@
+"""The papers' printed numbers: cells, arithmetic, claims."""

@@ -1,0 +1,196 @@
+"""Plots: readable without colour, labelled with units, the same bytes for the same numbers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from eval.cli import escaping
+from eval.runs.files import disk_error
+from eval.scoring.inference import BY_QUESTION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from eval.scoring.inference import Interval
+
+#: Okabe and Ito (2008): told apart with every common kind of colour blindness. Black and yellow are left out.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+
+#: Under this every figure is drawn and written; the salt makes the ids in an SVG the same every time.
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "svg.hashsalt": "memsys",
+    "svg.fonttype": "none",
+    "text.parse_math": False,  # a dollar sign in a name is no formula
+}
+GREY = "#444444"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A value with its interval; ``low`` and ``high`` equal it where there is none.
+
+    ``by_question`` says that the interval resamples the questions of one conversation.
+    """
+
+    value: float
+    low: float
+    high: float
+    by_question: bool = False
+
+
+def point_of(value: float, interval: "Interval | None") -> Point:
+    """A value with the ends of its interval, where it has one."""
+    if interval is None:
+        return Point(value, value, value)
+    return Point(value, interval.low, interval.high, interval.by == "question")
+
+
+def marked(label: str, points: Iterable[Point]) -> str:
+    """A label with the mark of intervals that resample the questions of one conversation, where one of them does."""
+    return f"{label} {BY_QUESTION}" if any(point.by_question for point in points) else label
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One system: values by group, overall value, and cost."""
+
+    label: str
+    groups: Mapping[str, Point]
+    overall: Point | None
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Texts of the comparison plot: the metric's name, the cost's, and a remark under the plot."""
+
+    metric: str
+    cost: str
+    remark: str
+
+
+def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> list[Path]:
+    """Draw values by group beside overall value against cost, and write ``<out>.svg`` and ``<out>.png``.
+
+    Args:
+        series: one per system.
+        wording: texts.
+        out: path without suffix.
+
+    Returns:
+        The files written.
+    """
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    with mpl.rc_context(STYLE):
+        groups = list(dict.fromkeys(group for one in series for group in one.groups))
+        width = max(4.2, 1.0 + 0.16 * len(groups) * (len(series) + 2))
+        figure, (left, right) = plt.subplots(
+            1, 2, figsize=(width + 4.4, 3.8), width_ratios=[width, 3.6], layout="constrained"
+        )
+        _draw_groups(left, series, groups, wording)
+        _draw_cost(right, series, wording)
+        _legend(figure, left, len(series))
+        remark = "\n".join(fill(line, round(13 * figure.get_figwidth())) for line in wording.remark.split("\n"))
+        figure.supxlabel(remark, fontsize=7.5, color=GREY, x=0.01, ha="left")
+        paths = write_figure(figure, out)
+        plt.close(figure)
+    return paths
+
+
+def _label(series: Series) -> str:
+    return marked(series.label, [*series.groups.values(), *([series.overall] if series.overall else [])])
+
+
+def _draw_groups(axes: "Axes", series: Sequence[Series], groups: Sequence[str], wording: Wording) -> None:
+    step = min(0.16, 0.8 / max(1, len(series)))
+    for number, one in enumerate(series):
+        offset = (number - (len(series) - 1) / 2) * step
+        found = [(index + offset, one.groups[group]) for index, group in enumerate(groups) if group in one.groups]
+        _errorbar(axes, [x for x, _ in found], [point for _, point in found], number, _label(one))
+    for boundary in range(1, len(groups)):
+        axes.axvline(boundary - 0.5, color="#DDDDDD", linewidth=0.8)
+    axes.grid(visible=False, axis="x")
+    axes.set_xticks(range(len(groups)), groups)
+    axes.set_xlim(-0.5, len(groups) - 0.5)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel(f"{wording.metric} (%)")
+    axes.set_title(f"{wording.metric} by question category", loc="left")
+
+
+def _draw_cost(axes: "Axes", series: Sequence[Series], wording: Wording) -> None:
+    axes.set_title(f"{wording.metric} against cost", loc="left")
+    axes.set_xlabel(wording.cost)
+    axes.set_ylabel(f"{wording.metric} over all counted questions (%)")
+    costs = []
+    for number, one in enumerate(series):
+        if one.overall is not None and one.cost is not None:
+            _errorbar(axes, [one.cost], [one.overall], number, _label(one))
+            costs.append(one.cost)
+    if not costs:
+        axes.text(0.5, 0.5, "no cost recorded", transform=axes.transAxes, ha="center", va="center", color=GREY)
+        return
+    axes.set_ylim(bottom=0)
+    if min(costs) > 0 and max(costs) / min(costs) > 8:
+        axes.set_xscale("log")
+        axes.margins(x=0.15)
+    else:
+        axes.set_xlim(0, 1.15 * max(*costs, 1.0))
+
+
+def _errorbar(axes: "Axes", x: Sequence[float], points: Sequence[Point], number: int, label: str) -> None:
+    values = [point.value for point in points]
+    below = [max(0.0, point.value - point.low) for point in points]
+    above = [max(0.0, point.high - point.value) for point in points]
+    style: dict[str, Any] = {
+        "color": PALETTE[number % len(PALETTE)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "markersize": 5,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.5,
+        "linestyle": "none",
+        "elinewidth": 1.1,
+        "capsize": 2,
+    }
+    axes.errorbar(x, values, yerr=[below, above], label=label, **style)
+
+
+def _legend(figure: "Figure", axes: "Axes", count: int) -> None:
+    handles, texts = axes.get_legend_handles_labels()
+    figure.legend(handles, texts, loc="outside upper left", ncols=min(count, 4), frameon=False, fontsize=8.5)
+
+
+def write_figure(figure: "Figure", out: Path) -> list[Path]:
+    """Write a figure as SVG and PNG, without a date and without the name of a program.
+
+    Args:
+        figure: drawn under :data:`STYLE`.
+        out: path without suffix.
+    """
+    from matplotlib.text import Text
+
+    for written in figure.findobj(Text):
+        written.set_text(escaping.svg(written.get_text()))
+    svg, png = out.with_suffix(".svg"), out.with_suffix(".png")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(svg, metadata={"Date": None, "Creator": None})
+        figure.savefig(png, dpi=160, metadata={"Software": None})
+    except OSError as error:
+        raise disk_error(out, error) from error
+    return [svg, png]

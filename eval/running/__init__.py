@@ -1,0 +1,1 @@
+"""A run: plan, runner, reader, backbones, progress, stopping."""

@@ -1,0 +1,197 @@
+"""Backbones of a run: engines that the runs of a process share, and the model as a run sees it."""
+
+import asyncio
+import atexit
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.configs.presets import CONF
+from eval.runs.rundir import RunDirectory
+from memsys.errors import ConfigError
+from memsys.llm.config import BackboneConfig
+from memsys.llm.contract import LanguageModel
+from memsys.llm.delegate import DelegatingModel
+from memsys.llm.engines.contract import Engine
+from memsys.vocabulary import Json
+
+if TYPE_CHECKING:
+    from memsys.llm.backbone import Backbone, Traffic
+    from memsys.llm.cache import ReplyCache
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Servers that jobs use together, see :mod:`memsys.llm.engines.shared`.
+
+    Attributes:
+        shared: use those announced in ``folder`` instead of starting one.
+        folder: on a disk that all machines see.
+        wait_s: seconds a job waits for a server.
+        idle_s: seconds a server waits for a job.
+    """
+
+    shared: bool
+    folder: Path
+    wait_s: float
+    idle_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which backbones a run has.
+
+    Attributes:
+        main: answers.
+        second: answers ``second_roles`` instead; ``None`` for no such roles.
+        second_roles: names of roles.
+        serving: where servers of other processes are found.
+        seed: the run's.
+    """
+
+    main: BackboneConfig
+    second: BackboneConfig | None
+    second_roles: tuple[str, ...]
+    serving: Serving
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backbones:
+    """The open backbone of a run and, where some roles ask another model, that one."""
+
+    main: "Backbone"
+    second: "Backbone | None" = None
+    second_roles: tuple[str, ...] = ()
+
+    def bind(self, conversation_id: str) -> LanguageModel:
+        """The model as one conversation sees it."""
+        main = self.main.bind(conversation_id)
+        return DelegatingModel(main, self.second.bind(conversation_id), self.second_roles) if self.second else main
+
+    def fingerprint(self) -> dict[str, Json]:
+        """Which model answers, and which one the delegated roles."""
+        own = dict(self.main.fingerprint())
+        return {**own, "second": dict(self.second.fingerprint())} if self.second else own
+
+    def traffic(self) -> "Traffic":
+        """Counters of both since they were opened."""
+        own = self.main.traffic()
+        if self.second is None:
+            return own
+        return type(own)(*(one + other for one, other in zip(own, self.second.traffic(), strict=True)))
+
+
+def delegated_roles(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Roles of this run that ask the second backbone: those of ``second_roles`` that its memory has.
+
+    An experiment names them for whichever memory is chosen, so a role that only other memories have is none here.
+
+    Raises:
+        ConfigError: a role without second backbone, a second backbone without roles, or a role that no memory has.
+    """
+    second, wanted = settings.get("second"), tuple(settings.get("second_roles") or ())
+    if bool(second) != bool(wanted):
+        raise ConfigError(
+            "second and second_roles belong together: `+backbone@second=NAME second_roles=[ROLE]` lets another "
+            "backbone answer a memory's role"
+        )
+    own = _role_names(settings["memory"])
+    foreign = set(wanted) - own
+    if foreign:
+        unknown = sorted(foreign - set().union(*_preset_roles()))
+        if unknown:
+            known = ", ".join(sorted(own)) or "none"
+            raise ConfigError(f"second_roles: no memory has a role {', '.join(unknown)}; this one's are {known}")
+    return tuple(role for role in wanted if role in own)
+
+
+def _role_names(memory: Mapping[str, Any]) -> set[str]:
+    """Roles of a memory's settings, and of the memory that it hosts."""
+    host = memory.get("host")
+    return set(memory.get("roles") or ()) | (_role_names(host) if isinstance(host, Mapping) else set())
+
+
+def _preset_roles() -> Iterable[set[str]]:
+    from omegaconf import OmegaConf
+
+    for path in (CONF / "memory").glob("*.yaml"):
+        settings: Any = OmegaConf.to_container(OmegaConf.load(path))
+        yield _role_names(settings)
+
+
+_ENGINES: dict[str, Engine] = {}
+
+
+def engines_for(configs: Iterable[BackboneConfig], serving: Serving | None = None) -> list[Engine]:
+    """The engines of a run's backbones; runs of one process share a server, which stops with the process.
+
+    With ``serving.shared`` the first is a server of somebody else's, found in the group's folder.
+    """
+    wanted = {repr((config.engine, serving, number)): config for number, config in enumerate(configs)}
+    for other in [name for name in _ENGINES if name not in wanted]:
+        _ENGINES.pop(other).stop()  # a process runs one experiment at a time, and a GPU holds few servers
+    for number, (key, config) in enumerate(wanted.items()):
+        if key not in _ENGINES:
+            announced = serving if number == 0 and serving and serving.shared else None
+            _ENGINES[key] = _shared_engine(config, announced) if announced else config.engine.build()
+            atexit.register(_ENGINES[key].stop)
+    return [_ENGINES[key] for key in wanted]
+
+
+def server_group(config: BackboneConfig) -> str:
+    """Name of the servers that serve a backbone with these very settings."""
+    return f"{config.name}-{hashlib.sha256(repr(config.engine).encode()).hexdigest()[:8]}"
+
+
+def _shared_engine(config: BackboneConfig, serving: Serving) -> Engine:
+    from eval.sweep.servers import ask_for_servers
+    from memsys.llm.engines.shared import Registry, SharedEngine
+
+    registry = Registry(serving.folder / server_group(config))
+    return SharedEngine(config.engine.build().name, registry, serving.wait_s, partial(ask_for_servers, registry.folder))
+
+
+def make_engines(choice: Choice) -> list[Engine]:
+    """The engines of a choice, made but not started; :func:`connect` starts these very ones."""
+    return engines_for([choice.main, *([choice.second] if choice.second else [])], choice.serving)
+
+
+async def connect(
+    choice: Choice, stack: AsyncExitStack, directory: RunDirectory, make_cache: "Callable[[], ReplyCache | None]"
+) -> Backbones:
+    """Open a run's backbones on a stack.
+
+    Args:
+        choice: which ones.
+        stack: closes them.
+        directory: gets every call, and the servers' logs.
+        make_cache: makes a store of replies; each backbone closes its own.
+
+    Raises:
+        BackboneError: a server did not come up, or cannot be reached.
+    """
+    from memsys.llm.backbone import Backbone
+
+    configs = {"logs": choice.main} | ({"logs/second": choice.second} if choice.second else {})
+    opened = []
+    for (logs, config), engine in zip(configs.items(), engines_for(configs.values(), choice.serving), strict=True):
+        backbone = Backbone(
+            config,
+            engine,
+            cache=make_cache(),
+            on_call=directory.add_call,
+            log_dir=directory.path / logs,
+            run_seed=choice.seed,
+        )
+        try:
+            opened.append(await stack.enter_async_context(backbone))
+        except asyncio.CancelledError:
+            if choice.serving.shared:
+                engine.stop()  # it may be waiting for a server, in a thread that the loop's end would wait for
+            raise
+    return Backbones(opened[0], opened[1] if choice.second else None, choice.second_roles)

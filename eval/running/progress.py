@@ -1,0 +1,242 @@
+"""Progress of a run: bars in a terminal, a line every few seconds where there is none."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import NamedTuple, Protocol
+
+from eval.cli.terminal import console
+from eval.running.pace import AnsweringPace, Pace, WritingPace
+
+
+class Traffic(NamedTuple):
+    """Counters of the backbone since the run began."""
+
+    calls: int
+    tokens: int
+    in_flight: int
+    cache_hits: int
+
+
+class Progress(Protocol):
+    """What the runner tells about its progress."""
+
+    def restored(self, turns: int) -> None:
+        """Some turns were found written."""
+
+    def wrote(self, turns: int, seconds: float) -> None:
+        """Some turns were written."""
+
+    def retrieved(self, seconds: float) -> None:
+        """Memories for one question were retrieved."""
+
+    def answered(self, seconds: float) -> None:
+        """One question was answered, in these seconds after its retrieval."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """How much there is to do, and how much a resumed run found done."""
+
+    turns: int
+    questions: int
+    turns_done: int = 0
+    questions_done: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a display shows of a run besides its counts.
+
+    Attributes:
+        title: memory and data set.
+        traffic: the backbone's counters.
+        loading: name of the embedder whose model is still being loaded; empty where none is.
+        clock: seconds from any beginning.
+    """
+
+    title: str
+    traffic: Callable[[], Traffic]
+    loading: str = ""
+    clock: Callable[[], float] = time.monotonic
+
+
+class RunProgress:
+    """Counts and time left of writing and answering; its subclasses show them.
+
+    Rates are measured from the moment at which the embedder's model is there: loading is no part of them.
+    """
+
+    def __init__(self, totals: Totals, shown: Shown) -> None:
+        self.shown = shown
+        self.turns = WritingPace(totals.turns, totals.turns_done, shown.clock)
+        self.questions = AnsweringPace(totals.questions, totals.questions_done, shown.clock)
+        self.loading = bool(shown.loading)
+        self.begun = shown.clock()
+
+    def restored(self, turns: int) -> None:
+        """Count turns that a snapshot holds."""
+        self.turns.skip(turns)
+        self.show()
+
+    def wrote(self, turns: int, seconds: float) -> None:
+        """Count written turns."""
+        self.turns.wrote(turns, seconds)
+        self.show()
+
+    def retrieved(self, seconds: float) -> None:
+        """Count a question whose memories were retrieved."""
+        self.questions.retrieved(seconds)
+
+    def answered(self, seconds: float) -> None:
+        """Count an answered question."""
+        self.questions.answered(seconds)
+        self.show()
+
+    def loaded(self, seconds: float) -> None:
+        """The embedder's model is there: rates count from now."""
+        self.loading = False
+        self.turns.restart()
+        self.questions.restart()
+
+    def time_left(self, pace: Pace) -> str:
+        """Time left of one of the two as text; empty where nothing can be said, which is so while a model loads."""
+        left = None if self.loading else pace.seconds_left()
+        return "" if not left else f"{duration(left)} left"
+
+    def note(self) -> str:
+        """The backbone's traffic."""
+        return traffic_note(self.shown.traffic(), self.shown.clock() - self.begun)
+
+    def show(self) -> None:
+        """Show the counts as they stand."""
+
+
+class TerminalProgress(RunProgress):
+    """Two rich bars (turns written, questions answered) with rates and time left, and the backbone's traffic."""
+
+    def __init__(self, totals: Totals, shown: Shown) -> None:
+        from rich import progress as bars
+
+        super().__init__(totals, shown)
+        self._bars = bars.Progress(
+            bars.TextColumn("{task.description}", markup=False),
+            bars.BarColumn(bar_width=24),
+            bars.TextColumn("{task.fields[text]}", markup=False),
+            console=console(),
+            refresh_per_second=2,
+        )
+        self._rows = [
+            self._bars.add_task(f"{title:<34}", total=pace.items, completed=pace.done, text="")
+            for title, pace in ((f"{shown.title}: turns written", self.turns), ("questions answered", self.questions))
+        ]
+        self._loading = self._bars.add_task(
+            f"{'loading ' + shown.loading:<34}", total=None, visible=self.loading, text=""
+        )
+
+    def __enter__(self) -> "TerminalProgress":
+        self._bars.start()
+        self.show()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.show()
+        self._bars.stop()
+
+    def loaded(self, seconds: float) -> None:
+        """Take the loading away."""
+        super().loaded(seconds)
+        self._bars.update(self._loading, visible=False)
+
+    def show(self) -> None:
+        """Update both bars."""
+        for row, pace in zip(self._rows, (self.turns, self.questions), strict=True):
+            self._bars.update(row, completed=pace.done, text=self._text(pace))
+
+    def _text(self, pace: Pace) -> str:
+        rate = pace.rate()
+        parts = [
+            f"{pace.done}/{pace.items}",
+            f"{rate:.1f}/s" if rate and not self.loading else "",
+            self.time_left(pace),
+            self.note() if pace is self._under_way() else "",
+        ]
+        return "  ".join(part for part in parts if part)
+
+    def _under_way(self) -> Pace:
+        return self.turns if self.turns.done < self.turns.items else self.questions
+
+
+class LineProgress(RunProgress):
+    """One line at the start, every ``every`` seconds, and at the end; for logs and batch systems."""
+
+    def __init__(self, totals: Totals, shown: Shown, every: float = 15.0) -> None:
+        super().__init__(totals, shown)
+        self._every, self._last = every, self.begun
+
+    def __enter__(self) -> "LineProgress":
+        self._say()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._say()
+
+    def loaded(self, seconds: float) -> None:
+        """Say that the model is there."""
+        super().loaded(seconds)
+        _print(f"loaded {self.shown.loading} in {seconds:.1f} s")
+
+    def show(self) -> None:
+        """Write a line if the last one is old enough."""
+        if self.shown.clock() - self._last >= self._every:
+            self._say()
+
+    def _say(self) -> None:
+        self._last = self.shown.clock()
+        _print(", ".join(part for part in self._parts() if part))
+
+    def _parts(self) -> Iterator[str]:
+        turns, questions = self.turns, self.questions
+        yield f"{self.shown.title}: {turns.done}/{turns.items} turns, {questions.done}/{questions.items} questions"
+        writing, answering = self.time_left(turns), self.time_left(questions)
+        yield f"writing: {writing}" if writing else ""
+        yield f"answering: {answering}" if answering else ""
+        yield f"loading {self.shown.loading}" if self.loading else self.note()
+
+
+def _print(line: str) -> None:
+    console().print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them: ``45 s``, ``3 min 05 s``, ``2 h 10 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def traffic_note(traffic: Traffic, seconds: float) -> str:
+    """Calls and tokens per second, requests in flight, replies from the cache; empty before the first call."""
+    if not traffic.calls:
+        return ""
+    seconds = max(seconds, 1e-9)
+    hits = f", {traffic.cache_hits} cached" if traffic.cache_hits else ""
+    return (
+        f"{traffic.calls / seconds:.1f} calls/s, {traffic.tokens / seconds:.0f} tokens/s, "
+        f"{traffic.in_flight} in flight{hits}"
+    )
+
+
+def make_progress(style: str, totals: Totals, shown: Shown) -> TerminalProgress | LineProgress:
+    """Choose bars or lines: ``auto`` takes bars in a terminal, ``bars`` and ``lines`` insist."""
+    if style == "bars" or (style == "auto" and console().is_terminal):
+        return TerminalProgress(totals, shown)
+    return LineProgress(totals, shown)

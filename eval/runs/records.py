@@ -1,0 +1,107 @@
+"""What a run writes and everything after it reads: one record type per file of the run directory.
+
+``run.json``            :class:`eval.runs.rundir.RunRecord` (see there)
+``conversations.jsonl`` one :class:`ConversationRecord` per ingested conversation
+``answers.jsonl``       one :class:`AnswerRecord` per answered question, in the order they finished
+``retrievals.jsonl``    one :class:`RetrievalRecord` per answered question
+``calls.jsonl``         one :class:`memsys.llm.contract.CallRecord` per request to the backbone, cached ones too
+``references.jsonl``    one :class:`ReferenceRecord` per question of the run: scoring needs no data set
+``judgements/``         verdicts of judges, see :mod:`eval.judge.store`
+``scores.jsonl``        one row per question, ``question_id, conversation_id, category, metrics: {name: float or null}``
+``summary.json``        see :mod:`eval.scoring.summary`
+
+Records are joined by ``question_id`` (unique within a run), never by position.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memsys.vocabulary import Json
+
+#: Version of the files above; raised whenever a reader of old files would misread new ones.
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRecord:
+    """One ingested conversation: sizes, seconds, the system's statistics."""
+
+    conversation_id: str
+    turns: int
+    units: int
+    ingest_seconds: float
+    prepare_seconds: Sequence[float]
+    write_seconds: Sequence[float]
+    consolidate_seconds: float
+    statistics: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecord:
+    """One answered question.
+
+    ``raw`` is the reader's reply, ``prediction`` what is scored; ``malformed`` says that the reply did not parse and
+    the raw text was taken. ``options`` are the two choices of category 5 in the order shown, else empty.
+    ``retrieve_seconds`` and ``answer_seconds`` are wall time of the two steps; ``measured`` is true when both were
+    timed one at a time without the cache (latency mode, after warm-up), so that tables may use them.
+    """
+
+    question_id: str
+    conversation_id: str
+    category: int
+    question: str
+    prediction: str
+    raw: str
+    malformed: bool
+    options: Sequence[str]
+    retrieve_seconds: float
+    answer_seconds: float
+    measured: bool
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class HitRecord:
+    """One retrieved memory, best first; see :class:`memsys.vocabulary.Hit`."""
+
+    memory_id: str
+    text: str
+    score: float
+    turn_ids: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalRecord:
+    """What one question retrieved. ``context_tokens`` counts with the backbone's tokenizer, ``None`` where unknown.
+
+    ``ranked``: see :class:`memsys.vocabulary.Retrieval`.
+    """
+
+    question_id: str
+    conversation_id: str
+    category: int
+    hits: Sequence[HitRecord]
+    context: str
+    context_chars: int
+    context_tokens: int | None
+    trace: Mapping[str, Json] = field(default_factory=dict)
+    ranked: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRecord:
+    """Gold of one question, copied into the run so that scoring needs neither data set nor model.
+
+    ``evidence_texts`` are the gold turns' plain texts, for substring matching.
+    """
+
+    question_id: str
+    conversation_id: str
+    category: int
+    answers: Sequence[str]
+    adversarial_answer: str | None
+    evidence: Sequence[str]
+    unresolved_evidence: Sequence[str]
+    evidence_texts: Sequence[str]
+    extra: Mapping[str, Json] = field(default_factory=dict)

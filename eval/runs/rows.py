@@ -1,0 +1,64 @@
+"""The rows of a run's files as records; what is no such row is named with file, line, field and what to do."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from eval.metrics.text import as_text
+from eval.runs.files import read_json_lines
+from eval.runs.records import AnswerRecord, ReferenceRecord
+from memsys.errors import MemsysError, RunDirectoryError
+from memsys.rows import RowError, record_from
+
+R = TypeVar("R")
+
+RESUMES = "restore the file, or delete this line and start the run's command again: it resumes"
+
+
+def read_rows(
+    path: Path,
+    kind: type[R],
+    *,
+    error: type[MemsysError] = RunDirectoryError,
+    advice: str = RESUMES,
+    prepare: Callable[[Any], Any] | None = None,
+) -> Iterator[R]:
+    """Yield the rows of a JSON-lines file as records; none when it does not exist.
+
+    Args:
+        path: the file.
+        kind: dataclass of a row.
+        error: what is raised for a row that is none.
+        advice: what to do then.
+        prepare: changes a row before it is read, for what older versions wrote otherwise.
+
+    Raises:
+        MemsysError: ``error``, with file, line and field; a line that is no JSON is a ``RunDirectoryError``.
+    """
+    for number, row in enumerate(read_json_lines(path), start=1):
+        try:
+            yield record_from(kind, prepare(row) if prepare else row)
+        except (RowError, ValueError) as problem:
+            raise error(f"{path}:{number} does not fit this version ({problem}); {advice}") from problem
+
+
+def answers(path: Path, error: type[MemsysError] = RunDirectoryError) -> Iterator[AnswerRecord]:
+    """Rows of ``answers.jsonl``; a prediction that is a number becomes its text."""
+    return read_rows(path, AnswerRecord, error=error, prepare=lambda row: _as_texts(row, "prediction"))
+
+
+def references(path: Path, error: type[MemsysError] = RunDirectoryError) -> Iterator[ReferenceRecord]:
+    """Rows of ``references.jsonl``; gold that is a number becomes its text."""
+    return read_rows(path, ReferenceRecord, error=error, prepare=lambda row: _as_texts(row, "answers"))
+
+
+def _as_texts(row: Any, name: str) -> Any:
+    """Write plain values of a field, or of the list in it, as texts; anything else is left to the check."""
+    if not isinstance(row, Mapping) or name not in row:
+        return row
+    value = row[name]
+    return {**row, name: [_as_text(one) for one in value] if isinstance(value, list) else _as_text(value)}
+
+
+def _as_text(value: Any) -> Any:
+    return as_text(value) if value is None or isinstance(value, int | float) else value

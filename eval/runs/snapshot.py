@@ -1,0 +1,69 @@
+"""Memory snapshots: a state tree of JSON values with numpy arrays as leaves, in one file, without pickle."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eval.runs.files import write_atomic
+from memsys.errors import RunDirectoryError
+
+_ARRAY = "__array__"
+
+
+def save_snapshot(path: Path, tree: Any) -> None:
+    """Write a state tree atomically.
+
+    Raises:
+        RunDirectoryError: the disk is full.
+        TypeError: the tree holds something that is neither JSON nor a numpy array.
+    """
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    text = json.dumps(_take_arrays(tree, arrays), ensure_ascii=False)
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, tree=np.frombuffer(text.encode(), dtype=np.uint8), **arrays)
+    write_atomic(path, buffer.getvalue())
+
+
+def load_snapshot(path: Path) -> Any | None:
+    """Read a state tree; ``None`` when there is none.
+
+    Raises:
+        RunDirectoryError: the file is damaged.
+    """
+    if not path.is_file():
+        return None
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
+            tree = json.loads(archive["tree"].tobytes())
+            return _put_arrays(tree, archive)
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+        message = f"memory snapshot {path} is damaged ({error}); delete it and start the same command again"
+        raise RunDirectoryError(message) from error
+
+
+def _take_arrays(node: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+    if isinstance(node, np.ndarray):
+        name = f"a{len(arrays)}"
+        arrays[name] = node
+        return {_ARRAY: name}
+    if isinstance(node, dict):
+        return {str(key): _take_arrays(value, arrays) for key, value in node.items()}
+    if isinstance(node, list | tuple):
+        return [_take_arrays(value, arrays) for value in node]
+    if isinstance(node, np.generic):
+        return node.item()
+    return node
+
+
+def _put_arrays(node: Any, archive: Any) -> Any:
+    if isinstance(node, dict):
+        if set(node) == {_ARRAY}:
+            return archive[node[_ARRAY]]
+        return {key: _put_arrays(value, archive) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_put_arrays(value, archive) for value in node]
+    return node

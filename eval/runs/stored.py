@@ -1,0 +1,114 @@
+"""Reading a run directory back into records: strict about ids and fields, so that nothing is scored by accident."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from eval.runs import rows
+from eval.runs.records import AnswerRecord, ConversationRecord, ReferenceRecord, RetrievalRecord
+from memsys.errors import ScoringError
+from memsys.llm.contract import CallRecord
+
+
+class _Keyed(Protocol):
+    @property
+    def question_id(self) -> str: ...
+
+    @property
+    def conversation_id(self) -> str: ...
+
+    @property
+    def category(self) -> int: ...
+
+
+R = TypeVar("R")
+K = TypeVar("K", bound=_Keyed)
+
+
+def load_json(path: Path) -> Any:
+    """Read a JSON file of the run directory.
+
+    Raises:
+        ScoringError: it is missing or no JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ScoringError(f"{path} cannot be read ({error}); run `python -m eval.score {path.parent}`") from error
+
+
+def load_references(run_dir: Path) -> dict[str, ReferenceRecord]:
+    """Gold by question id, in the run's order.
+
+    Raises:
+        ScoringError: there is none, or an id occurs twice.
+    """
+    references = _by_question(rows.references(run_dir / "references.jsonl", ScoringError), run_dir / "references.jsonl")
+    if not references:
+        raise ScoringError(f"{run_dir} has no references.jsonl: it is no run directory, or its run never started")
+    return references
+
+
+def load_answers(run_dir: Path) -> dict[str, AnswerRecord]:
+    """Answers by question id; none in a retrieval-only run.
+
+    Raises:
+        ScoringError: an id occurs twice, or a row does not fit its record.
+    """
+    return _by_question(rows.answers(run_dir / "answers.jsonl", ScoringError), run_dir / "answers.jsonl")
+
+
+def load_retrievals(run_dir: Path) -> dict[str, RetrievalRecord]:
+    """Retrievals by question id.
+
+    Raises:
+        ScoringError: an id occurs twice, or a row does not fit its record.
+    """
+    return _by_question(_rows(run_dir / "retrievals.jsonl", RetrievalRecord), run_dir / "retrievals.jsonl")
+
+
+def load_conversations(run_dir: Path) -> list[ConversationRecord]:
+    """Ingested conversations."""
+    return list(_rows(run_dir / "conversations.jsonl", ConversationRecord))
+
+
+def load_calls(run_dir: Path) -> list[CallRecord]:
+    """Requests to the backbone."""
+    return list(_rows(run_dir / "calls.jsonl", CallRecord))
+
+
+def _rows(path: Path, kind: type[R]) -> Iterator[R]:
+    return rows.read_rows(path, kind, error=ScoringError)
+
+
+def _by_question(records: Iterable[K], path: Path) -> dict[str, K]:
+    found: dict[str, K] = {}
+    for record in records:
+        if record.question_id in found:
+            raise ScoringError(f"{path}: question {record.question_id} occurs twice; delete the stray row or run again")
+        found[record.question_id] = record
+    return found
+
+
+def check_joined(records: Mapping[str, K], references: Mapping[str, ReferenceRecord], path: Path) -> None:
+    """Refuse records of other questions than the run's.
+
+    Raises:
+        ScoringError: unknown question, or another conversation or category than the reference's.
+    """
+    for question_id, record in records.items():
+        reference = references.get(question_id)
+        if reference is None:
+            raise ScoringError(f"{path}: question {question_id} is not in references.jsonl; the files are of two runs")
+        here, there = (record.conversation_id, record.category), (reference.conversation_id, reference.category)
+        if here != there:
+            raise ScoringError(
+                f"{path}: question {question_id} has conversation and category {here}, references.jsonl has {there}; "
+                "the files are of two runs"
+            )
+
+
+def missing(wanted: Sequence[str], present: Mapping[str, object]) -> list[str]:
+    """Ids of ``wanted`` that ``present`` lacks."""
+    return [question_id for question_id in wanted if question_id not in present]

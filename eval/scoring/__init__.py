@@ -1,0 +1,1 @@
+"""From stored answers to scores, means and intervals; needs no model."""

@@ -1,0 +1,198 @@
+"""From per-question scores to the means a table prints. Unscored values (null) never count as 0; they are counted."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum, sqrt
+from statistics import median
+
+from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.registry import METRICS
+from eval.scoring.protocols import Protocol, Weighting
+from eval.scoring.rows import ScoreRow
+from memsys.vocabulary import Json
+
+#: The metric that stands for every column in category 5 when abstaining is right.
+ABSTENTION = "abstained"
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean with its denominator. ``value`` is ``None`` when nothing could be scored."""
+
+    value: float | None
+    scored: int
+    unscored: int
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryMeans:
+    """Means of one category, by column."""
+
+    category: int
+    label: str
+    printed_label: str
+    questions: int
+    columns: Mapping[str, Mean]
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolMeans:
+    """What a protocol makes of a run.
+
+    Attributes:
+        protocol: how.
+        categories: those of the protocol that have questions, in its order.
+        overall: by column, over these categories.
+        without_adversarial: by column, over these categories but 5.
+        left_out: questions of categories that do not count.
+    """
+
+    protocol: Protocol
+    categories: Sequence[CategoryMeans]
+    overall: Mapping[str, Mean]
+    without_adversarial: Mapping[str, Mean]
+    left_out: int
+
+    def as_json(self) -> Json:
+        """Plain values for ``summary.json``."""
+        return {
+            "adversarial": self.protocol.adversarial,
+            "weighting": self.protocol.weighting,
+            "metrics": dict(self.protocol.columns),
+            "left_out": self.left_out,
+            "overall": _as_json(self.overall),
+            "without_adversarial": _as_json(self.without_adversarial),
+            "categories": {
+                str(means.category): {
+                    "label": means.label,
+                    "printed_label": means.printed_label,
+                    "questions": means.questions,
+                    "columns": _as_json(means.columns),
+                }
+                for means in self.categories
+            },
+        }
+
+
+def _as_json(columns: Mapping[str, Mean]) -> Json:
+    return {
+        column: {"mean": mean.value, "scored": mean.scored, "unscored": mean.unscored}
+        for column, mean in columns.items()
+    }
+
+
+def mean_of(values: Iterable[float | None]) -> Mean:
+    """Mean over what was scored."""
+    everything = list(values)
+    scored = [value for value in everything if value is not None]
+    value = fsum(scored) / len(scored) if scored else None
+    return Mean(value, len(scored), len(everything) - len(scored))
+
+
+def undoubted(rows: Sequence[ScoreRow], mark: str) -> list[ScoreRow]:
+    """Leave out the questions that bear a mark of :mod:`eval.loaders.label_problems`."""
+    return [row for row in rows if not row.metrics.get(mark)]
+
+
+def combine(means: Sequence[Mean], weighting: Weighting) -> Mean:
+    """Overall mean from category means; a category without any scored question does not count.
+
+    ``question_mean`` weighs by scored questions, which reproduces CLAG's Table 1 from its Table 3; ``category_mean``
+    is the plain mean that SAGE prints.
+    """
+    known = [(mean.value, mean.scored) for mean in means if mean.value is not None]
+    scored, unscored = sum(mean.scored for mean in means), sum(mean.unscored for mean in means)
+    if not known:
+        return Mean(None, scored, unscored)
+    weights = [float(count) if weighting == "question_mean" else 1.0 for _, count in known]
+    total = fsum(value * weight for (value, _), weight in zip(known, weights, strict=True))
+    return Mean(total / fsum(weights), scored, unscored)
+
+
+def _metric(metric: str, category: int, protocol: Protocol) -> str:
+    """The score that a column takes in a category; what was retrieved is no abstention, whatever the protocol."""
+    abstention = category == ADVERSARIAL and protocol.adversarial == "abstain"
+    return ABSTENTION if abstention and "retrievals" not in METRICS[metric].needs else metric
+
+
+def aggregate(rows: Sequence[ScoreRow], protocol: Protocol) -> ProtocolMeans:
+    """Average scores the way a paper did.
+
+    Args:
+        rows: scores of one run.
+        protocol: categories, treatment of category 5, weights and columns.
+    """
+    counted = [
+        category for category in protocol.categories if category != ADVERSARIAL or protocol.adversarial != "exclude"
+    ]
+    categories = []
+    for category in counted:
+        chosen = [row for row in rows if row.category == category]
+        if chosen:
+            categories.append(_category_means(chosen, category, protocol))
+    columns, weighting = protocol.columns, protocol.weighting
+    answerable = [means for means in categories if means.category != ADVERSARIAL]
+    return ProtocolMeans(
+        protocol=protocol,
+        categories=categories,
+        overall={column: combine([means.columns[column] for means in categories], weighting) for column in columns},
+        without_adversarial={
+            column: combine([means.columns[column] for means in answerable], weighting) for column in columns
+        },
+        left_out=len(rows) - sum(means.questions for means in categories),
+    )
+
+
+def _category_means(rows: Sequence[ScoreRow], category: int, protocol: Protocol) -> CategoryMeans:
+    return CategoryMeans(
+        category=category,
+        label=protocol.labels[category],
+        printed_label=protocol.printed_label(category),
+        questions=len(rows),
+        columns={
+            column: mean_of(row.metrics.get(_metric(metric, category, protocol)) for row in rows)
+            for column, metric in protocol.columns.items()
+        },
+    )
+
+
+def describe(values: Sequence[float], population: bool = False) -> dict[str, float | int]:
+    """Mean, standard deviation, median, minimum, maximum and count.
+
+    Args:
+        values: at least one.
+        population: divide by n (CLAG's latency and cluster figures) and not by n - 1 (A-Mem's ``aggregate_metrics``,
+            where one value has deviation 0).
+    """
+    mean = fsum(values) / len(values)
+    divisor = len(values) if population else len(values) - 1
+    variance = fsum((value - mean) ** 2 for value in values) / divisor if divisor else 0.0
+    return {
+        "mean": mean,
+        "std": sqrt(variance),
+        "median": median(values),
+        "min": min(values),
+        "max": max(values),
+        "count": len(values),
+    }
+
+
+def aggregate_metrics(rows: Sequence[ScoreRow]) -> dict[str, dict[str, dict[str, float | int]]]:
+    """Describe every metric overall and per category, as A-Mem's ``aggregate_metrics`` does; nulls are left out.
+
+    Returns:
+        ``{"overall" or "category_<n>": {metric: description}}``.
+    """
+    groups: dict[str, list[ScoreRow]] = {"overall": list(rows)}
+    for category in sorted({row.category for row in rows}):
+        groups[f"category_{category}"] = [row for row in rows if row.category == category]
+    return {name: _describe_metrics(group) for name, group in groups.items()}
+
+
+def _describe_metrics(rows: Sequence[ScoreRow]) -> dict[str, dict[str, float | int]]:
+    described = {}
+    for name in sorted({name for row in rows for name in row.metrics}):
+        values = [value for row in rows if (value := row.metrics.get(name)) is not None]
+        if values:
+            described[name] = describe(values)
+    return described

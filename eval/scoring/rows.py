@@ -1,0 +1,318 @@
+"""Scoring of one run: every stored answer and retrieval in every chosen way, one row per question.
+
+Reads what the run wrote, needs no data set and, but for the neural metrics, no model. A value that cannot be computed
+is null; a metric whose corpus or model is missing stops the scoring.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from eval.loaders.label_problems import marks
+from eval.metrics.evidence import (
+    SubstringMatching,
+    evidence_scores,
+    pool_scores,
+    rank_by_lineage,
+    rank_by_substring,
+)
+from eval.metrics.locomo import ADVERSARIAL, abstains, chosen_option, is_trapped
+from eval.metrics.neural import BertScorer, SentenceScorer
+from eval.metrics.registry import Metric, select_metrics
+from eval.runs.files import write_atomic, write_json
+from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.rows import read_rows
+from eval.runs.stored import check_joined, load_answers, load_json, load_references, load_retrievals, missing
+from memsys.errors import ConfigError, ScoringError
+
+SCORES, SCORES_META = "scores.jsonl", "scores_meta.json"
+#: What the scores depend on; their checksums tell stale scores from fresh ones.
+INPUTS = ("answers.jsonl", "retrievals.jsonl", "references.jsonl")
+#: Joins reference answers for metrics that take one text, as the BioASQ references of CLAG are joined.
+JOINER = " ; "
+DIGITS = 6
+
+Scores = dict[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringConfig:
+    """What is computed (``conf/scoring``).
+
+    Attributes:
+        name: name of the preset.
+        metrics: names or groups of :mod:`eval.metrics.registry`; evidence metrics are computed in any case.
+        bertscore_model: hub name or local folder of the encoder behind ``bert_*``.
+        bertscore_layers: layers of it to use; ``None`` takes the tuned layer, else all.
+        bertscore_rescaled: subtract the published baseline.
+        sbert_model: sentence encoder behind ``sbert``.
+        batch_size: texts per forward pass.
+        evidence_nfkc: see :class:`eval.metrics.evidence.SubstringMatching`.
+        evidence_deduplicated: see :class:`eval.metrics.evidence.SubstringMatching`.
+    """
+
+    name: str = "default"
+    metrics: Sequence[str] = ("lexical",)
+    bertscore_model: str = "roberta-large"
+    bertscore_layers: int | None = None
+    bertscore_rescaled: bool = False
+    sbert_model: str = "all-MiniLM-L6-v2"
+    batch_size: int = 64
+    evidence_nfkc: bool = True
+    evidence_deduplicated: bool = True
+
+    def __post_init__(self) -> None:
+        select_metrics(self.metrics)
+        if self.batch_size < 1:
+            raise ConfigError(f"scoring.batch_size={self.batch_size}; it must be at least 1")
+
+    @property
+    def matching(self) -> SubstringMatching:
+        """Options of the substring matching."""
+        return SubstringMatching(nfkc=self.evidence_nfkc, deduplicate=self.evidence_deduplicated)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """All scores of one question; ``None`` where there is nothing to score."""
+
+    question_id: str
+    conversation_id: str
+    category: int
+    metrics: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One question with what the run stored about it."""
+
+    reference: ReferenceRecord
+    answer: AnswerRecord | None
+    retrieval: RetrievalRecord | None
+
+
+def gold_answers(reference: ReferenceRecord) -> tuple[str, ...]:
+    """Texts that count as the answer; empty where the question cannot be scored.
+
+    In category 5 this is the data set's *false* answer, as in the code of A-Mem and CLAG. A protocol decides whether
+    these values enter its means.
+    """
+    if reference.category == ADVERSARIAL and reference.adversarial_answer is not None:
+        return (reference.adversarial_answer,)
+    return tuple(reference.answers)
+
+
+def score_answer(metric: Metric, prediction: str, answers: Sequence[str], category: int) -> float | None:
+    """Score one prediction by one lexical metric.
+
+    Args:
+        metric: from the registry, with a function or a rule.
+        prediction: the reader's answer.
+        answers: reference answers, alternatives of each other; not empty.
+        category: the question's category.
+    """
+    if metric.rule is not None:
+        return metric.rule(prediction, JOINER.join(answers), category)
+    if metric.function is None:
+        raise ValueError(f"{metric.name} is no lexical metric")
+    if metric.references == "joined":
+        return metric.function(prediction, JOINER.join(answers))
+    function = metric.function
+    return max(function(prediction, answer) for answer in answers)
+
+
+def _answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Sequence[Metric]) -> Scores:
+    answers = gold_answers(reference)
+    scores: Scores = {}
+    # A bare letter names an option; the official rule maps it back before it looks for the abstention.
+    reply = chosen_option(answer.prediction, answer.options)
+    for metric in metrics:
+        if metric.lexical:
+            prediction = reply if metric.rule is not None else answer.prediction
+            scores[metric.name] = score_answer(metric, prediction, answers, answer.category) if answers else None
+    false_answer = reference.adversarial_answer if answer.category == ADVERSARIAL else None
+    scores["abstained"] = float(abstains(reply))
+    scores["trapped"] = None if false_answer is None else float(is_trapped(reply, false_answer))
+    return scores
+
+
+def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, config: ScoringConfig) -> Scores:
+    texts = [hit.text for hit in retrieval.hits]
+    origins = [hit.turn_ids for hit in retrieval.hits]
+    gold, gold_texts, whole = reference.evidence, reference.evidence_texts, len(texts)
+    tokens, ranked = retrieval.context_tokens, retrieval.ranked
+    return {
+        **evidence_scores(rank_by_lineage(origins, gold) if ranked else None),
+        **evidence_scores(rank_by_substring(texts, gold_texts, config.matching) if ranked else None, "_substring"),
+        **pool_scores(rank_by_lineage(origins, gold, depth=whole)),
+        **pool_scores(
+            rank_by_substring(texts, gold_texts, config.matching, depth=whole) if ranked else None, "_substring"
+        ),
+        "context_chars": float(retrieval.context_chars),
+        "context_tokens": None if tokens is None else float(tokens),
+        "hit_chars": float(sum(map(len, texts))),
+        "hits": float(len(texts)),
+    }
+
+
+def _neural_scores(items: Sequence[_Item], metrics: Sequence[Metric], config: ScoringConfig) -> tuple[Any, Any]:
+    """Scores by question id of the metrics that run a model, and what they ran."""
+    names = {metric.name for metric in metrics}
+    pairs = [
+        (item.reference.question_id, item.answer.prediction, JOINER.join(gold_answers(item.reference)))
+        for item in items
+        if item.answer is not None and gold_answers(item.reference)
+    ]
+    found: dict[str, Scores] = {question_id: {} for question_id, _, _ in pairs}
+    models: dict[str, Any] = {}
+    if any(name.startswith("bert_") for name in names):
+        scorer = BertScorer(
+            config.bertscore_model, config.bertscore_layers, config.bertscore_rescaled, config.batch_size
+        )
+        models["bertscore"] = scorer.fingerprint()
+        for question_id, scores in _bert_scores(scorer, pairs).items():
+            found[question_id] |= {name: value for name, value in scores.items() if name in names}
+    if "sbert" in names:
+        sentences = SentenceScorer(config.sbert_model, config.batch_size)
+        models["sbert"] = sentences.fingerprint()
+        values = sentences.score([pair[1] for pair in pairs], [pair[2] for pair in pairs])
+        for (question_id, _, _), value in zip(pairs, values, strict=True):
+            found[question_id]["sbert"] = value
+    return found, models
+
+
+def _bert_scores(scorer: BertScorer, pairs: Sequence[tuple[str, str, str]]) -> dict[str, Scores]:
+    """BERTScore by question id. A-Mem's rule for an empty side: F1 counts as 0, precision and recall do not exist."""
+    empty: Scores = {"bert_f1": 0.0, "bert_precision": None, "bert_recall": None}
+    full = [pair for pair in pairs if pair[1] and pair[2]]
+    values = scorer.score([pair[1] for pair in full], [pair[2] for pair in full])
+    found: dict[str, Scores] = {question_id: dict(empty) for question_id, _, _ in pairs}
+    for (question_id, _, _), value in zip(full, values, strict=True):
+        found[question_id] = {
+            "bert_f1": value.f1,
+            "bert_precision": value.precision,
+            "bert_recall": value.recall,
+        }
+    return found
+
+
+def _load(run_dir: Path) -> tuple[list[_Item], dict[str, int]]:
+    """Join the run's files: answered questions, or retrieved ones where the run answered none."""
+    references = load_references(run_dir)
+    answers, retrievals = load_answers(run_dir), load_retrievals(run_dir)
+    check_joined(answers, references, run_dir / "answers.jsonl")
+    check_joined(retrievals, references, run_dir / "retrievals.jsonl")
+    lost = missing(list(answers), retrievals)
+    if lost:
+        raise ScoringError(
+            f"{run_dir}: {len(lost)} answered questions have no retrieval (first: {lost[0]}); "
+            "delete their rows in answers.jsonl and resume the run"
+        )
+    present: Mapping[str, object] = answers or retrievals
+    items = [
+        _Item(reference, answers.get(question_id), retrievals[question_id])
+        for question_id, reference in references.items()
+        if question_id in present
+    ]
+    counts = {
+        "questions": len(references),
+        "answered": len(answers),
+        "retrieved": len(retrievals),
+        "unanswered": len(references) - len(answers),
+        "malformed": sum(answer.malformed for answer in answers.values()),
+        "rows": len(items),
+    }
+    return items, counts
+
+
+def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreRow]:
+    """Score a run and write ``scores.jsonl`` and ``scores_meta.json``, replacing older ones.
+
+    Args:
+        run_dir: directory of the run; it may be incomplete. Unanswered questions get no row and are counted.
+        config: what to compute; ``None`` computes all lexical metrics.
+
+    Returns:
+        The rows, in the order of ``references.jsonl``.
+
+    Raises:
+        ScoringError: files missing or not of one run; a corpus or model missing.
+    """
+    config = config or ScoringConfig()
+    metrics = select_metrics(config.metrics)
+    before = checksums(run_dir)
+    items, counts = _load(run_dir)
+    if not items:
+        raise ScoringError(f"{run_dir} holds neither answers nor retrievals yet; run or resume the experiment first")
+    answered = [item for item in items if item.answer is not None]
+    neural, models = _neural_scores(answered, metrics, config) if answered else ({}, {})
+    rows = [_row(item, metrics, config, neural.get(item.reference.question_id)) for item in items]
+    meta = {
+        "schema_version": SCHEMA_VERSION,
+        "config": asdict(config),
+        "metrics": sorted({name for row in rows for name in row.metrics}),
+        "sources": {metric.name: metric.source for metric in metrics},
+        "models": models,
+        "packages": {name: version(name) for name in ("nltk", "rouge-score")},
+        "counts": counts,
+        "inputs": before,
+    }
+    lines = [json.dumps(asdict(row), ensure_ascii=False, sort_keys=True).encode() + b"\n" for row in rows]
+    write_atomic(run_dir / SCORES, b"".join(lines))
+    write_json(run_dir / SCORES_META, meta)
+    return rows
+
+
+def _row(item: _Item, metrics: Sequence[Metric], config: ScoringConfig, neural: Scores | None) -> ScoreRow:
+    scores: Scores = {}
+    if item.answer is not None:
+        scores |= _answer_scores(item.answer, item.reference, metrics)
+        scores |= {metric.name: None for metric in metrics if _is_neural(metric)}
+        scores |= neural or {}
+    if item.retrieval is not None:
+        scores |= _retrieval_scores(item.retrieval, item.reference, config)
+    scores |= marks(item.reference.extra)
+    return ScoreRow(
+        item.reference.question_id,
+        item.reference.conversation_id,
+        item.reference.category,
+        {name: None if value is None else round(value, DIGITS) for name, value in scores.items()},
+    )
+
+
+def _is_neural(metric: Metric) -> bool:
+    return not metric.lexical and "retrievals" not in metric.needs
+
+
+def checksums(run_dir: Path) -> dict[str, str | None]:
+    """Return sha256 of the files that scores depend on, ``None`` for one that does not exist."""
+    return {name: _sha256(run_dir / name) for name in INPUTS}
+
+
+def _sha256(path: Path) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def load_scores(run_dir: Path) -> list[ScoreRow]:
+    """Read the stored scores of a run.
+
+    Raises:
+        ScoringError: there are none, or answers were added since.
+    """
+    if not (run_dir / SCORES_META).is_file():
+        raise ScoringError(f"{run_dir} has no scores; run `python -m eval.score {run_dir}`")
+    meta = load_json(run_dir / SCORES_META)
+    inputs = meta.get("inputs") if isinstance(meta, dict) else None
+    if not isinstance(inputs, dict):
+        raise ScoringError(f"{run_dir / SCORES_META} names no inputs; run `python -m eval.score {run_dir}`")
+    changed = [name for name, digest in checksums(run_dir).items() if digest != inputs.get(name)]
+    if changed:
+        raise ScoringError(
+            f"{run_dir}: {', '.join(changed)} changed since the scores were made; run `python -m eval.score {run_dir}`"
+        )
+    advice = f"run `python -m eval.score {run_dir}`"
+    return list(read_rows(run_dir / SCORES, ScoreRow, error=ScoringError, advice=advice))
