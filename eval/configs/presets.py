@@ -8,6 +8,9 @@ from memsys.errors import ConfigError
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 
+#: File of a method's folder that holds several presets; see :mod:`eval.configs.choices`.
+VARIANTS = "variants.yaml"
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
@@ -17,6 +20,16 @@ T = TypeVar("T", bound="DataclassInstance")
 def preset_names(folder: Path) -> tuple[str, ...]:
     """Names of the presets of a folder, sorted."""
     return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
+
+
+def description(preset: Path) -> str:
+    """The first comment line of a preset that is no instruction to Hydra; empty where it has none."""
+    for line in preset.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            return ""
+        if not line.startswith("# @"):
+            return line.removeprefix("#").strip()
+    return ""
 
 
 def find_preset(name: str, folder: Path, what: str) -> Path:

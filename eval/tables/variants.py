@@ -5,10 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from eval.configs.presets import CONF, read_settings
+from eval.configs.choices import MEMORY, find, settings_of
 from eval.tables.places import without_places
-
-MEMORY = CONF / "memory"
 
 #: Groups whose settings a YAML need not all name.
 _OPEN = ("roles", "sampling")
@@ -18,27 +16,9 @@ _SHOWN = 3
 
 @cache
 def default_settings(name: str, folder: Path) -> Mapping[str, Any] | None:
-    """Settings of ``<folder>/<name>.yaml`` with those of its ``defaults``, flat; ``None`` when it is not there."""
-    path = folder / f"{name}.yaml"
-    return flat(_composed(path)) if path.is_file() else None
-
-
-def _composed(path: Path) -> dict[str, Any]:
-    own = read_settings(path)
-    composed: dict[str, Any] = {}
-    for entry in own.pop("defaults", ["_self_"]):
-        if isinstance(entry, str):  # another group's choice (a mapping) is no setting of this file's own
-            layer = own if entry == "_self_" else _composed(path.with_name(f"{entry}.yaml"))
-            composed = _merged(composed, layer)
-    return composed
-
-
-def _merged(base: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in layer.items():
-        below = merged.get(key)
-        merged[key] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return merged
+    """Settings of a preset by its name, choice or old name, with those it starts from, flat; ``None`` without one."""
+    preset = find(name, folder)
+    return None if preset is None else flat(settings_of(preset, folder))
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -1,0 +1,159 @@
+"""Choices of ``conf/`` by name: files, variants and old names, found without Hydra.
+
+A method with several presets has a folder in ``conf/memory``: ``memory=clag/small`` is ``conf/memory/clag/small.yaml``.
+Its ``variants.yaml`` holds presets that differ from another by a few settings; ``memory=clag/tau_015`` is one of them.
+The ``name`` of a preset (``clag_small``, ``clag_tau_015``; a variant's is folder and key unless it sets one) is what
+tables and run directories show, and a choice as well. ``conf/aliases.yaml`` maps names of earlier versions to choices.
+``hydra_plugins/memsys_choices`` makes all of them known to Hydra.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from eval.configs.presets import CONF, VARIANTS, description, preset_names, read_settings
+from memsys.errors import ConfigError
+
+MEMORY = CONF / "memory"
+
+_NAME = re.compile(r"^name: *([^\s#]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """One choice of a folder of ``conf/``.
+
+    Attributes:
+        name: shown in tables and run directories.
+        choice: path below the folder, as on the command line: ``clag/small``.
+        about: what the choice is, in one paragraph.
+        file: its YAML; of a variant, the ``variants.yaml`` that holds it.
+        of: choice that a variant starts from; ``None`` for a preset with a file of its own.
+        changes: settings of a variant, its name included.
+    """
+
+    name: str
+    choice: str
+    about: str
+    file: Path
+    of: str | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def presets(folder: Path = MEMORY) -> dict[str, Preset]:
+    """All presets of a folder and of the folders in it, by name, in the order of their choices.
+
+    Raises:
+        ConfigError: two presets have the same name, or a variant is not described as it must be.
+    """
+    found: dict[str, Preset] = {}
+    for preset in sorted([*_files(folder), *_variants(folder)], key=lambda preset: preset.choice):
+        if preset.name in found:
+            raise ConfigError(
+                f"{folder}: {found[preset.name].choice} and {preset.choice} are both called {preset.name}; "
+                "change the name of one"
+            )
+        found[preset.name] = preset
+    return found
+
+
+def find(name: str, folder: Path = MEMORY) -> Preset | None:
+    """Return the preset of this choice, name or old name; ``None`` if there is none."""
+    known = _indexed(folder) if folder == MEMORY else _index(folder)
+    return known.get(name) or known.get(aliases(folder.parent).get(folder.name, {}).get(name, ""))
+
+
+def current_name(name: str, folder: Path = MEMORY) -> str:
+    """Return the name that a preset has now; a name that no preset has or had is returned as it is."""
+    preset = find(name, folder)
+    return name if preset is None else preset.name
+
+
+def settings_of(preset: Preset, folder: Path = MEMORY) -> dict[str, Any]:
+    """Compose a preset's settings as Hydra would, but for choices of other groups in its defaults.
+
+    Raises:
+        ConfigError: a file cannot be read, or a preset starts from one that does not exist.
+    """
+    if preset.of is None:
+        return _composed(preset.file, folder)
+    base = find(preset.of, folder)
+    if base is None:
+        raise ConfigError(f"{preset.file}: {preset.choice} is `of` {preset.of}, which does not exist")
+    return _merged(settings_of(base, folder), preset.changes)
+
+
+def aliases(conf: Path = CONF) -> Mapping[str, Mapping[str, str]]:
+    """Names of earlier versions: group -> name -> choice of today; empty without ``aliases.yaml``."""
+    path = conf / "aliases.yaml"
+    return read_settings(path) if path.is_file() else {}
+
+
+def experiment_on_backbone(name: str, conf: Path = CONF) -> tuple[str, str] | None:
+    """Split the name of an experiment that ends in a backbone's: ``clag_locomo_qwen3_8b`` is ``clag_locomo`` on it.
+
+    Returns:
+        Experiment and backbone, or ``None`` if the name is not made of the two.
+    """
+    for experiment in sorted(preset_names(conf / "experiment"), key=len, reverse=True):
+        backbone = name.removeprefix(f"{experiment}_")
+        if backbone != name and (conf / "backbone" / f"{backbone}.yaml").is_file():
+            return experiment, backbone
+    return None
+
+
+def _files(folder: Path) -> Iterator[Preset]:
+    for path in sorted((*folder.glob("*.yaml"), *folder.glob("*/*.yaml"))):
+        if path.name == VARIANTS:
+            continue
+        choice = path.relative_to(folder).with_suffix("").as_posix()
+        named = _NAME.search(path.read_text(encoding="utf-8")) if path.parent != folder else None
+        yield Preset(named[1] if named else path.stem, choice, description(path), path)
+
+
+def _variants(folder: Path) -> Iterator[Preset]:
+    for path in sorted(folder.glob(f"*/{VARIANTS}")):
+        method = path.parent.name
+        for key, entry in read_settings(path).items():
+            if not isinstance(entry, Mapping) or set(entry) != {"about", "of", "set"}:
+                raise ConfigError(f"{path}: {key} must have `about`, `of` and `set`, and nothing else")
+            changes = {"name": f"{method}_{key}", **entry["set"]}
+            name = f"{method}_{key}" if "host" in changes else str(changes["name"])
+            yield Preset(name, f"{method}/{key}", entry["about"], path, f"{method}/{entry['of']}", changes)
+
+
+def _index(folder: Path) -> dict[str, Preset]:
+    by_name = presets(folder)
+    return by_name | {preset.choice: preset for preset in by_name.values()}
+
+
+@cache
+def _indexed(folder: Path) -> dict[str, Preset]:
+    return _index(folder)
+
+
+def _composed(path: Path, folder: Path) -> dict[str, Any]:
+    own = read_settings(path)
+    composed: dict[str, Any] = {}
+    for entry in own.pop("defaults", ["_self_"]):
+        if isinstance(entry, str):  # another group's choice (a mapping) is no setting of this file's own
+            composed = _merged(composed, own if entry == "_self_" else _base(entry, path, folder))
+    return composed
+
+
+def _base(entry: str, path: Path, folder: Path) -> dict[str, Any]:
+    """Settings of an entry of a defaults list: ``/memory/clag/paper@_here_``, or a path from the file's folder."""
+    name = entry.removesuffix("@_here_")
+    preset = find(name.removeprefix(f"/{folder.name}/"), folder) if name.startswith("/") else None
+    return settings_of(preset, folder) if preset else _composed(path.parent / f"{name}.yaml", folder)
+
+
+def _merged(base: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in layer.items():
+        below = merged.get(key)
+        merged[key] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return merged
