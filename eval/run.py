@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 CONF = str(Path(__file__).resolve().parents[1] / "conf")
 
+# Hydra looks for ``hydra_plugins`` on the module search path, on which a script in another folder does not have it.
+if str(Path(CONF).parent) not in sys.path:
+    sys.path.append(str(Path(CONF).parent))
+
 #: Parts of the configuration that become objects; everything else is plain settings.
 PARTS = ("backbone", "embedder", "memory", "dataset", "reader", "protocol", "scoring")
 
@@ -167,22 +171,22 @@ def with_host(config: "DictConfig") -> "DictConfig":
     """
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
-    from omegaconf import OmegaConf, open_dict
+    from omegaconf import open_dict
 
+    from eval.configs.choices import find, presets, settings_of
     from memsys.errors import ConfigError
 
     host = config.memory.get("host")
     if not isinstance(host, str):
         return config
-    presets = {path.stem: "host" in OmegaConf.load(path) for path in sorted(Path(CONF, "memory").glob("*.yaml"))}
-    choices = ", ".join(name for name, gate in presets.items() if not gate)
-    if host not in presets:
-        raise ConfigError(f"memory.host={host} is no preset of conf/memory; choose one of {choices}")
+    preset = find(host)
+    if preset is None or "host" in settings_of(preset):
+        choices = ", ".join(name for name, other in presets().items() if "host" not in settings_of(other))
+        problem = "is no preset of conf/memory" if preset is None else "is a gate itself"
+        raise ConfigError(f"memory.host={host} {problem}; choose one of {choices}")
     running = GlobalHydra.instance().is_initialized()
     with nullcontext() if running else initialize_config_dir(CONF, version_base="1.3"):
-        hosted = compose(f"memory/{host}").memory
-    if "host" in hosted:
-        raise ConfigError(f"memory.host={host} is a gate itself; choose one of {choices}")
+        hosted = compose(None, overrides=[f"+memory={preset.choice}"]).memory
     resolved = config.copy()
     with open_dict(resolved):
         resolved.memory.host = hosted

@@ -2,7 +2,7 @@
 
 Source: CLAG, appendix G. A case is a question with EM = 0 and F1 at most that of the same backbone searching all notes
 (``clag_global_retrieval``, or A-Mem). The rules are deterministic and read stored records alone; their order decides
-cases that several rules fit, stands in ``conf/analysis/clag_failures.yaml`` and is shown with every result.
+cases that several rules fit, stands in ``clag_failures.yaml`` beside this file and is shown with every result.
 """
 
 import argparse
@@ -14,14 +14,14 @@ from typing import Any
 
 from eval.analysis.clag_failure_rules import RESIDUAL, Case, FailureConfig, pattern
 from eval.cli.commands import explains_errors, start
-from eval.configs.presets import CONF, make_preset
+from eval.configs.presets import make_preset
 from eval.runs.files import write_json
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.stored import load_answers, load_references, load_retrievals
 from eval.scoring.rows import load_scores
 from memsys.errors import ScoringError
 
-CONFIG = CONF / "analysis" / "clag_failures.yaml"
+CONFIG = Path(__file__).parent / "clag_failures.yaml"
 RESULT = "clag_failures.json"
 
 

@@ -106,9 +106,8 @@ def experiment_on_backbone(name: str, conf: Path = CONF) -> tuple[str, str] | No
 
 
 def _files(folder: Path) -> Iterator[Preset]:
-    for path in sorted((*folder.glob("*.yaml"), *folder.glob("*/*.yaml"))):
-        if path.name == VARIANTS:
-            continue
+    pattern = "**/*.yaml" if folder.name == MEMORY.name else "*.yaml"  # elsewhere a folder is a group of its own
+    for path in (path for path in folder.glob(pattern) if path.name != VARIANTS):
         choice = path.relative_to(folder).with_suffix("").as_posix()
         named = _NAME.search(path.read_text(encoding="utf-8")) if path.parent != folder else None
         yield Preset(named[1] if named else path.stem, choice, description(path), path)

@@ -1,18 +1,19 @@
 """``python -m eval.run --help [GROUP ...]``: what can be chosen, read from ``conf/`` without Hydra.
 
-Hydra's own help composes every group to list it, which takes seconds; the folders and the first comment line of each
-file say the same and what the choice is.
+Hydra's own help composes every group to list it, which takes seconds; the folders, the first comment line of each file
+and the ``about`` of each variant say the same and what the choice is.
 """
 
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from eval.configs.choices import MEMORY, presets
 from eval.configs.presets import CONF, preset_names
 from memsys.errors import ConfigError
 
-#: Folders of ``conf/`` that are no part of a run's configuration: tables, analyses and judges read them.
-_NOT_OF_A_RUN = ("tables", "analysis", "judge")
+#: Folders whose files others start from; none is a choice.
+_BASES = "base"
 _WIDTH, _INDENT = 100, 4
 
 _USAGE = """\
@@ -23,6 +24,7 @@ usage: python -m eval.run [+experiment=NAME] [GROUP=CHOICE ...] [KEY=VALUE ...] 
 _CLOSING = """\
 `--help GROUP` (for instance `--help memory`) says what each choice of a group is. Groups with + are not in the default
 configuration: write +experiment=NAME. Every key can be overridden: seed=1 memory.k=20 dataset.conversations=[conv-26]
+A run shows the name of a memory (clag/small: clag_small), which may be written as well: memory=clag_small
 `--cfg job` prints the composed config, `--info defaults-tree` where each part comes from.
 """
 
@@ -55,26 +57,16 @@ def help_text(arguments: Sequence[str], conf: Path = CONF) -> str:
 
 def groups(conf: Path) -> Iterator[str]:
     """Names of the configuration groups of a run, sorted: the folders that hold presets."""
-    for folder in sorted(path for path in conf.rglob("*") if path.is_dir()):
-        name = folder.relative_to(conf).as_posix()
-        if name not in _NOT_OF_A_RUN and preset_names(folder):
-            yield name
-
-
-def description(preset: Path) -> str:
-    """The first comment line of a preset that is no instruction to Hydra; empty where it has none."""
-    for line in preset.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            return ""
-        if not line.startswith("# @"):
-            return line.removeprefix("#").strip()
-    return ""
+    folders = [path for path in conf.rglob("*") if path.is_dir()]
+    for folder in sorted(path for path in folders if path.name != _BASES and path.parent.name != MEMORY.name):
+        if presets(folder):
+            yield folder.relative_to(conf).as_posix()
 
 
 def _listed(conf: Path, name: str) -> str:
     added = "+" if name in ("experiment", "sweep") else ""
     choices = textwrap.fill(
-        ", ".join(preset_names(conf / name)),
+        ", ".join(preset.choice for preset in presets(conf / name).values()),
         _WIDTH,
         initial_indent=" " * _INDENT,
         subsequent_indent=" " * _INDENT,
@@ -84,7 +76,7 @@ def _listed(conf: Path, name: str) -> str:
 
 
 def _described(folder: Path, name: str) -> str:
-    names = preset_names(folder)
-    width = max(map(len, names), default=0)
-    lines = [f"  {choice:<{width}}  {description(folder / f'{choice}.yaml')}".rstrip() for choice in names]
+    found = list(presets(folder).values())
+    width = max((len(preset.choice) for preset in found), default=0)
+    lines = [f"  {preset.choice:<{width}}  {preset.about}".rstrip() for preset in found]
     return "\n".join((f"{name}=", *lines, ""))

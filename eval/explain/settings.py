@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from eval.configs.choices import current_name
 from eval.configs.presets import CONF
 from eval.tables.places import without_places
 from eval.tables.spec import PaperSpec
@@ -45,8 +46,9 @@ def differences(run: StoredRun, dataset: str, system: str, spec: PaperSpec) -> l
 
 def _part(settings: Mapping[str, Any], part: str, preset: str, named: Mapping[str, Any]) -> list[Difference]:
     """Compare one part with its preset, and with what the paper says of it beside (``named``)."""
-    name = settings.get("name")
-    found = [Difference(f"{part}.name", preset, name)] if name != preset else []
+    name = str(settings.get("name"))
+    same = current_name(name, CONF / part) == current_name(preset, CONF / part)
+    found = [] if same else [Difference(f"{part}.name", preset, name)]
     defaults = default_settings(preset, CONF / part)
     if defaults is None:
         return found

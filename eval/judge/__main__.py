@@ -1,7 +1,7 @@
 """``python -m eval.judge RUN... [judge=NAME] [backbone=NAME] [KEY=VALUE...]``: let a language model grade answers.
 
 Without a run it grades the probe set alone. Started again it goes on where it stopped; verdicts that are there cost
-nothing. Composes ``conf/judging.yaml``.
+nothing. Composes ``conf/judging.yaml`` of this folder.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Grade the answers of runs with a language model; without a run, grade the probe set alone.",
         epilog="example: python -m eval.judge RUN judge=strict backbone=qwen3_8b judge.repeats=3",
     )
-    parser.add_argument("given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of conf/judging")
+    parser.add_argument("given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of eval/judge/conf/judging.yaml")
     return parser
 
 
@@ -74,7 +74,7 @@ def _probe(plan: "JudgePlan") -> dict[str, object]:
 
 
 def make_plan(overrides: Sequence[str]) -> "JudgePlan":
-    """Compose ``conf/judging.yaml`` with overrides.
+    """Compose ``conf/judging.yaml`` of this folder with overrides; backbones are those of runs.
 
     Raises:
         ConfigError: an unknown choice or key, or a part that does not accept its settings.
@@ -85,11 +85,13 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     from omegaconf.errors import OmegaConfBaseException
 
     from eval.judge.work import JudgePlan
-    from eval.run import CONF, make_part
+    from eval.configs.presets import CONF
+    from eval.judge.config import CONF as JUDGES
+    from eval.run import make_part
 
     try:
-        with initialize_config_dir(CONF, version_base="1.3"):
-            config = compose("judging", overrides=list(overrides))
+        with initialize_config_dir(str(JUDGES), version_base="1.3"):
+            config = compose("judging", overrides=[_search_path(CONF), *overrides])
         settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(" ".join(str(error).split())) from error
@@ -103,6 +105,12 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
         use_cache=bool(config.use_cache),
         in_flight=int(config.verdicts_in_flight),
     )
+
+
+def _search_path(folder: Path) -> str:
+    """Let Hydra look for backbones in a folder, whatever characters its path has."""
+    quoted = str(folder).replace("\\", "\\\\").replace("'", "\\'")
+    return f"hydra.searchpath=['file://{quoted}']"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A named way to judge (``conf/judge``)."""
+"""A named way to judge (``eval/judge/conf/judge``)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +12,8 @@ from memsys.llm.contract import Role, make_role
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
+#: Configuration of a judgement: ``judging.yaml``, and a folder with the presets of judges.
+CONF = Path(__file__).parent / "conf"
 
 #: What a judge may say of an answer.
 CORRECT, WRONG = "CORRECT", "WRONG"

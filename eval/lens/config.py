@@ -1,14 +1,14 @@
-"""What the lens shows: ``conf/lens.yaml``."""
+"""What the lens shows: ``eval/lens/lens.yaml``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.configs.presets import CONF, make_preset
+from eval.configs.presets import make_preset
 from eval.metrics.registry import find_metric
 from memsys.errors import ConfigError
 
-FILE = CONF / "lens.yaml"
+FILE = Path(__file__).parent / "lens.yaml"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from eval.configs.choices import MEMORY, presets
 from eval.configs.presets import CONF, preset_names
-from eval.tables.variants import MEMORY, default_settings
+from eval.tables.variants import default_settings
 from memsys.departures import ALL, Departure, read_departures, system_of
 from memsys.errors import ConfigError
 from memsys.vocabulary import Json
@@ -36,7 +37,7 @@ def systems(folder: Path = MEMORY) -> dict[str, tuple[Path, tuple[str, ...]]]:
         ConfigError: a preset names no class of a package that is there.
     """
     found: dict[str, tuple[Path, list[str]]] = {}
-    for preset in preset_names(folder):
+    for preset in presets(folder):
         name, place = system_of(str(_settings(preset, folder).get("_target_")))
         found.setdefault(name, (place, []))[1].append(preset)
     return {name: (place, tuple(presets)) for name, (place, presets) in sorted(found.items())}

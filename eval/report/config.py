@@ -1,14 +1,14 @@
-"""What the page shows: ``conf/report.yaml``."""
+"""What the page shows: ``eval/report/report.yaml``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.configs.presets import CONF, make_preset
+from eval.configs.presets import make_preset
 from eval.metrics.registry import METRICS
 from memsys.errors import ConfigError
 
-FILE = CONF / "report.yaml"
+FILE = Path(__file__).parent / "report.yaml"
 #: Scores that are no metric of the registry.
 _SHARES = ("abstained", "trapped")
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.configs.presets import CONF
+from eval.configs.choices import presets, settings_of
 from eval.runs.rundir import RunDirectory
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
@@ -117,11 +117,7 @@ def _role_names(memory: Mapping[str, Any]) -> set[str]:
 
 
 def _preset_roles() -> Iterable[set[str]]:
-    from omegaconf import OmegaConf
-
-    for path in (CONF / "memory").glob("*.yaml"):
-        settings: Any = OmegaConf.to_container(OmegaConf.load(path))
-        yield _role_names(settings)
+    return (_role_names(settings_of(preset)) for preset in presets().values())
 
 
 _ENGINES: dict[str, Engine] = {}

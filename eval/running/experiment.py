@@ -21,7 +21,7 @@ from eval.running.runner import Equipment, Outcome, Runner, Schedule, first_erro
 from eval.running.stopping import StopRequest
 from eval.runs.provenance import commit, hardware, packages
 from eval.runs.records import ReferenceRecord
-from eval.runs.rundir import RunDirectory, RunRecord, identity_hash, now
+from eval.runs.rundir import RunDirectory, RunRecord, identity_hash, now, without_name
 from memsys.credentials import redacted, without_secrets
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
@@ -35,7 +35,7 @@ TIMINGS = ("throughput", "latency")
 
 #: Settings that cannot change an answer or a retrieval: where files lie, how work is spread, what is done afterwards.
 NOT_IDENTITY = (
-    "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving",
+    "experiment", "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving",
     "progress", "score", "scoring", "protocol", "schedule",
 )  # fmt: skip
 
@@ -132,7 +132,7 @@ def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
         kept = without(kept, ("second", "second_roles"))
     else:
         kept["second"] = without(kept["second"], sorted(plan.second.runtime_fields()))
-    kept = without_secrets(kept)
+    kept = without_secrets({key: without_name(value) for key, value in kept.items()})
     kept["data_sha256"] = data_sha256
     return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
 
@@ -149,12 +149,17 @@ def without(node: Mapping[str, Any], dotted: Sequence[str]) -> dict[str, Any]:
 
 
 def run_path(plan: Plan, identity: Mapping[str, Json]) -> Path:
-    """Where the run lies: as told, or a name that differs whenever a result could."""
+    """Where the run lies: as told, or a name that differs whenever a result could.
+
+    A run of the same settings under another name of the memory or the backbone is the same run.
+    """
     if plan.run_dir is not None:
         return plan.run_dir
     backbone = "retrieval" if plan.backbone is None else plan.backbone.name
-    name = f"{plan.memory.name}-{backbone}-s{plan.seed}-{identity_hash(identity)}"
-    return plan.runs_dir / plan.experiment / name
+    ending = f"-s{plan.seed}-{identity_hash(identity)}"
+    path = plan.runs_dir / plan.experiment / f"{plan.memory.name}-{backbone}{ending}"
+    others = [] if path.is_dir() else sorted(path.parent.glob(f"*{ending}/"))
+    return others[0] if others else path
 
 
 def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:

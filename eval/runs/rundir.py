@@ -72,6 +72,13 @@ def identity_hash(identity: Mapping[str, Json]) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
 
 
+def without_name(part: Any) -> Any:
+    """Copy a part's settings without the name it is shown by, and of a gate without that of its host."""
+    if not isinstance(part, Mapping):
+        return part
+    return {key: without_name(value) if key == "host" else value for key, value in part.items() if key != "name"}
+
+
 def differences(old: Any, new: Any, path: str = "") -> list[str]:
     """Name the settings in which two trees differ, as ``path: old -> new``."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):

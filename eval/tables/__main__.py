@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Write a paper's tables: printed number, measured number, difference, interval, what is missing.",
     )
     parser.add_argument(
-        "--paper", action="append", help="paper in conf/tables; repeatable (default: all that have the tables)"
+        "--paper", action="append", help="paper in eval/tables/specs; repeatable (default: all that have the tables)"
     )
     parser.add_argument("--table", type=int, action="append", help="number of a table; repeatable (default: all)")
     add_runs_option(parser)
@@ -90,7 +90,7 @@ def build_tables(
     """Build tables of a paper.
 
     Args:
-        paper: name in ``conf/tables``.
+        paper: name in ``eval/tables/specs``.
         runs: complete runs.
         numbers: of the tables; ``None`` for all.
 

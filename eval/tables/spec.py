@@ -1,14 +1,14 @@
-"""What a paper's tables hold: ``conf/tables/<paper>.yaml``."""
+"""What a paper's tables hold: ``eval/tables/specs/<paper>.yaml``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from eval.configs.presets import CONF, find_preset, preset_names, read_settings
+from eval.configs.presets import find_preset, preset_names, read_settings
 from memsys.errors import ConfigError
 
-FOLDER = CONF / "tables"
+FOLDER = Path(__file__).parent / "specs"
 
 #: Rows belong together that share a backbone, or a backbone and a data set.
 BlockBy = Literal["backbone", "dataset"]
@@ -86,7 +86,7 @@ class TableSpec:
 
 @dataclass(frozen=True, slots=True)
 class PaperSpec:
-    """All tables of one paper, with the names they share; see the comments of ``conf/tables/clag.yaml``."""
+    """All tables of one paper, with the names they share; see the comments of ``eval/tables/specs/clag.yaml``."""
 
     paper: str
     label: str

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.terminal import stage
+from eval.configs.choices import current_name
 from eval.judge.store import with_judgements
 from eval.runs.records import SCHEMA_VERSION, RetrievalRecord
 from eval.runs.rows import answers, read_rows
-from eval.runs.rundir import RunRecord, identity_hash
+from eval.runs.rundir import RunRecord, identity_hash, without_name
 from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, load_scores
 from eval.tables.spec import NO_BACKBONE
 from memsys.errors import RunDirectoryError, ScoringError
@@ -51,8 +52,8 @@ class StoredRun:
 
     @property
     def memory(self) -> str:
-        """Name of the memory config."""
-        return self._name("memory")
+        """Name of the memory config as it is called today."""
+        return current_name(self._name("memory"))
 
     @property
     def dataset(self) -> str:
@@ -94,7 +95,7 @@ class StoredRun:
         if "settings" in self.record:
             return str(self.record["settings"])
         settings = self.record.get("identity") or self.record["config"]
-        return identity_hash({key: value for key, value in settings.items() if key not in _NOT_SETTINGS})
+        return identity_hash({key: without_name(value) for key, value in settings.items() if key not in _NOT_SETTINGS})
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def overrides(settings: Mapping[str, Any], folder: Path = MEMORY) -> dict[str, A
     changed = {
         key
         for key, default in defaults.items()
-        if key in own and key != "_target_" and not _is_interpolation(default) and own[key] != default
+        if key in own and key not in ("_target_", "name") and not _is_interpolation(default) and own[key] != default
     }
     added = {
         key

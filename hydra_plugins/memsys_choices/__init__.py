@@ -86,12 +86,8 @@ class ChoiceSource(ConfigSource):
             return None
         current = self._aliases.get(group, {}).get(name)
         made = self._memory(current or name) if group == "memory" else self._experiment(current or name)
-        # A method's own name stands for its main preset, whatever that is called.
-        note = f"{group}={name} is now written {group}={current}" if current and not self._is_method(name) else ""
+        note = f"{group}={name} is now written {group}={current}" if current else ""
         return (*made, note) if made else None
-
-    def _is_method(self, name: str) -> bool:
-        return (Path(self.path) / "memory" / name).is_dir()
 
     def _memory(self, name: str) -> tuple[dict[str, Any], None] | None:
         by_choice = {preset.choice: preset for preset in self._memories.values()}

@@ -23,7 +23,7 @@ class NoBackbone:
         """
         raise ConfigError(
             f"memory={self._memory_name} calls the backbone (role {role.name}); mode=retrieval_only has none: "
-            "use mode=answers, or a memory that retrieves without a model (rag_turn, bm25_turn, hybrid_turn)"
+            "use mode=answers, or a memory that retrieves without a model (rag, bm25_turn, hybrid_turn)"
         )
 
     async def count_tokens(self, text: str) -> NoReturn:

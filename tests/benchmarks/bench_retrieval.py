@@ -6,7 +6,7 @@ work: neighbour search, evolution, storing, ranking, writing the context. Median
 xMemory makes an episode of one fact of every turn here. Its themes are neither split nor merged: they are hundreds of
 times as many as a conversation has, and each revision scores all of them.
 
-Run: ``python tests/benchmarks/bench_retrieval.py [--memories 10000] [--presets rag_turn amem clag]``
+Run: ``python tests/benchmarks/bench_retrieval.py [--memories 10000] [--presets rag amem clag]``
 """
 
 import argparse
@@ -34,7 +34,7 @@ from tests.support.composing import memory_config  # noqa: E402
 WRITE_BOUND_MS, RETRIEVE_BOUND_MS = 3.0, 2.0
 #: MemFly searches its keywords once per keyword of the question, its notes twice, and fuses twice.
 RETRIEVE_BOUNDS_MS = {"memfly": 5.0}
-PRESETS = ("rag_turn", "bm25_turn", "hybrid_turn", "amem", "clag", "memfly", "xmemory_no_merge_split")
+PRESETS = ("rag", "bm25_turn", "hybrid_turn", "amem", "clag", "memfly", "xmemory_no_merge_split")
 #: A fact is compared with all themes, of which there are thousands here and a hundred in a conversation.
 UNBOUND_WRITES = ("xmemory_no_merge_split",)
 MEASURED = 200

@@ -62,7 +62,7 @@ def _evolve(mood: int, neighbours: int) -> dict[str, Any]:
 
 configs = st.builds(
     preset,
-    st.sampled_from(["clag_paper", "clag_code", "clag_cosine", "clag_kmeans", "clag_global_evolution"]),
+    st.sampled_from(["clag", "clag_code", "clag_cosine", "clag_kmeans", "clag_global_evolution"]),
     buffer_size=st.integers(1, 6),
     n_init=st.integers(1, 4),
     kmeans_restarts=st.just(1),

@@ -24,17 +24,17 @@ TOPICS = ("sea boat sail harbour", "cake oven sugar flour", "guitar song drum ba
 
 @lru_cache
 def composed(name: str) -> Mapping[str, Any]:
-    """Compose ``conf/memory/<name>.yaml``."""
+    """Compose the preset of this name."""
     from hydra import compose, initialize_config_dir
     from omegaconf import OmegaConf
 
     with initialize_config_dir(str(CONF), version_base=None):
-        container = OmegaConf.to_container(compose(f"memory/{name}").memory, resolve=True)
+        container = OmegaConf.to_container(compose(None, overrides=[f"+memory={name}"]).memory, resolve=True)
     assert isinstance(container, dict)
     return {str(key): value for key, value in container.items()}
 
 
-def preset(name: str = "clag_paper", **changes: Any) -> ClagConfig:
+def preset(name: str = "clag", **changes: Any) -> ClagConfig:
     """Make the config of a preset with some fields changed."""
     settings = {**composed(name), **changes}
     settings.pop("_target_")
@@ -52,7 +52,7 @@ JOINT: Mapping[str, Any] = {
 }
 
 
-def joint(name: str = "clag_paper", **changes: Any) -> ClagConfig:
+def joint(name: str = "clag", **changes: Any) -> ClagConfig:
     """Make the config of a preset with :data:`JOINT` and some fields changed."""
     return preset(name, **{**JOINT, **changes})
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from eval.configs.choices import presets
 from eval.run import with_host
 from memsys.protocol import MemoryConfig, MemorySystem, Parts
 from memsys.vocabulary import Conversation, Turn
@@ -13,18 +14,19 @@ from tests.support.fakes import FakeModel, WordEmbedder
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 
-PRESETS = tuple(sorted(path.stem for path in (CONF / "memory").glob("*.yaml")))
+#: Names of all presets of memories, of files and of variants.
+PRESETS = tuple(sorted(presets()))
 
 
 @lru_cache
 def composed(name: str) -> Mapping[str, Any]:
-    """Compose ``conf/memory/<name>.yaml``; ``gated+amem`` is the preset ``gated`` with that host."""
+    """Compose the preset of this name; ``gated+amem`` is the preset ``gated`` with that host."""
     from hydra import compose, initialize_config_dir
     from omegaconf import OmegaConf
 
     preset, _, host = name.partition("+")
     with initialize_config_dir(str(CONF), version_base=None):
-        config = compose(f"memory/{preset}", overrides=[f"memory.host={host}"] if host else [])
+        config = compose(None, overrides=[f"+memory={preset}", *([f"memory.host={host}"] if host else [])])
     container = OmegaConf.to_container(with_host(config).memory, resolve=True)
     assert isinstance(container, dict)
     return {str(key): value for key, value in container.items()}

@@ -286,7 +286,7 @@ def test_clag_without_clusters_is_a_mem(reembed: str) -> None:
         "retrieval_scope": "global",
         **JOINT,
     }
-    clag = memory_config("clag_paper", **settings).build(parts(replying(evolve=evolve)))
+    clag = memory_config("clag", **settings).build(parts(replying(evolve=evolve)))
     amem = memory(replying(evolve=evolve), reembed=reembed)
     units = [unit(number, f"{WORDS[number % 8]} {WORDS[number % 5]} {WORDS[number % 3]}") for number in range(40)]
     for system in (clag, amem):

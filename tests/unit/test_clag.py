@@ -31,7 +31,7 @@ def retrieve(system: ClagMemory, question: str = "boat sea?") -> Retrieval:
     return asyncio.run(system.retrieve(question))
 
 
-def filled(notes: int = 16, model: FakeModel | None = None, name: str = "clag_paper", **changes: Any) -> ClagMemory:
+def filled(notes: int = 16, model: FakeModel | None = None, name: str = "clag", **changes: Any) -> ClagMemory:
     system = memory(joint(name, **{**SMALL, **changes}), model)
     write_all(system, [unit(number) for number in range(notes)])
     return system
@@ -65,7 +65,7 @@ def test_geometric_variants_never_ask_the_router(name: str, routers: int) -> Non
 
 
 def test_keys_of_the_calls_do_not_depend_on_the_variant() -> None:
-    calls = [set(model_of(filled(10, name=name)).calls) for name in ("clag_paper", "clag_cosine")]
+    calls = [set(model_of(filled(10, name=name)).calls) for name in ("clag", "clag_cosine")]
     assert {call for call in calls[0] if call[0] != "router"} == calls[1]
     assert ("analyse", "D1:3") in calls[0]
     assert ("profile", "profile:1:cluster_0") in calls[0]
@@ -132,7 +132,7 @@ def test_rewritten_neighbours_are_embedded_again_at_once_or_at_consolidation() -
         acted = evolution(actions=["update_neighbor"], new_context_neighborhood=contexts, new_tags_neighborhood=tags)
         return acted if key == "D1:8" else evolution(should_evolve=False)
 
-    for name, stale in (("clag_paper", False), ("clag_code", True)):
+    for name, stale in (("clag", False), ("clag_code", True)):
         system = filled(9, replying(evolve=rewrite), name=name, consolidate_every=10**6)
         changed = [note.note_id for note in system._store if note.context == "Rewritten by D1:8"]
         assert changed
@@ -289,7 +289,7 @@ def test_the_first_three_clusters_can_be_forced() -> None:
 
 
 def test_the_selector_sees_the_question_or_the_keywords() -> None:
-    for name, shown in (("clag_paper", "Query: boat sea?"), ("clag_code", "Query: boat, sea")):
+    for name, shown in (("clag", "Query: boat sea?"), ("clag_code", "Query: boat, sea")):
         system = filled(16, name=name)
         retrieve(system)
         assert f"{shown}\n" in model_of(system).prompts[-1]

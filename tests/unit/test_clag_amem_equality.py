@@ -17,7 +17,7 @@ from tests.support.fakes import FakeModel, WordEmbedder
 
 def amem_config() -> AmemConfig:
     with initialize_config_dir(str(CONF), version_base=None):
-        config = instantiate(compose("memory/amem").memory, _convert_="all")
+        config = instantiate(compose(None, overrides=["+memory=amem"]).memory, _convert_="all")
     assert isinstance(config, AmemConfig)
     return config
 

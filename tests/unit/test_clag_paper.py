@@ -27,7 +27,7 @@ def model_of(system: ClagMemory) -> FakeModel:
 def one_cluster(model: FakeModel | None = None, notes: int = 5, **changes: Any) -> ClagMemory:
     """Four buffered notes in one cluster, then further ones; two neighbours each."""
     settings: dict[str, Any] = {"buffer_size": 4, "n_init": 1, "k_local": 2, "tau": -1.0, **changes}
-    system = memory(preset("clag_paper", **settings), model)
+    system = memory(preset("clag", **settings), model)
     write_all(system, [unit(number) for number in range(notes)])
     return system
 
@@ -111,7 +111,7 @@ def test_neighbours_are_near_to_the_whole_note_or_to_its_content() -> None:
         settings: dict[str, Any] = {"buffer_size": 2, "n_init": 1, "k_local": 1, "tau": -1.0, "neighbour_query": query}
         model = replying(analyse=lambda values, key: analyses[key])
         write_all(
-            memory(preset("clag_paper", **settings), model),
+            memory(preset("clag", **settings), model),
             [unit(0, "boat harbour"), unit(1, "cake oven"), unit(2, "boat sail")],
         )
         nearest[query] = shown(next(p for c, p in zip(model.calls, model.prompts, strict=True) if c[0] == "link"))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hydra import compose, initialize_config_dir
 
+from eval.configs.presets import preset_names
 from eval.run import make_plan
 from eval.running.experiment import Plan, identity_of, run_path
 from eval.runs.rundir import identity_hash
@@ -19,7 +20,7 @@ from eval.tables.terms import other_terms
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
-EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").rglob("*.yaml"))
+EXPERIMENTS = preset_names(CONF / "experiment")
 
 #: Paper -> data set -> the backbones its tables have.
 PAIRS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -68,9 +69,10 @@ def plan(*overrides: str) -> Plan:
 
 
 def experiment(paper: str, dataset: str, backbone: str) -> Plan:
-    name = f"{paper}_{SHORT.get(dataset, dataset)}_{backbone}"
-    assert name in EXPERIMENTS, f"{paper} prints {dataset} on {backbone}, and conf/experiment/{name}.yaml is not there"
-    return plan(f"+experiment={name}")
+    name = f"{paper}_{SHORT.get(dataset, dataset)}"
+    assert name in EXPERIMENTS, f"{paper} prints {dataset}, and conf/experiment/{name}.yaml is not there"
+    own = f"{name}_{backbone}"
+    return plan(f"+experiment={own}") if own in EXPERIMENTS else plan(f"+experiment={name}", f"backbone={backbone}")
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -174,6 +176,11 @@ def test_where_vectors_are_made_is_no_part_of_the_identity_but_by_which_model_is
         ("backbone.engine.threads=1", True),
         ("runs_dir=elsewhere", True),
         ("protocol=locomo", True),
+        ("experiment=other", True),
+        ("memory.name=other", True),
+        ("backbone.name=other", True),
+        ("reader.name=other", True),
+        ("memory=clag/tau_015", False),
         ("seed=1", False),
         ("memory.tau=0.2", False),
         ("backbone.sampling.top_p=0.9", False),

@@ -17,6 +17,7 @@ from baselines.memorybank.forgetting import ForgettingRules, days_ago, is_kept
 from baselines.memorybank.memory import MemoryBankMemory
 from baselines.memorybank.rules import ContextRules, SummaryRules
 from baselines.memorybank.summaries import cut_to, dated_entries, first_sentences, parts_of
+from eval.configs.choices import presets
 from eval.inspect_data import read_config
 from eval.sweep.calls import memory_calls, shape_of
 from memsys.call_model import DataShape
@@ -470,7 +471,7 @@ def test_locomo_takes_564_calls(locomo_file: Path) -> None:
 
 
 def test_every_preset_of_memorybank_is_covered_by_the_contract() -> None:
-    names = {path.stem for path in (CONF / "memory").glob("memorybank*.yaml")}
+    names = {name for name in presets() if name.startswith("memorybank")}
     assert names == {
         "memorybank", "memorybank_code", "memorybank_forget", "memorybank_forget_scaled", "memorybank_items",
         "memorybank_small",

@@ -40,7 +40,7 @@ def found(memory: MemorySystem, query: str) -> list[str]:
 
 
 def test_a_turn_is_shown_with_its_date_speaker_and_text() -> None:
-    retrieval = asyncio.run(ingested("rag_turn", k=1).retrieve("green garden rose"))
+    retrieval = asyncio.run(ingested("rag", k=1).retrieve("green garden rose"))
     assert retrieval.context == "[2 May 2023] Ann: green garden rose"
     assert retrieval.hits[0].text == "Ann: green garden rose" and retrieval.hits[0].turn_ids == ("D2:0",)
     assert retrieval.hits[0].score < 1
@@ -48,7 +48,7 @@ def test_a_turn_is_shown_with_its_date_speaker_and_text() -> None:
 
 @pytest.mark.parametrize("scorer", ["dense", "bm25", "hybrid"])
 def test_every_scorer_finds_the_words_asked_for(scorer: str) -> None:
-    memory = ingested("rag_turn", scorer=scorer, k=2)
+    memory = ingested("rag", scorer=scorer, k=2)
     assert found(memory, "storm")[0] == "D2:1"
     assert len(found(memory, "storm")) == 2
 
@@ -60,7 +60,7 @@ def test_bm25_needs_no_embedder_and_keeps_document_order_without_a_match() -> No
 
 
 def test_hybrid_without_a_lexical_match_keeps_the_dense_order() -> None:
-    dense, hybrid = ingested("rag_turn", k=6), ingested("hybrid_turn", k=6)
+    dense, hybrid = ingested("rag", k=6), ingested("hybrid_turn", k=6)
     assert found(hybrid, "zebra") == found(dense, "zebra")
 
 
@@ -227,7 +227,7 @@ def test_a_token_budget_is_filled_by_rank() -> None:
     assert found(ingested("bm25_turn", k=None, budget_tokens=15), "boat storm") == ["D2:1", "D1:0"]
     assert found(ingested("bm25_turn", k=None, budget_tokens=14), "boat storm") == ["D2:1"]
     assert found(ingested("bm25_turn", k=None, budget_tokens=7), "boat storm") == []
-    assert len(found(ingested("rag_turn", k=None, budget_tokens=10_000), "boat")) == 6
+    assert len(found(ingested("rag", k=None, budget_tokens=10_000), "boat")) == 6
 
 
 def test_keywords_are_searched_by_and_fall_back_to_the_question() -> None:
@@ -278,4 +278,4 @@ def test_an_interrupted_chunk_survives_the_snapshot() -> None:
 )
 def test_bad_settings_are_refused(changes: Mapping[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        memory_config("rag_turn", **changes)
+        memory_config("rag", **changes)

@@ -18,6 +18,7 @@ from baselines.readagent.pages import Page, mix
 from baselines.readagent.pagination import chosen_label, marked, next_chunk, paginate
 from baselines.readagent.paragraphs import Paragraph, paragraphs_of
 from baselines.readagent.rules import PageRules
+from eval.configs.choices import presets
 from eval.inspect_data import read_config
 from eval.sweep.calls import memory_calls, shape_of
 from memsys.call_model import DataShape
@@ -520,7 +521,7 @@ def test_planned_pages_of_locomo_are_those_of_breaks_in_the_middle(locomo_file: 
 
 
 def test_every_preset_of_readagent_is_covered_by_the_contract() -> None:
-    names = {path.stem for path in (CONF / "memory").glob("readagent*.yaml")}
+    names = {name for name in presets() if name.startswith("readagent")}
     assert names == {
         "readagent", "readagent_code", "readagent_pages_2", "readagent_sequential", "readagent_small",
     }  # fmt: skip

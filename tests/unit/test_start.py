@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.configs.run_help import description, groups, help_text
+from eval.configs.choices import presets
+from eval.configs.presets import description
+from eval.configs.run_help import groups, help_text
 from eval.running.clocks import ConversationClock, LoadingEmbedder
 from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
 from eval.running.runner import Equipment, Runner, Schedule
@@ -56,11 +58,12 @@ def test_help_lists_every_preset_and_describes_those_of_a_group() -> None:
     text = help_text([])
     for name in groups(CONF):
         assert f"{name}=" in text
-        for path in (CONF / name).glob("*.yaml"):
-            assert path.stem in text
-    assert "clag  " in help_text(["--help", "memory"]) and description(CONF / "memory" / "clag.yaml") in help_text(
-        ["--help", "memory"]
-    )
+        for preset in presets(CONF / name).values():
+            assert preset.choice in text and preset.about
+    memories = help_text(["--help", "memory"])
+    assert "clag/small  " in memories and description(CONF / "memory" / "clag" / "small.yaml") in memories
+    assert "clag/cosine  " in memories and presets()["clag_cosine"].about in memories
+    assert not {"judge", "tables", "backbone/base", "memory/clag"} & set(groups(CONF))
     assert description(CONF / "experiment" / "quickstart.yaml").startswith("The sample conversation")
     with pytest.raises(ConfigError, match=r"memroy.*memory"):
         help_text(["--help", "memroy"])
