@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from baselines.amem.roles import make_roles
 from memsys.call_model import DataShape, ExpectedCalls
-from memsys.notes.context import ContextRules, context_rules
+from memsys.notes.context import ContextRules, context_rules, note_labels
 from memsys.notes.evolve import EvolutionRules
 from memsys.notes.note import TextFormat
 from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
@@ -51,6 +51,7 @@ class AmemConfig:
         retrieve_k: hits.
         context: fields of :class:`memsys.notes.context.ContextRules`; ``max_links: 0`` shows no
             links, ``max_links: null`` as many as ``retrieve_k``.
+        note_labels: fields of :class:`memsys.notes.context.NoteLabels`; what a model reads before each field.
         roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
     """
 
@@ -70,6 +71,7 @@ class AmemConfig:
     empty_keywords: EmptyKeywords
     retrieve_k: int
     context: Mapping[str, Json]
+    note_labels: Mapping[str, Json]
     roles: Mapping[str, Mapping[str, Json]]
 
     def __post_init__(self) -> None:
@@ -82,12 +84,13 @@ class AmemConfig:
     @property
     def rules(self) -> EvolutionRules:
         """How an evolution is applied."""
-        return from_settings(EvolutionRules, self.evolution_rules, "memory.evolution_rules")
+        given: dict[str, Any] = {**self.evolution_rules, "labels": note_labels(self.note_labels)}
+        return from_settings(EvolutionRules, given, "memory.evolution_rules")
 
     @property
     def context_rules(self) -> ContextRules:
         """How hits become text."""
-        return context_rules(self.context, self.retrieve_k)
+        return context_rules(self.context, self.retrieve_k, note_labels(self.note_labels))
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
         """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""

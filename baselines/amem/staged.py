@@ -104,12 +104,13 @@ class StagedEvolver:
             outcome["actions"].append("update_neighbor")
 
     async def _text(self, role: str, note: Note, neighbours: Sequence[Note]) -> str:
-        lines = "\n".join(neighbour_line(neighbour, self.store) for neighbour in neighbours)
+        labels = self.evolver.rules.labels
+        lines = "\n".join(neighbour_line(neighbour, self.store, labels) for neighbour in neighbours)
         values = {
             "context": note.context,
             "content": note.content,
             "keywords": str(note.keywords),
-            "neighbours": lines or "(none)",
+            "neighbours": lines or labels.none,
             "neighbour_count": str(len(neighbours)),
         }
         return (await self.llm.ask(self.roles[role], values, key=note.note_id)).text

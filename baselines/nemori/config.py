@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from baselines.nemori.roles import make_roles
 from baselines.nemori.rules import GROUPS, BatchRules, ContextRules, FactRules, MergeRules, SearchRules, Segmentation
 from memsys.call_model import DataShape, ExpectedCalls
+from memsys.episodes.context import ContextTexts
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
 from memsys.errors import ConfigError
 from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
@@ -31,6 +32,7 @@ class NemoriConfig:
         facts: fields of :class:`baselines.nemori.rules.FactRules`.
         search: fields of :class:`baselines.nemori.rules.SearchRules`.
         context: fields of :class:`baselines.nemori.rules.ContextRules`.
+        context_texts: fields of :class:`memsys.episodes.context.ContextTexts`.
         roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
     """
 
@@ -45,6 +47,7 @@ class NemoriConfig:
     facts: Mapping[str, Json]
     search: Mapping[str, Json]
     context: Mapping[str, Json]
+    context_texts: Mapping[str, Json]
     roles: Mapping[str, Mapping[str, Json]]
 
     def __post_init__(self) -> None:
@@ -86,6 +89,11 @@ class NemoriConfig:
     def search_rules(self) -> SearchRules:
         """How episodes and facts are found."""
         return from_settings(SearchRules, self.search, "memory.search")
+
+    @property
+    def texts(self) -> ContextTexts:
+        """Words of the context around facts and episodes."""
+        return from_settings(ContextTexts, self.context_texts, "memory.context_texts")
 
     @property
     def context_rules(self) -> ContextRules:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from memsys.episodes.context import ContextTexts
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
 from memsys.notes.settings import check_choices, check_cosines, check_flags, check_minimum, check_optional
 
@@ -143,4 +144,5 @@ GROUPS: Mapping[str, Any] = {
     "facts": FactRules,
     "search": SearchRules,
     "context": ContextRules,
+    "context_texts": ContextTexts,
 }

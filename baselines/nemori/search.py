@@ -78,9 +78,11 @@ class TwoStoreRetrieval:
         return Retrieval(hits, context.text, trace)
 
     async def _context(self, facts: Found, episodes: Found, raw: tuple[str, ...]) -> Context:
-        rules, store = self.config.context_rules, self.store
-        lines = [fact_line(store.facts[name]) for name, _ in facts]
-        entries = [episode_entry(store.episodes[name], raw=name in raw, titled=rules.titles) for name, _ in episodes]
+        rules, texts, store = self.config.context_rules, self.config.texts, self.store
+        lines = [fact_line(store.facts[name], texts) for name, _ in facts]
+        entries = [
+            episode_entry(store.episodes[name], texts, raw=name in raw, titled=rules.titles) for name, _ in episodes
+        ]
         return await write_sections(
-            self.llm, lines, entries, episodes_first=rules.episodes_first, max_tokens=rules.max_tokens
+            self.llm, texts, lines, entries, episodes_first=rules.episodes_first, max_tokens=rules.max_tokens
         )

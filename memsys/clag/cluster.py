@@ -12,6 +12,7 @@ from memsys.clag.geometry import Metric
 from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
 from memsys.notes.note import Note
+from memsys.notes.settings import check_minimum, check_template
 
 
 @dataclass(slots=True)
@@ -141,8 +142,33 @@ def frequent_tags(notes: Iterable[Note], limit: int) -> list[str]:
     return [tag for tag, _ in Counter(tag for note in notes for tag in note.tags).most_common(limit)]
 
 
-def provisional_summary(tags: Sequence[str], context: str, limit: int) -> str:
+@dataclass(frozen=True, slots=True)
+class ProvisionalRules:
+    """How a cluster is described that has no profile yet (``memory.provisional``); the router reads it.
+
+    Attributes:
+        tags: where it has tags, which are filled in.
+        nothing: where it has neither tags nor a context.
+        part: of each half of a cluster that was split, from the whole's summary and the half's letter.
+        initial_chars: of a member's context that stands for missing tags in an initial cluster.
+        founder_chars: the same in a cluster that a single note made.
+    """
+
+    tags: str
+    nothing: str
+    part: str
+    initial_chars: int
+    founder_chars: int
+
+    def __post_init__(self) -> None:
+        check_minimum(self, "memory.provisional", initial_chars=0, founder_chars=0)
+        check_template("memory.provisional.tags", self.tags, "tags")
+        check_template("memory.provisional.nothing", self.nothing)
+        check_template("memory.provisional.part", self.part, "summary", "part")
+
+
+def provisional_summary(tags: Sequence[str], context: str, limit: int, rules: ProvisionalRules) -> str:
     """Describe a cluster that has no profile yet: by its tags, else by a member's context cut to ``limit``."""
     if tags:
-        return f"Notes about {', '.join(tags)}"
-    return context[:limit] or "Notes on various topics"
+        return rules.tags.format(tags=", ".join(tags))
+    return context[:limit] or rules.nothing

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from memsys.call_model import DataShape, ExpectedCalls
+from memsys.clag.cluster import ProvisionalRules
 from memsys.clag.geometry import Metric
 from memsys.clag.roles import make_roles
 from memsys.errors import ConfigError
-from memsys.notes.context import ContextRules, context_rules
+from memsys.notes.context import ContextRules, context_rules, note_labels
 from memsys.notes.evolve import EvolutionRules
 from memsys.notes.settings import check_choices, check_flags, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
@@ -126,11 +127,13 @@ class ClagConfig:
         merge: ``score`` ranks the union of the picked clusters; ``concat`` appends each one's best and cuts.
         k_retrieve: hits.
         context: fields of :class:`memsys.notes.context.ContextRules`.
+        note_labels: fields of :class:`memsys.notes.context.NoteLabels`; what a model reads before each field.
         card_examples: example notes per candidate card.
         card_chars: characters of each.
         profile_samples: members nearest the centroid that the profile is written from; also the representatives.
         profile_tags: tags kept of a profile.
         provisional_tags: tags of a cluster that has no profile yet.
+        provisional: fields of :class:`memsys.clag.cluster.ProvisionalRules`.
         roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
     """
 
@@ -173,11 +176,13 @@ class ClagConfig:
     merge: Merge
     k_retrieve: int
     context: Mapping[str, Json]
+    note_labels: Mapping[str, Json]
     card_examples: int
     card_chars: int
     profile_samples: int
     profile_tags: int
     provisional_tags: int
+    provisional: Mapping[str, Json]
     roles: Mapping[str, Mapping[str, Json]]
 
     def __post_init__(self) -> None:
@@ -187,18 +192,24 @@ class ClagConfig:
         refuse_gold(self, "CLAG")
         if self.tau > 1:
             raise ConfigError(f"memory.tau={self.tau} must be at most 1: it is compared with a cosine")
-        _ = self.evolution, self.context_rules
+        _ = self.evolution, self.context_rules, self.provisional_rules
         make_roles(self.roles)
 
     @property
     def evolution(self) -> EvolutionRules:
         """How replies of the role ``evolve`` are applied."""
-        return from_settings(EvolutionRules, self.evolution_rules, "memory.evolution_rules")
+        given: dict[str, Any] = {**self.evolution_rules, "labels": note_labels(self.note_labels)}
+        return from_settings(EvolutionRules, given, "memory.evolution_rules")
+
+    @property
+    def provisional_rules(self) -> ProvisionalRules:
+        """How clusters without a profile are described."""
+        return from_settings(ProvisionalRules, self.provisional, "memory.provisional")
 
     @property
     def context_rules(self) -> ContextRules:
         """How hits become text."""
-        return context_rules(self.context, self.k_retrieve)
+        return context_rules(self.context, self.k_retrieve, note_labels(self.note_labels))
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
         """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""

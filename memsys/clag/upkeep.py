@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from memsys.clag.cluster import Cluster, Partition, frequent_tags, provisional_summary
+from memsys.clag.cluster import Cluster, Partition, ProvisionalRules, frequent_tags, provisional_summary
 from memsys.clag.config import ClagConfig
 from memsys.clag.geometry import groups, kmeans, mean, nearest_rows
 from memsys.clag.profiling import Profile, ask_profile
@@ -16,10 +16,6 @@ from memsys.index.vector import VectorIndex
 from memsys.llm.contract import LanguageModel, Role
 from memsys.notes.note import Note
 from memsys.notes.store import NoteStore
-
-#: Characters of a context that stand for a missing profile: of an initial cluster, and of one founded by a note.
-INITIAL_CONTEXT_CHARS = 120
-FOUNDER_CONTEXT_CHARS = 50
 
 
 @dataclass(slots=True)
@@ -48,6 +44,11 @@ class Upkeep:
     stale: dict[str, None] = field(default_factory=dict)
     rounds: int = 0
 
+    @property
+    def rules(self) -> ProvisionalRules:
+        """How a cluster without a profile is described."""
+        return self.config.provisional_rules
+
     async def initialise(self) -> None:
         """Make the first clusters from all notes stored so far (Algorithm 2)."""
         notes = list(self.store)
@@ -71,7 +72,7 @@ class Upkeep:
         """
         index = VectorIndex(self.embedder.dimension)
         index.add([note.note_id], vector)
-        summary = provisional_summary(note.tags, note.context, FOUNDER_CONTEXT_CHARS)
+        summary = provisional_summary(note.tags, note.context, self.rules.founder_chars, self.rules)
         cluster_id = f"cluster_new_{len(self.partition)}"
         self.partition.put(Cluster(cluster_id, summary, list(note.tags), centroid, index))
 
@@ -148,7 +149,7 @@ class Upkeep:
         for label, (suffix, half) in enumerate(zip("ab", halves, strict=True)):
             rows = vectors[labels == label]
             child = self._cluster(f"{parent.cluster_id}_{suffix}", half, rows, mean(rows))
-            child.summary = f"{parent.summary} (part {suffix})"
+            child.summary = self.rules.part.format(summary=parent.summary, part=suffix)
             if self.config.split_tags == "union":
                 child.tags = list(dict.fromkeys(tag for note_id in half for tag in self.store[note_id].tags))
             self.partition.put(child)
@@ -177,7 +178,7 @@ class Upkeep:
         index.add(members, vectors)
         notes = [self.store[note_id] for note_id in members]
         tags = frequent_tags(notes, self.config.provisional_tags)
-        summary = provisional_summary(tags, notes[0].context, INITIAL_CONTEXT_CHARS)
+        summary = provisional_summary(tags, notes[0].context, self.rules.initial_chars, self.rules)
         return Cluster(cluster_id, summary, tags, centroid, index)
 
     async def _describe(self, clusters: Sequence[Cluster], *, keep_samples: bool) -> None:

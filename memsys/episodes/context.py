@@ -5,13 +5,39 @@ from dataclasses import dataclass
 
 from memsys.episodes.nodes import Episode, Fact, joined
 from memsys.llm.contract import LanguageModel
-
-FACTS_HEADING = "Semantic memories:"
-EPISODES_HEADING = "Episodic memories:"
-NOTHING = "(none)"
+from memsys.notes.settings import check_template
 
 #: A heading and its entries.
 Section = tuple[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextTexts:
+    """Words of the context around facts and episodes (``memory.context_texts``).
+
+    Attributes:
+        facts: heading of the facts.
+        episodes: heading of the episodes.
+        nothing: stands under a heading without an entry.
+        entry: an entry of ``{text}``.
+        dated_entry: an entry that has a ``{time}``.
+    """
+
+    facts: str
+    episodes: str
+    nothing: str
+    entry: str
+    dated_entry: str
+
+    def __post_init__(self) -> None:
+        for key in ("facts", "episodes", "nothing"):
+            check_template(f"memory.context_texts.{key}", getattr(self, key))
+        check_template("memory.context_texts.entry", self.entry, "text")
+        check_template("memory.context_texts.dated_entry", self.dated_entry, "text", "time")
+
+    def line(self, time: str, text: str) -> str:
+        """Write an entry, with its time where it has one."""
+        return self.dated_entry.format(time=time, text=text) if time else self.entry.format(text=text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,28 +48,31 @@ class Context:
     dropped: int
 
 
-def fact_line(fact: Fact) -> str:
+def fact_line(fact: Fact, texts: ContextTexts) -> str:
     """Write a fact."""
-    return _dated(fact.time, fact.text)
+    return texts.line(fact.time, fact.text)
 
 
-def episode_entry(episode: Episode, *, raw: bool, titled: bool = False) -> str:
+def episode_entry(episode: Episode, texts: ContextTexts, *, raw: bool, titled: bool = False) -> str:
     """Write an episode, after its title where ``titled``, followed by its messages where ``raw``."""
-    head = _dated(episode.time, episode.headline if titled else episode.content)
+    head = texts.line(episode.time, episode.headline if titled else episode.content)
     return f"{head}\n{joined(episode.messages, dated=False)}" if raw else head
 
 
-def _dated(time: str, text: str) -> str:
-    return f"- [{time}] {text}" if time else f"- {text}"
-
-
 async def write_sections(
-    llm: LanguageModel, facts: list[str], episodes: list[str], *, episodes_first: bool, max_tokens: int | None
+    llm: LanguageModel,
+    texts: ContextTexts,
+    facts: list[str],
+    episodes: list[str],
+    *,
+    episodes_first: bool,
+    max_tokens: int | None,
 ) -> Context:
     """Write both sections; nothing at all where there is no entry. Counts tokens only where a limit is set.
 
     Args:
         llm: counts tokens.
+        texts: headings, and what stands under one without an entry.
         facts: entries, best first.
         episodes: entries, best first.
         episodes_first: episodes stand before facts.
@@ -51,13 +80,14 @@ async def write_sections(
     """
     if not facts and not episodes:
         return Context("", 0)
-    sections: list[Section] = [(FACTS_HEADING, facts), (EPISODES_HEADING, episodes)]
+    sections: list[Section] = [(texts.facts, facts), (texts.episodes, episodes)]
     if episodes_first:
         sections.reverse()
     if max_tokens is not None:
         sections = await _within(llm, sections, max_tokens)
     dropped = len(facts) + len(episodes) - sum(len(entries) for _, entries in sections)
-    return Context("\n\n".join("\n".join([heading, *(entries or [NOTHING])]) for heading, entries in sections), dropped)
+    written = ("\n".join([heading, *(entries or [texts.nothing])]) for heading, entries in sections)
+    return Context("\n\n".join(written), dropped)
 
 
 async def _within(llm: LanguageModel, sections: Sequence[Section], limit: int) -> list[Section]:

@@ -109,15 +109,15 @@ def _merge_rank(pair: Judgement, cosines: Mapping[int, float]) -> tuple[float, f
     return -pair.strength, -round(cosines[pair.candidate], 6), pair.candidate
 
 
-def merged_context(old: str, new: str, proposed: str, min_share: float) -> tuple[str, bool]:
+def merged_context(old: str, new: str, proposed: str, rules: UpdateRules) -> tuple[str, bool]:
     """Return the context of a merged note, and whether it is the model's.
 
-    A proposal shorter than ``min_share`` of the old context has lost something: the new context is then appended,
-    unless the old one holds it word for word.
+    A proposal shorter than ``min_merged_share`` of the old context has lost something: the new context is then
+    appended, unless the old one holds it word for word.
     """
     proposed = " ".join(proposed.split())
-    if proposed and len(proposed) >= min_share * len(old):
+    if proposed and len(proposed) >= rules.min_merged_share * len(old):
         return proposed, True
     if new.casefold() in old.casefold():
         return old, False
-    return f"{old} More precisely: {new}", False
+    return rules.merged.format(old=old, new=new), False

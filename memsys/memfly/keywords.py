@@ -12,19 +12,21 @@ from memsys.index.vector import SCORE_DECIMALS, VectorIndex
 from memsys.memfly.note import Note
 from memsys.memfly.phrases import digits_differ, normalised
 
-#: Nearest stored keywords that are looked at when a phrase is not stored; those whose numbers differ are passed over.
-_ALIKE = 5
-
-
 class KeywordLayer:
     """Keywords in the order they were met, numbered from 0.
 
     The co-occurrence weight of two keywords is the number of notes that hold both, whatever the order of writes and
     merges; a note's pairs count once.
+
+    Args:
+        dimension: of the embeddings.
+        reuse_cosine: cosine from which a phrase counts as a stored keyword that is written otherwise.
+        reuse_checked: nearest stored keywords that are compared with such a phrase, in order; those whose numbers
+            differ are passed over.
     """
 
-    def __init__(self, dimension: int, reuse_cosine: float) -> None:
-        self._reuse_cosine = reuse_cosine
+    def __init__(self, dimension: int, reuse_cosine: float, reuse_checked: int) -> None:
+        self._reuse_cosine, self._reuse_checked = reuse_cosine, reuse_checked
         self.index = VectorIndex(dimension)
         self._surfaces: list[str] = []
         self._number: dict[str, int] = {}
@@ -116,7 +118,7 @@ class KeywordLayer:
             self.attach(note, position, held)
 
     def _alike(self, key: str, vector: Vectors) -> int | None:
-        for stored, cosine in self.index.search(vector, _ALIKE):
+        for stored, cosine in self.index.search(vector, self._reuse_checked):
             if round(cosine, SCORE_DECIMALS) < self._reuse_cosine:
                 return None
             if not digits_differ(key, stored):

@@ -32,7 +32,7 @@ class MemflyMemory(BaseMemory):
     def __init__(self, config: MemflyConfig, parts: Parts) -> None:
         rules, roles = config.rules(), config.make_roles()
         dimension = parts.embedder.dimension
-        keywords = KeywordLayer(dimension, rules.ingest.reuse_cosine)
+        keywords = KeywordLayer(dimension, rules.ingest.reuse_cosine, rules.ingest.reuse_checked)
         notes = NoteLayer(dimension, rules.candidates, keywords)
         self._rules = rules
         self._layers = Layers(notes, keywords, LinkGraph())

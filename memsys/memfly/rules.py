@@ -5,7 +5,7 @@ from typing import Literal
 
 from memsys.errors import ConfigError
 from memsys.memfly.links import LinkDirection
-from memsys.notes.settings import check_choices, check_flags, check_minimum, check_optional
+from memsys.notes.settings import check_choices, check_flags, check_minimum, check_optional, check_template
 
 WithoutMerge = Literal["link", "append"]
 Order = Literal["chronological", "rank"]
@@ -60,6 +60,7 @@ class IngestRules:
         max_keywords: keywords kept per turn.
         max_words: longer phrases are dropped.
         reuse_cosine: cosine from which a phrase counts as a stored keyword that is written otherwise.
+        reuse_checked: nearest stored keywords that such a phrase is compared with.
         skip_phatic: turns without keywords and with fewer than ``phatic_words`` words are not stored.
         phatic_words: see ``skip_phatic``.
     """
@@ -67,11 +68,12 @@ class IngestRules:
     max_keywords: int
     max_words: int
     reuse_cosine: float
+    reuse_checked: int
     skip_phatic: bool
     phatic_words: int
 
     def __post_init__(self) -> None:
-        check_minimum(self, "memory.ingest", max_keywords=1, max_words=1, phatic_words=0)
+        check_minimum(self, "memory.ingest", max_keywords=1, max_words=1, reuse_checked=1, phatic_words=0)
         check_share(self, "memory.ingest", "reuse_cosine")
         check_flags(self, "memory.ingest", "skip_phatic")
 
@@ -129,6 +131,10 @@ class UpdateRules:
         annotate_conflicts: the older note's context gets a clause that tells the conflicting fact.
         annotate_links: the older note's context names the newer one's keywords, as in the printed prompt's template.
         without_merge: what ``ablate.merge`` makes of notes that would merge.
+        merged: context of a merged note where the model's own is not believed; of ``{old}`` and ``{new}``.
+        conflict: clause of ``annotate_conflicts``; of the ``{new}`` context.
+        dated_conflict: the same where the newer note has a ``{date}``.
+        link: clause of ``annotate_links``; of the ``{keywords}``.
     """
 
     tau_merge: float
@@ -140,8 +146,16 @@ class UpdateRules:
     annotate_conflicts: bool
     annotate_links: bool
     without_merge: WithoutMerge
+    merged: str
+    conflict: str
+    dated_conflict: str
+    link: str
 
     def __post_init__(self) -> None:
+        check_template("memory.update.merged", self.merged, "old", "new")
+        check_template("memory.update.conflict", self.conflict, "new")
+        check_template("memory.update.dated_conflict", self.dated_conflict, "new", "date")
+        check_template("memory.update.link", self.link, "keywords")
         check_share(self, "memory.update", "tau_merge", "tau_link", "min_merged_share")
         flags = ("related_can_merge", "thresholds_in_prompt", "constrain_ids", "annotate_conflicts", "annotate_links")
         check_flags(self, "memory.update", *flags)

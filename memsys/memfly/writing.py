@@ -75,8 +75,9 @@ class Writing:
         contexts: dict[int, str] = {}
         if decision.merge is not None:
             old = self.layers.notes[decision.merge.candidate].context
-            proposed, share = decision.merge.updated_context, self.rules.update.min_merged_share
-            context, by_model = merged_context(old, new.context, proposed, share)
+            context, by_model = merged_context(
+                old, new.context, decision.merge.updated_context, self.rules.update
+            )
             contexts[decision.merge.candidate] = context
             self.counts["merged_context.model" if by_model else "merged_context.appended"] += 1
         for judgement, kind in decision.links:
@@ -87,11 +88,12 @@ class Writing:
 
     def _clause(self, new: Denoised, *, conflict: bool) -> str:
         """Return what an older note's context gets told of the new one; empty where it is left alone."""
-        if conflict and self.rules.update.annotate_conflicts:
+        rules = self.rules.update
+        if conflict and rules.annotate_conflicts:
             date = next((item.timestamp for item in new.raw if item.timestamp), "")
-            return f" Yet on {date} it was said: {new.context}" if date else f" Yet it was said: {new.context}"
-        if not conflict and self.rules.update.annotate_links and new.keywords:
-            return f" (See also: {', '.join(new.keywords)})"
+            return (rules.dated_conflict if date else rules.conflict).format(new=new.context, date=date)
+        if not conflict and rules.annotate_links and new.keywords:
+            return rules.link.format(keywords=", ".join(new.keywords))
         return ""
 
     def _keep(self, unit_id: str, new: Denoised, decision: Decision, numbers: Sequence[int]) -> int:

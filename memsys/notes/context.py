@@ -2,23 +2,60 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from memsys.llm.contract import LanguageModel
 from memsys.notes.note import Note
-from memsys.notes.settings import check_choices, check_minimum, from_settings
+from memsys.notes.settings import check_choices, check_minimum, check_texts, from_settings
 from memsys.notes.store import NoteStore
 from memsys.vocabulary import Json
-
-#: Labels of a line's fields; the order is :func:`note_fields`'s.
-LABELS = ("talk start time: ", "memory content: ", "memory context: ", "memory keywords: ", "memory tags: ")
 
 LinkCap = Literal["per_hit", "per_hit_plus_one", "shared_counter"]
 
 
-def note_fields(note: Note) -> tuple[str, str, str, str, str]:
-    """Return time, content, context, keywords and tags as texts."""
-    return note.timestamp, note.content, note.context, str(note.keywords), str(note.tags)
+@dataclass(frozen=True, slots=True)
+class NoteLabels:
+    """What stands before each field of a note where a model reads it (``memory.note_labels``).
+
+    Attributes:
+        index: its number among all notes, in evolution alone.
+        time: its time.
+        content: its text.
+        context: its context.
+        keywords: its keywords.
+        tags: its tags.
+        none: stands for a list without a note.
+    """
+
+    index: str
+    time: str
+    content: str
+    context: str
+    keywords: str
+    tags: str
+    none: str
+
+    def __post_init__(self) -> None:
+        check_texts(self, "memory.note_labels")
+
+    def fields(self, note: Note) -> list[str]:
+        """Return time, content, context, keywords and tags, each after its label."""
+        return [
+            f"{self.time}{note.timestamp}",
+            f"{self.content}{note.content}",
+            f"{self.context}{note.context}",
+            f"{self.keywords}{note.keywords}",
+            f"{self.tags}{note.tags}",
+        ]
+
+
+def note_labels(settings: Mapping[str, Json]) -> NoteLabels:
+    """Make the labels from their YAML mapping.
+
+    Raises:
+        ConfigError: a label is unknown, missing or no text.
+    """
+    return from_settings(NoteLabels, settings, "memory.note_labels")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +71,7 @@ class ContextRules:
             released codes.
         drop_repeats: a note is shown once, as a hit rather than as a link; a dropped line does not use up the cap.
         max_tokens: limit of the context, counted with the backbone's tokenizer, hits first; ``None`` for no limit.
+        labels: stand before the fields; from ``memory.note_labels``.
     """
 
     separator: str
@@ -41,6 +79,7 @@ class ContextRules:
     max_links: int
     drop_repeats: bool
     max_tokens: int | None
+    labels: NoteLabels
 
     def __post_init__(self) -> None:
         check_choices(self, "context", link_cap=LinkCap)
@@ -49,17 +88,18 @@ class ContextRules:
             check_minimum(self, "context", max_tokens=1)
 
 
-def context_rules(settings: Mapping[str, Json], hits: int) -> ContextRules:
+def context_rules(settings: Mapping[str, Json], hits: int, labels: NoteLabels) -> ContextRules:
     """Make the rules from their YAML mapping.
 
     Args:
-        settings: the fields of :class:`ContextRules`; ``max_links: null`` is ``hits``.
+        settings: the fields of :class:`ContextRules` but the labels; ``max_links: null`` is ``hits``.
         hits: how many hits a retrieval asks for.
+        labels: stand before the fields of a note.
 
     Raises:
         ConfigError: a setting is unknown, missing or wrong.
     """
-    given = dict(settings)
+    given: dict[str, Any] = {**settings, "labels": labels}
     if "max_links" in given and given["max_links"] is None:
         given["max_links"] = hits
     return from_settings(ContextRules, given, "memory.context")
@@ -86,7 +126,7 @@ async def format_context(
 ) -> NoteContext:
     """Write hits, best first, and their linked notes. Calls the backbone's tokenizer only where a limit is set."""
     lines = _lines(rules, hits, store)
-    texts = [note_line(line.note, rules.separator) for line in lines]
+    texts = [note_line(line.note, rules) for line in lines]
     kept = list(range(len(lines)))
     if rules.max_tokens is not None:
         costs = [await llm.count_tokens(text) for text in texts]
@@ -97,10 +137,9 @@ async def format_context(
     return NoteContext("".join(texts[row] for row in kept), linked, dropped, trace)
 
 
-def note_line(note: Note, separator: str) -> str:
+def note_line(note: Note, rules: ContextRules) -> str:
     """Write a note as one line of the context, newline included."""
-    fields = [f"{label}{value}" for label, value in zip(LABELS, note_fields(note), strict=True)]
-    return separator.join(fields) + "\n"
+    return rules.separator.join(rules.labels.fields(note)) + "\n"
 
 
 def _lines(rules: ContextRules, hits: Sequence[Note], store: NoteStore) -> list[_Line]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from memsys.llm.contract import LanguageModel, Role
-from memsys.notes.context import LABELS, note_fields
+from memsys.notes.context import NoteLabels
 from memsys.notes.note import Note
 from memsys.notes.settings import check_choices
 from memsys.notes.store import NoteStore
@@ -29,6 +29,7 @@ class EvolutionRules:
         unique_links: a note is linked once, however often it is named.
         actions_once: a repeated action is applied once.
         ignore_empty: an empty tag list or context leaves the present one; otherwise it replaces it.
+        labels: stand before the fields of the neighbours shown; from ``memory.note_labels``.
     """
 
     link_targets: LinkTargets
@@ -36,6 +37,7 @@ class EvolutionRules:
     unique_links: bool
     actions_once: bool
     ignore_empty: bool
+    labels: NoteLabels
 
     def __post_init__(self) -> None:
         check_choices(self, "evolution_rules", link_targets=LinkTargets, link_reading=LinkReading)
@@ -79,12 +81,12 @@ class Evolver:
             note: the new note, not stored yet.
             neighbours: stored notes, most similar first.
         """
-        lines = "\n".join(neighbour_line(neighbour, self.store) for neighbour in neighbours)
+        lines = "\n".join(neighbour_line(neighbour, self.store, self.rules.labels) for neighbour in neighbours)
         values = {
             "context": note.context,
             "content": note.content,
             "keywords": str(note.keywords),
-            "neighbours": lines or "(none)",
+            "neighbours": lines or self.rules.labels.none,
             "neighbour_count": str(len(neighbours)),
         }
         reply = await self.llm.ask(self.role, values, key=note.note_id)
@@ -167,7 +169,6 @@ def _whole_number(given: Any) -> int | None:
         return None
 
 
-def neighbour_line(note: Note, store: NoteStore) -> str:
+def neighbour_line(note: Note, store: NoteStore, labels: NoteLabels) -> str:
     """Write a neighbour as the prompt shows it: memory index, then the labelled fields, tab-separated."""
-    fields = [f"{label}{value}" for label, value in zip(LABELS, note_fields(note), strict=True)]
-    return "\t".join([f"memory index: {store.position(note.note_id)}", *fields])
+    return "\t".join([f"{labels.index}{store.position(note.note_id)}", *labels.fields(note)])

@@ -37,6 +37,33 @@ def check_minimum(settings: object, group: str, **minima: float) -> None:
             raise ConfigError(f"{group}.{key}={value!r} must be a number, at least {minimum}")
 
 
+def check_texts(settings: "DataclassInstance", group: str) -> None:
+    """Check that all fields are texts.
+
+    Raises:
+        ConfigError: one is not.
+    """
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        if not isinstance(value, str):
+            raise ConfigError(f"{group}.{field.name}={value!r} must be a text; put it in quotation marks")
+
+
+def check_template(key: str, text: object, *places: str) -> None:
+    """Check that a text names no other places than are filled in, as ``{date}`` is.
+
+    Raises:
+        ConfigError: it is no text, or has another place or a single brace.
+    """
+    known = ", ".join(f"{{{place}}}" for place in places) or "none"
+    if not isinstance(text, str):
+        raise ConfigError(f"{key}={text!r} must be a text; put it in quotation marks")
+    try:
+        text.format(**dict.fromkeys(places, ""))
+    except (KeyError, IndexError, ValueError) as error:
+        raise ConfigError(f"{key}={text!r} cannot be filled in; its places in braces are {known}") from error
+
+
 def refuse_gold(settings: Any, system: str) -> None:
     """Check that ``uses_gold`` is false: the record of a run says whether its memory saw gold evidence.
 

@@ -2,24 +2,32 @@
 
 from collections.abc import Collection, Sequence
 
-from memsys.episodes.context import Context, episode_entry, fact_line, write_sections
+from memsys.episodes.context import Context, ContextTexts, episode_entry, fact_line, write_sections
 from memsys.episodes.nodes import Episode, Fact
 from memsys.llm.contract import LanguageModel
 from memsys.xmemory.rules import ContextRules
 
 
 async def write_context(
-    llm: LanguageModel, rules: ContextRules, facts: Sequence[Fact], episodes: Sequence[Episode], raw: Collection[str]
+    llm: LanguageModel,
+    rules: ContextRules,
+    texts: ContextTexts,
+    facts: Sequence[Fact],
+    episodes: Sequence[Episode],
+    raw: Collection[str],
 ) -> Context:
     """Write what was retrieved. Calls the backbone's tokenizer only where a limit is set.
 
     Args:
         llm: counts tokens.
         rules: order and limit.
+        texts: words around the entries.
         facts: in the order they were chosen.
         episodes: in the order they were admitted.
         raw: ids of episodes that bring their messages.
     """
-    entries = [episode_entry(episode, raw=episode.episode_id in raw) for episode in episodes]
-    lines = [fact_line(fact) for fact in facts]
-    return await write_sections(llm, lines, entries, episodes_first=rules.episodes_first, max_tokens=rules.max_tokens)
+    entries = [episode_entry(episode, texts, raw=episode.episode_id in raw) for episode in episodes]
+    lines = [fact_line(fact, texts) for fact in facts]
+    return await write_sections(
+        llm, texts, lines, entries, episodes_first=rules.episodes_first, max_tokens=rules.max_tokens
+    )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memsys.call_model import DataShape, ExpectedCalls
+from memsys.episodes.context import ContextTexts
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
 from memsys.notes.settings import check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
@@ -37,6 +38,7 @@ class XMemoryConfig:
         retrieval: fields of :class:`memsys.xmemory.rules.RetrievalRules`.
         gate: fields of :class:`memsys.xmemory.rules.GateRules`.
         context: fields of :class:`memsys.xmemory.rules.ContextRules`.
+        context_texts: fields of :class:`memsys.episodes.context.ContextTexts`.
         roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
     """
 
@@ -51,6 +53,7 @@ class XMemoryConfig:
     retrieval: Mapping[str, Json]
     gate: Mapping[str, Json]
     context: Mapping[str, Json]
+    context_texts: Mapping[str, Json]
     roles: Mapping[str, Mapping[str, Json]]
 
     def __post_init__(self) -> None:
@@ -94,6 +97,11 @@ class XMemoryConfig:
     def gate_rules(self) -> GateRules:
         """Stage II."""
         return from_settings(GateRules, self.gate, "memory.gate")
+
+    @property
+    def texts(self) -> ContextTexts:
+        """Words of the context around facts and episodes."""
+        return from_settings(ContextTexts, self.context_texts, "memory.context_texts")
 
     @property
     def context_rules(self) -> ContextRules:

@@ -70,7 +70,9 @@ class TopDownRetrieval:
         raw = self._raw(admission)
         with timed(spans, "format"):
             facts = [self.store.facts[fact_id] for fact_id in chosen.facts]
-            context = await write_context(self.llm, self.config.context_rules, facts, admission.admitted, raw)
+            context = await write_context(
+                self.llm, self.config.context_rules, self.config.texts, facts, admission.admitted, raw
+            )
         trace = {**self._trace(chosen, ranked, admission, context), "raw": list(raw), "spans": spans}
         return Retrieval(self._hits(chosen, ranked, admission, raw), context.text, trace)
 

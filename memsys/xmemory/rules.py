@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from memsys.episodes.context import ContextTexts
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
 from memsys.errors import ConfigError
 from memsys.notes.settings import check_choices, check_cosines, check_flags, check_minimum, check_optional
@@ -278,4 +279,5 @@ GROUPS: Mapping[str, Any] = {
     "retrieval": RetrievalRules,
     "gate": GateRules,
     "context": ContextRules,
+    "context_texts": ContextTexts,
 }

@@ -208,7 +208,7 @@ def test_decisions_keep_their_rules(pairs: list[Judgement], no_merge: bool, no_l
     ],
 )
 def test_merged_contexts(old: str, new: str, proposed: str, expected: tuple[str, bool]) -> None:
-    assert merged_context(old, new, proposed, 0.5) == expected
+    assert merged_context(old, new, proposed, replace(UPDATE, min_merged_share=0.5)) == expected
 
 
 def test_strengths_are_binned_by_tenths() -> None:
@@ -329,7 +329,7 @@ def test_keywords_of_a_question() -> None:
 
 
 def layer(reuse: float = 0.9) -> KeywordLayer:
-    return KeywordLayer(4, reuse)
+    return KeywordLayer(4, reuse, 5)
 
 
 def near(cosine: float) -> np.ndarray[Any, Any]:
@@ -373,7 +373,7 @@ def test_cooccurrence_counts_notes_that_hold_both() -> None:
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 4), st.lists(st.integers(0, 7), max_size=5)), max_size=20))
 def test_cooccurrence_does_not_depend_on_the_order_of_merges(writes: list[tuple[int, list[int]]]) -> None:
-    keywords = KeywordLayer(8, 0.9)
+    keywords = KeywordLayer(8, 0.9, 5)
     keywords.link([f"k{n}" for n in range(8)], np.eye(8, dtype=np.float32))
     notes = [note(f"n{n}") for n in range(5)]
     for position, numbers in writes:
@@ -386,7 +386,7 @@ def test_cooccurrence_does_not_depend_on_the_order_of_merges(writes: list[tuple[
     assert dict(zip(map(tuple, pairs.tolist()), weights.tolist(), strict=True)) == wanted
     for number in range(8):
         assert sorted(keywords.notes(number)) == [n for n, each in enumerate(notes) if number in each.keywords]
-    restored = KeywordLayer(8, 0.9)
+    restored = KeywordLayer(8, 0.9, 5)
     restored.load_state(keywords.state(), [replace(each, keywords=list(each.keywords)) for each in notes])
     assert [part.tolist() for part in restored.pairs()] == [pairs.tolist(), weights.tolist()]
 
@@ -411,7 +411,7 @@ def test_links_are_followed_both_ways_and_keep_the_stronger() -> None:
 
 
 def graph(**changes: Any) -> TriPathway:
-    keywords = KeywordLayer(4, 0.99)
+    keywords = KeywordLayer(4, 0.99, 5)
     notes = NoteLayer(4, RULES.candidates, keywords)
     numbers = keywords.link(["k0", "k1", "k2", "k3"], UNIT)
     for position in range(4):
@@ -619,7 +619,7 @@ def test_stand_ins_of_the_read_path_are_named() -> None:
 
 
 def written(notes: list[Note], ranked: list[int], **rules: Any) -> tuple[str, int]:
-    keywords = KeywordLayer(4, 0.9)
+    keywords = KeywordLayer(4, 0.9, 5)
     stored = NoteLayer(4, RULES.candidates, keywords)
     for position, each in enumerate(notes):
         stored.append(each, [], UNIT[position])

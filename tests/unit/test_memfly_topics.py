@@ -152,7 +152,7 @@ def test_nearest_topics_break_ties_by_number() -> None:
 
 
 def test_topics_follow_the_keywords_of_the_notes() -> None:
-    keywords = KeywordLayer(8, 0.99)
+    keywords = KeywordLayer(8, 0.99, 5)
     keywords.link([f"k{n}" for n in range(8)], np.eye(8, dtype=np.float32))
     for position, held in enumerate([[0, 1, 2], [0, 1, 2], [3, 4, 5], [3, 4, 5], [2, 3]]):
         keywords.attach(Note(f"n{position}", [], "", []), position, held)

@@ -7,7 +7,7 @@ import pytest
 
 from memsys.errors import ConfigError, DataError
 from memsys.notes.analyse import analyse
-from memsys.notes.context import ContextRules, format_context
+from memsys.notes.context import ContextRules, format_context, note_labels
 from memsys.notes.evolve import EvolutionRules, Evolver
 from memsys.notes.keywords import ask_keywords
 from memsys.notes.note import Note
@@ -16,14 +16,16 @@ from memsys.notes.settings import from_settings
 from memsys.notes.store import NoteStore
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Turn, Unit
+from tests.support.composing import composed
 from tests.support.fakes import FakeModel
 
 SETTINGS = {"temperature": 0.7, "max_tokens": 1000}
+LABELS = note_labels(composed("amem")["note_labels"])
 CAREFUL = EvolutionRules(
-    link_targets="shown", link_reading="index", unique_links=True, actions_once=True, ignore_empty=True
+    link_targets="shown", link_reading="index", unique_links=True, actions_once=True, ignore_empty=True, labels=LABELS
 )
 FAITHFUL = EvolutionRules(
-    link_targets="any", link_reading="index", unique_links=False, actions_once=False, ignore_empty=False
+    link_targets="any", link_reading="index", unique_links=False, actions_once=False, ignore_empty=False, labels=LABELS
 )
 
 
@@ -121,7 +123,7 @@ def test_links_to_unshown_notes_pass_only_if_asked_for() -> None:
 
 def test_ranks_can_be_read_instead_of_indices() -> None:
     store = make_store(*(make_note(f"n{i}") for i in range(4)))
-    rules = EvolutionRules("shown", "rank", True, True, True)
+    rules = EvolutionRules("shown", "rank", True, True, True, LABELS)
     evolver_, _ = evolver(evolve_reply(suggested_connections=[0, 2]), store, rules)
     note = make_note("new")
     asyncio.run(evolver_.evolve(note, [store["n3"], store["n1"]]))
@@ -178,7 +180,7 @@ def test_the_first_note_asks_with_no_neighbours() -> None:
 
 def context_rules(link_cap: str, **changes: object) -> ContextRules:
     settings = {"separator": "\t", "link_cap": link_cap, "max_links": 10, "drop_repeats": False, "max_tokens": None}
-    return from_settings(ContextRules, {**settings, **changes}, "context")
+    return from_settings(ContextRules, {**settings, "labels": LABELS, **changes}, "context")  # type: ignore[dict-item]
 
 
 @pytest.mark.parametrize(
