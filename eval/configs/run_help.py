@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eval.configs.choices import MEMORY, presets
-from eval.configs.presets import CONF, preset_names
+from eval.configs.presets import CONF
 from memsys.errors import ConfigError
 
 #: Folders whose files others start from; none is a choice.

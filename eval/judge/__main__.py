@@ -43,7 +43,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Grade the answers of runs with a language model; without a run, grade the probe set alone.",
         epilog="example: python -m eval.judge RUN judge=strict backbone=qwen3_8b judge.repeats=3",
     )
-    parser.add_argument("given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of eval/judge/conf/judging.yaml")
+    parser.add_argument(
+        "given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of eval/judge/conf/judging.yaml"
+    )
     return parser
 
 
@@ -84,9 +86,9 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    from eval.judge.work import JudgePlan
     from eval.configs.presets import CONF
     from eval.judge.config import CONF as JUDGES
+    from eval.judge.work import JudgePlan
     from eval.run import make_part
 
     try:

@@ -1,6 +1,6 @@
 """Choices of ``conf/`` that are no file of that name: variants, names of presets, old names, ``EXPERIMENT_BACKBONE``.
 
-Hydra finds this package by itself, here as after ``pip install``. What the choices are is in :mod:`eval.configs.choices`.
+Hydra finds this package by itself, here as after ``pip install``. See :mod:`eval.configs.choices`.
 """
 
 import sys
@@ -64,7 +64,10 @@ class ChoiceSource(ConfigSource):
         if note:
             _say_once(note)
         return ConfigResult(
-            provider=self.provider, path=self.full_path(), config=OmegaConf.create(settings), header={"package": package}
+            provider=self.provider,
+            path=self.full_path(),
+            config=OmegaConf.create(settings),
+            header={"package": package},
         )
 
     @cached_property

@@ -53,7 +53,11 @@ class NeighbourwiseEvolver:
     async def _ask_update(self, note: Note, neighbours: Sequence[Note], number: int) -> Reply:
         stored = neighbours[number]
         others = [*neighbours[:number], *neighbours[number + 1 :]]
-        values = {**_shown(note), "others": self._lines(others) or self.joint.rules.labels.none, "stored": self._lines([stored])}
+        values = {
+            **_shown(note),
+            "others": self._lines(others) or self.joint.rules.labels.none,
+            "stored": self._lines([stored]),
+        }
         return await self.llm.ask(self.rewrite, values, key=f"{note.note_id}:{stored.note_id}")
 
     def _lines(self, notes: Sequence[Note]) -> str:

@@ -12,6 +12,7 @@ from memsys.index.vector import SCORE_DECIMALS, VectorIndex
 from memsys.memfly.note import Note
 from memsys.memfly.phrases import digits_differ, normalised
 
+
 class KeywordLayer:
     """Keywords in the order they were met, numbered from 0.
 

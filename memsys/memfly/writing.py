@@ -75,9 +75,7 @@ class Writing:
         contexts: dict[int, str] = {}
         if decision.merge is not None:
             old = self.layers.notes[decision.merge.candidate].context
-            context, by_model = merged_context(
-                old, new.context, decision.merge.updated_context, self.rules.update
-            )
+            context, by_model = merged_context(old, new.context, decision.merge.updated_context, self.rules.update)
             contexts[decision.merge.candidate] = context
             self.counts["merged_context.model" if by_model else "merged_context.appended"] += 1
         for judgement, kind in decision.links:

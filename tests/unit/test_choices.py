@@ -38,6 +38,7 @@ def test_other_choices_have_the_names_that_they_had(group: str) -> None:
 
 def test_an_old_name_is_told_once(capfd: pytest.CaptureFixture[str]) -> None:
     from hydra import compose, initialize_config_dir
+
     from hydra_plugins.memsys_choices import _say_once
 
     _say_once.cache_clear()

@@ -22,7 +22,7 @@ from memsys.llm.contract import Reply
 from memsys.notes.note import Note
 from memsys.notes.store import NoteStore
 from memsys.vocabulary import Completion
-from tests.support.clag import CONF, composed, joint, memory, partition_of, preset, replying, unit, write_all
+from tests.support.clag import composed, joint, memory, partition_of, preset, replying, unit, write_all
 
 PRESETS = [name for name in presets() if name.startswith("clag") and name != "clag_quickstart"]
 

@@ -24,7 +24,7 @@ from memsys.call_model import DataShape
 from memsys.errors import ConfigError
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Conversation, Retrieval, Turn, Unit
-from tests.support.composing import CONF, composed, conversation, ingest, memory_config, parts
+from tests.support.composing import composed, conversation, ingest, memory_config, parts
 from tests.support.fakes import FakeModel
 
 TALK = conversation(["boat sea", "sail wind", "rope"], ["cake oven", "milk sugar"], ["song drum", "band stage"])

@@ -26,7 +26,7 @@ from memsys.errors import ConfigError
 from memsys.llm.contract import Reply
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Completion, Conversation, Retrieval, Turn
-from tests.support.composing import CONF, composed, conversation, ingest, memory_config, parts
+from tests.support.composing import composed, conversation, ingest, memory_config, parts
 from tests.support.fakes import FakeModel
 
 RULES = PageRules(600, 280, 350, 400, respect_sessions=True, dates="header")
