@@ -161,11 +161,12 @@ def test_means_are_not_normalised_and_near_rows_come_first() -> None:
 
 
 def test_provisional_descriptions() -> None:
+    rules = preset().provisional_rules
     notes = [Note(str(n), "", "", [], "c", tags, ()) for n, tags in enumerate([["b", "a"], ["a"], ["c", "b"]])]
     assert frequent_tags(notes, 2) == ["b", "a"]
-    assert provisional_summary(["a", "b"], "context", 3) == "Notes about a, b"
-    assert provisional_summary([], "context", 3) == "con"
-    assert provisional_summary([], "", 3) == "Notes on various topics"
+    assert provisional_summary(["a", "b"], "context", 3, rules) == "Notes about a, b"
+    assert provisional_summary([], "context", 3, rules) == "con"
+    assert provisional_summary([], "", 3, rules) == "Notes on various topics"
 
 
 @pytest.mark.parametrize(
