@@ -383,7 +383,8 @@ def test_the_command_writes_a_preset_that_can_be_run(tmp_path: Path) -> None:
     written = read_yaml(out)
     assert written["min_scope"] == 2 and written["calibration"]["embedder"] == "hashing"
     assert 0 < written["tau_noop"] < 1
-    assert written.pop("name") == "gated_mine" and written.pop("defaults") == ["gated", "_self_"]
+    assert written.pop("name") == "gated_mine"
+    assert written.pop("defaults") == ["/memory/gated/default@_here_", "_self_"]
     assert isinstance(memory_config("gated", host=HostConfig(), **written), GatedConfig)
     short = calibrate("--corpus", str(corpus), "embedder=hashing", "memory.min_scope=40")
     assert short.returncode == 2 and "memory.min_scope=40" in short.stderr
