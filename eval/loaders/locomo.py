@@ -14,7 +14,8 @@ from typing import get_args
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import Node, read_json
 from eval.loaders.locate import find_source, sample_path
-from eval.loaders.locomo_labels import Labels, apply_audit, read_audit
+from eval.loaders.locomo_category5 import read_category5
+from eval.loaders.locomo_labels import Labels, apply_audit, mark_adversarial, read_audit
 from eval.loaders.selection import Selection, check_choice, count
 from memsys.turns import ImageQueries
 from memsys.vocabulary import Conversation, Json, Question, Reference, Sample, Turn
@@ -78,6 +79,8 @@ class LocomoConfig(Selection):
         path = sample_path("locomo") if self.sample else find_source(info, self.file, self.path, self.data_dir)
         everything, quirks, sha256 = read_locomo(path)
         problems = read_audit(sha256)
+        if sha256 == pin.sha256:
+            everything = mark_adversarial(everything, read_category5())
         samples = self.apply(apply_audit(everything, problems, self.labels), LOCOMO.category_names)
         return LoadedData(
             samples=samples,
