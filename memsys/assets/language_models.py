@@ -1,7 +1,7 @@
 """Language models of the catalogue: GGUF files for the embedded engine.
 
-The two Qwen2.5-Coder files were read here, so their checksums are known. Those of :data:`HUB_ONLY` are on the hub alone:
-their repositories and file names are taken from the model pages, their checksums from the hub when they are fetched.
+The first three were read here, so their checksums are known. The others are on the hub alone: their repositories and
+file names are those of the model pages; what is fetched is compared with the checksum that the hub states, and recorded.
 """
 
 from memsys.assets.contract import Asset, HubSource, PackageSource, Part, PartsSource

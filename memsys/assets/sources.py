@@ -94,7 +94,7 @@ def _write_stream(response: "httpx.Response", target: Path, label: str, start: i
     total = start + int(response.headers.get("content-length", 0))
     reported = done = start
     with target.open("ab" if start else "wb") as out:
-        for chunk in response.iter_bytes(_STEP):
+        for chunk in response.iter_bytes():  # as they come: what has arrived is kept when the connection breaks
             done += out.write(chunk)
             if done - reported >= 16 * _STEP:
                 logger.info("%s: %d of %d MB", label, done // 10**6, total // 10**6)
