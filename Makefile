@@ -22,8 +22,8 @@ $(VENV)/.stamp: requirements.lock pyproject.toml
 
 env: $(VENV)/.stamp  ## make the Python environment in .venv
 
-models: env  ## fetch the embedded models and corpora into models/ (checksums verified)
-	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py all
+models: env  ## fetch the models and corpora that demo and test need into models/ (checksums verified)
+	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py
 
 data: env  ## download the data sets that can be had without registration into data/
 	@$(PY) scripts/fetch_data.py all

@@ -129,7 +129,11 @@ class TokenLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One reply of a language model. ``seconds`` is service time, without the client's queue or retries."""
+    """One reply of a language model. ``seconds`` is service time, without the client's queue or retries.
+
+    ``cached_tokens``: tokens at the prompt's beginning that the server did not compute again, since an earlier request
+    began alike; ``None`` where the server does not say.
+    """
 
     text: str
     prompt_tokens: int
@@ -137,3 +141,4 @@ class Completion:
     seconds: float
     finish_reason: str
     logprobs: tuple[TokenLogprob, ...] = ()
+    cached_tokens: int | None = None

@@ -73,6 +73,7 @@ COST_COLUMNS = (
     Column("tokens", 0, "prompt and completion tokens per question"),
     Column("write", 0, "prompt and completion tokens per turn written"),
     Column("malformed", 1, "replies that did not parse, percent of calls"),
+    Column("cached", 1, "prompt tokens that the server had computed for an earlier call, percent"),
 )
 #: Columns that every comparison may have; those of judges depend on the runs.
 COLUMNS = (*ANSWER_COLUMNS, *EVIDENCE_COLUMNS, *AUDITED_COLUMNS, *COST_COLUMNS)
@@ -216,6 +217,8 @@ def _cost(summary: Mapping[str, Any]) -> dict[str, Estimate]:
     if not total.get("calls"):
         return {}
     found = {"malformed": Estimate(100 * total["malformed"] / total["calls"])}
+    if total.get("cached_share") is not None:
+        found["cached"] = Estimate(100 * total["cached_share"])
     read = (summary.get("cost") or {}).get("read_per_question")
     if read:
         found["calls"] = Estimate(read["calls"])

@@ -194,7 +194,18 @@ def _call_totals(calls: Sequence[CallRecord]) -> Json:
         "transport_retries": sum(call.transport_retries for call in calls),
         "fresh_seconds": fsum(call.seconds for call in fresh),
         "cut_short": sum(call.finish_reason == "length" for call in calls),
+        **_prefixes(fresh),
     }
+
+
+def _prefixes(fresh: Sequence[CallRecord]) -> dict[str, Json]:
+    """Prompt tokens that the server had already computed, and their share; null where no call says so.
+
+    The share is over the calls that report it: replies from our own cache asked no server.
+    """
+    told = [(call.cached_tokens, call.prompt_tokens) for call in fresh if call.cached_tokens is not None]
+    cached, prompts = sum(tokens for tokens, _ in told), sum(prompt for _, prompt in told)
+    return {"cached_tokens": cached if told else None, "cached_share": cached / prompts if prompts else None}
 
 
 def _calls(calls: Sequence[CallRecord]) -> Json:

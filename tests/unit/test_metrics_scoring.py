@@ -84,8 +84,8 @@ def run_dir(tmp_path: Path) -> Path:
     ]
     _write(tmp_path / "conversations.jsonl", conversations)
     calls = [
-        _call("prepare", "analyse", malformed=True),
-        _call("prepare", "analyse", attempt=1, repaired=True, finish_reason="length"),
+        _call("prepare", "analyse", malformed=True, cached_tokens=0),
+        _call("prepare", "analyse", attempt=1, repaired=True, finish_reason="length", cached_tokens=90),
         _call("answer", "answer", cache_hit=True),
         _call("retrieve", "keywords"),
     ]
@@ -301,6 +301,11 @@ def test_summary_by_hand(run_dir: Path) -> None:
     assert summary["latency"]["spans_ms"]["search"]["mean"] == pytest.approx(50.0)
     analyse = summary["calls"]["by_phase"]["prepare"]["by_role"]["analyse"]
     assert (analyse["calls"], analyse["malformed"], analyse["repaired"], analyse["cut_short"]) == (2, 1, 1, 1)
+    # 90 of the 200 prompt tokens of the two calls that say so; the reply from our own cache and the keywords do not.
+    assert (analyse["cached_tokens"], analyse["cached_share"]) == (90, 0.45)
+    keywords = summary["calls"]["by_phase"]["retrieve"]["by_role"]["keywords"]
+    assert (keywords["cached_tokens"], keywords["cached_share"]) == (None, None)
+    assert summary["calls"]["total"]["cached_share"] == 0.45
     assert summary["calls"]["total"]["cache_hits"] == 1
     assert summary["calls"]["total"]["fresh_seconds"] == 3.0
     assert summary["cost"]["read_per_question"] == {"calls": 0.4, "prompt_tokens": 40.0, "completion_tokens": 4.0}
