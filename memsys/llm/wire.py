@@ -120,7 +120,7 @@ def _cached_tokens(usage: Mapping[str, Any]) -> int | None:
     """Prompt tokens that the server took from its cache of prefixes; ``None`` where it does not say."""
     details = usage.get("prompt_tokens_details") or {}
     cached = details.get("cached_tokens")
-    return None if cached is None else int(cached)
+    return None if cached is None else _count(cached)
 
 
 def _text(choice: Mapping[str, Any]) -> str:
