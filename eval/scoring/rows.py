@@ -315,4 +315,4 @@ def load_scores(run_dir: Path) -> list[ScoreRow]:
             f"{run_dir}: {', '.join(changed)} changed since the scores were made; run `python -m eval.score {run_dir}`"
         )
     advice = f"run `python -m eval.score {run_dir}`"
-    return list(read_rows(run_dir / SCORES, ScoreRow, error=ScoringError, advice=advice))
+    return list(read_rows(run_dir / SCORES, ScoreRow, error=ScoringError, advice=advice, unique="question_id"))

@@ -161,7 +161,7 @@ def _check(record: Mapping[str, Any], path: Path) -> None:
 
 
 def _exported_rows(path: Path) -> list[ScoreRow]:
-    rows = list(read_rows(path / SCORES, ScoreRow, advice="export the run again"))
+    rows = list(read_rows(path / SCORES, ScoreRow, advice="export the run again", unique="question_id"))
     if not rows:
         raise ScoringError(f"{path} has no scores; export the run again")
     return rows

@@ -195,3 +195,14 @@ def test_run_json_with_a_field_of_another_type_is_named(tmp_path: Path, field: s
         for read in (read_record, read_run):
             with pytest.raises(MemsysError, match=rf"run\.json does not fit this version \(field {field}"):
                 read(path)
+
+
+def test_a_question_that_is_scored_twice_is_named(tmp_path: Path) -> None:
+    path = FakeRun().write(tmp_path)
+    first, *others = (path / "scores.jsonl").read_text().splitlines(keepends=True)
+    (path / "scores.jsonl").write_text("".join([first, *others, first]))
+    line = len(others) + 2
+    with pytest.raises(ScoringError, match=rf"scores\.jsonl:{line} repeats question_id .* of line 1; "):
+        load_scores(path)
+    with pytest.raises(RunDirectoryError, match=rf"scores\.jsonl:{line} repeats"):
+        read_run(path)
