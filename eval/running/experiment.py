@@ -38,6 +38,8 @@ NOT_IDENTITY = (
     "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving",
     "progress", "score", "scoring", "protocol", "schedule",
 )  # fmt: skip
+#: Parts of the configuration that only say how stored answers are scored and averaged.
+EVALUATION = ("protocol", "scoring")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,7 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
     try:
         if finished(directory, identity) and whole(directory, data.samples, plan.mode):
             console().print(f"{path}: complete, nothing to run", highlight=False)
+            note_evaluation(plan, directory)
             complete = True
         else:
             complete = _run_to_end(plan, data, identity, directory)
@@ -186,6 +189,17 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
         return RunResult(path, complete)
     finally:
         directory.close()
+
+
+def note_evaluation(plan: Plan, directory: RunDirectory) -> None:
+    """Record how a finished run is to be averaged and scored where the settings now say otherwise than it does.
+
+    Neither can change an answer; what is shown and compared from now on follows them.
+    """
+    asked = _recordable(plan.settings)
+    changed = directory.change_config({key: asked[key] for key in EVALUATION if key in asked})
+    for line in changed:
+        console().print(f"evaluated anew, {line}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory) -> bool:

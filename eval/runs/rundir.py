@@ -198,6 +198,21 @@ class RunDirectory:
         """Write ``run.json``."""
         write_json(self.path / "run.json", asdict(record))
 
+    def change_config(self, parts: Mapping[str, Json]) -> list[str]:
+        """Replace parts of the recorded configuration that cannot change an answer.
+
+        Returns:
+            What changed, as ``setting: old -> new``; then ``run.json`` was written.
+        """
+        stored = self.stored_record()
+        if stored is None:
+            return []
+        before = {key: stored["config"].get(key) for key in parts}
+        changed = differences(before, parts)
+        if changed:
+            write_json(self.path / "run.json", {**stored, "config": {**stored["config"], **parts}})
+        return changed
+
     def write_references(self, records: Iterable[ReferenceRecord]) -> bool:
         """Copy the run's gold into the directory, so that scoring needs no data set; returns whether it was lacking."""
         lines = [json.dumps(asdict(record), ensure_ascii=False).encode() + b"\n" for record in records]
