@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.cli.commands import EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
+from eval.cli.places import use_checkout
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -197,4 +198,5 @@ def _lines(error: BaseException) -> str:
 
 
 if __name__ == "__main__":
+    use_checkout()
     start(main)

@@ -125,7 +125,8 @@ def test_compare_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture
     assert sorted(path.name for path in paths) == [f"compare.{suffix}" for suffix in ("csv", "md", "png", "svg", "tex")]
     assert all(path.stat().st_size > 500 for path in paths)
     rows = list(csv.DictReader((tmp_path / "out" / "compare.csv").read_text().splitlines()))
-    assert [row["system"] for row in rows] == ["rag", "amem", "clag"]
+    assert {row["system"] for row in rows} == {"rag", "amem", "clag"}
+    assert [float(row["F1"]) for row in rows] == sorted((float(row["F1"]) for row in rows), reverse=True)
     assert float(rows[0]["F1 low"]) <= float(rows[0]["F1"]) <= float(rows[0]["F1 high"])
     shown = capsys.readouterr().out
     assert "Against rag" in shown
