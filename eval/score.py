@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from eval.scoring.rows import ScoringConfig
 
 PRESETS = CONF / "scoring"
-#: Columns that the widest table needs.
-TABLE_WIDTH = 150
 
 
 @explains_errors
@@ -105,20 +103,20 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str]) -> None:
         soft_wrap=True,
     )
     if counts["answered"]:
-        _show(_answer_table(summary))
+        _show(_answer_table(summary), keys=2)
         _warn_of_unknown(run, summary)
         floor = ", ".join(f"{name} {_percent(mean)}" for name, mean in summary["echo"].items())
         console().print(f"the questions themselves as answers, without category 5: {floor}", style="dim")
-    _show(_evidence_table(summary))
+    _show(_evidence_table(summary), keys=2)
     if asked:
         _show(_asked_table(summary, asked))
 
 
-def _show(table: "Table") -> None:
-    """Print a table whole: in a narrow window a wrapped line is easier to read than squeezed figures."""
-    from eval.cli.terminal import console
+def _show(table: "Table", keys: int = 1) -> None:
+    """Print a table; in a narrow window its columns go below each other, each part with the key columns."""
+    from eval.cli.folding import show_table
 
-    console(TABLE_WIDTH).print(table)
+    show_table(table, keys)
 
 
 def _percent(mean: float | None) -> str:
@@ -182,7 +180,7 @@ def _warn_of_unknown(run: Path, summary: Any) -> None:
                     table.add_row(name, means["label"], column, _percent(mean["mean"]), str(means["questions"]))
     if table.row_count:
         console().print("warning: some categories are unknown to a protocol; its means leave them out", style="yellow")
-        _show(table)
+        _show(table, keys=3)
 
 
 def _audited_cells(summary: Any, protocol: str, column: str) -> list[str]:

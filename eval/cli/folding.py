@@ -56,6 +56,22 @@ def show_folded(title: str, keys: Sequence[Column], columns: Sequence[Column], o
         out.print(_table(title if not number else f"{title}, continued", keys, part))
 
 
+def show_table(table: "Table", keys: int = 1) -> None:
+    """Print a table of texts that rich would squeeze into the window; see :func:`show_folded`.
+
+    Args:
+        table: its cells are texts.
+        keys: number of its first columns that every part begins with.
+    """
+    columns = [
+        Column(
+            str(column.header), [str(cell) for cell in column.cells], "right" if column.justify == "right" else "left"
+        )
+        for column in table.columns
+    ]
+    show_folded(str(table.title or ""), columns[:keys], columns[keys:])
+
+
 def folded(keys: Sequence[Column], columns: Sequence[Column], width: int) -> list[list[Column]]:
     """Share columns out over as many tables as needed, in their order.
 
@@ -103,7 +119,11 @@ def _table(title: str, keys: Sequence[Column], columns: Sequence[Column]) -> "Ta
         # A figure never wraps; a text does where the window leaves it no other way.
         table.add_column(key.heading, justify=key.align, no_wrap=key.align == "right", overflow="fold")
     for column in columns:
-        table.add_column(column.heading, justify=column.align, style=column.style, no_wrap=True, min_width=column.width)
+        figures = column.align == "right"  # texts may wrap, figures never
+        least = column.width if figures else None
+        table.add_column(
+            column.heading, justify=column.align, style=column.style, no_wrap=figures, min_width=least, overflow="fold"
+        )
     for cells in zip(*(column.cells for column in (*keys, *columns)), strict=True):
         table.add_row(*cells)
     return table

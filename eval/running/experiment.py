@@ -97,9 +97,9 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         seed=whole_number("seed", settings["seed"]),
         mode=settings["mode"],
         timing=settings["timing"],
-        run_dir=Path(settings["run_dir"]) if settings["run_dir"] else None,
-        runs_dir=Path(settings["runs_dir"]),
-        cache_dir=Path(settings["cache_dir"]),
+        run_dir=folder("run_dir", settings["run_dir"]) if settings["run_dir"] else None,
+        runs_dir=folder("runs_dir", settings["runs_dir"]),
+        cache_dir=folder("cache_dir", settings["cache_dir"]),
         use_cache=bool(settings["use_cache"]),
         cache_shared=bool(settings["cache_shared"]),
         serving=Serving(**{**settings["serving"], "folder": Path(settings["serving"]["folder"])}),
@@ -108,6 +108,19 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         second_roles=roles,
         **{**parts, "second": parts["second"] if roles else None},
     )
+
+
+def folder(key: str, value: object) -> Path:
+    """Read a setting that names a folder.
+
+    Raises:
+        ConfigError: it is no text, or there is a file of this name.
+    """
+    if not isinstance(value, str):
+        raise ConfigError(f"{key}={value!r} must be the name of a folder")
+    if Path(value).is_file():
+        raise ConfigError(f"{key}={value} is a file; name a folder")
+    return Path(value)
 
 
 def whole_number(key: str, value: object) -> int:

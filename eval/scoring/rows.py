@@ -67,6 +67,8 @@ class ScoringConfig:
     evidence_deduplicated: bool = True
 
     def __post_init__(self) -> None:
+        if isinstance(self.metrics, str):
+            raise ConfigError(f"scoring.metrics={self.metrics} must be a list, e.g. scoring.metrics=[{self.metrics}]")
         select_metrics(self.metrics)
         if self.batch_size < 1:
             raise ConfigError(f"scoring.batch_size={self.batch_size}; it must be at least 1")

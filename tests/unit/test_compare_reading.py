@@ -13,7 +13,7 @@ from eval.cli.safe_console import SafeConsole
 from eval.cli.terminal import console
 from eval.compare import terminal as compare_terminal
 from eval.compare.formats import render_csv, render_markdown
-from eval.compare.model import Report, make_report
+from eval.compare.model import Report, cell, make_report
 from eval.scoring.protocols import load_protocol
 from eval.tables.stored import SUMMARIES, Skipped, StoredRun, find_run_folders, read_run
 from memsys.errors import ConfigError
@@ -64,7 +64,7 @@ def test_the_conclusion_says_what_can_be_claimed(tmp_path: Path) -> None:
         "On 100 questions of 10 conversations amem leads rag by 30.0 points F1; the paired 95 % interval [30.0, 30.0] "
         "leaves out 0 (p = 0.002 after Holm's correction), so the lead holds."
     )
-    values = FakeRun(memory="clag", conversations=ten, values=lambda n, metric: 0.2 + 0.3 * (n % 2) - 0.14)
+    values = FakeRun(memory="clag", conversations=ten, values=lambda n, metric: 0.2 + 0.3 * (n // 10 % 2) - 0.14)
     clag = read_run(values.write(tmp_path))
     assert isinstance(clag, StoredRun)
     assert "includes 0, so no difference can be claimed" in make_report([rag, clag], CLAG).conclusion
@@ -100,12 +100,13 @@ def test_every_number_of_the_file_is_on_the_terminal(
     tables = shown[: shown.index("diff: system minus")]
     assert "…" not in shown
     assert all(len(line) <= width for line in shown.splitlines())
-    numbers = set(re.findall(r"[\d.]+", tables))
-    digits = {column.heading: column.digits for column in measured.columns}
-    for row in csv.DictReader(StringIO(render_csv(measured))):
-        for heading, places in digits.items():
-            if row[heading]:
-                assert f"{float(row[heading]):.{places}f}" in numbers, (row["system"], heading)
+    shown_numbers = set(re.findall(r"[\d.]+", tables))
+    written = list(csv.DictReader(StringIO(render_csv(measured))))
+    for row, line in zip(measured.rows, written, strict=True):
+        for column in measured.columns:
+            assert bool(line[column.heading]) == (column.name in row.estimates)
+            if column.name in row.estimates:
+                assert cell(row.estimates[column.name], column) in shown_numbers, (row.label, column.name)
 
 
 def test_an_output_without_unicode_gets_plain_boxes(measured: Report) -> None:

@@ -10,6 +10,10 @@ from eval.cli.places import RESULTS, check_file, check_folder, tracked_remark
 from eval.compare import compare
 from eval.compare.model import make_report
 from eval.loaders.locate import find_source
+from eval.loaders.locomo import LOCOMO
+from eval.run import compose_plan
+from eval.running.experiment import folder, run_experiment
+from eval.runs.rundir import listed
 from eval.score import main as score
 from eval.scoring.aggregate import aggregate
 from eval.scoring.protocols import load_protocol, recorded_protocol
@@ -100,16 +104,16 @@ ENGINE = LlamaCppEngineConfig(
 
 def test_an_embedded_engine_serves_the_model_that_is_recorded() -> None:
     assert backbone_config(engine=ENGINE, model="SmolLM2-135M-Instruct", context_length=1024).context_length == 1024
-    with pytest.raises(ConfigError, match="backbone.model='foo'.*smollm2_135m_gguf"):
+    with pytest.raises(ConfigError, match=r"backbone.model='foo'.*smollm2_135m_gguf"):
         backbone_config(engine=ENGINE, model="foo", context_length=1024)
 
 
 def test_a_window_that_cannot_be_kept_is_refused() -> None:
-    with pytest.raises(ConfigError, match="multiples of 256 tokens; take 256$"):
+    with pytest.raises(ConfigError, match=r"multiples of 256 tokens; take 256$"):
         replace(ENGINE, context_length=100)
     with pytest.raises(ConfigError, match="take 256 or 512"):
         replace(ENGINE, context_length=300)
-    with pytest.raises(ConfigError, match="context_length=512, but backbone.engine.context_length=1024"):
+    with pytest.raises(ConfigError, match=r"context_length=512, but backbone.engine.context_length=1024"):
         backbone_config(engine=ENGINE, model="SmolLM2-135M-Instruct", context_length=512)
 
 
@@ -155,3 +159,45 @@ def test_two_seeds_are_one_row_with_a_spread_and_paired(tmp_path: Path) -> None:
     uneven = make_report([*runs, run("amem", 2, 0.0)], CLAG)  # RAG has no seed 2: the test is over the two they share
     pair = next(pair for pair in uneven.pairs if pair.column == "F1")
     assert pair.result.difference == pytest.approx(30.0)
+
+
+def test_a_file_as_the_folder_of_the_data_is_called_a_file(tmp_path: Path) -> None:
+    (tmp_path / "locomo10.json").write_text("[]")
+    with pytest.raises(DataError, match="is a file; MEMSYS_DATA and dataset.data_dir name the folder"):
+        find_source(LOCOMO, "locomo10.json", None, str(tmp_path / "locomo10.json"))
+
+
+def test_a_text_where_a_list_is_wanted_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"scoring.metrics=f1_set must be a list, e.g. scoring.metrics=\[f1_set\]"):
+        ScoringConfig(metrics="f1_set")
+
+
+def test_a_folder_setting_is_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="must be the name of a folder"):
+        folder("run_dir", [1])
+    with pytest.raises(ConfigError, match="is a file"):
+        folder("run_dir", str(tmp_path / "file"))
+
+
+def test_differences_of_two_runs_are_listed_line_by_line() -> None:
+    lines = listed([f"memory.setting_{number}: {'x' * 200}" for number in range(30)]).splitlines()
+    assert len(lines) == 7
+    assert all(len(line) < 110 for line in lines)
+    assert lines[-1] == "  and 24 more"
+
+
+def test_a_finished_run_is_shown_under_another_protocol(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = [
+        "mode=retrieval_only", "memory=rag_quickstart", "embedder=hashing", "dataset.limit_questions=4",
+        f"run_dir={tmp_path / 'run'}", "progress=lines", "scoring.metrics=[f1_set]",
+    ]  # fmt: skip
+    run_experiment(compose_plan(settings))
+    answers = (tmp_path / "run" / "retrievals.jsonl").read_bytes()
+    run_experiment(compose_plan([*settings, "protocol=xmemory"]))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "complete, nothing to run" in shown
+    assert 'protocol.name: "clag" -> "xmemory"' in shown
+    assert (tmp_path / "run" / "retrievals.jsonl").read_bytes() == answers
+    compare([tmp_path / "run"], tmp_path / "out")
+    assert "protocol xmemory" in capsys.readouterr().out
