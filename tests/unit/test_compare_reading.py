@@ -47,7 +47,7 @@ def test_a_named_baseline_is_taken(tmp_path: Path) -> None:
 
 def test_an_unknown_baseline_is_answered_with_the_names(tmp_path: Path) -> None:
     runs = [stored(tmp_path, "rag"), stored(tmp_path, "amem")]
-    with pytest.raises(ConfigError, match="names no system here.*rag.*amem"):
+    with pytest.raises(ConfigError, match=r"names no system here.*rag.*amem"):
         make_report(runs, CLAG, "ram")
 
 

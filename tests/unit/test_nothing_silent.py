@@ -163,7 +163,7 @@ def test_two_seeds_are_one_row_with_a_spread_and_paired(tmp_path: Path) -> None:
 
 def test_a_file_as_the_folder_of_the_data_is_called_a_file(tmp_path: Path) -> None:
     (tmp_path / "locomo10.json").write_text("[]")
-    with pytest.raises(DataError, match="is a file; MEMSYS_DATA and dataset.data_dir name the folder"):
+    with pytest.raises(DataError, match=r"is a file; MEMSYS_DATA and dataset.data_dir name the folder"):
         find_source(LOCOMO, "locomo10.json", None, str(tmp_path / "locomo10.json"))
 
 
