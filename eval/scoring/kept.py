@@ -57,7 +57,8 @@ def kept_scores(run_dir: Path, inputs: Mapping[str, str | None], made: Collectio
     if not rows or meta.get("inputs") != dict(inputs):
         return KeptScores()
     names = {name for scores in rows.values() for name in scores if name in METRICS} - set(made)
-    config, models = {}, {}
+    config: dict[str, Any] = {}
+    models: dict[str, Any] = {}
     for prefix, (settings, model) in _MODELS.items():
         if any(name.startswith(prefix) for name in names):
             config |= {key: meta["config"][key] for key in settings if key in meta.get("config", {})}
