@@ -11,35 +11,40 @@ from eval.compare.terminal import show
 from eval.metrics.locomo import ADVERSARIAL
 from eval.plots.figures import Series, Wording, plot_comparison
 from eval.runs.files import write_atomic
-from eval.scoring.protocols import Protocol, load_protocol
+from eval.scoring.protocols import Protocol, load_protocol, recorded_protocol
 from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import RunDirectoryError
 
 
-def compare(run_dirs: Sequence[Path], out_dir: Path, protocol: str | None = None) -> list[Path]:
+def compare(
+    run_dirs: Sequence[Path], out_dir: Path, protocol: str | None = None, against: str | None = None
+) -> list[Path]:
     """Print a comparison of runs and write ``compare.md``, ``.csv``, ``.tex``, ``.svg`` and ``.png``.
 
     Args:
-        run_dirs: run directories or exported summaries; the first is what the others are tested against. Runs that are
-            not complete or not scored are named and left out.
+        run_dirs: run directories or exported summaries. Runs that are not complete or not scored are named and left
+            out; those that differ in their seed alone are one system.
         out_dir: folder of the files.
         protocol: name of the protocol; ``None`` takes the runs' own.
+        against: label, preset or run id of what the others are tested against; ``None``: RAG, or the simplest there is.
 
     Returns:
         The files written.
 
     Raises:
         RunDirectoryError: no run can be shown, or a file is broken.
-        ConfigError: unknown protocol.
+        ConfigError: unknown protocol, or ``against`` names no system.
     """
     runs = _readable(run_dirs)
-    report = make_report(runs, load_protocol(protocol or _own_protocol(runs)))
+    report = make_report(runs, load_protocol(protocol) if protocol else _own_protocol(runs), against)
     show(report)
     paths = []
     for suffix, render in (("md", render_markdown), ("csv", render_csv), ("tex", render_latex)):
         paths.append(out_dir / f"compare.{suffix}")
         write_atomic(paths[-1], render(report).encode())
     paths += plot(report, out_dir / "compare")
+    if report.conclusion:
+        console().print(report.conclusion, style="bold", highlight=False, markup=False)
     written = f"written: {out_dir}/compare.{{md,csv,tex,svg,png}}"
     console().print(written, highlight=False, markup=False, soft_wrap=True)
     return paths
@@ -60,13 +65,16 @@ def _readable(run_dirs: Sequence[Path]) -> list[StoredRun]:
     return runs
 
 
-def _own_protocol(runs: Sequence[StoredRun]) -> str:
-    names = {str((run.record["config"].get("protocol") or {}).get("name")) for run in runs}
-    if len(names) > 1:
+def _own_protocol(runs: Sequence[StoredRun]) -> Protocol:
+    protocols = {}
+    for run in runs:
+        protocol = recorded_protocol(run.record["config"].get("protocol") or {})
+        protocols[protocol.name] = protocol
+    if len(protocols) > 1:
         raise RunDirectoryError(
-            f"the runs have different protocols ({', '.join(sorted(names))}); choose with --protocol"
+            f"the runs have different protocols ({', '.join(sorted(protocols))}); choose with --protocol"
         )
-    return names.pop()
+    return protocols.popitem()[1]
 
 
 def plot(report: Report, out: Path) -> list[Path]:
@@ -89,7 +97,7 @@ def plot(report: Report, out: Path) -> list[Path]:
 
 
 def _category(category: int, protocol: Protocol, fooled: bool) -> str:
-    label = protocol.labels[category].replace("-", "-\n")
+    label = protocol.labels.get(category, f"category {category} (unknown)").replace("-", "-\n")
     return f"{label}\n(fooled)" if fooled and category == ADVERSARIAL else label
 
 

@@ -3,13 +3,15 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import fsum
 from typing import Any
 
+from eval.compare.seeds import Repeats, group_repeats
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import matching
 from eval.plots.figures import Point, point_of
-from eval.scoring.aggregate import undoubted
+from eval.scoring.aggregate import undoubted, unknown_categories, with_labels
 from eval.scoring.inference import Interval, bootstrap_interval
 from eval.scoring.protocols import Protocol
 from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
@@ -20,10 +22,11 @@ from eval.tables.variants import overrides, variant_label
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its interval, in the column's unit."""
+    """A mean with its interval, in the column's unit; ``spread``: its standard deviation over seeds."""
 
     value: float
     interval: Interval | None = None
+    spread: float | None = None
 
     @property
     def point(self) -> Point:
@@ -88,14 +91,15 @@ _SHARES = {
 
 @dataclass(frozen=True, slots=True)
 class SystemRow:
-    """One run of a comparison.
+    """One system of a comparison: a run, or several that differ in their seed alone.
 
     Attributes:
-        label: what tells it from the other runs.
-        run: the run.
+        label: what tells it from the other systems.
+        run: the run; of several the first, with the mean scores of all.
         questions: questions asked.
         estimates: by column name; a column that the run cannot give is absent.
-        by_category: the lead metric by category, percent.
+        by_category: the lead metric by category, percent; those that the protocol does not know among them.
+        repeats: the runs, one for each seed.
     """
 
     label: str
@@ -103,6 +107,7 @@ class SystemRow:
     questions: int
     estimates: Mapping[str, Estimate]
     by_category: Mapping[int, Estimate]
+    repeats: Repeats
 
 
 def f1_metric(protocol: Protocol) -> str:
@@ -118,12 +123,20 @@ def lead_metric(runs: Sequence[StoredRun], protocol: Protocol) -> tuple[str, str
 
 
 def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow]:
-    """Make one row per run, in the order given."""
+    """Make one row per system, in the order given; runs that differ in their seed alone are one system."""
     lead = lead_metric(runs, protocol)[1]
     judges = judge_columns(runs)
+    systems = group_repeats(runs)
     return [
-        SystemRow(label, run, len(run.rows), _estimates(run, protocol, judges), _categories(run, lead, protocol))
-        for run, label in zip(runs, labels(runs), strict=True)
+        SystemRow(
+            label=label,
+            run=system.averaged,
+            questions=len(system.averaged.rows),
+            estimates=_with_spread(system, _estimates(system, protocol, judges), protocol),
+            by_category=_categories(system.averaged, lead, protocol),
+            repeats=system,
+        )
+        for system, label in zip(systems, labels([system.averaged for system in systems]), strict=True)
     ]
 
 
@@ -173,11 +186,28 @@ def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | No
 
 
 def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, Estimate]:
-    found = {category: estimate(run, metric, protocol, category) for category in sorted(protocol.categories)}
+    every = with_labels(protocol, unknown_categories(run.rows, protocol))
+    found = {category: estimate(run, metric, every, category) for category in sorted(every.categories)}
     return {category: value for category, value in found.items() if value is not None}
 
 
-def _estimates(run: StoredRun, protocol: Protocol, judges: Mapping[Column, JudgeGroup]) -> dict[str, Estimate]:
+def _with_spread(system: Repeats, estimates: Mapping[str, Estimate], protocol: Protocol) -> dict[str, Estimate]:
+    """Add the standard deviation over seeds to the shares."""
+    if len(system.runs) == 1:
+        return dict(estimates)
+    metrics = {**_SHARES, "F1": f1_metric(protocol)}
+
+    def spread(name: str) -> float | None:
+        found = (
+            system.spread(lambda run: mean_value(run.rows, metrics[name], None, protocol)) if name in metrics else None
+        )
+        return None if found is None else 100 * found
+
+    return {name: replace(value, spread=spread(name)) for name, value in estimates.items()}
+
+
+def _estimates(system: Repeats, protocol: Protocol, judges: Mapping[Column, JudgeGroup]) -> dict[str, Estimate]:
+    run = system.averaged
     answerable = replace(protocol, adversarial="exclude")
     found = {name: estimate(run, metric, protocol) for name, metric in _SHARES.items()}
     if not run.retrieval_only:
@@ -189,7 +219,7 @@ def _estimates(run: StoredRun, protocol: Protocol, judges: Mapping[Column, Judge
     found |= _audited(run, protocol)
     context = mean_value(run.rows, "context_tokens", None, protocol)
     found["context"] = None if context is None else Estimate(context)
-    return {name: value for name, value in found.items() if value is not None} | _cost(run.summary)
+    return {name: value for name, value in found.items() if value is not None} | _mean_cost(system.runs)
 
 
 def _audited(run: StoredRun, protocol: Protocol) -> dict[str, Estimate | None]:
@@ -209,6 +239,13 @@ def _abstentions(run: StoredRun) -> Estimate | None:
     values = [row.metrics.get("abstained") for row in run.rows if row.category == ADVERSARIAL]
     known = [value for value in values if value is not None]
     return Estimate(100 * sum(known) / len(known)) if known else None
+
+
+def _mean_cost(runs: Sequence[StoredRun]) -> dict[str, Estimate]:
+    """Means over the seeds of what all of them recorded."""
+    costs = [_cost(run.summary) for run in runs]
+    shared = [name for name in costs[0] if all(name in cost for cost in costs)]
+    return {name: Estimate(fsum(cost[name].value for cost in costs) / len(costs)) for name in shared}
 
 
 def _cost(summary: Mapping[str, Any]) -> dict[str, Estimate]:

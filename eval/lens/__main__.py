@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.cli.commands import explains_errors, start
+from eval.cli.places import RESULTS, check_file
 from eval.cli.terminal import console
 from eval.lens.config import load_config
 from eval.lens.markdown import render_markdown
@@ -15,6 +16,8 @@ from eval.scoring.protocols import load_protocol, protocol_names
 from eval.tables.stored import named_run_folders, read_runs
 from memsys.errors import RunDirectoryError
 
+OUT = RESULTS / "lens.md"
+
 
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,8 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Stored answers under every metric definition, reading of category 5 and mean, with ranks.",
     )
     parser.add_argument("runs", type=Path, nargs="+", help="run directories or summaries, or folders of them")
-    parser.add_argument("--out", type=Path, default=Path("lens.md"), help="Markdown file (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=OUT, help="Markdown file (default: results/lens.md)")
     options = parser.parse_args(arguments)
+    check_file(options.out)
     runs, skipped = read_runs(named_run_folders(options.runs))
     if not runs:
         raise RunDirectoryError("nothing to read: " + "; ".join(f"{run.path}: {run.reason}" for run in skipped))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.places import RESULTS, check_folder, tracked_remark
 from eval.cli.terminal import console
 from eval.papers.printed import load_printed
 from eval.plots.draw import draw_sheet
@@ -13,9 +14,9 @@ from eval.plots.papers import NEEDED, Source, paper_sheets
 from eval.plots.sheet import Sheet
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
-from eval.tables.stored import ROOT, StoredRun, read_runs, stored_folders
+from eval.tables.stored import StoredRun, read_runs, stored_folders
 
-OUT = ROOT / "results" / "figures"
+OUT = RESULTS / "figures"
 
 
 def sheets(runs: Sequence[StoredRun], protocol: str) -> list[Sheet]:
@@ -48,10 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--protocol", default="clag", help="of our own figures (default: clag)")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the figures (default: results/figures)")
     options = parser.parse_args(arguments)
+    check_folder(options.out)
     runs, _ = read_runs(options.runs or stored_folders())
     for sheet in sheets(runs, options.protocol):
         svg, _ = draw_sheet(sheet, options.out)
         console().print(f"drawn: {svg.with_suffix('')}.{{svg,png}}", highlight=False, markup=False, soft_wrap=True)
+    if tracked_remark(options.out):
+        console().print(tracked_remark(options.out), highlight=False, markup=False)
     return 0
 
 

@@ -1,7 +1,7 @@
 """From per-question scores to the means a table prints. Unscored values (null) never count as 0; they are counted."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum, sqrt
 from statistics import median
 
@@ -45,6 +45,7 @@ class ProtocolMeans:
         overall: by column, over these categories.
         without_adversarial: by column, over these categories but 5.
         left_out: questions of categories that do not count.
+        unknown: categories that the protocol has no label for; they enter no mean of it.
     """
 
     protocol: Protocol
@@ -52,6 +53,7 @@ class ProtocolMeans:
     overall: Mapping[str, Mean]
     without_adversarial: Mapping[str, Mean]
     left_out: int
+    unknown: Sequence[CategoryMeans] = ()
 
     def as_json(self) -> Json:
         """Plain values for ``summary.json``."""
@@ -62,16 +64,21 @@ class ProtocolMeans:
             "left_out": self.left_out,
             "overall": _as_json(self.overall),
             "without_adversarial": _as_json(self.without_adversarial),
-            "categories": {
-                str(means.category): {
-                    "label": means.label,
-                    "printed_label": means.printed_label,
-                    "questions": means.questions,
-                    "columns": _as_json(means.columns),
-                }
-                for means in self.categories
-            },
+            "categories": _categories_as_json(self.categories),
+            "unknown_categories": _categories_as_json(self.unknown),
         }
+
+
+def _categories_as_json(categories: Sequence[CategoryMeans]) -> Json:
+    return {
+        str(means.category): {
+            "label": means.label,
+            "printed_label": means.printed_label,
+            "questions": means.questions,
+            "columns": _as_json(means.columns),
+        }
+        for means in categories
+    }
 
 
 def _as_json(columns: Mapping[str, Mean]) -> Json:
@@ -130,6 +137,7 @@ def aggregate(rows: Sequence[ScoreRow], protocol: Protocol) -> ProtocolMeans:
         chosen = [row for row in rows if row.category == category]
         if chosen:
             categories.append(_category_means(chosen, category, protocol))
+    unknown = with_labels(protocol, unknown_categories(rows, protocol))
     columns, weighting = protocol.columns, protocol.weighting
     answerable = [means for means in categories if means.category != ADVERSARIAL]
     return ProtocolMeans(
@@ -140,7 +148,25 @@ def aggregate(rows: Sequence[ScoreRow], protocol: Protocol) -> ProtocolMeans:
             column: combine([means.columns[column] for means in answerable], weighting) for column in columns
         },
         left_out=len(rows) - sum(means.questions for means in categories),
+        unknown=[
+            _category_means([row for row in rows if row.category == category], category, unknown)
+            for category in unknown_categories(rows, protocol)
+        ],
     )
+
+
+def unknown_categories(rows: Iterable[ScoreRow], protocol: Protocol) -> list[int]:
+    """Categories of the questions that a protocol says nothing about, sorted: it has neither label nor place for them.
+
+    A category that a protocol names and leaves out, as 5 in most, is known.
+    """
+    return sorted({row.category for row in rows} - {*protocol.categories, *protocol.labels, ADVERSARIAL})
+
+
+def with_labels(protocol: Protocol, categories: Sequence[int]) -> Protocol:
+    """A protocol that has labels for further categories, which enter its means."""
+    labels = {category: f"category {category}" for category in categories}
+    return replace(protocol, categories=(*protocol.categories, *categories), labels={**protocol.labels, **labels})
 
 
 def _category_means(rows: Sequence[ScoreRow], category: int, protocol: Protocol) -> CategoryMeans:

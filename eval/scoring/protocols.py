@@ -1,15 +1,17 @@
 """Protocols: how each paper turned per-question scores into the numbers it printed (``conf/protocol``)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from eval.configs.presets import CONF, find_preset, make_preset, preset_names
 from eval.metrics.registry import find_metric
 from memsys.errors import ConfigError
 
 FOLDER = CONF / "protocol"
+#: Settings besides categories and labels that make another protocol of a preset.
+_CHANGEABLE = ("adversarial", "weighting", "columns")
 
 #: Category 5: ``paper_trap`` scores against the false answer, so that being fooled counts 1; ``abstain`` scores 1 for
 #: an abstention; ``exclude`` leaves it out.
@@ -66,6 +68,33 @@ def load_protocol(name: str, folder: Path = FOLDER) -> Protocol:
         ConfigError: there is no such protocol, or a setting is wrong.
     """
     return make_preset(Protocol, find_preset(name, folder, "protocol"))
+
+
+def recorded_protocol(settings: Mapping[str, Any]) -> Protocol:
+    """The protocol that a run was asked for: a preset of ``conf/protocol``, or one with settings changed.
+
+    Labels and categories that a preset has got since then count; a changed one is named after its changes.
+
+    Args:
+        settings: ``config.protocol`` of ``run.json``.
+
+    Raises:
+        ConfigError: there is no such preset, or a setting is wrong.
+    """
+    preset = load_protocol(str(settings.get("name")))
+    changed: dict[str, Any] = {
+        key: settings[key] for key in _CHANGEABLE if key in settings and settings[key] != getattr(preset, key)
+    }
+    labels = {int(number): label for number, label in (settings.get("labels") or {}).items()}
+    if any(preset.labels.get(number, label) != label for number, label in labels.items()):
+        changed["labels"] = {**preset.labels, **labels}
+    categories = settings.get("categories") or preset.categories
+    if not set(categories) <= set(preset.categories):
+        changed |= {"categories": categories, "labels": {**preset.labels, **labels}}
+    if not changed:
+        return preset
+    said = ", ".join(f"{key}={value}" if isinstance(value, str) else key for key, value in changed.items())
+    return replace(preset, **changed, name=f"{preset.name} with other {said}")
 
 
 def protocol_names(folder: Path = FOLDER) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ is null; a metric whose corpus or model is missing stops the scoring.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from eval.runs.files import write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.rows import read_rows
 from eval.runs.stored import check_joined, load_answers, load_json, load_references, load_retrievals, missing
+from eval.scoring.kept import kept_scores
 from memsys.errors import ConfigError, ScoringError
 
 SCORES, SCORES_META = "scores.jsonl", "scores_meta.json"
@@ -66,6 +67,8 @@ class ScoringConfig:
     evidence_deduplicated: bool = True
 
     def __post_init__(self) -> None:
+        if isinstance(self.metrics, str):
+            raise ConfigError(f"scoring.metrics={self.metrics} must be a list, e.g. scoring.metrics=[{self.metrics}]")
         select_metrics(self.metrics)
         if self.batch_size < 1:
             raise ConfigError(f"scoring.batch_size={self.batch_size}; it must be at least 1")
@@ -230,7 +233,9 @@ def _load(run_dir: Path) -> tuple[list[_Item], dict[str, int]]:
 
 
 def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreRow]:
-    """Score a run and write ``scores.jsonl`` and ``scores_meta.json``, replacing older ones.
+    """Score a run and write ``scores.jsonl`` and ``scores_meta.json``.
+
+    Scores by other metrics that an earlier scoring of the same answers made are kept.
 
     Args:
         run_dir: directory of the run; it may be incomplete. Unanswered questions get no row and are counted.
@@ -251,12 +256,14 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     answered = [item for item in items if item.answer is not None]
     neural, models = _neural_scores(answered, metrics, config) if answered else ({}, {})
     rows = [_row(item, metrics, config, neural.get(item.reference.question_id)) for item in items]
+    kept = kept_scores(run_dir, before, {name for row in rows for name in row.metrics})
+    rows = [replace(row, metrics={**kept.of(row.question_id), **row.metrics}) for row in rows]
     meta = {
         "schema_version": SCHEMA_VERSION,
-        "config": asdict(config),
+        "config": {**asdict(config), **kept.config},
         "metrics": sorted({name for row in rows for name in row.metrics}),
-        "sources": {metric.name: metric.source for metric in metrics},
-        "models": models,
+        "sources": kept.sources | {metric.name: metric.source for metric in metrics},
+        "models": {**kept.models, **models},
         "packages": {name: version(name) for name in ("nltk", "rouge-score")},
         "counts": counts,
         "inputs": before,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.places import RESULTS, check_folder, tracked_remark
 from eval.cli.terminal import console, stage
 from eval.papers.departures import load_departures, render_departures
 from eval.papers.faults import check_all, render_faults
@@ -19,12 +20,12 @@ from eval.tables.latex import render_latex
 from eval.tables.markdown import render_markdown
 from eval.tables.model import Table
 from eval.tables.spec import load_spec, spec_names
-from eval.tables.stored import ROOT, StoredRun, read_runs, short_path, stored_folders
+from eval.tables.stored import StoredRun, read_runs, short_path, stored_folders
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-OUT = ROOT / "results" / "tables"
+OUT = RESULTS / "tables"
 FAULTS = "averages_that_do_not_follow.md"
 DEPARTURES = "departures.md"
 _OVERVIEW_LEGEND = (
@@ -38,7 +39,10 @@ _FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and write the tables; returns the exit status."""
     options = _parser().parse_args(arguments)
+    check_folder(options.out)
     _run(options.paper or _papers_with(options.table), options.table, options.runs, options.out)
+    if tracked_remark(options.out):
+        console().print(tracked_remark(options.out), highlight=False, markup=False)
     return 0
 
 

@@ -210,7 +210,8 @@ def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
     """
     for root in roots:
         if not root.is_dir():
-            raise RunDirectoryError(f"{root} does not exist; name a run directory or a folder of run directories")
+            trouble = "is a file" if root.exists() else "does not exist"
+            raise RunDirectoryError(f"{root} {trouble}; name a run directory or a folder of run directories")
         yield from sorted(path.parent for path in root.rglob("run.json"))
 
 
