@@ -21,7 +21,9 @@ from eval.cli.terminal import console
 from eval.configs.presets import CONF, find_preset, read_settings
 from eval.inspect_data import read_config
 from eval.loaders.contract import LoadedData
-from eval.metrics.locomo import ADVERSARIAL, abstains, is_trapped
+from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.registry import DATASETS
+from eval.metrics.locomo import abstains, is_trapped
 from eval.metrics.registry import select_metrics
 from eval.runs.files import write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, ReferenceRecord
@@ -34,12 +36,13 @@ POLICIES: tuple[Policy, ...] = get_args(Policy)
 METRICS = (
     "f1_set", "f1_word", "f1_gam", "f1_squad", "f1_locomo", "f1_memos", "locomo_official", "bleu1", "meteor", "rougeL",
 )  # fmt: skip
-DATASETS = ("locomo", "hotpotqa20_clag", "bioasq20_clag")
+#: Presets on which the data sets want constant answers scored.
+PRESETS = tuple(info.floor_preset for info in DATASETS.values() if info.floor_preset)
 
 
 def floor_answer(policy: Policy, reference: ReferenceRecord, abstention: str) -> str:
     """Return the answer of a policy that gives one; ``coin_flip`` gives none."""
-    if policy == "always_trap" and reference.category == ADVERSARIAL and reference.adversarial_answer is not None:
+    if policy == "always_trap" and reference.kind == ADVERSARIAL and reference.adversarial_answer is not None:
         return reference.adversarial_answer
     return abstention
 
@@ -59,7 +62,7 @@ def floor_row(policy: Policy, reference: ReferenceRecord, abstention: str) -> Sc
     else:
         scores = _scores(floor_answer(policy, reference, abstention), reference)
     rounded = {name: None if value is None else round(value, DIGITS) for name, value in scores.items()}
-    return ScoreRow(reference.question_id, reference.conversation_id, reference.category, rounded)
+    return ScoreRow(reference.question_id, reference.conversation_id, reference.category, rounded, reference.kind)
 
 
 def _scores(answer: str, reference: ReferenceRecord) -> Scores:
@@ -68,7 +71,7 @@ def _scores(answer: str, reference: ReferenceRecord) -> Scores:
         metric.name: score_answer(metric, answer, gold, reference.category) if gold else None
         for metric in select_metrics(METRICS)
     }
-    false_answer = reference.adversarial_answer if reference.category == ADVERSARIAL else None
+    false_answer = reference.adversarial_answer if reference.kind == ADVERSARIAL else None
     scores["abstained"] = float(abstains(answer))
     scores["trapped"] = None if false_answer is None else float(is_trapped(answer, false_answer))
     return scores
@@ -149,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m eval.floors", description="Score constant answers on the data sets, without a model."
     )
-    parser.add_argument("datasets", nargs="*", default=DATASETS, help=f"default: {' '.join(DATASETS)}")
+    parser.add_argument("datasets", nargs="*", default=PRESETS, help=f"default: {' '.join(PRESETS)}")
     parser.add_argument("--reader", default="clag", help="whose abstention is given (default: clag)")
     parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")
     options = parser.parse_args(arguments)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
-from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import matching
 from eval.plots.figures import Point, point_of
 from eval.scoring.aggregate import undoubted
@@ -94,7 +94,7 @@ class SystemRow:
         run: the run.
         questions: questions asked.
         estimates: by column name; a column that the run cannot give is absent.
-        by_category: the lead metric by category, percent.
+        by_category: the lead metric by category, percent; of adversarial questions only where the protocol counts them.
     """
 
     label: str
@@ -172,7 +172,8 @@ def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | No
 
 
 def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, Estimate]:
-    found = {category: estimate(run, metric, protocol, category) for category in sorted(protocol.categories)}
+    counted = {row.category for row in run.rows if protocol.counts(row.kind)}
+    found = {category: estimate(run, metric, protocol, category) for category in sorted(counted)}
     return {category: value for category, value in found.items() if value is not None}
 
 
@@ -205,7 +206,7 @@ def _audited(run: StoredRun, protocol: Protocol) -> dict[str, Estimate | None]:
 
 
 def _abstentions(run: StoredRun) -> Estimate | None:
-    values = [row.metrics.get("abstained") for row in run.rows if row.category == ADVERSARIAL]
+    values = [row.metrics.get("abstained") for row in run.rows if row.kind == ADVERSARIAL]
     known = [value for value in values if value is not None]
     return Estimate(100 * sum(known) / len(known)) if known else None
 

@@ -18,12 +18,10 @@ class LensConfig:
     Attributes:
         definitions: group name -> metrics; the first metric of the first group leads.
         grid: metrics that are crossed with every reading of category 5 and every mean.
-        counts: data set preset -> questions per category of the whole published set.
     """
 
     definitions: Mapping[str, Sequence[str]]
     grid: Sequence[str]
-    counts: Mapping[str, Mapping[int, int]]
 
     def __post_init__(self) -> None:
         for metric in (*self.grid, *(metric for group in self.definitions.values() for metric in group)):
