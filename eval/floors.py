@@ -24,7 +24,7 @@ from eval.loaders.contract import LoadedData
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import DATASETS
 from eval.metrics.locomo import abstains, is_trapped
-from eval.metrics.registry import select_metrics
+from eval.metrics.registry import METRICS, TOKEN_F1, Metric
 from eval.runs.files import write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, ReferenceRecord
 from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow, Scores, gold_answers, score_answer
@@ -32,12 +32,13 @@ from eval.tables.stored import FLOOR, SUMMARIES
 
 Policy = Literal["always_abstain", "always_trap", "coin_flip"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
-#: What the papers' tables print of answers, and the other definitions of F1.
-METRICS = (
-    "f1_set", "f1_word", "f1_gam", "f1_squad", "f1_locomo", "f1_memos", "locomo_official", "bleu1", "meteor", "rougeL",
-)  # fmt: skip
 #: Presets on which the data sets want constant answers scored.
 PRESETS = tuple(info.floor_preset for info in DATASETS.values() if info.floor_preset)
+
+
+def floor_metrics() -> list[Metric]:
+    """Metrics of texts that a constant answer is scored by: those of comparisons, and every definition of token F1."""
+    return [metric for metric in METRICS.values() if metric.lexical and (metric.listed or metric.group == TOKEN_F1)]
 
 
 def floor_answer(policy: Policy, reference: ReferenceRecord, abstention: str) -> str:
@@ -69,7 +70,7 @@ def _scores(answer: str, reference: ReferenceRecord) -> Scores:
     gold = gold_answers(reference)
     scores: Scores = {
         metric.name: score_answer(metric, answer, gold, reference.category) if gold else None
-        for metric in select_metrics(METRICS)
+        for metric in floor_metrics()
     }
     false_answer = reference.adversarial_answer if reference.kind == ADVERSARIAL else None
     scores["abstained"] = float(abstains(answer))
@@ -141,7 +142,7 @@ def _write(policy: Policy, references: Sequence[ReferenceRecord], record: Mappin
     lines = [json.dumps(asdict(row), sort_keys=True, separators=(",", ":")) + "\n" for row in rows]
     target.mkdir(parents=True, exist_ok=True)
     write_json(target / "run.json", record)
-    write_json(target / SCORES_META, {"config": {"metrics": list(METRICS)}, "models": {}})
+    write_json(target / SCORES_META, {"config": {"metrics": [metric.name for metric in floor_metrics()]}, "models": {}})
     write_atomic(target / SCORES, "".join(lines).encode())
     return target
 

@@ -159,9 +159,7 @@ def tables(report: Mapping[str, Json]) -> list["Table"]:
     meanings = {**NOTES, **report["note_meanings"]}
     return [
         _table("What is selected", _explained(report["counts"], COUNTS)),
-        _table(
-            "What the loader met in the whole file", _explained(report["notes"], meanings)
-        ),
+        _table("What the loader met in the whole file", _explained(report["notes"], meanings)),
         _table("Questions by category (means per question)", report["categories"]),
         _table(r"Length of turns as written, tokens of \w+|[^\w\s]", lengths),
         _table("Conversations", report["conversations"]),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eval.compare.pairs import compare_with_first
-from eval.compare.rows import COLUMNS, Column, Estimate, SystemRow, judge_columns, system_rows
+from eval.compare.rows import Column, Estimate, SystemRow, columns, judge_columns, system_rows
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol
 from eval.tables.pairs import Pair
@@ -29,7 +29,7 @@ class Report:
     @property
     def columns(self) -> tuple[Column, ...]:
         """All columns, judges last."""
-        return (*COLUMNS, *self.judges)
+        return (*columns(), *self.judges)
 
     @property
     def legend(self) -> list[str]:
@@ -68,6 +68,6 @@ def interval_text(estimate: Estimate | None) -> str:
     return f"[{estimate.interval.low:.1f}, {estimate.interval.high:.1f}]{mark}"
 
 
-def shown_columns(report: Report, columns: Sequence[Column]) -> list[Column]:
+def shown_columns(report: Report, candidates: Sequence[Column]) -> list[Column]:
     """Columns that at least one run fills."""
-    return [column for column in columns if any(column.name in row.estimates for row in report.rows)]
+    return [column for column in candidates if any(column.name in row.estimates for row in report.rows)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval.compare.rows import EVIDENCE_COLUMNS, SystemRow, lead_metric
+from eval.compare.rows import SystemRow, evidence_columns, lead_metric
 from eval.scoring.protocols import Protocol
 from eval.tables.pairs import Contestant, Pair, compare_family
 
@@ -10,7 +10,7 @@ from eval.tables.pairs import Contestant, Pair, compare_family
 def compare_with_first(rows: Sequence[SystemRow], protocol: Protocol) -> list[Pair]:
     """Compare every system with the first on the lead metric and on evidence recall; none without shared questions."""
     lead = lead_metric([row.run for row in rows], protocol)
-    first, recall = rows[0], next(column for column in EVIDENCE_COLUMNS if column.name == "R@10")
+    first, recall = rows[0], next(column for column in evidence_columns() if column.name == "R@10")
     baseline = Contestant(first.label, first.run.rows, first.run)
     others = [
         (Contestant(row.label, row.run.rows, row.run), baseline)

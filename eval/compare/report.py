@@ -6,7 +6,7 @@ from pathlib import Path
 from eval.cli.terminal import console
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import Report, make_report
-from eval.compare.rows import COLUMNS, lead_metric
+from eval.compare.rows import columns, lead_metric
 from eval.compare.terminal import show
 from eval.loaders.kinds import ADVERSARIAL
 from eval.plots.figures import Series, Wording, plot_comparison
@@ -87,7 +87,7 @@ def plot(report: Report, out: Path) -> list[Path]:
         for row in report.rows
         if row.by_category
     ]
-    meaning = next(entry.meaning for entry in COLUMNS if entry.name == cost)
+    meaning = next(entry.meaning for entry in columns() if entry.name == cost)
     return plot_comparison(series, Wording(column, meaning, f"{report.legend[0]}\n{_bars(report)}"), out)
 
 

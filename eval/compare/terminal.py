@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from eval.cli.terminal import console
 from eval.compare.model import Report, cell, interval_text, shown_columns
-from eval.compare.rows import ANSWER_COLUMNS, AUDITED_COLUMNS, COST_COLUMNS, EVIDENCE_COLUMNS, Column
+from eval.compare.rows import AUDITED_COLUMNS, COST_COLUMNS, Column, answer_columns, evidence_columns
 from eval.tables.text import PAIR_HEADINGS, pair_cells
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def show(report: Report) -> None:
     for name, row in zip(names, report.rows, strict=True):
         if name != row.label:
             console().print(f"{name}: {row.label}", highlight=False, markup=False)
-    for title, columns in (*_TERMINAL_TABLES, ("Judges", report.judges)):
+    for title, columns in (*_terminal_tables(), ("Judges", report.judges)):
         shown = shown_columns(report, columns)
         if shown:
             console().print(_terminal_table(report, names, title, shown))
@@ -28,12 +28,15 @@ def show(report: Report) -> None:
         console().print(line, style="dim", highlight=False, markup=False)
 
 
-_TERMINAL_TABLES = (
-    ("Answers", ANSWER_COLUMNS),
-    ("Evidence by turn ids", EVIDENCE_COLUMNS),
-    ("Without doubtful gold, evidence by turn ids", AUDITED_COLUMNS),
-    ("Cost", COST_COLUMNS),
-)
+def _terminal_tables() -> tuple[tuple[str, Sequence[Column]], ...]:
+    return (
+        ("Answers", answer_columns()),
+        ("Evidence by turn ids", evidence_columns()),
+        ("Without doubtful gold, evidence by turn ids", AUDITED_COLUMNS),
+        ("Cost", COST_COLUMNS),
+    )
+
+
 #: Columns whose interval has room on a terminal; the files have them all.
 _WITH_INTERVAL = ("F1", "R@10")
 #: Longest name of a system that fits beside its figures on a terminal of 80 columns.

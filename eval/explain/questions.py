@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.loaders.kinds import ADVERSARIAL
-from eval.metrics.registry import METRICS
+from eval.metrics.registry import METRICS, higher_is_better
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.stored import load_answers, load_references, load_retrievals
 from eval.scoring.protocols import Protocol
@@ -44,7 +44,7 @@ class Asked:
 def worst(
     rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol, count: int
 ) -> list[tuple[ScoreRow, float]]:
-    """Questions of a cell with the lowest scores (of a latency the highest), in the run's order among equals.
+    """Questions of a cell with the lowest scores (the highest where lower is better), in the run's order among equals.
 
     A size, which is neither good nor bad, has none.
     """
@@ -58,7 +58,9 @@ def worst(
             value = row.metrics.get(name)
             if value is not None:
                 found.append((row, value))
-    return sorted(found, key=lambda pair: pair[1], reverse=metric in LATENCY_METRICS)[:count]
+    return sorted(found, key=lambda pair: pair[1], reverse=metric in LATENCY_METRICS or not higher_is_better(metric))[
+        :count
+    ]
 
 
 def read_questions(run_dir: Path | None, chosen: Sequence[tuple[ScoreRow, float]]) -> list[Asked]:

@@ -9,7 +9,7 @@ from eval.lens.config import LensConfig
 from eval.lens.readings import Holdings, Reading, Section, Weights, grid, sections
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import info_of
-from eval.metrics.registry import METRICS
+from eval.metrics.registry import METRICS, higher_is_better, scale_of
 from eval.scoring.aggregate import ABSTENTION
 from eval.scoring.inference import Mean, Scores, bootstrap_interval, point
 from eval.scoring.protocols import Protocol
@@ -132,7 +132,7 @@ def _lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Pro
             f"the runs on {runs[0].dataset} have no question in common: {', '.join(run.run_id for run in runs)}"
         )
     systems = [{name: row for name, row in rows.items() if name in shared} for rows in everyone]
-    counts = _published_counts(runs[0].dataset)
+    counts = config.counts.get(runs[0].dataset) or _published_counts(runs[0].dataset)
     unlike = unlike_judges(runs)
     judges = {name: text for name, text in judge_texts(runs).items() if name not in unlike}
     holdings = _holdings(systems, counts, judges)
@@ -189,15 +189,18 @@ def _line(
     common = sorted(set(scored[0]).intersection(*scored[1:])) if scored else []
     if not common:
         return Line(reading, 0, tuple(Standing(None) for _ in systems))
-    values = [100 * _mean([one[name] for name in common], reading, counts) for one in scored]
-    ranks = rank(values)
+    values = [scale_of(reading.metric) * _mean([one[name] for name in common], reading, counts) for one in scored]
+    better = 1 if higher_is_better(reading.metric) else -1
+    ranks = rank([better * value for value in values])
     leader = scored[ranks.index(1)]
     ranked = (
         Standing(
             value=value,
             rank=place,
             tied=ranks.count(place) > 1,
-            unsure=sure and place > 1 and _unsure(leader, one, common, reading, counts),
+            unsure=sure
+            and place > 1
+            and _unsure((leader, one) if better > 0 else (one, leader), common, reading, counts),
         )
         for one, value, place in zip(scored, values, ranks, strict=True)
     )
@@ -246,7 +249,8 @@ def _mean(values: Sequence[tuple[float, str, int]], reading: Reading, counts: Ma
     return point(*_spread(values, reading, counts))
 
 
-def _unsure(first: _Scored, other: _Scored, common: Sequence[str], reading: Reading, counts: Mapping[int, int]) -> bool:
+def _unsure(pair: tuple[_Scored, _Scored], common: Sequence[str], reading: Reading, counts: Mapping[int, int]) -> bool:
+    first, other = pair
     differences = [(first[name][0] - other[name][0], *first[name][1:]) for name in common]
     interval = bootstrap_interval(*_spread(differences, reading, counts))
     return interval is None or interval.low <= 0

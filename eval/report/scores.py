@@ -7,7 +7,7 @@ from typing import get_args
 from eval.compare.rows import Estimate, estimate
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import info_of
-from eval.metrics.registry import METRICS
+from eval.metrics.registry import METRICS, listed
 from eval.report.config import PageConfig
 from eval.scoring.protocols import Adversarial, Protocol, Weighting
 from eval.tables.judges import judge_texts
@@ -37,6 +37,12 @@ def metric_list(runs: Sequence[StoredRun], config: PageConfig) -> list[dict[str,
         for group, names in config.leaderboard.items()
         for name in names
         if name in held
+    ]
+    found += [
+        {"name": metric.name, "group": group, "source": metric.source}
+        for group, retrieval in (("answers", False), ("evidence", True))
+        for metric in listed(retrieval=retrieval)
+        if metric.name in held and metric.name not in {entry["name"] for entry in found}
     ]
     judges = judge_texts(runs)
     return found + [{"name": name, "group": "judge", "source": judges[name]} for name in sorted(judges) if name in held]

@@ -61,7 +61,7 @@ def paired_differences(ours: Sequence[ScoreRow], theirs: Sequence[ScoreRow], met
 
 def can_be_paired(metric: str) -> bool:
     """Whether a metric has a score for each question and counts in percent."""
-    return metric in METRICS
+    return metric in METRICS and METRICS[metric].unit == "percent"
 
 
 def compare_family(
