@@ -286,13 +286,8 @@ def test_shipped_protocols() -> None:
     }  # fmt: skip
     sage = load_protocol("sage")
     kinds = ("multi_hop", "temporal", "open_domain", "single_hop")
-    assert [sage.labels[kind] for kind in kinds] == [
-        "multi-hop",
-        "temporal",
-        "open-domain",
-        "single-hop",
-    ]
-    assert [sage.printed_label(n) for n in (1, 2, 3, 4)] == ["single-hop", "multi-hop", "temporal", "open-domain"]
+    assert [sage.label(kind) for kind in kinds] == ["multi-hop", "temporal", "open-domain", "single-hop"]
+    assert [sage.printed_label(kind) for kind in kinds] == ["single-hop", "multi-hop", "temporal", "open-domain"]
     assert sage.weighting == "category_mean"
 
 
@@ -301,8 +296,8 @@ def test_wrong_protocols_are_refused(tmp_path: Path) -> None:
         load_protocol("clagg")
     with pytest.raises(ConfigError, match="adversarial='trap'"):
         replace(load_protocol("clag"), adversarial="trap")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="no label for categories"):
-        replace(load_protocol("clag"), categories=[1, 99])
+    with pytest.raises(ConfigError, match=r"labels names \[1\]; name kinds of questions"):
+        replace(load_protocol("clag"), labels={1: "multi-hop"})  # type: ignore[dict-item]
     with pytest.raises(ConfigError, match="did you mean f1_set"):
         replace(load_protocol("clag"), columns={"F1": "f1_setx"})
     (tmp_path / "odd.yaml").write_text("name: odd\nweights: 3\n")
