@@ -21,7 +21,7 @@ from memsys.turns import TurnFormat
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 from tests.support.backbones import StubEngine, backbone_config, open_backbone
 from tests.support.composing import composed
-from tests.support.small import small_config
+from tests.support.small import STAND_INS, small_config
 from tests.support.stub_server import StubServer, digest, prompt_of, reply_text, schema_of
 
 
@@ -65,7 +65,10 @@ class Nobody:
     def wrote(self, turns: int, seconds: float) -> None:
         """See :class:`eval.running.progress.Progress`."""
 
-    def answered(self) -> None:
+    def retrieved(self, seconds: float) -> None:
+        """See :class:`eval.running.progress.Progress`."""
+
+    def answered(self, seconds: float) -> None:
         """See :class:`eval.running.progress.Progress`."""
 
 
@@ -86,6 +89,12 @@ def sample() -> Sample:
 def free_reply(body: Mapping[str, Any]) -> str | None:
     """Say one of a few sentences where nothing binds the reply."""
     return None if schema_of(body) else FREE[digest(prompt_of(body)) % len(FREE)]
+
+
+@pytest.fixture(autouse=True)
+def stand_ins_for_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, replacement in STAND_INS.items():
+        monkeypatch.setattr(name, replacement)
 
 
 @pytest.fixture(scope="module")

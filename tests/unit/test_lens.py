@@ -160,7 +160,7 @@ def test_a_metric_that_one_system_lacks_is_ranked_among_the_others(tmp_path: Pat
     assert [standing.rank for standing in line.standings] == [1, None, 2]
     assert standing_text(line.standings[1]) == ""
     assert order_text(line, lines(found)["F1: f1_set"]) == "same"
-    assert found.readings == 3 * 3  # three treatments, three means, and no reading by a metric that one lacks
+    assert found.readings == 3 * 4  # three treatments, three means, and no reading by a metric that one lacks
 
 
 def test_names_tell_runs_apart_and_no_more(tmp_path: Path) -> None:
