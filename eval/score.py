@@ -104,7 +104,7 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str]) -> None:
     )
     if counts["answered"]:
         _show(_answer_table(summary), keys=2)
-        _warn_of_unknown(run, summary)
+        _warn_of_unlabelled(run, summary)
         floor = ", ".join(f"{name} {_percent(mean)}" for name, mean in summary["echo"].items())
         console().print(f"the questions themselves as answers, without category 5: {floor}", style="dim")
     _show(_evidence_table(summary), keys=2)
@@ -158,29 +158,21 @@ def _answer_table(summary: Any) -> "Table":
     return table
 
 
-def _warn_of_unknown(run: Path, summary: Any) -> None:
-    """Show the categories that the run's own protocol does not know, or none does: no mean has their questions."""
+def _warn_of_unlabelled(run: Path, summary: Any) -> None:
+    """Name the kinds that the run's own protocol has no label for, or none has."""
     from eval.cli.terminal import console
     from eval.runs.rundir import read_record
 
     record = read_record(run)
     own = ((record or {}).get("config", {}).get("protocol") or {}).get("name")
     protocols = summary["protocols"]
-    nowhere = set.intersection(*(set(protocol["unknown_categories"]) for protocol in protocols.values()))
-
-    table = _table("categories that a protocol does not know, percent; they are in none of its means")
-    for heading in ("protocol", "category", "column"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("mean", "n"):
-        table.add_column(heading, justify="right")
-    for name, protocol in protocols.items():
-        for number, means in protocol["unknown_categories"].items():
-            for column, mean in means["columns"].items():
-                if name == own or number in nowhere:
-                    table.add_row(name, means["label"], column, _percent(mean["mean"]), str(means["questions"]))
-    if table.row_count:
-        console().print("warning: some categories are unknown to a protocol; its means leave them out", style="yellow")
-        _show(table, keys=3)
+    nowhere = set.intersection(*(set(protocol["unlabelled_kinds"]) for protocol in protocols.values()))
+    kinds = sorted({*nowhere, *protocols.get(own, {}).get("unlabelled_kinds", ())})
+    if kinds:
+        console().print(
+            f"warning: the protocol has no label for questions of the kind {', '.join(kinds)}; they count in its means",
+            style="yellow",
+        )
 
 
 def _audited_cells(summary: Any, protocol: str, column: str) -> list[str]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from eval.compare.baseline import choose_baseline
 from eval.compare.conclusion import conclusion
 from eval.compare.pairs import compare_with
-from eval.compare.rows import COLUMNS, Column, Estimate, SystemRow, judge_columns, lead_metric, system_rows
-from eval.scoring.aggregate import unknown_categories
+from eval.compare.rows import Column, Estimate, SystemRow, columns, judge_columns, lead_metric, system_rows
+from eval.scoring.aggregate import unlabelled_kinds
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol
 from eval.tables.pairs import Pair
@@ -41,9 +41,9 @@ class Report:
     conclusion: str
 
     @property
-    def unknown(self) -> list[int]:
-        """Categories of questions that the protocol does not know; no mean of it has them."""
-        return unknown_categories((score for row in self.rows for score in row.run.rows), self.protocol)
+    def unlabelled(self) -> list[str]:
+        """Kinds of questions that the protocol has no label for."""
+        return unlabelled_kinds((score for row in self.rows for score in row.run.rows), self.protocol)
 
     @property
     def lead(self) -> str:
@@ -52,19 +52,19 @@ class Report:
 
     @property
     def warnings(self) -> list[str]:
-        """What is not in the means, and why."""
-        if not self.unknown:
+        """What a reader of the means should know of the protocol."""
+        if not self.unlabelled:
             return []
-        names = ", ".join(map(str, self.unknown))
+        names = ", ".join(self.unlabelled)
         return [
-            f"warning: protocol {self.protocol.name} does not know the categories {names}: they have rows of their own "
-            "and are in no other number; name them in the protocol's labels and categories"
+            f"warning: protocol {self.protocol.name} has no label for questions of the kind {names}: they count in all "
+            "means and have rows of their own; name them in the protocol's labels"
         ]
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """All columns, judges last."""
-        return (*COLUMNS, *self.judges)
+        return (*columns(), *self.judges)
 
     @property
     def legend(self) -> list[str]:
@@ -144,6 +144,6 @@ def seeds_text(row: SystemRow) -> str:
     return f"{len(seeds)} ({f'{seeds[0]}-{seeds[-1]}' if whole else ','.join(map(str, seeds))})"
 
 
-def shown_columns(report: Report, columns: Sequence[Column]) -> list[Column]:
+def shown_columns(report: Report, candidates: Sequence[Column]) -> list[Column]:
     """Columns that at least one run fills."""
-    return [column for column in columns if any(column.name in row.estimates for row in report.rows)]
+    return [column for column in candidates if any(column.name in row.estimates for row in report.rows)]

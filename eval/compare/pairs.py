@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval.compare.rows import EVIDENCE_COLUMNS, SystemRow, lead_metric
+from eval.compare.rows import SystemRow, evidence_columns, lead_metric
 from eval.compare.seeds import paired_rows
 from eval.scoring.protocols import Protocol
 from eval.tables.pairs import Contestant, Pair, compare_family
@@ -17,7 +17,7 @@ def compare_with(baseline: SystemRow, rows: Sequence[SystemRow], protocol: Proto
         One entry per metric and pair that shares a question.
     """
     lead = lead_metric([row.run for row in rows], protocol)
-    recall = next(column for column in EVIDENCE_COLUMNS if column.name == "R@10")
+    recall = next(column for column in evidence_columns() if column.name == "R@10")
     others = [
         _contestants(row, baseline) for row in rows if row is not baseline and row.run.dataset == baseline.run.dataset
     ]

@@ -6,9 +6,9 @@ from pathlib import Path
 from eval.cli.terminal import console
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import Report, make_report
-from eval.compare.rows import COLUMNS, lead_metric
+from eval.compare.rows import columns, lead_metric
 from eval.compare.terminal import show
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.plots.figures import Series, Wording, plot_comparison
 from eval.runs.files import write_atomic
 from eval.scoring.protocols import Protocol, load_protocol, recorded_protocol
@@ -82,23 +82,26 @@ def plot(report: Report, out: Path) -> list[Path]:
     column, _ = lead_metric([row.run for row in report.rows], report.protocol)
     cost = "tokens" if any("tokens" in row.estimates for row in report.rows) else "context"
     fooled = column == "F1" and report.protocol.adversarial == "paper_trap"
+    kinds = {question.category: question.kind for row in report.rows for question in row.run.rows}
     series = [
         Series(
             label=row.label,
-            groups={_category(name, report.protocol, fooled): value.point for name, value in row.by_category.items()},
+            groups={
+                _category(kinds[name], report.protocol, fooled): value.point for name, value in row.by_category.items()
+            },
             overall=row.estimates[column].point if column in row.estimates else None,
             cost=row.estimates[cost].value if cost in row.estimates else None,
         )
         for row in report.rows
         if row.by_category
     ]
-    meaning = next(entry.meaning for entry in COLUMNS if entry.name == cost)
+    meaning = next(entry.meaning for entry in columns() if entry.name == cost)
     return plot_comparison(series, Wording(column, meaning, f"{report.legend[0]}\n{_bars(report)}"), out)
 
 
-def _category(category: int, protocol: Protocol, fooled: bool) -> str:
-    label = protocol.labels.get(category, f"category {category} (unknown)").replace("-", "-\n")
-    return f"{label}\n(fooled)" if fooled and category == ADVERSARIAL else label
+def _category(kind: str, protocol: Protocol, fooled: bool) -> str:
+    label = protocol.label(kind).replace("-", "-\n")
+    return f"{label}\n(fooled)" if fooled and kind == ADVERSARIAL else label
 
 
 def _bars(report: Report) -> str:

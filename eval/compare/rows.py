@@ -7,11 +7,11 @@ from math import fsum
 from typing import Any
 
 from eval.compare.seeds import Repeats, group_repeats
+from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
-from eval.metrics.locomo import ADVERSARIAL
-from eval.metrics.registry import matching
+from eval.metrics.registry import Metric, listed, matching, scale_of
 from eval.plots.figures import Point, point_of
-from eval.scoring.aggregate import undoubted, unknown_categories, with_labels
+from eval.scoring.aggregate import undoubted
 from eval.scoring.inference import Interval, bootstrap_interval
 from eval.scoring.protocols import Protocol
 from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
@@ -52,21 +52,28 @@ class Column:
 #: Evidence is found here by the ids of the turns a memory came from; CLAG looks for their text instead.
 _LINEAGE = matching("recall@10")
 
-ANSWER_COLUMNS = (
-    Column("F1", 1, "token F1, percent"),
-    Column("F1 w/o 5", 1, "token F1 without category 5, percent"),
-    Column("BLEU-1", 1, "percent"),
-    Column("METEOR", 1, "percent"),
-    Column("ROUGE-L", 1, "percent"),
-    Column("abstain", 1, "questions of category 5 that were declined, percent"),
-)
-EVIDENCE_COLUMNS = (
-    Column("E-F1", 1, "evidence F1, percent", _LINEAGE),
-    Column("R@5", 1, "evidence recall, percent", _LINEAGE),
-    Column("R@10", 1, "evidence recall, percent", _LINEAGE),
-    Column("nDCG@10", 1, "of the evidence, percent", _LINEAGE),
-    Column("context", 0, "tokens of retrieved context per question"),
-)
+
+def answer_columns() -> tuple[Column, ...]:
+    """Columns of answers: F1 as the protocol defines it, every listed metric of answers, abstentions."""
+    return (
+        Column("F1", 1, "token F1, percent"),
+        Column("F1 w/o 5", 1, "token F1 without category 5, percent"),
+        *(_column(metric) for metric in listed(retrieval=False)),
+        Column("abstain", 1, "questions of category 5 that were declined, percent"),
+    )
+
+
+def evidence_columns() -> tuple[Column, ...]:
+    """Columns of retrievals: every listed metric of evidence, and the size of the context."""
+    columns = (_column(metric) for metric in listed(retrieval=True))
+    return (*columns, Column("context", 0, "tokens of retrieved context per question"))
+
+
+def _column(metric: Metric) -> Column:
+    direction = "" if metric.higher_is_better else ", lower is better"
+    return Column(metric.heading, 1, f"{metric.unit}{direction}", matching(metric.name))
+
+
 AUDITED_COLUMNS = (
     Column("F1 audited", 1, "token F1 without the questions whose gold answer is in doubt, percent"),
     Column("R@10 audited", 1, "evidence recall without the questions whose gold is in doubt, percent", _LINEAGE),
@@ -78,15 +85,14 @@ COST_COLUMNS = (
     Column("malformed", 1, "replies that did not parse, percent of calls"),
     Column("cached", 1, "prompt tokens that the server had computed for an earlier call, percent"),
 )
-#: Columns that every comparison may have; those of judges depend on the runs.
-COLUMNS = (*ANSWER_COLUMNS, *EVIDENCE_COLUMNS, *AUDITED_COLUMNS, *COST_COLUMNS)
+
+
+def columns() -> tuple[Column, ...]:
+    """Columns that every comparison may have; those of judges depend on the runs."""
+    return (*answer_columns(), *evidence_columns(), *AUDITED_COLUMNS, *COST_COLUMNS)
+
 
 _UNLIKE = "; not with the settings or the model of the other judge of this name"
-
-_SHARES = {
-    "BLEU-1": "bleu1", "METEOR": "meteor", "ROUGE-L": "rougeL", "E-F1": "e_f1", "R@5": "recall@5",
-    "R@10": "recall@10", "nDCG@10": "ndcg@10",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ class SystemRow:
         run: the run; of several the first, with the mean scores of all.
         questions: questions asked.
         estimates: by column name; a column that the run cannot give is absent.
-        by_category: the lead metric by category, percent; those that the protocol does not know among them.
+        by_category: the lead metric by category, percent; of adversarial questions only where the protocol counts them.
         repeats: the runs, one for each seed.
     """
 
@@ -175,19 +181,20 @@ def labels(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | None = None) -> Estimate | None:
-    """Mean of a share with its interval, percent; ``None`` where nothing was scored."""
+    """Mean of a score with its interval, in the metric's unit (shares: percent); ``None`` where nothing was scored."""
     value = mean_value(run.rows, metric, category, protocol)
     if value is None:
         return None
+    scale = scale_of(metric)
     interval = bootstrap_interval(*scores_and_mean(run.rows, metric, category, protocol))
     if interval is not None:
-        interval = replace(interval, low=100 * interval.low, high=100 * interval.high)
-    return Estimate(100 * value, interval)
+        interval = replace(interval, low=scale * interval.low, high=scale * interval.high)
+    return Estimate(scale * value, interval)
 
 
 def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, Estimate]:
-    every = with_labels(protocol, unknown_categories(run.rows, protocol))
-    found = {category: estimate(run, metric, every, category) for category in sorted(every.categories)}
+    counted = {row.category for row in run.rows if protocol.counts(row.kind)}
+    found = {category: estimate(run, metric, protocol, category) for category in sorted(counted)}
     return {category: value for category, value in found.items() if value is not None}
 
 
@@ -195,7 +202,8 @@ def _with_spread(system: Repeats, estimates: Mapping[str, Estimate], protocol: P
     """Add the standard deviation over seeds to the shares."""
     if len(system.runs) == 1:
         return dict(estimates)
-    metrics = {**_SHARES, "F1": f1_metric(protocol)}
+    shown = (*listed(retrieval=False), *listed(retrieval=True))
+    metrics = {**{metric.heading: metric.name for metric in shown}, "F1": f1_metric(protocol)}
 
     def spread(name: str) -> float | None:
         found = (
@@ -209,7 +217,8 @@ def _with_spread(system: Repeats, estimates: Mapping[str, Estimate], protocol: P
 def _estimates(system: Repeats, protocol: Protocol, judges: Mapping[Column, JudgeGroup]) -> dict[str, Estimate]:
     run = system.averaged
     answerable = replace(protocol, adversarial="exclude")
-    found = {name: estimate(run, metric, protocol) for name, metric in _SHARES.items()}
+    shown = (*listed(retrieval=False), *listed(retrieval=True))
+    found = {metric.heading: estimate(run, metric.name, protocol) for metric in shown}
     if not run.retrieval_only:
         found["F1"] = estimate(run, f1_metric(protocol), protocol)
         found["F1 w/o 5"] = estimate(run, f1_metric(protocol), answerable)
@@ -236,7 +245,7 @@ def _audited(run: StoredRun, protocol: Protocol) -> dict[str, Estimate | None]:
 
 
 def _abstentions(run: StoredRun) -> Estimate | None:
-    values = [row.metrics.get("abstained") for row in run.rows if row.category == ADVERSARIAL]
+    values = [row.metrics.get("abstained") for row in run.rows if row.kind == ADVERSARIAL]
     known = [value for value in values if value is not None]
     return Estimate(100 * sum(known) / len(known)) if known else None
 

@@ -6,15 +6,19 @@ from eval.cli.folding import Column as Shown
 from eval.cli.folding import show_folded
 from eval.cli.terminal import console
 from eval.compare.model import Report, cell, interval_text, seeds_text, shown_columns, spread_text
-from eval.compare.rows import ANSWER_COLUMNS, AUDITED_COLUMNS, COST_COLUMNS, EVIDENCE_COLUMNS, Column
+from eval.compare.rows import AUDITED_COLUMNS, COST_COLUMNS, Column, answer_columns, evidence_columns
 from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
 
-_TERMINAL_TABLES = (
-    ("Answers", ANSWER_COLUMNS),
-    ("Evidence by turn ids", EVIDENCE_COLUMNS),
-    ("Without doubtful gold, evidence by turn ids", AUDITED_COLUMNS),
-    ("Cost", COST_COLUMNS),
-)
+
+def _terminal_tables() -> tuple[tuple[str, Sequence[Column]], ...]:
+    return (
+        ("Answers", answer_columns()),
+        ("Evidence by turn ids", evidence_columns()),
+        ("Without doubtful gold, evidence by turn ids", AUDITED_COLUMNS),
+        ("Cost", COST_COLUMNS),
+    )
+
+
 #: Columns whose interval has room on a terminal; the files have them all.
 _WITH_INTERVAL = ("F1", "R@10")
 #: Longest name of a system that fits beside its figures on a terminal of 80 columns.
@@ -33,8 +37,8 @@ def show(report: Report) -> None:
             show_folded(title, _keys(report, names), [each for column in shown for each in _shown(report, column)])
     for line in report.warnings:
         console().print(line, style="yellow", highlight=False, markup=False)
-    if report.unknown:
-        _show_unknown(report, names)
+    if report.unlabelled:
+        _show_unlabelled(report, names)
     if report.pairs:
         _show_pairs(report, names)
     for line in (*report.legend, *(f"{column.name}: {column.meaning}" for column in report.judges)):
@@ -66,17 +70,19 @@ def _shown(report: Report, column: Column) -> list[Shown]:
     return shown
 
 
-def _show_unknown(report: Report, names: Sequence[str]) -> None:
-    """The lead metric in each category that the protocol does not know."""
+def _show_unlabelled(report: Report, names: Sequence[str]) -> None:
+    """The lead metric in each category whose kind the protocol has no label for."""
+    kinds = {score.category: score.kind for row in report.rows for score in row.run.rows}
     columns = []
-    for category in report.unknown:
+    for category in sorted(number for number, kind in kinds.items() if kind in report.unlabelled):
         found = [row.by_category.get(category) for row in report.rows]
         counts = [sum(score.category == category for score in row.run.rows) for row in report.rows]
         values = ["" if estimate is None else f"{estimate.value:.1f}" for estimate in found]
-        columns += [Shown(f"category {category}", values), Shown("n", list(map(str, counts)), together=True)]
-    show_folded(
-        f"{report.lead} in categories that the protocol does not know", [Shown("system", names, "left")], columns
-    )
+        columns += [
+            Shown(report.protocol.label(kinds[category]), values),
+            Shown("n", list(map(str, counts)), together=True),
+        ]
+    show_folded(f"{report.lead} of kinds that the protocol has no label for", [Shown("system", names, "left")], columns)
 
 
 def _show_pairs(report: Report, names: Sequence[str]) -> None:

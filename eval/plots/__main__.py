@@ -10,7 +10,7 @@ from eval.cli.terminal import console
 from eval.papers.printed import load_printed
 from eval.plots.draw import draw_sheet
 from eval.plots.own import groups, own_sheets
-from eval.plots.papers import NEEDED, Source, paper_sheets
+from eval.plots.papers import Source, needed_tables, paper_sheets
 from eval.plots.sheet import Sheet
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
@@ -29,12 +29,13 @@ def sheets(runs: Sequence[StoredRun], protocol: str) -> list[Sheet]:
     Raises:
         ConfigError: unknown protocol.
     """
+    needed = needed_tables()
     tables = {
         (paper, table.number): table
-        for paper, numbers in NEEDED.items()
+        for paper, numbers in needed.items()
         for table in build_tables(paper, runs, numbers)[0]
     }
-    found = paper_sheets(Source(tables, {paper: load_printed(paper) for paper in NEEDED}))
+    found = paper_sheets(Source(tables, {paper: load_printed(paper) for paper in needed}))
     chosen = load_protocol(protocol)
     return found + [sheet for group in groups(runs) for sheet in own_sheets(group, chosen)]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from eval.cli.terminal import complain, console, stage
 from eval.loaders.contract import DatasetConfig, LoadedData
+from eval.loaders.kinds import kind_of
 from eval.papers.departures import run_departures
 from eval.running.backbones import Backbones, Choice, Serving, connect, delegated_roles, make_engines
 from eval.running.clocks import LoadingEmbedder
@@ -239,8 +240,13 @@ def check_before_models(plan: Plan, data: LoadedData) -> None:
         ConfigError: the reader lacks a prompt for a category that is asked, or a prompt or the embedder is not usable.
     """
     if plan.backbone is not None:
-        asked = sorted({question.category for sample in data.samples for question in sample.questions})
-        plan.reader.check(plan.dataset.name, {number: data.category_names.get(number, "") for number in asked})
+        kinds = {
+            question.category: kind_of(question.kind, question.category)
+            for sample in data.samples
+            for question in sample.questions
+        }
+        asked = {number: (data.category_names.get(number, ""), kinds[number]) for number in sorted(kinds)}
+        plan.reader.check(plan.dataset.name, asked)
         plan.reader.build(plan.seed)
     embedder_for(plan)
 
@@ -465,6 +471,7 @@ def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:
                     unresolved_evidence=list(gold.unresolved_evidence),
                     evidence_texts=[texts[turn_id] for turn_id in gold.evidence],
                     extra=dict(gold.extra),
+                    kind=question.kind,
                 )
             )
     return records

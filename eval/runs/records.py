@@ -16,6 +16,7 @@ Records are joined by ``question_id`` (unique within a run), never by position.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from eval.loaders.kinds import kind_of
 from memsys.vocabulary import Json
 
 #: Version of the files above; raised whenever a reader of old files would misread new ones.
@@ -93,7 +94,8 @@ class RetrievalRecord:
 class ReferenceRecord:
     """Gold of one question, copied into the run so that scoring needs neither data set nor model.
 
-    ``evidence_texts`` are the gold turns' plain texts, for substring matching.
+    ``evidence_texts`` are the gold turns' plain texts, for substring matching; ``kind`` is what is asked
+    (:mod:`eval.loaders.kinds`), in rows of older versions derived from the category.
     """
 
     question_id: str
@@ -105,3 +107,7 @@ class ReferenceRecord:
     unresolved_evidence: Sequence[str]
     evidence_texts: Sequence[str]
     extra: Mapping[str, Json] = field(default_factory=dict)
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", kind_of(self.kind, self.category))

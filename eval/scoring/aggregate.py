@@ -1,11 +1,11 @@
 """From per-question scores to the means a table prints. Unscored values (null) never count as 0; they are counted."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import fsum, sqrt
 from statistics import median
 
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.scoring.protocols import Protocol, Weighting
 from eval.scoring.rows import ScoreRow
@@ -29,6 +29,7 @@ class CategoryMeans:
     """Means of one category, by column."""
 
     category: int
+    kind: str
     label: str
     printed_label: str
     questions: int
@@ -41,11 +42,11 @@ class ProtocolMeans:
 
     Attributes:
         protocol: how.
-        categories: those of the protocol that have questions, in its order.
+        categories: those that count, in the protocol's order.
         overall: by column, over these categories.
-        without_adversarial: by column, over these categories but 5.
+        without_adversarial: by column, over these categories but adversarial ones.
         left_out: questions of categories that do not count.
-        unknown: categories that the protocol has no label for; they enter no mean of it.
+        unlabelled: kinds that the protocol has no label for; they count, under their own name.
     """
 
     protocol: Protocol
@@ -53,7 +54,7 @@ class ProtocolMeans:
     overall: Mapping[str, Mean]
     without_adversarial: Mapping[str, Mean]
     left_out: int
-    unknown: Sequence[CategoryMeans] = ()
+    unlabelled: Sequence[str] = ()
 
     def as_json(self) -> Json:
         """Plain values for ``summary.json``."""
@@ -65,7 +66,7 @@ class ProtocolMeans:
             "overall": _as_json(self.overall),
             "without_adversarial": _as_json(self.without_adversarial),
             "categories": _categories_as_json(self.categories),
-            "unknown_categories": _categories_as_json(self.unknown),
+            "unlabelled_kinds": list(self.unlabelled),
         }
 
 
@@ -116,9 +117,9 @@ def combine(means: Sequence[Mean], weighting: Weighting) -> Mean:
     return Mean(total / fsum(weights), scored, unscored)
 
 
-def _metric(metric: str, category: int, protocol: Protocol) -> str:
-    """The score that a column takes in a category; what was retrieved is no abstention, whatever the protocol."""
-    abstention = category == ADVERSARIAL and protocol.adversarial == "abstain"
+def _metric(metric: str, kind: str, protocol: Protocol) -> str:
+    """The score that a column takes of a kind; what was retrieved is no abstention, whatever the protocol."""
+    abstention = kind == ADVERSARIAL and protocol.adversarial == "abstain"
     return ABSTENTION if abstention and "retrievals" not in METRICS[metric].needs else metric
 
 
@@ -127,19 +128,11 @@ def aggregate(rows: Sequence[ScoreRow], protocol: Protocol) -> ProtocolMeans:
 
     Args:
         rows: scores of one run.
-        protocol: categories, treatment of category 5, weights and columns.
+        protocol: treatment of adversarial questions, weights, columns and labels.
     """
-    counted = [
-        category for category in protocol.categories if category != ADVERSARIAL or protocol.adversarial != "exclude"
-    ]
-    categories = []
-    for category in counted:
-        chosen = [row for row in rows if row.category == category]
-        if chosen:
-            categories.append(_category_means(chosen, category, protocol))
-    unknown = with_labels(protocol, unknown_categories(rows, protocol))
+    categories = [_category_means(chosen, protocol) for chosen in _by_category(rows, protocol)]
     columns, weighting = protocol.columns, protocol.weighting
-    answerable = [means for means in categories if means.category != ADVERSARIAL]
+    answerable = [means for means in categories if means.kind != ADVERSARIAL]
     return ProtocolMeans(
         protocol=protocol,
         categories=categories,
@@ -148,35 +141,34 @@ def aggregate(rows: Sequence[ScoreRow], protocol: Protocol) -> ProtocolMeans:
             column: combine([means.columns[column] for means in answerable], weighting) for column in columns
         },
         left_out=len(rows) - sum(means.questions for means in categories),
-        unknown=[
-            _category_means([row for row in rows if row.category == category], category, unknown)
-            for category in unknown_categories(rows, protocol)
-        ],
+        unlabelled=unlabelled_kinds(rows, protocol),
     )
 
 
-def unknown_categories(rows: Iterable[ScoreRow], protocol: Protocol) -> list[int]:
-    """Categories of the questions that a protocol says nothing about, sorted: it has neither label nor place for them.
-
-    A category that a protocol names and leaves out, as 5 in most, is known.
-    """
-    return sorted({row.category for row in rows} - {*protocol.categories, *protocol.labels, ADVERSARIAL})
+def unlabelled_kinds(rows: Iterable[ScoreRow], protocol: Protocol) -> list[str]:
+    """Kinds of questions that a protocol has no label for, sorted: they count, under their own name."""
+    return sorted({row.kind for row in rows} - {*protocol.labels, ADVERSARIAL})
 
 
-def with_labels(protocol: Protocol, categories: Sequence[int]) -> Protocol:
-    """A protocol that has labels for further categories, which enter its means."""
-    labels = {category: f"category {category}" for category in categories}
-    return replace(protocol, categories=(*protocol.categories, *categories), labels={**protocol.labels, **labels})
+def _by_category(rows: Sequence[ScoreRow], protocol: Protocol) -> list[list[ScoreRow]]:
+    """Group the rows that count by category, in the protocol's order."""
+    groups: dict[int, list[ScoreRow]] = {}
+    for row in rows:
+        if protocol.counts(row.kind):
+            groups.setdefault(row.category, []).append(row)
+    return sorted(groups.values(), key=lambda group: (protocol.place(group[0].kind), group[0].category))
 
 
-def _category_means(rows: Sequence[ScoreRow], category: int, protocol: Protocol) -> CategoryMeans:
+def _category_means(rows: Sequence[ScoreRow], protocol: Protocol) -> CategoryMeans:
+    kind = rows[0].kind
     return CategoryMeans(
-        category=category,
-        label=protocol.labels[category],
-        printed_label=protocol.printed_label(category),
+        category=rows[0].category,
+        kind=kind,
+        label=protocol.label(kind),
+        printed_label=protocol.printed_label(kind),
         questions=len(rows),
         columns={
-            column: mean_of(row.metrics.get(_metric(metric, category, protocol)) for row in rows)
+            column: mean_of(row.metrics.get(_metric(metric, row.kind, protocol)) for row in rows)
             for column, metric in protocol.columns.items()
         },
     )

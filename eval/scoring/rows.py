@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from eval.loaders.kinds import ADVERSARIAL, kind_of
 from eval.loaders.label_problems import marks
 from eval.metrics.evidence import (
     SubstringMatching,
@@ -20,7 +21,8 @@ from eval.metrics.evidence import (
     rank_by_lineage,
     rank_by_substring,
 )
-from eval.metrics.locomo import ADVERSARIAL, abstains, chosen_option, is_trapped
+from eval.metrics.locomo import ADVERSARIAL as LOCOMO_ADVERSARIAL
+from eval.metrics.locomo import abstains, chosen_option, is_trapped
 from eval.metrics.neural import BertScorer, SentenceScorer
 from eval.metrics.registry import Metric, select_metrics
 from eval.runs.files import write_atomic, write_json
@@ -81,12 +83,19 @@ class ScoringConfig:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """All scores of one question; ``None`` where there is nothing to score."""
+    """All scores of one question; ``None`` where there is nothing to score.
+
+    ``kind`` is what is asked (:mod:`eval.loaders.kinds`); in rows of older versions it is derived from the category.
+    """
 
     question_id: str
     conversation_id: str
     category: int
     metrics: Mapping[str, float | None]
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", kind_of(self.kind, self.category))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,7 @@ def gold_answers(reference: ReferenceRecord) -> tuple[str, ...]:
     In category 5 this is the data set's *false* answer, as in the code of A-Mem and CLAG. A protocol decides whether
     these values enter its means.
     """
-    if reference.category == ADVERSARIAL and reference.adversarial_answer is not None:
+    if reference.kind == ADVERSARIAL and reference.adversarial_answer is not None:
         return (reference.adversarial_answer,)
     return tuple(reference.answers)
 
@@ -131,13 +140,16 @@ def score_answer(metric: Metric, prediction: str, answers: Sequence[str], catego
 def _answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Sequence[Metric]) -> Scores:
     answers = gold_answers(reference)
     scores: Scores = {}
+    adversarial = reference.kind == ADVERSARIAL
     # A bare letter names an option; the official rule maps it back before it looks for the abstention.
     reply = chosen_option(answer.prediction, answer.options)
+    # LoCoMo's rules go by its own numbers: a 5 that is not adversarial, or the reverse, is another data set's.
+    category = answer.category if (answer.category == LOCOMO_ADVERSARIAL) == adversarial else 0
     for metric in metrics:
         if metric.lexical:
             prediction = reply if metric.rule is not None else answer.prediction
-            scores[metric.name] = score_answer(metric, prediction, answers, answer.category) if answers else None
-    false_answer = reference.adversarial_answer if answer.category == ADVERSARIAL else None
+            scores[metric.name] = score_answer(metric, prediction, answers, category) if answers else None
+    false_answer = reference.adversarial_answer if adversarial else None
     scores["abstained"] = float(abstains(reply))
     scores["trapped"] = None if false_answer is None else float(is_trapped(reply, false_answer))
     return scores
@@ -288,6 +300,7 @@ def _row(item: _Item, metrics: Sequence[Metric], config: ScoringConfig, neural: 
         item.reference.conversation_id,
         item.reference.category,
         {name: None if value is None else round(value, DIGITS) for name, value in scores.items()},
+        item.reference.kind,
     )
 
 

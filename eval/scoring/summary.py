@@ -18,9 +18,9 @@ from typing import Any
 from eval.analysis.evidence_density import evidence_density
 from eval.judge.report import judge_summary
 from eval.judge.store import load_judged
+from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
-from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import find_metric
 from eval.runs.files import write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ConversationRecord, RetrievalRecord
@@ -111,8 +111,8 @@ def _counts(run_dir: Path, rows: Sequence[ScoreRow], answers: Iterable[AnswerRec
 
 def _adversarial(rows: Sequence[ScoreRow]) -> Json:
     """Category 5 read both ways, and how often answerable questions were declined."""
-    traps = [row for row in rows if row.category == ADVERSARIAL]
-    others = [row for row in rows if row.category != ADVERSARIAL]
+    traps = [row for row in rows if row.kind == ADVERSARIAL]
+    others = [row for row in rows if row.kind != ADVERSARIAL]
     return {
         "questions": len(traps),
         "abstained": mean_of(row.metrics.get("abstained") for row in traps).value,
@@ -127,7 +127,7 @@ def _echo(run_dir: Path, answers: Iterable[AnswerRecord]) -> Json:
     scored: dict[str, list[float | None]] = {name: [] for name in _ECHO_METRICS}
     for answer in answers:
         gold = gold_answers(references[answer.question_id])
-        if gold and answer.category != ADVERSARIAL:
+        if gold and references[answer.question_id].kind != ADVERSARIAL:
             for name, values in scored.items():
                 values.append(score_answer(find_metric(name), answer.question, gold, answer.category))
     return {name: mean_of(values).value for name, values in scored.items()}
@@ -148,7 +148,7 @@ def _audited(rows: Sequence[ScoreRow]) -> Json:
 
 def _evidence(rows: Sequence[ScoreRow]) -> Json:
     names = [name + suffix for suffix in ("", "_substring") for name in (*EVIDENCE_METRICS, *POOL_METRICS)]
-    populations = {"all": rows, "without_adversarial": [row for row in rows if row.category != ADVERSARIAL]}
+    populations = {"all": rows, "without_adversarial": [row for row in rows if row.kind != ADVERSARIAL]}
     found: dict[str, Json] = {}
     for population, chosen in populations.items():
         means = {name: mean_of(row.metrics.get(name) for row in chosen) for name in names}

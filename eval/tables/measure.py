@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import ABSTENTION, aggregate, mean_of
 from eval.scoring.inference import MICRO, Interval, Mean, Scores, bootstrap_interval, point
@@ -122,15 +122,14 @@ def scores_and_mean(
 ) -> tuple[Scores, Mean]:
     """Scored questions behind :func:`mean_value`, and the same mean in the form that resampling takes."""
     plain = metric not in METRICS and not is_verdict(metric)
-    counted = counted_categories(protocol)
     found = []
     for row in rows:
-        if (category is None and (plain or row.category in counted)) or row.category == category:
-            name = metric if plain else score_name(metric, row.category, protocol)
+        if (category is None and (plain or protocol.counts(row.kind))) or row.category == category:
+            name = metric if plain else score_name(metric, row.kind, protocol)
             value = row.metrics.get(name)
             if value is not None:
                 found.append((value, row.conversation_id, row.category))
-    return Scores.of(found), MICRO if plain or category is not None else mean_of_protocol(protocol)
+    return Scores.of(found), MICRO if plain or category is not None else mean_of_protocol(rows, protocol)
 
 
 def is_verdict(metric: str) -> bool:
@@ -138,21 +137,16 @@ def is_verdict(metric: str) -> bool:
     return metric.startswith("judge_")
 
 
-def counted_categories(protocol: Protocol) -> tuple[int, ...]:
-    """Categories that enter a protocol's overall mean."""
-    return tuple(c for c in protocol.categories if c != ADVERSARIAL or protocol.adversarial != "exclude")
-
-
-def mean_of_protocol(protocol: Protocol) -> Mean:
-    """A protocol's overall mean in the form that resampling takes."""
+def mean_of_protocol(rows: Sequence[ScoreRow], protocol: Protocol) -> Mean:
+    """A protocol's overall mean in the form that resampling takes; categories are those of the rows that count."""
     if protocol.weighting == "question_mean":
         return MICRO
-    return Mean(tuple((category, 1.0) for category in counted_categories(protocol)))
+    return Mean(tuple((category, 1.0) for category in sorted({r.category for r in rows if protocol.counts(r.kind)})))
 
 
-def score_name(metric: str, category: int, protocol: Protocol) -> str:
-    """Score that stands for a metric in a category: abstention in category 5 where abstaining is right."""
-    return ABSTENTION if category == ADVERSARIAL and _treatment(metric, protocol) == "abstain" else metric
+def score_name(metric: str, kind: str, protocol: Protocol) -> str:
+    """Score that stands for a metric in questions of a kind: abstention in adversarial ones where that is right."""
+    return ABSTENTION if kind == ADVERSARIAL and _treatment(metric, protocol) == "abstain" else metric
 
 
 def _treatment(metric: str, protocol: Protocol) -> Adversarial:
@@ -163,8 +157,7 @@ def _treatment(metric: str, protocol: Protocol) -> Adversarial:
 
 def _caveats(selected: Selected, metric: str, terms: Terms) -> tuple[str, ...]:
     run, dataset, found = selected.run, terms.dataset, []
-    counted = counted_categories(terms.protocol)
-    conversations, questions = len(run.conversations), sum(row.category in counted for row in selected.rows)
+    conversations, questions = len(run.conversations), sum(terms.protocol.counts(row.kind) for row in selected.rows)
     if conversations < dataset.conversations:
         names = f" ({', '.join(run.conversations)})" if conversations <= _NAMED else ""
         found.append(f"{conversations} of {dataset.conversations} conversations{names}")

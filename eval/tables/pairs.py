@@ -8,7 +8,7 @@ from eval.scoring.inference import Scores
 from eval.scoring.paired import Comparison, compare_paired, holm
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow
-from eval.tables.measure import counted_categories, mean_of_protocol, score_name
+from eval.tables.measure import mean_of_protocol, score_name
 from eval.tables.stored import StoredRun
 from eval.tables.terms import differing_parts
 
@@ -48,11 +48,11 @@ class Contestant:
 def paired_differences(ours: Sequence[ScoreRow], theirs: Sequence[ScoreRow], metric: str, protocol: Protocol) -> Scores:
     """Score differences, percent, on the questions of the protocol that both runs scored."""
     other = {row.question_id: row for row in theirs}
-    counted, found = counted_categories(protocol), []
+    found = []
     for row in ours:
-        if row.question_id not in other or row.category not in counted:
+        if row.question_id not in other or not protocol.counts(row.kind):
             continue
-        name = score_name(metric, row.category, protocol)
+        name = score_name(metric, row.kind, protocol)
         mine, its = row.metrics.get(name), other[row.question_id].metrics.get(name)
         if mine is not None and its is not None:
             found.append((100 * (mine - its), row.conversation_id, row.category))
@@ -61,7 +61,7 @@ def paired_differences(ours: Sequence[ScoreRow], theirs: Sequence[ScoreRow], met
 
 def can_be_paired(metric: str) -> bool:
     """Whether a metric has a score for each question and counts in percent."""
-    return metric in METRICS
+    return metric in METRICS and METRICS[metric].unit == "percent"
 
 
 def compare_family(
@@ -79,11 +79,12 @@ def compare_family(
     Returns:
         One entry per pair that shares a question.
     """
-    mean, found = mean_of_protocol(protocol), []
+    found = []
     for system, baseline in contestants:
         differences = paired_differences(system.rows, baseline.rows, metric, protocol)
         if len(differences.values):
             parts = differing_parts(system.run, baseline.run) if system.run and baseline.run else ()
+            mean = mean_of_protocol(system.rows, protocol)
             found.append((system.label, baseline.label, compare_paired(differences, mean), parts))
     tested = [result.p_value for _, _, result, _ in found if result.p_value is not None]
     adjusted = iter(holm(tested))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from eval.configs.presets import CONF, find_preset, preset_names, read_settings
+from eval.metrics.registry import scale_of
 from memsys.errors import ConfigError
 
 FOLDER = CONF / "tables"
@@ -110,7 +111,7 @@ class PaperSpec:
 
     def scale(self, metric: str) -> float:
         """Factor from the stored unit to the table's: 100 for shares."""
-        return 1.0 if metric in self.plain_metrics else 100.0
+        return 1.0 if metric in self.plain_metrics else scale_of(metric)
 
     def system_of(self, memory: str) -> str:
         """Row a memory config belongs to; its own name where the paper has none."""

@@ -60,31 +60,20 @@ def test_the_command_adds_to_its_preset_and_swallows_no_run(tmp_path: Path, caps
     assert "em_squad" in shown
 
 
-def rows_of(categories: list[int]) -> list[ScoreRow]:
-    return [ScoreRow(f"q{number}", "c", category, {"f1_set": 0.5}) for number, category in enumerate(categories)]
+def rows_of(kinds: list[str]) -> list[ScoreRow]:
+    return [ScoreRow(f"q{n}", "c", n, {"f1_set": 0.5}, kind) for n, kind in enumerate(kinds, start=40)]
 
 
-def test_categories_that_a_protocol_does_not_know_are_shown_apart() -> None:
-    means = aggregate(rows_of([1, 42, 42]), CLAG)
-    assert means.left_out == 2
-    assert [(part.category, part.questions) for part in means.unknown] == [(42, 2)]
-    assert means.unknown[0].columns["F1"].value == 0.5
-    assert means.overall["F1"].scored == 1
-    assert means.as_json()["unknown_categories"]["42"]["label"] == "category 42"
+def test_kinds_that_a_protocol_does_not_know_count_and_are_named() -> None:
+    means = aggregate(rows_of(["multi_hop", "ordering", "ordering"]), CLAG)
+    assert means.left_out == 0 and means.unlabelled == ["ordering"]
+    assert [(part.label, part.questions) for part in means.categories][1:] == [("ordering", 1), ("ordering", 1)]
+    assert means.overall["F1"].scored == 3
+    assert means.as_json()["unlabelled_kinds"] == ["ordering"]
 
 
-def test_category_5_that_is_left_out_is_not_unknown() -> None:
-    assert aggregate(rows_of([1, 5]), load_protocol("xmemory")).unknown == []
-
-
-def test_a_comparison_warns_of_unknown_categories_and_shows_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    compare([FakeRun(categories=(41, 42)).write(tmp_path)], tmp_path / "out")
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "does not know the categories 41, 42" in shown
-    assert "category 41 n category 42 n" in shown
-    assert "does not know the categories 41, 42" in (tmp_path / "out" / "compare.md").read_text()
+def test_adversarial_questions_that_are_left_out_are_not_unknown() -> None:
+    assert aggregate(rows_of(["multi_hop", "adversarial"]), load_protocol("xmemory")).unlabelled == []
 
 
 def test_a_run_is_compared_under_the_protocol_it_was_asked_for() -> None:
@@ -92,9 +81,9 @@ def test_a_run_is_compared_under_the_protocol_it_was_asked_for() -> None:
     assert same == CLAG
     other = recorded_protocol({"name": "clag", "weighting": "category_mean"})
     assert (other.weighting, other.name) == ("category_mean", "clag with other weighting=category_mean")
-    renamed = recorded_protocol({"name": "clag", "labels": {"1": "several hops"}})
-    assert renamed.labels[1] == "several hops"
-    assert renamed.labels[2] == CLAG.labels[2]
+    renamed = recorded_protocol({"name": "clag", "labels": {"multi_hop": "several hops"}})
+    assert renamed.labels["multi_hop"] == "several hops"
+    assert renamed.labels["temporal"] == CLAG.labels["temporal"]
 
 
 ENGINE = LlamaCppEngineConfig(
