@@ -10,7 +10,8 @@ from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import matching
 from eval.plots.figures import Point, point_of
 from eval.scoring.aggregate import undoubted
-from eval.scoring.inference import Interval, bootstrap_interval
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import Interval
 from eval.scoring.protocols import Protocol
 from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
 from eval.tables.measure import mean_value, scores_and_mean
@@ -165,7 +166,7 @@ def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | No
     value = mean_value(run.rows, metric, category, protocol)
     if value is None:
         return None
-    interval = bootstrap_interval(*scores_and_mean(run.rows, metric, category, protocol))
+    interval = cluster_interval(*scores_and_mean(run.rows, metric, category, protocol))
     if interval is not None:
         interval = replace(interval, low=100 * interval.low, high=100 * interval.high)
     return Estimate(100 * value, interval)

@@ -20,7 +20,7 @@ DEFINITIONS: Mapping[str, str] = {
     "f1_locomo": "LoCoMo",
     "f1_memos": "MemOS",
 }
-_INTERVALS = "Bars: 95 % percentile bootstrap"
+_INTERVALS = "Bars: 95 % cluster t interval"
 _LATENCY = "end_to_end_ms"
 
 

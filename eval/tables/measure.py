@@ -7,7 +7,8 @@ from math import fsum
 from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import ABSTENTION, aggregate, mean_of
-from eval.scoring.inference import MICRO, Interval, Mean, Scores, bootstrap_interval, point
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import MICRO, Interval, Mean, Scores, point
 from eval.scoring.paired import minimum_detectable_difference
 from eval.scoring.protocols import Adversarial, Protocol
 from eval.scoring.rows import ScoreRow
@@ -76,7 +77,7 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Terms)
     scores, mean = scores_and_mean(selected.rows, metric, category, terms.protocol)
     return Measured(
         value=value,
-        interval=bootstrap_interval(scores, mean),
+        interval=cluster_interval(scores, mean),
         detectable=minimum_detectable_difference(scores, mean),
         questions=len(scores.values),
         covered=len(selected.rows),
