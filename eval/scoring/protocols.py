@@ -31,6 +31,7 @@ class Protocol:
         labels: what each category number means.
         printed_labels: labels the paper printed where they differ; SAGE's are wrong.
         columns: printed column name -> metric.
+        primary: metric whose overall value is tested: Holm's correction runs over its tests, all others explore.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Protocol:
     labels: Mapping[int, str]
     columns: Mapping[str, str]
     printed_labels: Mapping[int, str] = field(default_factory=dict)
+    primary: str = ""
 
     def __post_init__(self) -> None:
         for key, choices in (("adversarial", get_args(Adversarial)), ("weighting", get_args(Weighting))):
@@ -51,7 +53,7 @@ class Protocol:
         unlabelled = [category for category in self.categories if category not in self.labels]
         if unlabelled:
             raise ConfigError(f"protocol.labels has no label for categories {unlabelled}")
-        for metric in self.columns.values():
+        for metric in (*self.columns.values(), *filter(None, [self.primary])):
             find_metric(metric)
 
     def printed_label(self, category: int) -> str:

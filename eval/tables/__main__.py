@@ -28,7 +28,7 @@ OUT = ROOT / "results" / "tables"
 FAULTS = "averages_that_do_not_follow.md"
 DEPARTURES = "departures.md"
 _OVERVIEW_LEGEND = (
-    "numbers the paper prints; of them measured on the same terms; printed number inside the measured interval; "
+    "numbers the paper prints; of them measured on the same terms; of these reproduced; "
     "measured on a part or on other terms; not measured; measured numbers that the paper does not print"
 )
 _FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}
@@ -120,7 +120,7 @@ def _overview(tables: Sequence[Table]) -> "RichTable":
 
     shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     shown.add_column("table", no_wrap=True)
-    for heading in ("printed", "measured", "inside", "part", "missing", "extra"):
+    for heading in ("printed", "measured", "reproduced", "part", "missing", "extra"):
         shown.add_column(heading, justify="right", no_wrap=True)
     for table in tables:
         cells = [cell for _, _, _, cell in table.cells]
@@ -129,7 +129,7 @@ def _overview(tables: Sequence[Table]) -> "RichTable":
         figures = (
             len(printed),
             len(compared),
-            sum(cell.inside is True for cell in compared),
+            sum(cell.verdict == "reproduced" for cell in compared),
             sum(cell.measured is not None and not cell.comparable for cell in printed),
             sum(cell.measured is None for cell in printed),
             sum(cell.measured is not None and cell.printed is None for cell in cells),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from eval.configs.presets import CONF, find_preset, preset_names, read_settings
+from eval.papers.printed import PrintedNumber
 from memsys.errors import ConfigError
 
 FOLDER = CONF / "tables"
@@ -107,6 +108,17 @@ class PaperSpec:
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     judges: Mapping[str, str] = field(default_factory=dict)
     backbone_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    unfilled: tuple[Mapping[str, Any], ...] = ()
+
+    def cannot_be_filled(self, printed: PrintedNumber) -> str:
+        """Why no run fills a printed cell; empty where one can.
+
+        Entries of ``unfilled`` name the cells by attributes of the printed number and give the reason.
+        """
+        for entry in self.unfilled:
+            if all(_named(getattr(printed, key), value) for key, value in entry.items() if key != "reason"):
+                return str(entry["reason"])
+        return ""
 
     def scale(self, metric: str) -> float:
         """Factor from the stored unit to the table's: 100 for shares."""
@@ -150,6 +162,10 @@ class PaperSpec:
         return self.backbones.get(backbone, backbone)
 
 
+def _named(value: object, wanted: object) -> bool:
+    return value in wanted if isinstance(wanted, list | tuple) else value == wanted
+
+
 def spec_names(folder: Path = FOLDER) -> tuple[str, ...]:
     """Papers whose tables can be built, sorted."""
     return preset_names(folder)
@@ -175,6 +191,7 @@ def _paper(settings: dict[str, Any], path: Path) -> PaperSpec:
             "datasets": _parts(DatasetSpec, settings["datasets"], path),
             "systems": _parts(SystemSpec, settings["systems"], path),
             "tables": _parts(TableSpec, settings["tables"], path),
+            "unfilled": tuple(settings.get("unfilled", ())),
         }
         return PaperSpec(**settings)
     except (KeyError, TypeError) as error:
