@@ -99,14 +99,16 @@ def render(found: Sequence[Coverage], simulations: int, resamples: int) -> str:
             "",
             f"Share of {simulations:,} simulated data sets whose 95 % interval holds the true mean; simulation error "
             f"{error:.3f}. Ten conversations with LoCoMo's {sum(SIZES):,} questions, each right or wrong, mean "
-            f"{CENTRE}; conversations differ as the intraclass correlation (ICC) says. {resamples:,} resamples a bootstrap.",
+            f"{CENTRE}; conversations differ as the intraclass correlation (ICC) says. {resamples:,} "
+            f"resamples a bootstrap.",
             "",
             markdown_row(heads),
             markdown_row(["---:"] * len(heads)),
             *map(markdown_row, rows),
             "",
             "The last column is what an interval over the questions of one conversation is worth as an interval for "
-            "the mean over conversations: tables print it as a range over its questions, marked, and never as an interval.",
+            "the mean over conversations: tables print it as a range over its questions, marked, and never "
+            "as an interval.",
             "",
             "Written by `python -m eval.analysis.coverage`.",
             "",

@@ -63,7 +63,8 @@ def render(parts: Components) -> str:
             "",
             f"Paired differences of {metric} between `{first}` and `{second}` on LoCoMo: standard deviation "
             f"{sd['conv']:.1f} points between conversations (an estimate below zero is zero) and {sd['question']:.1f} "
-            f"between questions of one. {QUESTIONS} questions a conversation. The run SD is that of a system difference from run to run; the "
+            f"between questions of one. {QUESTIONS} questions a conversation. The run SD is that of a "
+            f"system difference from run to run; the "
             "committed runs have one seed, so it is a setting here and no measurement. Level 5 %, power 80 %, t with "
             "one degree of freedom less than there are conversations. One conversation detects nothing about others.",
             "",

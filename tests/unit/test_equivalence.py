@@ -8,8 +8,9 @@ from eval.scoring.equivalence import Spread, compare_with_printed, margin_of, ru
 
 
 @pytest.mark.parametrize(
-    ("printed", "answer"), [(24.0, "reproduced"), (25.9, "not reproduced"), (25.83, "reproduced"), (23.8, "not reproduced")]
-)  # fmt: skip
+    ("printed", "answer"),
+    [(24.0, "reproduced"), (25.9, "not reproduced"), (25.83, "reproduced"), (23.8, "not reproduced")],
+)
 def test_a_constant_answer_has_no_spread_and_is_held_against_the_margin(printed: float, answer: str) -> None:
     """24.83 measured: an interval over other conversations once took 24.00 and 25.90 alike for reproduced."""
     assert compare_with_printed([24.83], printed, 1.0, deterministic=True).answer == answer
