@@ -18,6 +18,7 @@ from eval.tables.flat import render_csv
 from eval.tables.latex import render_latex
 from eval.tables.markdown import render_markdown
 from eval.tables.model import Table
+from eval.tables.overview import CLAIMS, INDEX, render_claims, render_index
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import ROOT, StoredRun, read_runs, short_path, stored_folders
 
@@ -75,6 +76,10 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, folders: Sequence
         console().print(f"{tables[0].paper.label}: tables in {short_path(out)}", highlight=False, markup=False)
         console().print(_overview(tables))
         _tell_unused(unused)
+    if numbers is None and set(papers) == set(spec_names()):
+        whole = {paper: tables for paper, (tables, _) in zip(papers, built, strict=True)}
+        write_atomic(out / INDEX, render_index(whole).encode())
+        write_atomic(out / CLAIMS, render_claims(whole).encode())
     write_atomic(out / FAULTS, render_faults(check_all()).encode())
     write_atomic(out / DEPARTURES, render_departures(load_departures()).encode())
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
