@@ -14,7 +14,9 @@ _MARKS = {"": "{}", "bold": r"\textbf{{{}}}", "underline": r"\underline{{{}}}"}
 _SIGNS = {"reproduced": "R", "not reproduced": "N", "cannot say": "?", "not comparable": "C"}
 _NOTE = (
     r"$\pm$: half of the 95 \% interval for other conversations (cluster $t$); $^\ddagger$ one conversation: over its "
-    r"questions, no interval for others. Superscripts: R reproduced, N not reproduced, ? cannot say, C not comparable."
+    r"questions, no interval for others. Superscripts say whether the printed number reproduces on the same questions "
+    r"(equivalence test, margin 1 point or the rounding): R reproduced, N not reproduced, ? cannot say, C not "
+    r"comparable."
 )
 
 
@@ -33,7 +35,7 @@ def render_latex(table: Table) -> str:
     ]
     datasets = dataset_labels(table)
     for block, rows in page.blocks:
-        parts += [r"\midrule", rf"\multicolumn{{{columns}}}{{l}}{{\textit{{{latex(block)}}}}} \\\\"]
+        parts += [r"\midrule", rf"\multicolumn{{{columns}}}{{l}}{{\textit{{{latex(block)}}}}} \\"]
         for row in rows:
             parts += _row(row, _numbered(coverage(row, datasets), notes) if row.measured else "")
     parts += [r"\bottomrule", r"\end{tabular}", "", r"\smallskip\parbox{\textwidth}{\scriptsize " + _NOTE]

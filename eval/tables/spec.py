@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
@@ -151,7 +152,9 @@ class PaperSpec:
 
     def system_label(self, system: str) -> str:
         """Label of a row."""
-        return self.systems[system].label if system in self.systems else self.further.get(system, system)
+        if system in self.systems:
+            return self.systems[system].label
+        return self.further.get(system) or str(preset_labels().get(system, system))
 
     def is_built(self, system: str) -> bool:
         """Whether there is a memory config whose runs may stand in a row."""
@@ -160,6 +163,12 @@ class PaperSpec:
     def backbone_label(self, backbone: str) -> str:
         """Label of a backbone."""
         return self.backbones.get(backbone, backbone)
+
+
+@cache
+def preset_labels() -> Mapping[str, Any]:
+    """Names of memory presets that a paper does not print, by preset."""
+    return read_settings(CONF / "names.yaml")
 
 
 def _named(value: object, wanted: object) -> bool:

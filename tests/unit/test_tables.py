@@ -171,7 +171,7 @@ def test_a_backbone_that_no_paper_used_gets_its_own_block(tmp_path: Path) -> Non
 def test_retrieval_only_runs_have_no_backbone(tmp_path: Path) -> None:
     full(memory="bm25_turn", mode="retrieval_only").write(tmp_path)
     built = table(tmp_path, 4)
-    assert row(built, "LoCoMo, no backbone", "bm25_turn").measured
+    assert row(built, "LoCoMo, no backbone", "BM25").measured
     assert not any(block.label.startswith("no backbone") for block in table(tmp_path, 1).blocks)
 
 
@@ -619,7 +619,7 @@ def test_latex_is_balanced_and_rectangular(tmp_path: Path) -> None:
         for environment in ("table*", "tabular"):
             assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") == 1
         rows = [line for line in text.splitlines() if line.endswith(r"\\")]
-        assert {width(line) for line in rows} == {len(table(tmp_path, number).columns) + 4}
+        assert {width(line) for line in rows} == {len(table(tmp_path, number).columns) + 2}
         assert not re.search(r"(?<!\\)[%_](?!$)", text.replace("{!}{%", ""))
 
 
