@@ -78,7 +78,7 @@ class Report:
         lines = [f"protocol {self.protocol.name}"]
         if answered:
             lines[0] += f": {_CATEGORY_5[self.protocol.adversarial]}"
-        lines.append("[low, high]: 95 % percentile bootstrap over conversations")
+        lines.append("[low, high]: 95 % cluster t interval over conversations")
         if by_question:
             lines.append(ONE_CONVERSATION)
         if any(len(row.repeats.runs) > 1 for row in self.rows):

@@ -107,4 +107,4 @@ def _category(kind: str, protocol: Protocol, fooled: bool) -> str:
 def _bars(report: Report) -> str:
     kinds = {point.interval.by for row in report.rows for point in row.by_category.values() if point.interval}
     over = {"conversation": "over conversations", "question": "over questions, where there is one conversation"}
-    return f"bars: 95 % percentile bootstrap {' or '.join(over[kind] for kind in sorted(kinds))}" if kinds else ""
+    return f"bars: 95 % t interval {' or '.join(over[kind] for kind in sorted(kinds))}" if kinds else ""

@@ -12,7 +12,8 @@ from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.registry import Metric, listed, matching, scale_of
 from eval.plots.figures import Point, point_of
 from eval.scoring.aggregate import undoubted
-from eval.scoring.inference import Interval, bootstrap_interval
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import Interval
 from eval.scoring.protocols import Protocol
 from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
 from eval.tables.measure import mean_value, scores_and_mean
@@ -186,7 +187,7 @@ def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | No
     if value is None:
         return None
     scale = scale_of(metric)
-    interval = bootstrap_interval(*scores_and_mean(run.rows, metric, category, protocol))
+    interval = cluster_interval(*scores_and_mean(run.rows, metric, category, protocol))
     if interval is not None:
         interval = replace(interval, low=scale * interval.low, high=scale * interval.high)
     return Estimate(scale * value, interval)

@@ -31,7 +31,7 @@ def show(report: Report) -> None:
     for name, row in zip(names, report.rows, strict=True):
         if name != row.label:
             console().print(f"{name}: {row.label}", highlight=False, markup=False)
-    for title, columns in (*_TERMINAL_TABLES, ("Judges", report.judges)):
+    for title, columns in (*_terminal_tables(), ("Judges", report.judges)):
         shown = shown_columns(report, columns)
         if shown:
             show_folded(title, _keys(report, names), [each for column in shown for each in _shown(report, column)])

@@ -11,7 +11,8 @@ from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import info_of
 from eval.metrics.registry import METRICS, higher_is_better, scale_of
 from eval.scoring.aggregate import ABSTENTION
-from eval.scoring.inference import Mean, Scores, bootstrap_interval, point
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import Mean, Scores, point
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow
 from eval.tables.judges import judge_texts, unlike_judges
@@ -252,7 +253,7 @@ def _mean(values: Sequence[tuple[float, str, int]], reading: Reading, counts: Ma
 def _unsure(pair: tuple[_Scored, _Scored], common: Sequence[str], reading: Reading, counts: Mapping[int, int]) -> bool:
     first, other = pair
     differences = [(first[name][0] - other[name][0], *first[name][1:]) for name in common]
-    interval = bootstrap_interval(*_spread(differences, reading, counts))
+    interval = cluster_interval(*_spread(differences, reading, counts))
     return interval is None or interval.low <= 0
 
 

@@ -12,7 +12,7 @@ from eval.tables.measure import mean_value
 from eval.tables.spec import NO_BACKBONE
 from eval.tables.stored import StoredRun
 
-_INTERVALS = "Bars: 95 % percentile bootstrap"
+_INTERVALS = "Bars: 95 % cluster t interval"
 _LATENCY = "end_to_end_ms"
 
 

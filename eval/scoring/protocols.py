@@ -34,6 +34,7 @@ class Protocol:
             after these and are labelled by their kind.
         printed_labels: labels the paper printed where they differ, by kind; SAGE's are wrong.
         columns: printed column name -> metric.
+        primary: metric whose overall value is tested: Holm's correction runs over its tests, all others explore.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Protocol:
     labels: Mapping[str, str]
     columns: Mapping[str, str]
     printed_labels: Mapping[str, str] = field(default_factory=dict)
+    primary: str = ""
 
     def __post_init__(self) -> None:
         for key, choices in (("adversarial", get_args(Adversarial)), ("weighting", get_args(Weighting))):
@@ -52,7 +54,7 @@ class Protocol:
             wrong = [key for key in getattr(self, name) if not isinstance(key, str)]
             if wrong:
                 raise ConfigError(f"protocol.{name} names {wrong}; name kinds of questions, such as single_hop")
-        for metric in self.columns.values():
+        for metric in (*self.columns.values(), *filter(None, [self.primary])):
             find_metric(metric)
 
     def counts(self, kind: str) -> bool:

@@ -19,6 +19,7 @@ from eval.tables.flat import render_csv
 from eval.tables.latex import render_latex
 from eval.tables.markdown import render_markdown
 from eval.tables.model import Table
+from eval.tables.overview import CLAIMS, INDEX, render_claims, render_index
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import StoredRun, read_runs, short_path, stored_folders
 
@@ -29,7 +30,7 @@ OUT = RESULTS / "tables"
 FAULTS = "averages_that_do_not_follow.md"
 DEPARTURES = "departures.md"
 _OVERVIEW_LEGEND = (
-    "numbers the paper prints; of them measured on the same terms; printed number inside the measured interval; "
+    "numbers the paper prints; of them measured on the same terms; of these reproduced; "
     "measured on a part or on other terms; not measured; measured numbers that the paper does not print"
 )
 _FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}
@@ -79,6 +80,10 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, folders: Sequence
         console().print(f"{tables[0].paper.label}: tables in {short_path(out)}", highlight=False, markup=False)
         console().print(_overview(tables))
         _tell_unused(unused)
+    if numbers is None and set(papers) == set(spec_names()):
+        whole = {paper: tables for paper, (tables, _) in zip(papers, built, strict=True)}
+        write_atomic(out / INDEX, render_index(whole).encode())
+        write_atomic(out / CLAIMS, render_claims(whole).encode())
     write_atomic(out / FAULTS, render_faults(check_all()).encode())
     write_atomic(out / DEPARTURES, render_departures(load_departures()).encode())
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
@@ -124,7 +129,7 @@ def _overview(tables: Sequence[Table]) -> "RichTable":
 
     shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     shown.add_column("table", no_wrap=True)
-    for heading in ("printed", "measured", "inside", "part", "missing", "extra"):
+    for heading in ("printed", "measured", "reproduced", "part", "missing", "extra"):
         shown.add_column(heading, justify="right", no_wrap=True)
     for table in tables:
         cells = [cell for _, _, _, cell in table.cells]
@@ -133,7 +138,7 @@ def _overview(tables: Sequence[Table]) -> "RichTable":
         figures = (
             len(printed),
             len(compared),
-            sum(cell.inside is True for cell in compared),
+            sum(cell.verdict == "reproduced" for cell in compared),
             sum(cell.measured is not None and not cell.comparable for cell in printed),
             sum(cell.measured is None for cell in printed),
             sum(cell.measured is not None and cell.printed is None for cell in cells),

@@ -7,11 +7,13 @@ from math import fsum
 from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import ABSTENTION, aggregate, mean_of
-from eval.scoring.inference import MICRO, Interval, Mean, Scores, bootstrap_interval, point
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import MICRO, Interval, Mean, Scores, point
 from eval.scoring.paired import minimum_detectable_difference
 from eval.scoring.protocols import Adversarial, Protocol
 from eval.scoring.rows import ScoreRow
 from eval.tables.candidates import LATENCY_METRICS, Selected, run_figure
+from eval.tables.determinism import repeats_exactly
 from eval.tables.spec import DatasetSpec, PaperSpec
 from eval.tables.terms import other_judge_terms
 
@@ -25,14 +27,17 @@ class Measured:
 
     Attributes:
         value: the mean.
-        interval: 95 % percentile interval, ``None`` with fewer than two questions or one figure per run.
-        detectable: smallest true difference from a fixed number that so many questions find with 80 % power.
+        interval: 95 % cluster t interval, ``None`` with fewer than two questions or one figure per run.
+        detectable: smallest true difference that so many conversations find with 80 % power.
         questions: questions that were scored.
         covered: questions that the run asked.
         conversations: conversations that the run covers.
         seeds: seeds averaged over.
         runs: ids of the runs.
         caveats: why it may not be compared with the printed number; empty when it may.
+        by_run: the value of each run, in the order of the seeds.
+        repeats_exactly: why another run would give the same value; empty where it varies from run to run.
+        recorded: where the answers come from if the authors recorded them; empty for runs of this harness.
     """
 
     value: float
@@ -44,6 +49,9 @@ class Measured:
     seeds: tuple[int, ...]
     runs: tuple[str, ...]
     caveats: tuple[str, ...]
+    by_run: tuple[float, ...] = ()
+    repeats_exactly: str = ""
+    recorded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,7 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Terms)
     scores, mean = scores_and_mean(selected.rows, metric, category, terms.protocol)
     return Measured(
         value=value,
-        interval=bootstrap_interval(scores, mean),
+        interval=cluster_interval(scores, mean),
         detectable=minimum_detectable_difference(scores, mean),
         questions=len(scores.values),
         covered=len(selected.rows),
@@ -84,6 +92,9 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Terms)
         seeds=selected.seeds,
         runs=selected.runs,
         caveats=_caveats(selected, metric, terms),
+        by_run=_by_run(selected, metric, category, terms.protocol) or (value,),
+        repeats_exactly=repeats_exactly(selected.run, metric),
+        recorded=selected.run.recorded,
     )
 
 
@@ -101,7 +112,15 @@ def _figure_of_runs(selected: Selected, metric: str, terms: Terms) -> Measured:
         seeds=selected.seeds,
         runs=selected.runs,
         caveats=_caveats(selected, metric, terms),
+        by_run=tuple(figures),
+        repeats_exactly=repeats_exactly(selected.run, metric),
+        recorded=selected.run.recorded,
     )
+
+
+def _by_run(selected: Selected, metric: str, category: int | None, protocol: Protocol) -> tuple[float, ...]:
+    found = [mean_value(run.rows, metric, category, protocol) for run in selected.repeats]
+    return tuple(value for value in found if value is not None)
 
 
 def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol) -> float | None:
@@ -179,4 +198,5 @@ def scaled(measured: Measured, factor: float) -> Measured:
     if interval is not None:
         interval = replace(interval, low=interval.low * factor, high=interval.high * factor)
     detectable = None if measured.detectable is None else measured.detectable * factor
-    return replace(measured, value=measured.value * factor, interval=interval, detectable=detectable)
+    by_run = tuple(value * factor for value in measured.by_run)
+    return replace(measured, value=measured.value * factor, interval=interval, detectable=detectable, by_run=by_run)

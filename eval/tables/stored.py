@@ -89,6 +89,12 @@ class StoredRun:
         """Accelerators it ran on."""
         return tuple((self.record.get("hardware") or {}).get("gpus") or ())
 
+    @property
+    def recorded(self) -> str:
+        """Where its answers come from if the authors recorded them; empty for a run of this harness."""
+        found = self.record.get("recorded")
+        return str(found.get("source", "source not named") if isinstance(found, Mapping) else found or "")
+
     def settings_hash(self) -> str:
         """Equal for runs that differ in their seed alone."""
         if "settings" in self.record:

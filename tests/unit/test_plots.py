@@ -120,7 +120,7 @@ def test_own_figures_show_what_was_measured(tmp_path: Path) -> None:
 
 
 def test_a_figure_marks_what_rests_on_one_conversation(tmp_path: Path) -> None:
-    mark = "‡ only one conversation: the interval resamples its questions"
+    mark = "‡ only one conversation: a range over its questions"
     FakeRun(conversations=("conv-26",)).write(tmp_path / "one")
     FakeRun().write(tmp_path / "two")
     for name, marked in (("one", True), ("two", False)):
