@@ -26,7 +26,7 @@ from eval.metrics.registry import Metric, select_metrics
 from eval.runs.files import write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.rows import read_rows
-from eval.runs.stored import check_joined, load_answers, load_json, load_references, load_retrievals, missing
+from eval.runs.stored import check_joined, is_recorded, load_answers, load_json, load_references, load_retrievals, missing
 from memsys.errors import ConfigError, ScoringError
 
 SCORES, SCORES_META = "scores.jsonl", "scores_meta.json"
@@ -206,7 +206,7 @@ def _load(run_dir: Path) -> tuple[list[_Item], dict[str, int]]:
     answers, retrievals = load_answers(run_dir), load_retrievals(run_dir)
     check_joined(answers, references, run_dir / "answers.jsonl")
     check_joined(retrievals, references, run_dir / "retrievals.jsonl")
-    lost = missing(list(answers), retrievals)
+    lost = [] if is_recorded(run_dir) else missing(list(answers), retrievals)
     if lost:
         raise ScoringError(
             f"{run_dir}: {len(lost)} answered questions have no retrieval (first: {lost[0]}); "
@@ -214,7 +214,7 @@ def _load(run_dir: Path) -> tuple[list[_Item], dict[str, int]]:
         )
     present: Mapping[str, object] = answers or retrievals
     items = [
-        _Item(reference, answers.get(question_id), retrievals[question_id])
+        _Item(reference, answers.get(question_id), retrievals.get(question_id))
         for question_id, reference in references.items()
         if question_id in present
     ]
