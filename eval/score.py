@@ -95,7 +95,10 @@ def _score(run: Path, config: "ScoringConfig") -> None:
         _show(_answer_table(summary))
         floor = ", ".join(f"{name} {_percent(mean)}" for name, mean in summary["echo"].items())
         console().print(f"the questions themselves as answers, without category 5: {floor}", style="dim")
-    _show(_evidence_table(summary))
+    if counts["retrieved"] or not counts["answered"]:
+        _show(_evidence_table(summary))
+    else:
+        console().print("no retrievals were recorded: there is no evidence to score", style="dim")
 
 
 def _show(table: "Table") -> None:

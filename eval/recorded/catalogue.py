@@ -48,6 +48,8 @@ class Entry:
         notes: what one must know of the file.
         kind: ``run``; ``wrong`` for answers that are wrong on purpose; ``questions`` for files without answers.
         repeats: name that repetitions of one experiment share; empty for a run of its own.
+        categories: printed name of a category -> the judge's score printed under it, percent.
+        reruns: path to the list of questions that were run again.
         check: facts of the file that a test compares with, by name.
     """
 
@@ -65,6 +67,8 @@ class Entry:
     kind: str = "run"
     repeats: str = ""
     check: Mapping[str, Any] = field(default_factory=dict)
+    categories: Mapping[str, float] = field(default_factory=dict)
+    reruns: str = ""
 
     @property
     def origin(self) -> Origin:

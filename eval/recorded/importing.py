@@ -16,7 +16,7 @@ from eval.recorded.rows import Recorded, read_rows
 from eval.recorded.shapes import Shape
 from eval.runs.files import JsonLines, write_json
 from eval.runs.provenance import commit
-from eval.runs.records import SCHEMA_VERSION, AnswerRecord, HitRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.rundir import RunRecord, now
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
@@ -210,13 +210,13 @@ def _answer(one: Asked, row: Recorded) -> AnswerRecord:
 
 
 def _retrieval(one: Asked, row: Recorded) -> RetrievalRecord:
-    """The text that the reader saw, as one unranked block: what was found where is not recorded."""
+    """The text that the reader saw; which memories it was made of is not recorded."""
     context = row.context or ""
     return RetrievalRecord(
         question_id=one.question_id,
         conversation_id=one.conversation_id,
         category=one.category,
-        hits=[HitRecord("context", context, 0.0, [])],
+        hits=[],
         context=context,
         context_chars=len(context),
         context_tokens=None,
