@@ -1,6 +1,7 @@
 """``python -m eval.audit``: every published run of the catalogue under every definition; writes ``results/audit``."""
 
 import argparse
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,7 +57,7 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int) -> None:
     order = {entry.name: place for place, entry in enumerate(entries)}
     runs.sort(key=lambda run: order[run.entry.name])
     with stage("comparing the runs"):
-        tables = _tables(runs)
+        tables = _tables(runs, cache)
         write_all(tables, runs, config, out)
     console().print(f"written: {out}/audit.md, .csv, .tex, .svg", highlight=False, markup=False, soft_wrap=True)
 
@@ -78,7 +79,23 @@ def _present(entries: "Sequence[Entry]") -> "list[Entry]":
     return found
 
 
-def _tables(runs: "Sequence[ScoredRun]") -> "Mapping[str, Sequence[Row]]":
+def _board(runs: "Sequence[ScoredRun]", cache: Path) -> "list[Row]":
+    """Leaderboard rows, from the cache where the run's scores are those of last time."""
+    from eval.audit.config import load_config
+    from eval.audit.field import leaderboard
+    from eval.audit.scores import cache_path
+    from eval.runs.files import write_atomic
+
+    config, found = load_config(), []
+    for run in runs:
+        path = cache_path(run.entry, config, cache, "leaderboard")
+        if not path.is_file():
+            write_atomic(path, json.dumps(leaderboard(run, config)).encode())
+        found += json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _tables(runs: "Sequence[ScoredRun]", cache: Path) -> "Mapping[str, Sequence[Row]]":
     from eval.audit import field, people
     from eval.audit.config import load_config
     from eval.audit.readings import JUDGE
@@ -87,15 +104,16 @@ def _tables(runs: "Sequence[ScoredRun]") -> "Mapping[str, Sequence[Row]]":
     honest = [run for run in runs if run.entry.kind == "run"]
     by_name = {run.entry.name: run for run in runs}
     labelled, wrong = by_name.get(config.people), by_name.get(config.wrong)
+    board = _board(runs, cache)
     return {
-        "leaderboard": field.leaderboard(runs, config),
+        "leaderboard": board,
         "pairs": [
             row
             for metric in (config.lead, JUDGE)
             for row in field.paired_tests([run for run in honest if run.entry.dataset == "locomo"], config, metric)
         ],
         "headlines": field.headlines(runs),
-        "orderings": field.orderings(runs, config),
+        "orderings": field.orderings(runs, board),
         "detectors": field.detectors(runs),
         "people": people.against_people(labelled, config) if labelled else [],
         "judges": people.judges_against_people(runs, labelled, config) if labelled else [],

@@ -1,7 +1,7 @@
 """The field side by side: leaderboard, headline numbers, published orderings, what files give away."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from math import comb
 from statistics import median, stdev
@@ -23,35 +23,32 @@ CATEGORY_NAMES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-ho
 ROUNDING = 0.011
 
 
-def leaderboard(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
-    """One row per run and reading: mean, interval, questions, median words of an answer."""
-    found = []
-    for run in runs:
-        words = median(answer.words for answer in run.answers)
-        for reading in all_readings(config):
-            if not applies(run, reading):
-                continue
-            mean = estimate(run, reading, config.resamples)
-            if mean is None:
-                continue
-            interval = mean.interval
-            found.append(
-                {
-                    "data": run.entry.dataset,
-                    "run": run.entry.name,
-                    "system": run.entry.system,
-                    "backbone": run.entry.backbone,
-                    "metric": reading.metric,
-                    "labels": reading.labels,
-                    "counting": COUNTING_TEXT[reading.counting],
-                    "questions": mean.questions,
-                    "mean": mean.value,
-                    "low": None if interval is None else interval.low,
-                    "high": None if interval is None else interval.high,
-                    "interval_by": None if interval is None else interval.by,
-                    "median_words": words,
-                }
-            )
+def leaderboard(run: ScoredRun, config: AuditConfig) -> list[Row]:
+    """One row per reading of a run: mean, interval, questions, median words of an answer."""
+    words = median(answer.words for answer in run.answers)
+    found: list[Row] = []
+    for reading in all_readings(config):
+        mean = estimate(run, reading, config.resamples) if applies(run, reading) else None
+        if mean is None:
+            continue
+        interval = mean.interval
+        found.append(
+            {
+                "data": run.entry.dataset,
+                "run": run.entry.name,
+                "system": run.entry.system,
+                "backbone": run.entry.backbone,
+                "metric": reading.metric,
+                "labels": reading.labels,
+                "counting": COUNTING_TEXT[reading.counting],
+                "questions": mean.questions,
+                "mean": mean.value,
+                "low": None if interval is None else interval.low,
+                "high": None if interval is None else interval.high,
+                "interval_by": None if interval is None else interval.by,
+                "median_words": words,
+            }
+        )
     return found
 
 
@@ -130,15 +127,20 @@ def _mean_of_repeats(group: Sequence[ScoredRun], metric: str) -> float:
     return sum(known) / len(known)
 
 
-def orderings(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
-    """Every two runs with a printed judge score on the same data: which readings keep the printed order?"""
+def orderings(runs: Sequence[ScoredRun], board: Sequence[Row]) -> list[Row]:
+    """Every two runs with a printed judge score on the same data: which readings keep the printed order?
+
+    Args:
+        runs: of the catalogue.
+        board: rows of their leaderboards.
+    """
     printed = {
         run.entry.name: (run, one.value)
         for run in runs
         for one in run.entry.printed
         if one.metric == JUDGE and run.entry.kind == "run"
     }
-    means = {name: dict(_means(run, config)) for name, (run, _) in printed.items()}
+    means = {name: _means(name, board) for name in printed}
     found: list[Row] = []
     for one, two in combinations(sorted(printed, key=lambda name: -printed[name][1]), 2):
         (first, high), (second, low) = printed[one], printed[two]
@@ -155,19 +157,20 @@ def orderings(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
                 "same_source": _table(first, high) == _table(second, low),
                 "readings": len(common),
                 "kept": len(common) - len(flipped),
-                "flips_by_verdicts": any(reading.metric == JUDGE for reading in flipped),
-                "flips_under": " ".join(dict.fromkeys(reading.metric for reading in flipped)),
+                "flips_by_verdicts": any(reading[0] == JUDGE for reading in flipped),
+                "flips_under": " ".join(dict.fromkeys(reading[0] for reading in flipped)),
             }
         )
     return found
 
 
-def _means(run: ScoredRun, config: AuditConfig) -> Iterator[tuple[Reading, float]]:
-    for reading in all_readings(config):
-        if applies(run, reading):
-            mean = estimate(run, reading, 0)
-            if mean is not None:
-                yield reading, mean.value
+def _means(name: str, board: Sequence[Row]) -> dict[tuple[str, str, str], float]:
+    """Mean by metric, labels and counting."""
+    return {
+        (str(row["metric"]), str(row["labels"]), str(row["counting"])): float(str(row["mean"]))
+        for row in board
+        if row["run"] == name
+    }
 
 
 def _table(run: ScoredRun, value: float) -> str:
@@ -270,4 +273,3 @@ def repeat_spread(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
 
 def _deviation(means: Sequence[float]) -> float | None:
     return stdev(means) if len(means) > 1 else None
-

@@ -107,7 +107,5 @@ def estimate(run: ScoredRun, reading: Reading, resamples: int, category: int | N
         return None
     interval = bootstrap_interval(found, mean, resamples=resamples) if resamples else None
     if interval is not None:
-        interval = Interval(
-            100 * interval.low, 100 * interval.high, interval.level, interval.by, interval.units
-        )
+        interval = Interval(100 * interval.low, 100 * interval.high, interval.level, interval.by, interval.units)
     return Estimate(100 * point(found, mean), interval, len(found.values))

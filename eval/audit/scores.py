@@ -89,7 +89,7 @@ def score_all(entries: Sequence[Entry], config: AuditConfig, cache: Path, worker
     """
     waiting = []
     for entry in entries:
-        path = cache / f"{entry.name}-{_key(entry, config)}.json"
+        path = cache_path(entry, config, cache)
         stored = _stored(entry, path)
         if stored is None:
             waiting.append((entry, path))
@@ -113,10 +113,23 @@ def default_workers() -> int:
     return min(4, len(os.sched_getaffinity(0)))
 
 
+def cache_path(entry: Entry, config: AuditConfig, cache: Path, kind: str = "scores") -> Path:
+    """File that keeps what was computed of an entry; another one when anything that can change it changes."""
+    return cache / f"{entry.name}-{kind}-{_key(entry, config)}.json"
+
+
 def _key(entry: Entry, config: AuditConfig) -> str:
     """Everything that can change the scores of an entry."""
     shape = asdict(load_catalogue().shapes[entry.shape])
-    parts = [VERSION, dict(entry.files), shape, entry.dataset, entry.reruns, list(config.metrics)]
+    parts: list[Any] = [
+        VERSION,
+        config.resamples,
+        dict(entry.files),
+        shape,
+        entry.dataset,
+        entry.reruns,
+        list(config.metrics),
+    ]
     parts.append(corrected_answers() is not None)
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -65,9 +65,7 @@ def board(rows: Sequence[Row], config: AuditConfig, data: str, labels: str = "pr
     ]
     found: dict[object, Row] = {}
     for row in chosen:
-        own = found.setdefault(
-            row["run"], {name: row[name] for name in ("run", "system", "backbone", "median_words")}
-        )
+        own = found.setdefault(row["run"], {name: row[name] for name in ("run", "system", "backbone", "median_words")})
         own[str(row["metric"])] = row["mean"]
         if row["metric"] == config.lead:
             own |= {"n": row["questions"], "interval": f"[{_short(row['low'])}, {_short(row['high'])}]"}
@@ -154,7 +152,15 @@ def _latex(rows: Sequence[Row], config: AuditConfig) -> str:
     ]
     head = " & ".join(latex(name) for name in names) + r" \\"
     columns = "ll" + "r" * (len(names) - 2)
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    lines = [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        head,
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
     return "\n".join(lines) + "\n"
 
 

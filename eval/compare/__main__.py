@@ -22,9 +22,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--out", type=Path, default=Path("comparison"), help="folder of the files (default: comparison)"
     )
     parser.add_argument("--protocol", help="protocol of conf/protocol (default: the runs' own)")
+    parser.add_argument("--labels", default="printed", help="printed | masked | corrected (default: %(default)s)")
     options = parser.parse_args(arguments)
     with stage("comparing the runs"):
-        compare(named_run_folders(options.runs), options.out, options.protocol)
+        compare(named_run_folders(options.runs), options.out, options.protocol, options.labels)
     return 0
 
 

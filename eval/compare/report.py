@@ -1,6 +1,7 @@
 """Making a comparison of runs: read them, show it, write it, draw it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from eval.cli.terminal import console
@@ -11,12 +12,15 @@ from eval.compare.terminal import show
 from eval.metrics.locomo import ADVERSARIAL
 from eval.plots.figures import Series, Wording, plot_comparison
 from eval.runs.files import write_atomic
+from eval.scoring.labels import LabelView, under
 from eval.scoring.protocols import Protocol, load_protocol
 from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import RunDirectoryError
 
 
-def compare(run_dirs: Sequence[Path], out_dir: Path, protocol: str | None = None) -> list[Path]:
+def compare(
+    run_dirs: Sequence[Path], out_dir: Path, protocol: str | None = None, labels: LabelView = "printed"
+) -> list[Path]:
     """Print a comparison of runs and write ``compare.md``, ``.csv``, ``.tex``, ``.svg`` and ``.png``.
 
     Args:
@@ -24,6 +28,7 @@ def compare(run_dirs: Sequence[Path], out_dir: Path, protocol: str | None = None
             not complete or not scored are named and left out.
         out_dir: folder of the files.
         protocol: name of the protocol; ``None`` takes the runs' own.
+        labels: view of disputed labels, see :mod:`eval.scoring.labels`.
 
     Returns:
         The files written.
@@ -32,7 +37,7 @@ def compare(run_dirs: Sequence[Path], out_dir: Path, protocol: str | None = None
         RunDirectoryError: no run can be shown, or a file is broken.
         ConfigError: unknown protocol.
     """
-    runs = _readable(run_dirs)
+    runs = [replace(run, rows=tuple(under(run.rows, labels, run.run_id))) for run in _readable(run_dirs)]
     report = make_report(runs, load_protocol(protocol or _own_protocol(runs)))
     show(report)
     paths = []

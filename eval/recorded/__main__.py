@@ -54,9 +54,7 @@ def _import(options: argparse.Namespace) -> int:
         else:
             imported, origin = _from_files(options, folder.name)
     if options.system or options.backbone:
-        origin = replace(
-            origin, system=options.system or origin.system, backbone=options.backbone or origin.backbone
-        )
+        origin = replace(origin, system=options.system or origin.system, backbone=options.backbone or origin.backbone)
     report = write_run(imported, folder, origin)
     _say(folder, report["counts"])
     return 0

@@ -26,7 +26,15 @@ from eval.metrics.registry import Metric, select_metrics
 from eval.runs.files import write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.rows import read_rows
-from eval.runs.stored import check_joined, is_recorded, load_answers, load_json, load_references, load_retrievals, missing
+from eval.runs.stored import (
+    check_joined,
+    is_recorded,
+    load_answers,
+    load_json,
+    load_references,
+    load_retrievals,
+    missing,
+)
 from memsys.errors import ConfigError, ScoringError
 
 SCORES, SCORES_META = "scores.jsonl", "scores_meta.json"
