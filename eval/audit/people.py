@@ -14,7 +14,6 @@ from eval.audit.scores import Answered, ScoredRun
 from eval.metrics.locomo import ADVERSARIAL
 from eval.scoring.inference import Floats, Ints, multiplicities
 
-
 Flags = NDArray[np.bool_]
 
 

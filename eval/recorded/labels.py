@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from eval.loaders.fetch import sha256_of
+from eval.loaders.label_problems import answer_is_doubtful
 from eval.loaders.locomo import LOCOMO
 from eval.loaders.locomo_labels import read_audit
-from eval.loaders.label_problems import answer_is_doubtful
 from eval.recorded.catalogue import VARIABLE, Entry, recorded_folder
 from memsys.errors import DataError
 

@@ -1,4 +1,4 @@
-"""Questions and gold that recorded answers are aligned with: those of a data set, or those that the file itself holds."""
+"""Questions and gold that recorded answers are aligned with: a data set's, or the file's own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -43,8 +43,8 @@ class AnswerRecord:
     ``raw`` is the reader's reply, ``prediction`` what is scored; ``malformed`` says that the reply did not parse and
     the raw text was taken. ``options`` are the two choices of category 5 in the order shown, else empty.
     ``retrieve_seconds`` and ``answer_seconds`` are wall time of the two steps; ``measured`` is true when both were
-    timed one at a time without the cache (latency mode, after warm-up), so that tables may use them. Times and tokens are
-    ``None`` in answers that somebody else recorded (:mod:`eval.recorded`) and did not time.
+    timed one at a time without the cache (latency mode, after warm-up), so that tables may use them. Times and tokens
+    are ``None`` in answers that somebody else recorded (:mod:`eval.recorded`) and did not time.
     """
 
     question_id: str
