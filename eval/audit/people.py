@@ -212,7 +212,7 @@ def on_wrong_answers(run: ScoredRun) -> list[Row]:
 
 
 def length_bias(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
-    """Correlation of the logarithm of an answer's words with its score, within runs and between answers to one question.
+    """Correlation of the log of an answer's words with its score, within runs and between answers to one question.
 
     ``within_question`` compares answers of different systems to the same question: words and scores less their mean
     over the systems. That leaves out that some questions need longer answers and are harder.

@@ -1,4 +1,4 @@
-"""Rows beside the questions of a data set: by id, by text, then by order. What does not fit is listed, never dropped."""
+"""Rows beside the questions of a data set: by id, by text, then by order. What does not fit is listed."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,7 +59,7 @@ def align(rows: Iterable[Recorded], questions: Sequence[Asked], conversations: M
         else:
             left.append((number, row))
     _by_order(found, left, places, questions)
-    covered = {(questions_by.conversation_id, questions_by.category) for questions_by in _answered(found, questions)}
+    covered = {(one.conversation_id, one.category) for one in _answered(found, questions)}
     found.missing = [
         one.question_id
         for one in questions
@@ -74,11 +74,10 @@ def _answered(found: Alignment, questions: Sequence[Asked]) -> list[Asked]:
     A category of which fewer than one question in ten is answered was not part of the experiment: some files hold the
     two questions of LoCoMo's category 5 that have an answer.
     """
-    asked, given = Counter(one.category for one in questions), Counter[int]()
     own = [one for one in questions if one.question_id in found.rows]
     conversations = {one.conversation_id for one in own}
     asked = Counter(one.category for one in questions if one.conversation_id in conversations)
-    given.update(one.category for one in own)
+    given = Counter(one.category for one in own)
     kept = {category for category, count in given.items() if 10 * count >= asked[category]}
     return [one for one in questions if one.conversation_id in conversations and one.category in kept]
 

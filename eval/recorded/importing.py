@@ -1,4 +1,4 @@
-"""A run folder from recorded answers: read, align, write. What the answers lack stays empty and ``run.json`` says so."""
+"""A run folder from recorded answers: read, align, write. What they lack stays empty, and ``run.json`` says so."""
 
 import hashlib
 from collections import Counter

@@ -96,7 +96,9 @@ def make_shape(name: str, settings: Any, where: str) -> Shape:
         raise ConfigError(f"{where}.prediction is missing: it says where the answers stand")
     if "question" not in settings and "question_id" not in settings:
         raise ConfigError(f"{where}: question or question_id is missing: one of them says what was answered")
-    made = {key: _place(value, f"{where}.{key}") if key in _ALL_PLACES else value for key, value in settings.items()}
+    made: dict[str, Any] = {
+        key: _place(value, f"{where}.{key}") if key in _ALL_PLACES else value for key, value in settings.items()
+    }
     made["verdicts"] = _verdicts(settings.get("verdicts") or {}, f"{where}.verdicts")
     if made.get("conversation_is", "id") not in get_args(ConversationKind):
         raise ConfigError(f"{where}.conversation_is: choose one of {', '.join(get_args(ConversationKind))}")

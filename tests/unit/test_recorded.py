@@ -101,7 +101,13 @@ def test_positions_of_part_files_go_on_from_file_to_file(tmp_path: Path) -> None
 
 def test_several_cut_offs_must_be_chosen(tmp_path: Path) -> None:
     results = {"top_5": {"generated_answer": "a"}, "top_50": {"generated_answer": "b"}}
-    row = {"question": "Who dances?", "question_id": "q", "conversation_idx": 0, "category": 2, "ground_truth_answer": "Bob"}
+    row = {
+        "question": "Who dances?",
+        "question_id": "q",
+        "conversation_idx": 0,
+        "category": 2,
+        "ground_truth_answer": "Bob",
+    }
     path = tmp_path / "answers.json"
     path.write_text(json.dumps({"evaluations": [{**row, "cutoff_results": results}]}))
     shape = load_catalogue().shapes["mem0_platform_locomo"]
