@@ -50,10 +50,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def separate_runs(options: argparse.Namespace) -> argparse.Namespace:
     """Give back the runs that stand behind ``--metrics``: what is no metric and lies on the disk is a run."""
-    from eval.metrics.registry import GROUPS, METRICS
+    from eval.metrics.registry import METRICS, groups
 
     given = options.metrics or ()
-    runs = [name for name in given if name not in METRICS and name not in GROUPS and Path(name).exists()]
+    runs = [name for name in given if name not in METRICS and name not in groups() and Path(name).exists()]
     if runs:
         options.metrics = [name for name in given if name not in runs] or None
         options.runs = [*options.runs, *map(Path, runs)]
@@ -107,7 +107,10 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str]) -> None:
         _warn_of_unlabelled(run, summary)
         floor = ", ".join(f"{name} {_percent(mean)}" for name, mean in summary["echo"].items())
         console().print(f"the questions themselves as answers, without category 5: {floor}", style="dim")
-    _show(_evidence_table(summary), keys=2)
+    if counts["retrieved"] or not counts["answered"]:
+        _show(_evidence_table(summary), keys=2)
+    else:
+        console().print("no retrievals were recorded: there is no evidence to score", style="dim")
     if asked:
         _show(_asked_table(summary, asked))
 

@@ -26,10 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--against", metavar="NAME", help="label, preset or run id of the baseline (default: RAG, else the simplest)"
     )
+    parser.add_argument("--labels", default="printed", help="printed | masked | corrected (default: %(default)s)")
     options = parser.parse_args(arguments)
     check_folder(options.out)
     with stage("comparing the runs"):
-        compare(named_run_folders(options.runs), options.out, options.protocol, options.against)
+        folders = named_run_folders(options.runs)
+        compare(folders, options.out, options.protocol, options.against, options.labels)
     return 0
 
 

@@ -1,6 +1,7 @@
 """Making a comparison of runs: read them, show it, write it, draw it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from eval.cli.terminal import console
@@ -11,13 +12,18 @@ from eval.compare.terminal import show
 from eval.loaders.kinds import ADVERSARIAL
 from eval.plots.figures import Series, Wording, plot_comparison
 from eval.runs.files import write_atomic
+from eval.scoring.labels import LabelView, under
 from eval.scoring.protocols import Protocol, load_protocol, recorded_protocol
 from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import RunDirectoryError
 
 
 def compare(
-    run_dirs: Sequence[Path], out_dir: Path, protocol: str | None = None, against: str | None = None
+    run_dirs: Sequence[Path],
+    out_dir: Path,
+    protocol: str | None = None,
+    against: str | None = None,
+    labels: LabelView = "printed",
 ) -> list[Path]:
     """Print a comparison of runs and write ``compare.md``, ``.csv``, ``.tex``, ``.svg`` and ``.png``.
 
@@ -27,6 +33,7 @@ def compare(
         out_dir: folder of the files.
         protocol: name of the protocol; ``None`` takes the runs' own.
         against: label, preset or run id of what the others are tested against; ``None``: RAG, or the simplest there is.
+        labels: view of disputed labels, see :mod:`eval.scoring.labels`.
 
     Returns:
         The files written.
@@ -35,7 +42,7 @@ def compare(
         RunDirectoryError: no run can be shown, or a file is broken.
         ConfigError: unknown protocol, or ``against`` names no system.
     """
-    runs = _readable(run_dirs)
+    runs = [replace(run, rows=tuple(under(run.rows, labels, run.run_id))) for run in _readable(run_dirs)]
     report = make_report(runs, load_protocol(protocol) if protocol else _own_protocol(runs), against)
     show(report)
     paths = []

@@ -44,7 +44,8 @@ class AnswerRecord:
     ``raw`` is the reader's reply, ``prediction`` what is scored; ``malformed`` says that the reply did not parse and
     the raw text was taken. ``options`` are the two choices of category 5 in the order shown, else empty.
     ``retrieve_seconds`` and ``answer_seconds`` are wall time of the two steps; ``measured`` is true when both were
-    timed one at a time without the cache (latency mode, after warm-up), so that tables may use them.
+    timed one at a time without the cache (latency mode, after warm-up), so that tables may use them. Times and tokens
+    are ``None`` in answers that somebody else recorded (:mod:`eval.recorded`) and did not time.
     """
 
     question_id: str
@@ -55,11 +56,11 @@ class AnswerRecord:
     raw: str
     malformed: bool
     options: Sequence[str]
-    retrieve_seconds: float
-    answer_seconds: float
+    retrieve_seconds: float | None
+    answer_seconds: float | None
     measured: bool
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
 
 
 @dataclass(frozen=True, slots=True)

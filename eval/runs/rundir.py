@@ -58,6 +58,8 @@ class RunRecord:
     counts: dict[str, Json] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     departures: list[dict[str, Json]] | None = None
+    #: where the answers come from, if they were recorded elsewhere (:mod:`eval.recorded.importing`)
+    recorded: dict[str, Json] | None = None
     #: seconds that loading took, by part (``backbone``, ``embedder``), in the process that wrote this last
     loading: dict[str, float] = field(default_factory=dict)
 

@@ -86,7 +86,7 @@ def load_protocol(name: str, folder: Path = FOLDER) -> Protocol:
 def recorded_protocol(settings: Mapping[str, Any]) -> Protocol:
     """The protocol that a run was asked for: a preset of ``conf/protocol``, or one with settings changed.
 
-    Labels that a preset has got since then count, as do those of runs that labelled categories by number; a changed one is named after its changes.
+    Labels that a preset has got since then count; a changed protocol is named after its changes.
 
     Args:
         settings: ``config.protocol`` of ``run.json``.

@@ -28,7 +28,15 @@ from eval.metrics.registry import Metric, select_metrics
 from eval.runs.files import write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.rows import read_rows
-from eval.runs.stored import check_joined, load_answers, load_json, load_references, load_retrievals, missing
+from eval.runs.stored import (
+    check_joined,
+    is_recorded,
+    load_answers,
+    load_json,
+    load_references,
+    load_retrievals,
+    missing,
+)
 from eval.scoring.kept import kept_scores
 from memsys.errors import ConfigError, ScoringError
 
@@ -38,6 +46,8 @@ INPUTS = ("answers.jsonl", "retrievals.jsonl", "references.jsonl")
 #: Joins reference answers for metrics that take one text, as the BioASQ references of CLAG are joined.
 JOINER = " ; "
 DIGITS = 6
+#: Ends the name of a score against a corrected gold answer (:mod:`eval.scoring.labels`).
+CORRECTED = "@corrected"
 
 Scores = dict[str, float | None]
 
@@ -155,11 +165,38 @@ def _answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Se
     return scores
 
 
+def _corrected_scores(answer: AnswerRecord, correction: str, metrics: Sequence[Metric]) -> Scores:
+    """Lexical scores against the gold answer of a label audit."""
+    return {
+        metric.name + CORRECTED: score_answer(metric, answer.prediction, (correction,), answer.category)
+        for metric in metrics
+        if metric.lexical
+    }
+
+
+def _corrections(run_dir: Path) -> Mapping[str, str]:
+    """Corrected gold answers by question id, for runs on the published LoCoMo where the file with them is at hand."""
+    from eval.loaders.locomo import LOCOMO
+    from eval.recorded.labels import corrected_answers
+
+    path = run_dir / "run.json"
+    data = load_json(path).get("data") if path.is_file() else None
+    if not isinstance(data, Mapping) or data.get("sha256") != LOCOMO.files[0].sha256:
+        return {}
+    return corrected_answers() or {}
+
+
 def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, config: ScoringConfig) -> Scores:
     texts = [hit.text for hit in retrieval.hits]
     origins = [hit.turn_ids for hit in retrieval.hits]
     gold, gold_texts, whole = reference.evidence, reference.evidence_texts, len(texts)
     tokens, ranked = retrieval.context_tokens, retrieval.ranked
+    size: Scores = {
+        "context_chars": float(retrieval.context_chars),
+        "context_tokens": None if tokens is None else float(tokens),
+    }
+    if not whole and not ranked:
+        return size  # a context that was recorded elsewhere: nothing says which memories it was made of
     return {
         **evidence_scores(rank_by_lineage(origins, gold) if ranked else None),
         **evidence_scores(rank_by_substring(texts, gold_texts, config.matching) if ranked else None, "_substring"),
@@ -167,8 +204,7 @@ def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, co
         **pool_scores(
             rank_by_substring(texts, gold_texts, config.matching, depth=whole) if ranked else None, "_substring"
         ),
-        "context_chars": float(retrieval.context_chars),
-        "context_tokens": None if tokens is None else float(tokens),
+        **size,
         "hit_chars": float(sum(map(len, texts))),
         "hits": float(len(texts)),
     }
@@ -221,7 +257,7 @@ def _load(run_dir: Path) -> tuple[list[_Item], dict[str, int]]:
     answers, retrievals = load_answers(run_dir), load_retrievals(run_dir)
     check_joined(answers, references, run_dir / "answers.jsonl")
     check_joined(retrievals, references, run_dir / "retrievals.jsonl")
-    lost = missing(list(answers), retrievals)
+    lost = [] if is_recorded(run_dir) else missing(list(answers), retrievals)
     if lost:
         raise ScoringError(
             f"{run_dir}: {len(lost)} answered questions have no retrieval (first: {lost[0]}); "
@@ -229,7 +265,7 @@ def _load(run_dir: Path) -> tuple[list[_Item], dict[str, int]]:
         )
     present: Mapping[str, object] = answers or retrievals
     items = [
-        _Item(reference, answers.get(question_id), retrievals[question_id])
+        _Item(reference, answers.get(question_id), retrievals.get(question_id))
         for question_id, reference in references.items()
         if question_id in present
     ]
@@ -268,6 +304,7 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     answered = [item for item in items if item.answer is not None]
     neural, models = _neural_scores(answered, metrics, config) if answered else ({}, {})
     rows = [_row(item, metrics, config, neural.get(item.reference.question_id)) for item in items]
+    rows = _with_corrections(rows, items, _corrections(run_dir), metrics)
     kept = kept_scores(run_dir, before, {name for row in rows for name in row.metrics})
     rows = [replace(row, metrics={**kept.of(row.question_id), **row.metrics}) for row in rows]
     meta = {
@@ -284,6 +321,20 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     write_atomic(run_dir / SCORES, b"".join(lines))
     write_json(run_dir / SCORES_META, meta)
     return rows
+
+
+def _with_corrections(
+    rows: Sequence[ScoreRow], items: Sequence[_Item], corrections: Mapping[str, str], metrics: Sequence[Metric]
+) -> list[ScoreRow]:
+    """Add scores against corrected gold answers, under names of their own."""
+    found = []
+    for row, item in zip(rows, items, strict=True):
+        if item.answer is not None and row.question_id in corrections:
+            own = _corrected_scores(item.answer, corrections[row.question_id], metrics)
+            rounded = {name: None if value is None else round(value, DIGITS) for name, value in own.items()}
+            row = replace(row, metrics={**row.metrics, **rounded})
+        found.append(row)
+    return found
 
 
 def _row(item: _Item, metrics: Sequence[Metric], config: ScoringConfig, neural: Scores | None) -> ScoreRow:

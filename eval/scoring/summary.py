@@ -6,7 +6,8 @@ category, as A-Mem does); ``adversarial``; ``evidence`` (means over questions wi
 themselves would score as answers); ``latency`` (measured questions alone, else null); ``calls`` (by phase and role);
 ``cost``; ``context``; ``analysis`` (how many blocks and tokens cover the answers' words, and how many of these words
 blocks hold); ``memory`` (sizes and statistics over conversations); ``trace`` (retrieval diagnostics over questions);
-``judges`` (what judges said, and how they did on answers whose grade is known).
+``judges`` (what judges said, and how they did on answers whose grade is known). ``calls``, ``cost`` and ``memory`` are
+null for answers that were recorded elsewhere (:mod:`eval.recorded`).
 """
 
 from collections import Counter, defaultdict
@@ -24,7 +25,15 @@ from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
 from eval.metrics.registry import find_metric
 from eval.runs.files import write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ConversationRecord, RetrievalRecord
-from eval.runs.stored import load_answers, load_calls, load_conversations, load_json, load_references, load_retrievals
+from eval.runs.stored import (
+    is_recorded,
+    load_answers,
+    load_calls,
+    load_conversations,
+    load_json,
+    load_references,
+    load_retrievals,
+)
 from eval.scoring.aggregate import aggregate, aggregate_metrics, describe, mean_of, undoubted
 from eval.scoring.protocols import load_protocol, protocol_names
 from eval.scoring.rows import DIGITS, SCORES_META, ScoreRow, gold_answers, load_scores, score_answer
@@ -58,7 +67,7 @@ def summarise(run_dir: Path) -> Json:
     rows = load_scores(run_dir)
     answers, retrievals = load_answers(run_dir), load_retrievals(run_dir)
     calls, conversations = load_calls(run_dir), load_conversations(run_dir)
-    meta = load_json(run_dir / SCORES_META)
+    meta, recorded = load_json(run_dir / SCORES_META), is_recorded(run_dir)
     summary = {
         "schema_version": SCHEMA_VERSION,
         "scoring": {key: meta[key] for key in ("config", "models", "packages")},
@@ -70,11 +79,11 @@ def summarise(run_dir: Path) -> Json:
         "audited": _audited(rows),
         "echo": _echo(run_dir, answers.values()),
         "latency": latency(answers.values(), retrievals),
-        "calls": _calls(calls),
-        "cost": _cost(calls, len(answers) or len(retrievals), len(conversations)),
+        "calls": None if recorded else _calls(calls),
+        "cost": None if recorded else _cost(calls, len(answers) or len(retrievals), len(conversations)),
         "context": {name: _described(row.metrics.get(name) for row in rows) for name in _CONTEXT_METRICS},
         "analysis": _analysis(run_dir, retrievals),
-        "memory": _memory(conversations),
+        "memory": None if recorded else _memory(conversations),
         "trace": _trace(retrievals.values()),
         "judges": {judged.column: judge_summary(judged, rows) for judged in load_judged(run_dir)},
     }
