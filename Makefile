@@ -8,7 +8,7 @@ export TOKENIZERS_PARALLELISM ?= false
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data demo test test-serve fault-campaign lint types contracts check tables figures report bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data prompts demo test test-serve fault-campaign lint types contracts check tables figures report bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ models: env  ## fetch the embedded models and corpora into models/ (checksums ve
 
 data: env  ## download the data sets that can be had without registration into data/
 	@$(PY) scripts/fetch_data.py all
+
+prompts: env  ## fetch the authors' own prompts, for prompts=authors, into models/prompts (checksums verified)
+	@$(PY) scripts/fetch_prompts.py
 
 demo: models  ## the sample conversation through RAG, A-Mem and CLAG on the embedded backbone
 	$(PY) -m eval.run +experiment=quickstart

@@ -11,9 +11,9 @@ import argparse
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from memsys.assets.paths import ROOT
 from memsys.errors import MemsysError
 from memsys.prompt_packs.catalogue import PARTS, Pack, PackPrompt, check_converted, convert_prompt, find_packs
 from memsys.prompt_packs.local import is_present, prompts_dir, write_text
@@ -28,7 +28,9 @@ def present(pack: Pack, prompt: PackPrompt) -> bool:
 
 def show(packs: list[Pack]) -> None:
     """Print a row per role: whether it is fetched, its file and the checksums, or why there is none."""
-    print("| pack | role | for | authors' file | cut sha256 | template sha256 | fetched |\n|---|---|---|---|---|---|---|")
+    print(
+        "| pack | role | for | authors' file | cut sha256 | template sha256 | fetched |\n|---|---|---|---|---|---|---|"
+    )
     for pack in packs:
         for prompt in pack.prompts:
             files = ", ".join(dict.fromkeys(str(pack.sources[part.source]) for part in prompt.cuts()))

@@ -91,6 +91,7 @@ class Role:
         system: system message in chat mode; left out in completion mode.
         system_prompt: template of the system message, rendered with the same values, where an authors' prompt has one
             (:mod:`memsys.prompt_packs`); then ``system`` is not read.
+        system_first: in completion mode, where there are no system messages, it stands before the prompt.
         top_logprobs: alternatives to report per generated token; 0 asks for none.
         malformed_retries: further attempts, with other seeds, when the reply does not parse or validate.
         raw: the prompt goes to the completion endpoint without chat template, whatever the backbone's prompt mode.
@@ -110,6 +111,7 @@ class Role:
     reading: Reading = TOLERANT
     accepts: Mapping[str, Json] | None = None
     system_prompt: Prompt | None = None
+    system_first: bool = False
 
     def with_system(self, values: Mapping[str, str]) -> "Role":
         """The role with its system message rendered.
@@ -197,7 +199,8 @@ class RoleSettings:
     """What a config says of a role.
 
     ``prompt: null`` takes the file shipped with the system; ``prompt`` and ``system`` may name a fetched text of the
-    authors (:mod:`memsys.prompt_packs`), and ``schema`` is the one their prompt asks for, where it is another than ours.
+    authors (:mod:`memsys.prompt_packs`), and ``schema`` is the one their prompt asks for, where it is not ours.
+    ``system_first: true`` writes the system message before the prompt in completion mode, which else leaves it out.
     ``min_items``, ``max_items`` and ``max_chars`` bound every
     list and every string of the role's schema: a small model otherwise closes each list at once, or repeats itself up
     to ``max_tokens``. The papers set no such bounds. ``field_order`` names every field of the schema in the order in
@@ -217,6 +220,7 @@ class RoleSettings:
     field_order: Sequence[str] | None = None
     reading: Mapping[str, Json] | None = None
     schema: Mapping[str, Json] | None = None
+    system_first: bool = False
 
 
 def make_role(
@@ -256,6 +260,7 @@ def make_role(
         schema=None if schema is None else ordered(name, bounded(schema, known), known.field_order),
         system=None if fetched_system else known.system,
         system_prompt=Prompt.of(read_text(fetched_system), fetched_system) if fetched_system else None,
+        system_first=known.system_first,
         top_logprobs=top_logprobs,
         malformed_retries=known.malformed_retries,
         raw=known.raw,

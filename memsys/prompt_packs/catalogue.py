@@ -54,7 +54,7 @@ class PackPrompt:
     when: Mapping[str, Json] = field(default_factory=dict)
     system: Sequence[CutPart | str] = ()
     system_sha256: str | None = None
-    mapped: Mapped = Mapped()
+    mapped: Mapped = field(default_factory=Mapped)
     settings: Mapping[str, Json] = field(default_factory=dict)
     note: str = ""
 
@@ -194,7 +194,7 @@ def find_packs(root: Path) -> list[Pack]:
 
 
 def read_pack(path: Path) -> Pack:
-    """Read a pack; its name is the folder's.
+    """Read a pack; its name is the folder's where it gives none.
 
     Raises:
         ConfigError: it is no YAML, or a key is missing, unknown or has a wrong value.
@@ -208,7 +208,7 @@ def read_pack(path: Path) -> Pack:
         without = tuple(Absence(**entry) for entry in given.get("without") or ())
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise ConfigError(f"{path} is no prompt pack: {' '.join(str(error).split())}") from error
-    pack = Pack(path.parent.name, sources, prompts, without, given.get("settings") or {})
+    pack = Pack(str(given.get("name", path.parent.name)), sources, prompts, without, given.get("settings") or {})
     _check(pack, path)
     return pack
 

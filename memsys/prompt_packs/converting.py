@@ -56,9 +56,7 @@ def unused(segments: Sequence[Segment], mapped: Mapped) -> list[str]:
 
 
 def _marked(segments: Sequence[Segment]) -> str:
-    return "".join(
-        segment if isinstance(segment, str) else f"{_SLOT}{segment.source}{_SLOT}" for segment in segments
-    )
+    return "".join(segment if isinstance(segment, str) else f"{_SLOT}{segment.source}{_SLOT}" for segment in segments)
 
 
 def _slot(source: str, slots: Mapping[str, str], name: str) -> str:

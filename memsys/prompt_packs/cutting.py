@@ -1,7 +1,7 @@
 """Cut a text out of Python source by its place in the syntax tree; the source is parsed, never run.
 
 What is cut is a string expression: constants, f-strings, sums of them, and calls that only wrap a string
-(``Template("...")``, ``dedent("...")``). What it inserts becomes a :class:`Slot` with the source of the inserted expression.
+(``Template("...")``). What it inserts becomes a :class:`Slot` with the source of the inserted expression.
 """
 
 import ast
@@ -80,7 +80,9 @@ def cut(content: str, place: Cut, file: str) -> Piece:
     found = list(_candidates(_scope(tree, place.scope, file), place.assign))
     if not -len(found) <= place.nth < len(found):
         what = f"texts assigned to {place.assign}" if place.assign else "texts"
-        raise DataError(f"{file}: {place.scope or 'the module'} has {len(found)} {what}, there is no number {place.nth}")
+        raise DataError(
+            f"{file}: {place.scope or 'the module'} has {len(found)} {what}, there is no number {place.nth}"
+        )
     chosen = _chosen_branch(found[place.nth], place.branch, file)
     return Piece(ast.get_source_segment(code, chosen) or "", tuple(_joined(_segments(chosen, place.syntax, file))))
 
@@ -133,7 +135,7 @@ def _texts(scope: ast.AST) -> Iterator[ast.expr]:
         if isinstance(child, _SCOPES) or (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
             continue
         if isinstance(child, ast.expr) and _is_text(child):
-            if any(letter.isspace() for letter in ast.unparse(child)):
+            if _has_space(child):
                 yield child
         else:
             yield from _texts(child)
@@ -143,6 +145,11 @@ def _is_text(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.Add) and (_is_text(node.left) or _is_text(node.right))
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _has_space(node: ast.expr) -> bool:
+    constants = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
+    return any(isinstance(value, str) and any(map(str.isspace, value)) for value in constants)
 
 
 def _chosen_branch(node: ast.expr, branch: Branch | None, file: str) -> ast.expr:
@@ -165,7 +172,7 @@ def _segments(node: ast.expr, syntax: Syntax, file: str) -> Iterator[Segment]:
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         yield from _segments(node.left, syntax, file)
         yield from _segments(node.right, syntax, file)
-    elif isinstance(node, ast.Call) and len(node.args) == 1 and _is_text(node.args[0]):
+    elif isinstance(node, ast.Call) and len(node.args) == 1 and ast.unparse(node.func) == "Template":
         yield from _segments(node.args[0], syntax, file)
     elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
         yield Slot(ast.unparse(node))

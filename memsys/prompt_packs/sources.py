@@ -17,7 +17,7 @@ _MOST_BYTES = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file of a repository on GitHub at a commit; ``repository`` is ``owner/name``, ``sha256`` that of its bytes."""
+    """A file of a repository on GitHub at a commit; ``repository`` is ``owner/name``, ``sha256`` that of its bytes."""
 
     repository: str
     commit: str
