@@ -1,7 +1,8 @@
 """Fetch the authors' prompts for prompts=authors: python scripts/fetch_prompts.py [PACK ...] [--list].
 
-Each file is fetched from GitHub at the catalogue's commit, or taken from MEMSYS_SOURCES: a folder that holds
-owner+name/path files, or git repositories named owner+name. The prompts are cut out (nothing of the authors' code is
+Each file is fetched from GitHub at the catalogue's commit, or taken from MEMSYS_SOURCES: a folder that holds git
+repositories named owner+name, or their files as owner+name/path (owner+name@COMMIT/path, with seven digits, where a
+file is needed of two commits). The prompts are cut out (nothing of the authors' code is
 run), converted to our placeholders and written under models/prompts (MEMSYS_PROMPTS: another folder), never committed.
 
 Exit code 0: everything asked for is in place; 2: something is not, and the message says what to do.

@@ -76,8 +76,8 @@ def prompt_rows(settings: Mapping[str, Any]) -> list[dict[str, Json]] | None:
         settings: of the run, authors' prompts in place.
 
     Returns:
-        One row per role. ``prompt_sha256`` is the checksum of the template that is used; ``cut_sha256`` that of the text
-        as it stands in the authors' file, ``file_sha256`` the file's.
+        One row per role. ``prompt_sha256`` is the checksum of the template that is used; ``cut_sha256`` that of the
+        text as it stands in the authors' file, ``file_sha256`` the file's.
 
     Raises:
         ConfigError: a pack is broken.

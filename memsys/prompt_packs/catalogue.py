@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memsys.errors import ConfigError, DataError
-from memsys.prompt_packs.converting import Mapped, convert, unused
+from memsys.prompt_packs.converting import Mapped, braced, convert, unused
 from memsys.prompt_packs.cutting import Cut, Piece, cut
 from memsys.prompt_packs.local import DIGITS, Reference
 from memsys.prompt_packs.sources import SourceFile
@@ -98,7 +98,8 @@ class Pack:
 
     def find(self, role: str, settings: Mapping[str, Any]) -> PackPrompt | Absence:
         """The prompt that these settings of the system ask for, or why there is none."""
-        for entry in (*self.prompts, *self.without):
+        entries: tuple[PackPrompt | Absence, ...] = (*self.prompts, *self.without)
+        for entry in entries:
             if entry.role == role and _applies(entry.when, settings):
                 return entry
         return Absence(role, "the authors' release has no such call")
@@ -123,7 +124,9 @@ def convert_prompt(pack: Pack, prompt: PackPrompt, contents: Mapping[str, str]) 
     Raises:
         DataError: a text is not where the catalogue says, or a slot is not in the map.
     """
-    name, pieces, texts = f"{pack.name}/{prompt.id}", [], {}
+    name = f"{pack.name}/{prompt.id}"
+    pieces: list[Piece] = []
+    texts: dict[Part, str] = {}
     for part in PARTS:
         parts = prompt.prompt if part == "prompt" else prompt.system
         if parts:
@@ -139,7 +142,7 @@ def _part_text(
     part: CutPart | str, contents: Mapping[str, str], pack: Pack, mapped: Mapped, name: str, pieces: list[Piece]
 ) -> str:
     if isinstance(part, str):
-        return part
+        return braced(part)
     piece = cut(contents[part.source], part.place, str(pack.sources[part.source]))
     pieces.append(piece)
     return convert(piece.segments, mapped, name)
@@ -229,8 +232,8 @@ def _prompt(entry: Mapping[str, Any]) -> PackPrompt:
         replace=given.pop("replace", {}),
         spans=[(span["from"], span["to"], span["with"]) for span in given.pop("spans", ())],
     )
-    parts = {key: [_part(part, source) for part in given.pop(key, ())] for key in PARTS}
-    made = PackPrompt(**parts, mapped=mapped, **given)
+    prompt, system = ([_part(part, source) for part in given.pop(key, ())] for key in PARTS)
+    made = PackPrompt(prompt=prompt, system=system, mapped=mapped, **given)
     return replace(made, sha256=str(made.sha256), prompt_sha256=str(made.prompt_sha256))
 
 

@@ -1,5 +1,6 @@
 """Turn what was cut into a template with our ``$name`` placeholders."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -39,12 +40,17 @@ def convert(segments: Sequence[Segment], mapped: Mapped, name: str) -> str:
     """
     text = _marked(segments).replace("$", "$$")
     for first, last, template in mapped.spans:
-        text = _replace_span(text, first, last, template)
+        text = _replace_span(text, first, last, braced(template))
     for word, template in mapped.replace.items():
-        text = text.replace(word, template)
+        text = text.replace(word, braced(template))
     pieces = text.split(_SLOT)
     pieces[1::2] = [_slot(source, mapped.slots, name) for source in pieces[1::2]]
     return "".join(pieces)
+
+
+def braced(template: str) -> str:
+    """Write ``$name`` as ``${name}``, so that a letter may follow it."""
+    return re.sub(r"\$([A-Za-z_]\w*)", r"${\1}", template)
 
 
 def unused(segments: Sequence[Segment], mapped: Mapped) -> list[str]:
@@ -63,7 +69,7 @@ def _slot(source: str, slots: Mapping[str, str], name: str) -> str:
     if source not in slots:
         known = ", ".join(slots) or "none"
         raise DataError(f"prompt {name}: its slot {source!r} has no placeholder; slots of the catalogue are {known}")
-    return slots[source]
+    return braced(str(slots[source]))
 
 
 def _replace_span(text: str, first: str, last: str, template: str) -> str:

@@ -34,7 +34,11 @@ class SourceFile:
 
 
 def sources_folder() -> Path | None:
-    """``$MEMSYS_SOURCES``: a folder with ``owner+name/path`` files, or git repositories named ``owner+name``."""
+    """``$MEMSYS_SOURCES``: a folder with git repositories named ``owner+name``, or their files.
+
+    A file lies at ``owner+name/path``; where two commits of a file are needed, at ``owner+name@COMMIT/path`` with the
+    first seven digits of the commit.
+    """
     given = os.environ.get("MEMSYS_SOURCES")
     return Path(given).expanduser() if given else None
 
@@ -58,8 +62,9 @@ def read_source(source: SourceFile, folder: Path | None) -> str:
 
 def _from_folder(source: SourceFile, folder: Path) -> bytes:
     home = folder / source.repository.replace("/", "+")
-    if (home / source.path).is_file():
-        return (home / source.path).read_bytes()
+    for file in (home.with_name(f"{home.name}@{source.commit[:7]}") / source.path, home / source.path):
+        if file.is_file():
+            return file.read_bytes()
     for git in (home / "repo", home / ".git", home, home.with_name(f"{home.name}.git")):
         if (git / "objects").is_dir():
             return _from_git(source, git)
