@@ -25,7 +25,7 @@ from memsys.errors import RunDirectoryError
 _KEPT = (
     "schema_version", "run_id", "experiment", "status", "started", "finished", "seed", "mode", "config", "data",
     "model", "commit", "dirty", "packages", "hardware", "prompts", "counts", "departures",
-    "recorded",
+    "recorded", "prompt_sources",
 )  # fmt: skip
 #: Counted values of traces that are names; anything else might quote the data set.
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")

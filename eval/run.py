@@ -128,7 +128,7 @@ def make_plan(config: "DictConfig") -> Any:
 
     from eval.running.experiment import make_plan as plan
 
-    config = with_host(config)
+    config = with_prompts(with_host(config))
     settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     parts: dict[str, Any] = {"backbone": None, "second": None}
     for name in PARTS:
@@ -204,6 +204,26 @@ def with_host(config: "DictConfig") -> "DictConfig":
         resolved.memory.host = hosted
         resolved.memory.name = f"{config.memory.name}_{hosted.name}"
     return resolved
+
+
+def with_prompts(config: "DictConfig") -> "DictConfig":
+    """Put the authors' prompts into memory and reader where ``prompts=authors`` asks for them.
+
+    Raises:
+        ConfigError: one of them has not been fetched.
+    """
+    from omegaconf import OmegaConf, open_dict
+
+    from eval.configs.prompt_choice import wants_authors, with_authors_prompts
+
+    if not wants_authors(config):
+        return config
+    changed = config.copy()
+    with open_dict(changed):
+        for part in ("memory", "reader"):
+            plain: Any = OmegaConf.to_container(config[part], resolve=True, throw_on_missing=True)
+            changed[part] = with_authors_prompts(plain)
+    return changed
 
 
 def _lines(error: BaseException) -> str:
