@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.cli.commands import EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
+from memsys.assets.paths import shipped
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-CONF = str(Path(__file__).resolve().parents[1] / "conf")
+CONF = str(shipped("conf"))
 
 #: Parts of the configuration that become objects; everything else is plain settings.
 PARTS = ("backbone", "embedder", "memory", "dataset", "reader", "protocol", "scoring")

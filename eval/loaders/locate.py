@@ -4,24 +4,24 @@ import os
 from pathlib import Path
 
 from eval.loaders.contract import DatasetInfo
+from memsys.assets.paths import shipped, workplace
 from memsys.errors import DataError
 
-ROOT = Path(__file__).resolve().parents[2]
 #: Environment variable that names the folder of the real data sets.
 DATA_VARIABLE = "MEMSYS_DATA"
 
 
 def data_folder(data_dir: str | None = None) -> Path:
-    """Return the folder of the data sets: ``data_dir``, else ``MEMSYS_DATA``, else ``data/`` of the checkout."""
+    """Return the folder of the data sets: ``data_dir``, else ``MEMSYS_DATA``, else ``data/`` of the checkout (or here)."""
     chosen = data_dir or os.environ.get(DATA_VARIABLE)
-    return Path(chosen).expanduser() if chosen else ROOT / "data"
+    return Path(chosen).expanduser() if chosen else workplace("data")
 
 
 def sample_path(folder: str, name: str = "sample.json") -> Path:
     """Return the path of a sample that comes with the project, ``datasets/<folder>/<name>``."""
-    path = ROOT / "datasets" / folder / name
+    path = shipped("datasets", folder, name)
     if not path.exists():
-        raise DataError(f"{path} is missing: the samples are part of the source checkout, run from there")
+        raise DataError(f"{path} is missing: it comes with memsys; restore the checkout or install memsys again")
     return path
 
 

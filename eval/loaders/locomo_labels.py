@@ -11,7 +11,7 @@ from typing import Literal
 
 from eval.loaders.jsonfile import read_json
 from eval.loaders.label_problems import LABEL_PROBLEM, MISCITED, answer_is_doubtful
-from eval.loaders.locate import ROOT
+from memsys.assets.paths import shipped
 from memsys.errors import ConfigError
 from memsys.vocabulary import Reference, Sample
 
@@ -24,7 +24,7 @@ def read_audit(sha256: str, path: Path | None = None) -> dict[str, str]:
 
     The list's source is CC BY-NC 4.0; where someone has taken it out, everything but ``audited`` works without it.
     """
-    path = path or ROOT / "datasets" / "locomo" / "label_audit.json"
+    path = path or shipped("datasets", "locomo", "label_audit.json")
     if not path.exists():
         return {}
     top, _ = read_json(path)

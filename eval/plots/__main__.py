@@ -13,9 +13,10 @@ from eval.plots.papers import NEEDED, Source, paper_sheets
 from eval.plots.sheet import Sheet
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
-from eval.tables.stored import ROOT, StoredRun, read_runs, stored_folders
+from eval.tables.stored import StoredRun, read_runs, stored_folders
+from memsys.assets.paths import workplace
 
-OUT = ROOT / "results" / "figures"
+OUT = workplace("results", "figures")
 
 
 def sheets(runs: Sequence[StoredRun], protocol: str) -> list[Sheet]:

@@ -10,9 +10,10 @@ from eval.report.config import load_config
 from eval.report.data import collect, page_data
 from eval.report.page import render_page
 from eval.runs.files import write_atomic
-from eval.tables.stored import ROOT, stored_folders
+from eval.tables.stored import stored_folders
+from memsys.assets.paths import workplace
 
-OUT = ROOT / "results" / "report.html"
+OUT = workplace("results", "report.html")
 
 
 @explains_errors

@@ -19,12 +19,13 @@ from eval.tables.latex import render_latex
 from eval.tables.markdown import render_markdown
 from eval.tables.model import Table
 from eval.tables.spec import load_spec, spec_names
-from eval.tables.stored import ROOT, StoredRun, read_runs, short_path, stored_folders
+from eval.tables.stored import StoredRun, read_runs, short_path, stored_folders
+from memsys.assets.paths import workplace
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-OUT = ROOT / "results" / "tables"
+OUT = workplace("results", "tables")
 FAULTS = "averages_that_do_not_follow.md"
 DEPARTURES = "departures.md"
 _OVERVIEW_LEGEND = (

@@ -13,11 +13,11 @@ from eval.runs.rows import answers, read_rows
 from eval.runs.rundir import RunRecord, identity_hash
 from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, load_scores
 from eval.tables.spec import NO_BACKBONE
+from memsys.assets.paths import workplace
 from memsys.errors import RunDirectoryError, ScoringError
 from memsys.rows import RowError, check_fields
 
-ROOT = Path(__file__).resolve().parents[2]
-RUNS, SUMMARIES = ROOT / "results" / "runs", ROOT / "results" / "summaries"
+RUNS, SUMMARIES = workplace("results", "runs"), workplace("results", "summaries")
 
 #: Mode of a record whose answers are constants.
 FLOOR = "floor"
@@ -237,8 +237,8 @@ def stored_folders() -> list[Path]:
 
 def short_path(path: Path) -> str:
     """A path as seen from the checkout, for people."""
-    absolute = path.resolve()
-    return str(absolute.relative_to(ROOT)) if absolute.is_relative_to(ROOT) else str(path)
+    absolute, root = path.resolve(), workplace()
+    return str(absolute.relative_to(root)) if absolute.is_relative_to(root) else str(path)
 
 
 def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:

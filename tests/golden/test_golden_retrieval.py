@@ -15,7 +15,7 @@ import pytest
 
 from eval.loaders.bioasq import BioasqConfig
 from eval.loaders.hotpotqa import HotpotqaConfig
-from eval.loaders.locate import ROOT
+from memsys.assets.paths import ROOT
 from eval.loaders.locomo import read_locomo
 from eval.metrics.evidence import evidence_scores, rank_by_lineage
 from memsys.turns import TurnFormat

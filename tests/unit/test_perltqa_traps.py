@@ -10,7 +10,8 @@ import yaml
 
 from eval.inspect_data import main
 from eval.loaders.label_problems import LABEL_PROBLEM
-from eval.loaders.locate import ROOT, sample_path
+from eval.loaders.locate import sample_path
+from memsys.assets.paths import ROOT
 from eval.loaders.perltqa import PerltqaConfig
 from eval.loaders.perltqa_questions import SECTIONS
 from eval.metrics.locomo import locomo_official
