@@ -1,4 +1,4 @@
-"""``python -m eval.export RUN...``: keep what tables need of a run, small and without a word of the data set.
+"""Keep the numbers that tables need of a run, without a word of the data set: ``python -m eval.export RUN...``.
 
 Writes ``results/summaries/<run id>/`` with ``run.json`` (reduced), ``scores.jsonl`` (numbers), ``scores_meta.json`` and
 ``summary.json``. Tables made from it are the ones made from the run.
@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eval.cli.commands import explains_errors, start
+from eval.cli.commands import explains_errors, program, start
 from eval.cli.terminal import console
 from eval.runs.files import write_atomic, write_json
 from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow
@@ -81,7 +81,7 @@ def _line(row: ScoreRow) -> bytes:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and export; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m eval.export", description="Keep what tables need of a run under results/summaries."
+        prog=program("export"), description="Keep what tables need of a run under results/summaries."
     )
     parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them")
     parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")

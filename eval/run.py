@@ -1,9 +1,10 @@
-"""``python -m eval.run``: compose a configuration, run it, score it, show it.
+"""Run a memory system over a data set, score its answers, show the table: ``python -m eval.run``.
 
 Hydra is known here, in :mod:`eval.sweep.cells`, :mod:`eval.sweep.comparison`, and in the launchers alone; no module
 imports it before it is used, so that ``--help`` and what only needs the settings start at once.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -38,10 +39,28 @@ def main() -> int:
     if sys.stderr.isatty() and not any(argument.startswith(("--c", "--i", "-c", "-i")) for argument in sys.argv[1:]):
         sys.stderr.write("reading the configuration ...\n")
 
-    import hydra
-
-    hydra.main(version_base="1.3", config_path=CONF, config_name="config")(run_composed)()
+    compose_and_run(sys.argv[1:])
     return 0
+
+
+def compose_and_run(arguments: Sequence[str]) -> None:
+    """Hand the settings of a command line to Hydra.
+
+    Raises:
+        ConfigError: something on the command line does not exist, or does not fit.
+    """
+    import hydra
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    from eval.configs.overrides import check_command_line, explained
+
+    sys.argv[1:] = check_command_line(arguments).arguments()
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors are raised, not printed
+    try:
+        hydra.main(version_base="1.3", config_path=CONF, config_name="config")(run_composed)()
+    except (HydraException, OmegaConfBaseException) as error:
+        raise explained(arguments, error) from error
 
 
 def run_composed(config: "DictConfig") -> str:

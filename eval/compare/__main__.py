@@ -1,10 +1,10 @@
-"""``python -m eval.compare RUN RUN... --out FOLDER``."""
+"""Put runs side by side: table, plot and tests against the first run: ``python -m eval.compare RUN RUN...``."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.cli.commands import explains_errors, start
+from eval.cli.commands import explains_errors, program, start
 from eval.cli.terminal import stage
 from eval.compare.report import compare
 from eval.tables.stored import named_run_folders
@@ -14,7 +14,7 @@ from eval.tables.stored import named_run_folders
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and compare; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m eval.compare",
+        prog=program("compare"),
         description="Runs side by side: terminal table, Markdown, CSV, LaTeX, plot, and tests against the first run.",
     )
     parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them")

@@ -8,7 +8,7 @@ from eval.loaders.hotpotqa import HOTPOTQA, HOTPOTQA_OFFICIAL
 from eval.loaders.locomo import LOCOMO
 from eval.loaders.perltqa import PERLTQA
 
-#: Key, as ``scripts/fetch_data.py`` takes it -> facts.
+#: Key, as ``memsys data`` takes it -> facts.
 DATASETS: Mapping[str, DatasetInfo] = {
     info.key: info for info in (LOCOMO, HOTPOTQA, HOTPOTQA_OFFICIAL, BIOASQ, PERLTQA)
 }

@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,8 @@ from memsys.rows import RowError, check_fields
 from memsys.vocabulary import Json
 
 _LOCK_POLL_SECONDS = 0.5
+#: Of the settings in which two runs differ, as an error shows them.
+_MOST_LINES, _LINE_CHARS = 3, 120
 
 #: Fields of ``run.json`` without which a run cannot be taken up.
 _NEEDED = ("schema_version", "status", "identity", "started", "prompts", "resumed")
@@ -80,6 +82,12 @@ def differences(old: Any, new: Any, path: str = "") -> list[str]:
             lines += differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
         return lines
     return [] if old == new else [f"{path}: {json.dumps(old)} -> {json.dumps(new)}"]
+
+
+def shortened(lines: Sequence[str]) -> list[str]:
+    """The first lines of a list that may be long, each cut to a line of a terminal, and how many more there are."""
+    shown = [line if len(line) <= _LINE_CHARS else f"{line[:_LINE_CHARS]} ..." for line in lines[:_MOST_LINES]]
+    return shown + ([f"and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else [])
 
 
 def read_record(run_dir: Path) -> dict[str, Any] | None:
@@ -191,7 +199,8 @@ class RunDirectory:
         changed = differences(stored["identity"], json.loads(json.dumps(record.identity)))
         if changed:
             raise RunDirectoryError(
-                f"{self.path} holds a run with other settings; choose another run_dir or restore: " + "; ".join(changed)
+                f"{self.path} holds a run with other settings; choose another run_dir or restore {len(changed)}:\n  "
+                + "\n  ".join(shortened(changed))
             )
 
     def save(self, record: RunRecord) -> None:

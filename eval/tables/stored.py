@@ -209,6 +209,8 @@ def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
         RunDirectoryError: a root does not exist.
     """
     for root in roots:
+        if root.is_file():
+            raise RunDirectoryError(f"{root} is a file; name a run directory or a folder of run directories")
         if not root.is_dir():
             raise RunDirectoryError(f"{root} does not exist; name a run directory or a folder of run directories")
         yield from sorted(path.parent for path in root.rglob("run.json"))

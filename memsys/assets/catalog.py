@@ -186,7 +186,7 @@ def find_asset(name: str) -> Asset:
 def asset_path(name: str) -> Path:
     """Path of an asset's file or folder.
 
-    Presence is checked, content is not: ``scripts/fetch_models.py`` verifies checksums before it puts files in place.
+    Presence is checked, content is not: :mod:`memsys.assets.fetch` verifies checksums before it puts files in place.
 
     Raises:
         AssetError: unknown name, or a file is missing.
@@ -195,7 +195,7 @@ def asset_path(name: str) -> Path:
     destination = models_dir() / asset.destination
     for file in file_paths(asset):
         if not file.is_file():
-            raise AssetError(f"asset {name}: {file} is missing; run `make models` (scripts/fetch_models.py {name})")
+            raise AssetError(f"asset {name}: {file} is missing; run `make models` or `memsys models {name}`")
     return destination
 
 
