@@ -15,6 +15,7 @@ from typing import Any
 from eval.cli.commands import explains_errors, program, start
 from eval.cli.terminal import console
 from eval.runs.files import write_atomic, write_json
+from eval.runs.trec import write_trec
 from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow
 from eval.tables.places import without_places
 from eval.tables.stored import SUMMARIES, Skipped, StoredRun, named_run_folders, read_run
@@ -84,11 +85,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog=program("export"), description="Keep what tables need of a run under results/summaries."
     )
     parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them")
-    parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")
+    parser.add_argument("--out", type=Path, help="folder of the files (default: results/summaries; --trec: RUN/trec)")
+    parser.add_argument("--trec", action="store_true", help="write rankings of turns and gold as TREC run and qrels")
     options = parser.parse_args(arguments)
     for path in named_run_folders(options.runs):
-        console().print(f"exported: {export_run(path, options.out)}", highlight=False, markup=False, soft_wrap=True)
+        if options.trec:
+            _say(" ".join(map(str, write_trec(path, options.out or path / "trec"))))
+        else:
+            _say(str(export_run(path, options.out or SUMMARIES)))
     return 0
+
+
+def _say(written: str) -> None:
+    console().print(f"exported: {written}", highlight=False, markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from memsys.vocabulary import Conversation, Hit, Question, Retrieval, Turn
 _OF_THE_HARNESS = {
     "AsyncMemory": "eval.api",
     "Memory": "eval.api",
-    "RunRecord": "eval.runs.record",
+    "Run": "eval.runs.record",
     "endpoint": "eval.api",
     "load_run": "eval.runs.record",
     "open_async_memory": "eval.api",
@@ -37,7 +37,7 @@ __all__ = [
     "MemsysError",
     "Question",
     "Retrieval",
-    "RunRecord",
+    "Run",
     "Turn",
     "endpoint",
     "load_run",
