@@ -30,10 +30,11 @@ LOCK_WAIT_S = 120.0
 @explains_errors
 def main() -> int:
     """Print the help, or hand the command line to Hydra, which is not imported for the help."""
+    from eval.configs.plugins import plugin_folders
     from eval.configs.run_help import asks_for_help, help_text
 
     if asks_for_help(sys.argv[1:]):
-        sys.stdout.write(help_text(sys.argv[1:]))
+        sys.stdout.write(help_text(sys.argv[1:], added=plugin_folders()))
         return 0
 
     if sys.stderr.isatty() and not any(argument.startswith(("--c", "--i", "-c", "-i")) for argument in sys.argv[1:]):
@@ -130,8 +131,10 @@ def make_plan(config: "DictConfig") -> Any:
     """
     from omegaconf import OmegaConf
 
+    from eval.configs.plugins import load_plugins
     from eval.running.experiment import make_plan as plan
 
+    load_plugins()
     config = with_host(config)
     settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     parts: dict[str, Any] = {"backbone": None, "second": None}

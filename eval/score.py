@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.cli.commands import explains_errors, program, start
 from eval.cli.terminal import stage
+from eval.configs.plugins import load_plugins
 from eval.configs.presets import CONF, find_preset, make_preset
 from memsys.errors import ConfigError
 
@@ -28,6 +29,7 @@ TABLE_WIDTH = 150
 def main(arguments: Sequence[str] | None = None) -> int:
     """Score each run, write its scores and summary, and show its means."""
     options = _parser().parse_args(arguments)
+    load_plugins()
     if options.list:
         _list_metrics()
         return 0

@@ -6,7 +6,7 @@ usage, and an unreadable value with its grammar.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +76,7 @@ def _option(argument: str, rest: Iterator[str]) -> list[str]:
         guess = did_you_mean(name, [each for each in actions if each.startswith("--")])
         raise ConfigError(f"{name} is no option of run{settings}{guess}")
     if actions[name].nargs is None and not equals:
-        value = next(rest, None)
-        return [argument] if value is None else [argument, value]
+        return [argument, *islice(rest, 1)]
     return [argument]
 
 

@@ -45,7 +45,9 @@ def memsys(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(memsys: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    kept = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "MEMSYS_MODELS", "MEMSYS_DATA")}
+    kept = {
+        key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "MEMSYS_MODELS", "MEMSYS_DATA")
+    }
     environment = {**kept, "XDG_CACHE_HOME": str(folder / "cache")}
     return subprocess.run(
         [memsys, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False
