@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -33,12 +34,11 @@ class Memory:
     def __enter__(self) -> "Memory":
         """Open the backbone."""
         self._thread.start()
-        try:
+        with ExitStack() as opened:  # ends what was begun if the backbone does not open
+            opened.callback(self._stop)
+            opened.callback(lambda: self._wait(self._memory.__aexit__(None, None, None)))
             self._wait(self._memory.__aenter__())
-        except BaseException:
-            self._wait(self._memory.__aexit__(None, None, None))
-            self._stop()
-            raise
+            opened.pop_all()
         return self
 
     def __exit__(

@@ -47,7 +47,7 @@ def choose(
     Raises:
         ConfigError: a name or a setting does not exist, or the memory is one that sees gold answers.
     """
-    named = {"memory": memory, "backbone": backbone, "embedder": embedder, "reader": reader}
+    named: dict[str, Any] = {"memory": memory, "backbone": backbone, "embedder": embedder, "reader": reader}
     config = _composed([f"{part}={name}" for part, name in named.items() if isinstance(name, str)], overrides)
     made = {part: make_part(config, part) if isinstance(given, str) else given for part, given in named.items()}
     if made["memory"].uses_gold:

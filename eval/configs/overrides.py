@@ -263,7 +263,8 @@ def _keys(node: Any, prefix: str = "") -> Iterator[str]:
 
     if not isinstance(node, DictConfig) or node._is_none() or node._is_interpolation():
         return
-    for name in node.keys():  # noqa: SIM118 (keys of a node, unresolved)
+    names: list[Any] = list(node.keys())  # of the node, unresolved
+    for name in names:
         if name in ("hydra", "_target_"):
             continue
         key = f"{prefix}.{name}" if prefix else str(name)

@@ -4,7 +4,7 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
 
-class MemsysSearchPath(SearchPathPlugin):  # type: ignore[misc]
+class MemsysSearchPath(SearchPathPlugin):
     """Adds them behind memsys's own, so that no plug-in replaces a choice of the same name."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
