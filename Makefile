@@ -14,6 +14,8 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.stamp: requirements.lock pyproject.toml
+	@test -x $(PY) || command -v $(PYTHON) >/dev/null || { echo "error: there is no $(PYTHON); memsys needs Python 3.11 or 3.12: make $(or $(MAKECMDGOALS),env) PYTHON=/path/to/python"; exit 2; }
+	@test -x $(PY) || $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' || { echo "error: $(PYTHON) is $$($(PYTHON) -V); memsys needs Python 3.11 or 3.12: make $(or $(MAKECMDGOALS),env) PYTHON=/path/to/python"; exit 2; }
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@echo "installing the environment into $(VENV) (a few minutes the first time)"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock

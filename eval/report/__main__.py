@@ -1,10 +1,10 @@
-"""``python -m eval.report``: write the page of everything measured."""
+"""Write one page of everything measured: ``python -m eval.report``."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.places import RESULTS, check_file
 from eval.cli.terminal import console, stage
 from eval.report.config import load_config
@@ -20,7 +20,7 @@ OUT = RESULTS / "report.html"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and write the page; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m eval.report",
+        prog=program("report"),
         description="One HTML file with leaderboard, tables, definitions, plots and every question. It quotes the data "
         "sets: keep it to yourself.",
     )

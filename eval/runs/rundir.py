@@ -21,6 +21,8 @@ from memsys.rows import RowError, check_fields
 from memsys.vocabulary import Json
 
 _LOCK_POLL_SECONDS = 0.5
+#: Of the settings in which two runs differ, as an error shows them.
+_MOST_LINES, _LINE_CHARS = 3, 120
 
 #: Fields of ``run.json`` without which a run cannot be taken up.
 _NEEDED = ("schema_version", "status", "identity", "started", "prompts", "resumed")

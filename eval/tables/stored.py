@@ -13,11 +13,11 @@ from eval.runs.rows import answers, read_rows
 from eval.runs.rundir import RunRecord, identity_hash
 from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, load_scores
 from eval.tables.spec import NO_BACKBONE
+from memsys.assets.paths import workplace
 from memsys.errors import RunDirectoryError, ScoringError
 from memsys.rows import RowError, check_fields
 
-ROOT = Path(__file__).resolve().parents[2]
-RUNS, SUMMARIES = ROOT / "results" / "runs", ROOT / "results" / "summaries"
+RUNS, SUMMARIES = workplace("results", "runs"), workplace("results", "summaries")
 
 #: Mode of a record whose answers are constants.
 FLOOR = "floor"
@@ -215,6 +215,8 @@ def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
         RunDirectoryError: a root does not exist.
     """
     for root in roots:
+        if root.is_file():
+            raise RunDirectoryError(f"{root} is a file; name a run directory or a folder of run directories")
         if not root.is_dir():
             trouble = "is a file" if root.exists() else "does not exist"
             raise RunDirectoryError(f"{root} {trouble}; name a run directory or a folder of run directories")
@@ -244,8 +246,8 @@ def stored_folders() -> list[Path]:
 
 def short_path(path: Path) -> str:
     """A path as seen from the checkout, for people."""
-    absolute = path.resolve()
-    return str(absolute.relative_to(ROOT)) if absolute.is_relative_to(ROOT) else str(path)
+    absolute, root = path.resolve(), workplace()
+    return str(absolute.relative_to(root)) if absolute.is_relative_to(root) else str(path)
 
 
 def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:
