@@ -1,8 +1,8 @@
 """Where commands write: one rule for all of them.
 
 What nobody named lies under ``results/`` of the checkout, from whatever folder a command is started (of the current
-folder where memsys is installed as a package); what somebody named is taken from the current folder. Of the folders of such a place the last one is made, further ones must be there:
-a misspelt path is an error and no new tree.
+folder where memsys is installed as a package); what somebody named is taken from the current folder. Of the folders of
+such a place the last one is made, further ones must be there: a misspelt path is an error and no new tree.
 """
 
 import os
@@ -59,5 +59,6 @@ def tracked_remark(path: Path) -> str:
     """What to say of a place that git tracks; empty for others."""
     place = path.absolute()
     if not is_installed() and any(place.is_relative_to(RESULTS / name) for name in TRACKED):
-        return f"{place.relative_to(RESULTS.parent)} is tracked by git: commit what you mean to keep, or name another --out"
+        name = place.relative_to(RESULTS.parent)
+        return f"{name} is tracked by git: commit what you mean to keep, or name another --out"
     return ""
