@@ -1,4 +1,4 @@
-"""Look at a data set before running it: python -m eval.inspect_data dataset=locomo [key=value ...] [--json].
+"""Show what a data set holds before running it: ``python -m eval.inspect_data dataset=locomo [KEY=VALUE ...]``.
 
 Prints sizes, categories, lengths, how evidence resolves, and what the loader repaired. Settings override those of
 ``conf/dataset/<name>.yaml``, e.g. ``labels=audited`` or ``conversations=[conv-26]``.
@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from eval.cli.commands import explains_errors, start
+from eval.cli.commands import explains_errors, program, start
 from eval.cli.terminal import console
 from eval.configs.presets import CONF, find_preset, preset_names, read_settings
 from eval.loaders.contract import DatasetConfig, LoadedData
@@ -88,6 +88,7 @@ def describe(config: DatasetConfig, data: LoadedData) -> dict[str, Json]:
         "card": f"datasets/{config.info.card or config.info.key}/README.md",
         "counts": dict(data.counts),
         "notes": dict(data.notes),
+        "note_meanings": dict(config.info.note_meanings),
         "tokens": {
             "per_turn": _spread([n for tokens in turn_tokens for n in tokens]),
             "per_conversation": _spread([sum(tokens) for tokens in turn_tokens]),
@@ -155,9 +156,10 @@ def _conversation(sample: Sample, tokens: int) -> dict[str, Json]:
 def tables(report: Mapping[str, Json]) -> list["Table"]:
     """Lay a report out in tables."""
     lengths = [{"tokens": key.replace("_", " "), **spread} for key, spread in report["tokens"].items()]
+    meanings = {**NOTES, **report["note_meanings"]}
     return [
         _table("What is selected", _explained(report["counts"], COUNTS)),
-        _table("What the loader met in the whole file", _explained(report["notes"], NOTES)),
+        _table("What the loader met in the whole file", _explained(report["notes"], meanings)),
         _table("Questions by category (means per question)", report["categories"]),
         _table(r"Length of turns as written, tokens of \w+|[^\w\s]", lengths),
         _table("Conversations", report["conversations"]),
@@ -198,7 +200,7 @@ def _cell(value: Json) -> str:
 
 def parse(arguments: Sequence[str] | None) -> tuple[str, dict[str, Json], bool]:
     """Read the command line into preset, overrides and whether JSON is wanted."""
-    parser = argparse.ArgumentParser(prog="python -m eval.inspect_data", description=__doc__)
+    parser = argparse.ArgumentParser(prog=program("inspect_data"), description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("settings", nargs="+", metavar="dataset=NAME [key=value]", help=", ".join(presets()))
     parser.add_argument("--json", action="store_true", help="print the report as JSON")

@@ -1,9 +1,10 @@
-"""``python -m eval.run``: compose a configuration, run it, score it, show it.
+"""Run a memory system over a data set, score its answers, show the table: ``python -m eval.run``.
 
 Hydra is known here, in :mod:`eval.sweep.cells`, :mod:`eval.sweep.comparison`, and in the launchers alone; no module
 imports it before it is used, so that ``--help`` and what only needs the settings start at once.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.cli.commands import EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
+from eval.cli.places import use_checkout
+from memsys.assets.paths import shipped
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-CONF = str(Path(__file__).resolve().parents[1] / "conf")
+CONF = str(shipped("conf"))
 
 # Hydra looks for ``hydra_plugins`` on the module search path, on which a script in another folder does not have it.
 if str(Path(CONF).parent) not in sys.path:
@@ -32,19 +35,38 @@ LOCK_WAIT_S = 120.0
 @explains_errors
 def main() -> int:
     """Print the help, or hand the command line to Hydra, which is not imported for the help."""
+    from eval.configs.plugins import plugin_folders
     from eval.configs.run_help import asks_for_help, help_text
 
     if asks_for_help(sys.argv[1:]):
-        sys.stdout.write(help_text(sys.argv[1:]))
+        sys.stdout.write(help_text(sys.argv[1:], added=plugin_folders()))
         return 0
 
     if sys.stderr.isatty() and not any(argument.startswith(("--c", "--i", "-c", "-i")) for argument in sys.argv[1:]):
         sys.stderr.write("reading the configuration ...\n")
 
-    import hydra
-
-    hydra.main(version_base="1.3", config_path=CONF, config_name="config")(run_composed)()
+    compose_and_run(sys.argv[1:])
     return 0
+
+
+def compose_and_run(arguments: Sequence[str]) -> None:
+    """Hand the settings of a command line to Hydra.
+
+    Raises:
+        ConfigError: something on the command line does not exist, or does not fit.
+    """
+    import hydra
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    from eval.configs.overrides import check_command_line, explained
+
+    sys.argv[1:] = check_command_line(arguments).arguments()
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors are raised, not printed
+    try:
+        hydra.main(version_base="1.3", config_path=CONF, config_name="config")(run_composed)()
+    except (HydraException, OmegaConfBaseException) as error:
+        raise explained(arguments, error) from error
 
 
 def run_composed(config: "DictConfig") -> str:
@@ -56,7 +78,7 @@ def run_composed(config: "DictConfig") -> str:
 
     with one_message():
         if not OmegaConf.is_missing(HydraConfig.get().job, "num"):
-            return run_cell(config, list(HydraConfig.get().overrides.task))
+            return run_cell(config, list(HydraConfig.get().overrides.task), int(HydraConfig.get().job.num) + 1)
         path, code = run_one(make_plan(config))
         if code:
             sys.exit(code)
@@ -85,23 +107,27 @@ def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:
     return str(result.path), 0
 
 
-def run_cell(config: "DictConfig", overrides: list[str]) -> str:
+def run_cell(config: "DictConfig", overrides: list[str], number: int = 1) -> str:
     """Run one cell of a sweep, which goes on whatever becomes of this one: the cell's ticket says how it ended."""
-    from eval.cli.terminal import complain
+    from eval.cli.terminal import complain, console
     from eval.sweep.cells import make_cell
+    from eval.sweep.numbering import CLOCK
     from eval.sweep.tickets import Attendance
     from memsys.errors import MemsysError
 
     cell = make_cell(config, overrides)
+    console().print(f"{CLOCK.begin(number)}: {cell.label}", style="bold", highlight=False, markup=False)
     with Attendance(cell.folder, cell.key, overrides) as ticket:
         try:
             path, code = run_one(cell.valid_plan(), LOCK_WAIT_S)
         except MemsysError as error:
             complain(str(error))
+            CLOCK.end()
             ticket.end("failed", str(error))
             return ""
         if code == EXIT_INTERRUPTED:
             sys.exit(code)
+        CLOCK.end()
         ticket.end("incomplete" if code else "done")
     return "" if code else path
 
@@ -114,9 +140,11 @@ def make_plan(config: "DictConfig") -> Any:
     """
     from omegaconf import OmegaConf
 
+    from eval.configs.plugins import load_plugins
     from eval.running.experiment import make_plan as plan
 
-    config = with_host(config)
+    load_plugins()
+    config = with_prompts(with_host(config))
     settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     parts: dict[str, Any] = {"backbone": None, "second": None}
     for name in PARTS:
@@ -194,6 +222,26 @@ def with_host(config: "DictConfig") -> "DictConfig":
     return resolved
 
 
+def with_prompts(config: "DictConfig") -> "DictConfig":
+    """Put the authors' prompts into memory and reader where ``prompts=authors`` asks for them.
+
+    Raises:
+        ConfigError: one of them has not been fetched.
+    """
+    from omegaconf import OmegaConf, open_dict
+
+    from eval.configs.prompt_choice import wants_authors, with_authors_prompts
+
+    if not wants_authors(config):
+        return config
+    changed = config.copy()
+    with open_dict(changed):
+        for part in ("memory", "reader"):
+            plain: Any = OmegaConf.to_container(config[part], resolve=True, throw_on_missing=True)
+            changed[part] = with_authors_prompts(plain)
+    return changed
+
+
 def _lines(error: BaseException) -> str:
     """The first and the last line of Hydra's message: what could not be made, and why."""
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [repr(error)]
@@ -201,4 +249,5 @@ def _lines(error: BaseException) -> str:
 
 
 if __name__ == "__main__":
+    use_checkout()
     start(main)

@@ -72,7 +72,7 @@ class MemorySystem(Protocol):
 
 
 class MemoryConfig(Protocol):
-    """Every ``conf/memory/*.yaml`` instantiates to one of these: a frozen dataclass of hyperparameters."""
+    """Every preset of ``conf/memory`` instantiates to one of these: a frozen dataclass of hyperparameters."""
 
     @property
     def name(self) -> str:

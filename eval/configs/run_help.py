@@ -5,7 +5,7 @@ and the ``about`` of each variant say the same and what the choice is.
 """
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from eval.configs.choices import MEMORY, presets
@@ -14,6 +14,8 @@ from memsys.errors import ConfigError
 
 #: Folders whose files others start from; none is a choice.
 _BASES = "base"
+#: Folders of ``conf/`` that are no part of a run's configuration: ``eval.judge`` reads them.
+_NOT_OF_A_RUN = ("judge",)
 _WIDTH, _INDENT = 100, 4
 
 _USAGE = """\
@@ -34,24 +36,26 @@ def asks_for_help(arguments: Sequence[str]) -> bool:
     return any(argument in ("--help", "-h") for argument in arguments)
 
 
-def help_text(arguments: Sequence[str], conf: Path = CONF) -> str:
+def help_text(arguments: Sequence[str], conf: Path = CONF, added: Sequence[Path] = ()) -> str:
     """Make the help that a command line asks for.
 
     Args:
         arguments: of the command line; names of groups among them ask for their choices with a description each.
         conf: folder of the configuration.
+        added: further folders, of plug-ins.
 
     Raises:
         ConfigError: a name that is no group.
     """
-    known = list(groups(conf))
+    folders = (conf, *added)
+    known = sorted({name for folder in folders for name in groups(folder)})
     named = [argument for argument in arguments if not argument.startswith("-") and "=" not in argument]
     for name in named:
         if name not in known:
             raise ConfigError(f"--help {name}: no such group; choose from {', '.join(known)}")
     if named:
-        return "\n".join(_described(conf / name, name) for name in named)
-    listed = "".join(_listed(conf, name) for name in known)
+        return "\n".join(_described(_choices(folders, name), name) for name in named)
+    listed = "".join(_listed(_choices(folders, name), name) for name in known)
     return f"{_USAGE}\nChoices (conf/):\n\n{listed}\n{_CLOSING}"
 
 
@@ -59,24 +63,33 @@ def groups(conf: Path) -> Iterator[str]:
     """Names of the configuration groups of a run, sorted: the folders that hold presets."""
     folders = [path for path in conf.rglob("*") if path.is_dir()]
     for folder in sorted(path for path in folders if path.name != _BASES and path.parent.name != MEMORY.name):
-        if presets(folder):
-            yield folder.relative_to(conf).as_posix()
+        name = folder.relative_to(conf).as_posix()
+        if name not in _NOT_OF_A_RUN and presets(folder):
+            yield name
 
 
-def _listed(conf: Path, name: str) -> str:
+def _choices(folders: Sequence[Path], group: str) -> dict[str, str]:
+    """Description of each choice of a group, sorted; the first folder that has a choice wins, as for Hydra."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        for preset in presets(folder / group).values():
+            found.setdefault(preset.choice, preset.about)
+    return dict(sorted(found.items()))
+
+
+def _listed(choices: Iterable[str], name: str) -> str:
     added = "+" if name in ("experiment", "sweep") else ""
-    choices = textwrap.fill(
-        ", ".join(preset.choice for preset in presets(conf / name).values()),
+    listed = textwrap.fill(
+        ", ".join(choices),
         _WIDTH,
         initial_indent=" " * _INDENT,
         subsequent_indent=" " * _INDENT,
         break_on_hyphens=False,
     )
-    return f"  {added}{name}=\n{choices}\n"
+    return f"  {added}{name}=\n{listed}\n"
 
 
-def _described(folder: Path, name: str) -> str:
-    found = list(presets(folder).values())
-    width = max((len(preset.choice) for preset in found), default=0)
-    lines = [f"  {preset.choice:<{width}}  {preset.about}".rstrip() for preset in found]
+def _described(choices: Mapping[str, str], name: str) -> str:
+    width = max(map(len, choices), default=0)
+    lines = [f"  {choice:<{width}}  {about}".rstrip() for choice, about in choices.items()]
     return "\n".join((f"{name}=", *lines, ""))

@@ -1,7 +1,8 @@
-"""``python -m eval.judge RUN... [judge=NAME] [backbone=NAME] [KEY=VALUE...]``: let a language model grade answers.
+"""Let a language model grade answers, and grade the judge on a probe set: ``python -m eval.judge RUN...``.
 
+Arguments after the runs: ``judge=NAME``, ``backbone=NAME`` and any ``KEY=VALUE`` of ``conf/judging.yaml``.
 Without a run it grades the probe set alone. Started again it goes on where it stopped; verdicts that are there cost
-nothing. Composes ``conf/judging.yaml`` of this folder.
+nothing. Composes ``conf/judging.yaml``.
 """
 
 import argparse
@@ -10,7 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, start
+from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, program, start
+from eval.cli.places import use_checkout
 from memsys.errors import BackboneError, ConfigError, MemsysError
 
 if TYPE_CHECKING:
@@ -39,13 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m eval.judge",
+        prog=program("judge"),
         description="Grade the answers of runs with a language model; without a run, grade the probe set alone.",
         epilog="example: python -m eval.judge RUN judge=strict backbone=qwen3_8b judge.repeats=3",
     )
-    parser.add_argument(
-        "given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of eval/judge/conf/judging.yaml"
-    )
+    parser.add_argument("given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of conf/judging")
     return parser
 
 
@@ -76,7 +76,7 @@ def _probe(plan: "JudgePlan") -> dict[str, object]:
 
 
 def make_plan(overrides: Sequence[str]) -> "JudgePlan":
-    """Compose ``conf/judging.yaml`` of this folder with overrides; backbones are those of runs.
+    """Compose ``conf/judging.yaml`` with overrides.
 
     Raises:
         ConfigError: an unknown choice or key, or a part that does not accept its settings.
@@ -86,14 +86,17 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    from eval.configs.presets import CONF
-    from eval.judge.config import CONF as JUDGES
+    from eval.configs.overrides import Checker
     from eval.judge.work import JudgePlan
-    from eval.run import make_part
+    from eval.run import CONF, make_part
 
+    checker = Checker(name="judging")
+    parsed = checker.parse(overrides)
+    checker.check_choices(parsed)
+    checker.check_keys(parsed, multirun=False)
     try:
-        with initialize_config_dir(str(JUDGES), version_base="1.3"):
-            config = compose("judging", overrides=[_search_path(CONF), *overrides])
+        with initialize_config_dir(CONF, version_base="1.3"):
+            config = compose("judging", overrides=list(overrides))
         settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(" ".join(str(error).split())) from error
@@ -109,11 +112,6 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     )
 
 
-def _search_path(folder: Path) -> str:
-    """Let Hydra look for backbones in a folder, whatever characters its path has."""
-    quoted = str(folder).replace("\\", "\\\\").replace("'", "\\'")
-    return f"hydra.searchpath=['file://{quoted}']"
-
-
 if __name__ == "__main__":
+    use_checkout()
     start(main)

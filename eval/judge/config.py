@@ -1,19 +1,17 @@
-"""A named way to judge (``eval/judge/conf/judge``)."""
+"""A named way to judge (``conf/judge``)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.runs.records import ReferenceRecord
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role, make_role
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
-#: Configuration of a judgement: ``judging.yaml``, and a folder with the presets of judges.
-CONF = Path(__file__).parent / "conf"
 
 #: What a judge may say of an answer.
 CORRECT, WRONG = "CORRECT", "WRONG"
@@ -82,6 +80,6 @@ class JudgeConfig:
 
     def gold(self, reference: ReferenceRecord) -> str | None:
         """Reference text of a question; ``None`` for one that is not judged."""
-        if reference.category == ADVERSARIAL:
+        if reference.kind == ADVERSARIAL:
             return self.abstention if self.adversarial == "abstain" else None
         return " | ".join(reference.answers) or None

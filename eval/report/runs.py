@@ -15,7 +15,7 @@ from eval.tables.variants import flat, overrides, variant_label
 from memsys.vocabulary import Json
 
 _PARTS = ("dataset", "memory", "reader", "backbone")
-_COSTS = ("context", "calls", "tokens", "write", "malformed")
+_COSTS = ("context", "calls", "tokens", "write", "malformed", "cached")
 
 
 def dataset_names(runs: Sequence[StoredRun]) -> list[str]:

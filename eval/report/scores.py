@@ -5,9 +5,9 @@ from itertools import product
 from typing import get_args
 
 from eval.compare.rows import Estimate, estimate
-from eval.loaders.registry import DATASETS
-from eval.metrics.locomo import ADVERSARIAL
-from eval.metrics.registry import METRICS
+from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.registry import info_of
+from eval.metrics.registry import METRICS, listed
 from eval.report.config import PageConfig
 from eval.scoring.protocols import Adversarial, Protocol, Weighting
 from eval.tables.judges import judge_texts
@@ -24,8 +24,8 @@ _WAYS: tuple[_Way, ...] = tuple(product(get_args(Adversarial), get_args(Weightin
 def category_names(run: StoredRun) -> dict[int, str]:
     """What the categories of a run's questions are called, by number."""
     present = sorted({row.category for row in run.rows})
-    keys = sorted((key for key in DATASETS if run.dataset.startswith(key)), key=len, reverse=True)
-    names = DATASETS[keys[0]].category_names if keys else {}
+    info = info_of(run.dataset)
+    names = info.category_names if info is not None else {}
     return {category: names.get(category, f"category {category}").replace("_", " ") for category in present}
 
 
@@ -37,6 +37,12 @@ def metric_list(runs: Sequence[StoredRun], config: PageConfig) -> list[dict[str,
         for group, names in config.leaderboard.items()
         for name in names
         if name in held
+    ]
+    found += [
+        {"name": metric.name, "group": group, "source": metric.source}
+        for group, retrieval in (("answers", False), ("evidence", True))
+        for metric in listed(retrieval=retrieval)
+        if metric.name in held and metric.name not in {entry["name"] for entry in found}
     ]
     judges = judge_texts(runs)
     return found + [{"name": name, "group": "judge", "source": judges[name]} for name in sorted(judges) if name in held]
@@ -55,33 +61,31 @@ def run_scores(run: StoredRun, metrics: Sequence[str]) -> dict[str, dict[str, Js
 
 def _cells(run: StoredRun, metric: str) -> dict[str, Json]:
     categories = sorted({row.category for row in run.rows})
-    found = {
-        str(category): estimate(run, metric, _protocol(categories, *_WAYS[0]), category) for category in categories
-    }
+    adversarial = any(row.kind == ADVERSARIAL for row in run.rows)
+    found = {str(category): estimate(run, metric, _protocol(*_WAYS[0]), category) for category in categories}
     known: dict[_Way, Estimate | None] = {}
     for way in _WAYS:
-        effective = _effective(way, metric, categories)
+        effective = _effective(way, metric, categories, adversarial)
         if effective is not None:
             if effective not in known:
-                known[effective] = estimate(run, metric, _protocol(categories, *effective))
+                known[effective] = estimate(run, metric, _protocol(*effective))
             found["/".join(way)] = known[effective]
     return {key: _figures(value) for key, value in found.items() if value is not None}
 
 
-def _effective(way: _Way, metric: str, categories: Sequence[int]) -> _Way | None:
+def _effective(way: _Way, metric: str, categories: Sequence[int], has_adversarial: bool) -> _Way | None:
     """The first of the ways that must give the same mean; ``None`` for one that the metric does not have."""
     adversarial, weighting = way
     if metric not in METRICS:  # verdicts and shares are plain means over what was judged
         return _WAYS[0] if weighting == "question_mean" else None
     retrieval = "retrievals" in METRICS[metric].needs
-    if ADVERSARIAL not in categories or (retrieval and adversarial == "abstain"):
+    if not has_adversarial or (retrieval and adversarial == "abstain"):
         adversarial = "paper_trap"
     return adversarial, "question_mean" if len(categories) == 1 else weighting
 
 
-def _protocol(categories: Sequence[int], adversarial: Adversarial, weighting: Weighting) -> Protocol:
-    names = {category: str(category) for category in categories}
-    return Protocol("page", "", categories, adversarial, weighting, names, {})
+def _protocol(adversarial: Adversarial, weighting: Weighting) -> Protocol:
+    return Protocol("page", "", adversarial, weighting, {}, {})
 
 
 def _figures(found: Estimate) -> list[Json]:

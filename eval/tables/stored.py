@@ -14,11 +14,11 @@ from eval.runs.rows import answers, read_rows
 from eval.runs.rundir import RunRecord, identity_hash, without_name
 from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, load_scores
 from eval.tables.spec import NO_BACKBONE
+from memsys.assets.paths import workplace
 from memsys.errors import RunDirectoryError, ScoringError
 from memsys.rows import RowError, check_fields
 
-ROOT = Path(__file__).resolve().parents[2]
-RUNS, SUMMARIES = ROOT / "results" / "runs", ROOT / "results" / "summaries"
+RUNS, SUMMARIES = workplace("results", "runs"), workplace("results", "summaries")
 
 #: Mode of a record whose answers are constants.
 FLOOR = "floor"
@@ -89,6 +89,12 @@ class StoredRun:
     def gpus(self) -> tuple[str, ...]:
         """Accelerators it ran on."""
         return tuple((self.record.get("hardware") or {}).get("gpus") or ())
+
+    @property
+    def recorded(self) -> str:
+        """Where its answers come from if the authors recorded them; empty for a run of this harness."""
+        found = self.record.get("recorded")
+        return str(found.get("source", "source not named") if isinstance(found, Mapping) else found or "")
 
     def settings_hash(self) -> str:
         """Equal for runs that differ in their seed alone."""
@@ -162,7 +168,7 @@ def _check(record: Mapping[str, Any], path: Path) -> None:
 
 
 def _exported_rows(path: Path) -> list[ScoreRow]:
-    rows = list(read_rows(path / SCORES, ScoreRow, advice="export the run again"))
+    rows = list(read_rows(path / SCORES, ScoreRow, advice="export the run again", unique="question_id"))
     if not rows:
         raise ScoringError(f"{path} has no scores; export the run again")
     return rows
@@ -210,8 +216,11 @@ def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
         RunDirectoryError: a root does not exist.
     """
     for root in roots:
+        if root.is_file():
+            raise RunDirectoryError(f"{root} is a file; name a run directory or a folder of run directories")
         if not root.is_dir():
-            raise RunDirectoryError(f"{root} does not exist; name a run directory or a folder of run directories")
+            trouble = "is a file" if root.exists() else "does not exist"
+            raise RunDirectoryError(f"{root} {trouble}; name a run directory or a folder of run directories")
         yield from sorted(path.parent for path in root.rglob("run.json"))
 
 
@@ -238,8 +247,8 @@ def stored_folders() -> list[Path]:
 
 def short_path(path: Path) -> str:
     """A path as seen from the checkout, for people."""
-    absolute = path.resolve()
-    return str(absolute.relative_to(ROOT)) if absolute.is_relative_to(ROOT) else str(path)
+    absolute, root = path.resolve(), workplace()
+    return str(absolute.relative_to(root)) if absolute.is_relative_to(root) else str(path)
 
 
 def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:

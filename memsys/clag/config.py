@@ -1,4 +1,4 @@
-"""Hyperparameters of CLAG; the presets stand in ``conf/memory/clag*.yaml``."""
+"""Hyperparameters of CLAG; the presets stand in ``conf/memory/clag``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

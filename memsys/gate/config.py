@@ -1,4 +1,4 @@
-"""Settings of the gate; the presets stand in ``conf/memory/gated*.yaml``."""
+"""Settings of the gate; the presets stand in ``conf/memory/gated``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -67,7 +67,7 @@ def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, 
     names = _LLAMACPP_NAMES if dialect == "llamacpp" else {}
     chosen = {name: config.sampling[name] for name in SAMPLING_FIELDS}
     body |= {names.get(name, name): value for name, value in chosen.items() if value is not None}
-    body |= {**_messages(role, prompt), **config.thinking_switch} if chat else {"prompt": prompt}
+    body |= {**_messages(role, prompt), **config.thinking_switch} if chat else {"prompt": _completion(role, prompt)}
     if role.top_logprobs:
         body |= {"logprobs": True, "top_logprobs": role.top_logprobs} if chat else {"logprobs": role.top_logprobs}
     body |= _constraint(config.structured, dialect, role, chat=chat)
@@ -77,6 +77,10 @@ def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, 
 def _messages(role: Role, prompt: str) -> dict[str, Json]:
     system = [{"role": "system", "content": role.system}] if role.system else []
     return {"messages": [*system, {"role": "user", "content": prompt}]}
+
+
+def _completion(role: Role, prompt: str) -> str:
+    return f"{role.system}\n\n{prompt}" if role.system_first and role.system else prompt
 
 
 def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dict[str, Json]:
@@ -109,10 +113,18 @@ def read_completion(payload: Any, seconds: float) -> Completion:
         finish_reason = str(choice.get("finish_reason") or "")
         logprobs = _logprobs(choice.get("logprobs"))
         prompt_tokens, completion_tokens = _count(usage["prompt_tokens"]), _count(usage.get("completion_tokens", 0))
+        cached_tokens = _cached_tokens(usage)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         what = f"it lacks {error}" if isinstance(error, KeyError) else "its shape is unknown"
         raise MalformedReplyError(f"the reply is no completion: {what}") from error
-    return Completion(clean(text), prompt_tokens, completion_tokens, seconds, finish_reason, logprobs)
+    return Completion(clean(text), prompt_tokens, completion_tokens, seconds, finish_reason, logprobs, cached_tokens)
+
+
+def _cached_tokens(usage: Mapping[str, Any]) -> int | None:
+    """Prompt tokens that the server took from its cache of prefixes; ``None`` where it does not say."""
+    details = usage.get("prompt_tokens_details") or {}
+    cached = details.get("cached_tokens")
+    return None if cached is None else _count(cached)
 
 
 def _text(choice: Mapping[str, Any]) -> str:

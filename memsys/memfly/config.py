@@ -1,4 +1,4 @@
-"""Hyperparameters of MemFly; the presets stand in ``conf/memory/memfly*.yaml``."""
+"""Hyperparameters of MemFly; the presets stand in ``conf/memory/memfly``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

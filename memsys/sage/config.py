@@ -1,4 +1,4 @@
-"""Hyperparameters of SAGE; the presets stand in ``conf/memory/sage*.yaml``."""
+"""Hyperparameters of SAGE; the presets stand in ``conf/memory/sage``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

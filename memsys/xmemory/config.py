@@ -1,4 +1,4 @@
-"""Hyperparameters of xMemory; the presets stand in ``conf/memory/xmemory*.yaml``."""
+"""Hyperparameters of xMemory; the presets stand in ``conf/memory/xmemory``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from eval.export import export_run
 from eval.judge.__main__ import main, make_plan
 from eval.judge.agreement import agreement, cohen_kappa, majority
-from eval.judge.config import CONF, CORRECT, WRONG, JudgeConfig
+from eval.judge.config import CORRECT, WRONG, JudgeConfig
 from eval.judge.judging import items_of
 from eval.judge.probe import judge_accuracy, load_probe, probe_text
 from eval.judge.store import Judged, Verdict, load_judged, share
@@ -27,8 +27,8 @@ from tests.support.fake_run import FakeRun, rewrite
 from tests.support.stub_process import attached
 from tests.support.stub_server import StubServer, prompt_of, stub
 
-PRESETS_FOLDER = CONF / "judge"
-PRESETS = sorted(path.stem for path in PRESETS_FOLDER.glob("*.yaml"))
+CONF = Path(__file__).resolve().parents[2] / "conf" / "judge"
+PRESETS = sorted(path.stem for path in CONF.glob("*.yaml"))
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def read(path: Path) -> StoredRun:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_spell_out_every_field(name: str) -> None:
-    settings = yaml.safe_load((PRESETS_FOLDER / f"{name}.yaml").read_text())
+    settings = yaml.safe_load((CONF / f"{name}.yaml").read_text())
     assert set(settings) == {*JudgeConfig.__slots__, "_target_"}
     plan = make_plan([f"judge={name}"])
     role = plan.judge.make_role()
@@ -79,7 +79,7 @@ def test_presets_spell_out_every_field(name: str) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("judge=kind", "Available options in 'judge': lenient short strict"),
+        ("judge=kind", "there is no judge/kind; choose one of lenient, short, strict"),
         ("judge.adversarial=paper_trap", "judge.adversarial='paper_trap'; choose one of exclude, abstain"),
         ("judge.repeats=0", "judge.repeats=0; it must be at least 1"),
         ("judge.prompt=kind", "choose one of lenient, strict"),
