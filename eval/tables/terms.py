@@ -5,7 +5,6 @@ from pathlib import PurePath
 from typing import Any
 
 from eval.configs.presets import CONF
-from eval.judge.config import CONF as JUDGES
 from eval.tables.places import PLACE
 from eval.tables.spec import PaperSpec
 from eval.tables.stored import StoredRun
@@ -109,8 +108,8 @@ def other_judge_terms(run: StoredRun, column: str) -> tuple[str, ...]:
     """Name the settings of a judge that are not its preset's: a column is called by judge and backbone alone."""
     identity = ((run.summary.get("judges") or {}).get(column) or {}).get("identity") or {}
     changed = {
-        part: _named(overrides(identity.get(part) or {}, folder / part), only)
-        for part, folder, only in (("judge", JUDGES, ()), ("backbone", CONF, _SAMPLING))
+        part: _named(overrides(identity.get(part) or {}, CONF / part), only)
+        for part, only in (("judge", ()), ("backbone", _SAMPLING))
     }
     return tuple(f"judge's {part} settings {variant_label(kept)}" for part, kept in changed.items() if kept)
 
