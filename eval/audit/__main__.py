@@ -1,4 +1,4 @@
-"""``python -m eval.audit``: every published run of the catalogue under every definition; writes ``results/audit``."""
+"""Score every published run of the catalogue under every definition."""
 
 import argparse
 import json

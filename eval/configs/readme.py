@@ -3,6 +3,7 @@
 ``python -m eval.configs.readme`` writes it between its markers; a test checks that it is up to date.
 """
 
+import argparse
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -65,8 +66,9 @@ def with_table(text: str, folder: Path = MEMORY) -> str:
 
 
 @explains_errors
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Write the table into docs/choices.md."""
+    argparse.ArgumentParser(prog="python -m eval.configs.readme", description=main.__doc__).parse_args(arguments)
     write_atomic(README, with_table(README.read_text(encoding="utf-8")).encode())
     return 0
 

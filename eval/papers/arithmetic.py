@@ -1,7 +1,7 @@
 """Arithmetic on printed numbers: averages, sums, shares and repetitions, recomputed from their printed parts.
 
 A number *follows* when rounding of the number and of its parts explains the difference. Nothing is measured here. Which
-numbers of a paper follow from which others stands in ``eval/papers/<paper>/numbers.py``.
+numbers of a paper follow from which others stands in ``eval/papers/<paper>/printed_numbers.py``.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a paper's running text says of its tables, recomputed from them; see ``eval/papers/<paper>/numbers.py``."""
+"""What a paper's running text says of its tables, recomputed; see ``eval/papers/<paper>/printed_numbers.py``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What the code knows of single papers, found in ``eval/papers/<paper>/``; no paper is listed anywhere.
 
-``numbers.py`` may define ``AVERAGES`` and ``TOTALS`` (rules of :mod:`eval.papers.arithmetic`) and ``CLAIMS``
+``printed_numbers.py`` may define ``AVERAGES`` and ``TOTALS`` (rules of :mod:`eval.papers.arithmetic`) and ``CLAIMS``
 (:mod:`eval.papers.claims`); ``figures.py`` defines ``NEEDED``, the numbers of the tables that its figures are made
 from, and ``sheets(source)``, which makes them. Each of these, and the folder itself, may be missing: a paper is there
 as soon as ``results/printed/<paper>.csv`` is.
@@ -28,8 +28,8 @@ class Checks:
 
 
 def checks_of(paper: str) -> Checks:
-    """Find the checks of a paper; empty ones where it has no ``numbers.py``."""
-    module = _module(paper, "numbers")
+    """Find the checks of a paper; empty ones where it has no ``printed_numbers.py``."""
+    module = _module(paper, "printed_numbers")
     names = ("averages", "totals", "claims")
     return Checks(**{name: getattr(module, name.upper(), ()) for name in names})
 

@@ -1,4 +1,4 @@
-"""``python -m eval.recorded import FILE --as NAME``: answers that somebody else recorded, as a run folder."""
+"""Make a run folder of answers that somebody else recorded."""
 
 import argparse
 from collections.abc import Mapping, Sequence

@@ -87,7 +87,8 @@ def _merged(preset: Mapping[str, Any], recorded: Mapping[str, Any]) -> dict[str,
         for key, value in recorded.items()
         if isinstance(value, Mapping) and isinstance(preset.get(key), Mapping)
     }
-    own = {key: value for key, value in recorded.items() if key != "_target_"}  # classes may have moved since
+    # Classes may have moved since, and settings may have got another name.
+    own = {key: value for key, value in recorded.items() if key != "_target_" and key in preset}
     return {**preset, **own, **deeper}
 
 

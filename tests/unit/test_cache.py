@@ -272,7 +272,7 @@ def test_a_row_holds_key_reply_and_checksum_alone(tmp_path: Path) -> None:
     row = json.loads(segment(tmp_path).read_text())
     assert set(row) == {"key", "reply", "sum"}
     assert set(row["reply"]) == {
-        "text", "prompt_tokens", "completion_tokens", "seconds", "finish_reason", "logprobs"
+        "text", "prompt_tokens", "completion_tokens", "seconds", "finish_reason", "logprobs", "cached_tokens"
     }  # fmt: skip
 
 

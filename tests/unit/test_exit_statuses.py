@@ -16,7 +16,7 @@ COMMANDS = sorted(
     if re.search(r"^    start\(main\)$", path.read_text(encoding="utf-8"), re.MULTILINE)
 )
 #: Commands that hand their arguments to Hydra, or take any text as a setting.
-WITH_HYDRA = {"eval.run"}
+WITH_HYDRA = {"eval.run", "eval.__main__"}
 
 
 def test_all_commands_are_known() -> None:

@@ -107,7 +107,7 @@ def test_a_folder_adds_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     folder = tmp_path / "code" / "mine"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("")
-    (folder / "numbers.py").write_text(
+    (folder / "printed_numbers.py").write_text(
         "from eval.papers.arithmetic import weighted_mean\n"
         "AVERAGES = (weighted_mean(1, {1: 3, 2: 1}, 'three to one'),)\n"
     )
@@ -117,5 +117,5 @@ def test_a_folder_adds_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (found,) = check("mine", numbers)["averages"]
     assert found.value == pytest.approx(1.5) and found.follows and found.rule == "three to one"
     assert figure_modules()["mine"].sheets(None) == ["a sheet"]
-    for name in ("eval.papers.mine.numbers", "eval.papers.mine.figures", "eval.papers.mine"):
+    for name in ("eval.papers.mine.printed_numbers", "eval.papers.mine.figures", "eval.papers.mine"):
         monkeypatch.delitem(sys.modules, name)
