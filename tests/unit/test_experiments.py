@@ -176,7 +176,6 @@ def test_where_vectors_are_made_is_no_part_of_the_identity_but_by_which_model_is
         ("backbone.engine.threads=1", True),
         ("runs_dir=elsewhere", True),
         ("protocol=locomo", True),
-        ("experiment=other", True),
         ("memory.name=other", True),
         ("backbone.name=other", True),
         ("reader.name=other", True),

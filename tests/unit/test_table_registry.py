@@ -59,7 +59,10 @@ def test_every_printed_cell_has_a_run_to_be_made_or_a_reason_why_none_fills_it(p
     """A cell needs an experiment of its paper on its data set and backbone, and a memory for its row."""
     spec = load_spec(paper)
     names = [name for name in preset_names(CONF / "experiment") if name.startswith(f"{paper}_")]
-    planned = {(spec.dataset_of(found["dataset"]), found.get("backbone")) for found in map(composed, names)}
+    # an experiment is run on any backbone
+    backbones = preset_names(CONF / "backbone")
+    parts = [found | {"backbone": backbone} for found in map(composed, names) for backbone in backbones]
+    planned = {(spec.dataset_of(found["dataset"]), found["backbone"]) for found in parts}
     lost = [
         number
         for number in load_printed(paper)
