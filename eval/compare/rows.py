@@ -188,7 +188,7 @@ def _estimates(run: StoredRun, protocol: Protocol, judges: Mapping[Column, Judge
     found |= _audited(run, protocol)
     context = mean_value(run.rows, "context_tokens", None, protocol)
     found["context"] = None if context is None else Estimate(context)
-    return {name: value for name, value in found.items() if value is not None} | _cost(run.summary)
+    return {name: value for name, value in found.items() if value is not None} | cost_estimates(run.summary)
 
 
 def _audited(run: StoredRun, protocol: Protocol) -> dict[str, Estimate | None]:
@@ -210,7 +210,7 @@ def _abstentions(run: StoredRun) -> Estimate | None:
     return Estimate(100 * sum(known) / len(known)) if known else None
 
 
-def _cost(summary: Mapping[str, Any]) -> dict[str, Estimate]:
+def cost_estimates(summary: Mapping[str, Any]) -> dict[str, Estimate]:
     """Calls and tokens from the run's ledger; nothing for a run without one."""
     total = (summary.get("calls") or {}).get("total") or {}
     if not total.get("calls"):

@@ -61,8 +61,7 @@ def randomisation_p_value(
     count = int(units.max()) + 1 if len(units) else 0
     if count < 2:
         return None
-    exact = 2**count <= resamples if count < 63 else False
-    signs = _all_signs(count) if exact else _drawn_signs(count, resamples, seed)
+    signs, exact = sign_patterns(count, resamples, seed)
     totals = Totals.of(differences, units, mean)
     everything = np.ones((1, count)) @ totals.counts
     flipped = np.concatenate(
@@ -74,6 +73,12 @@ def randomisation_p_value(
     observed = abs(point(differences, mean))
     extreme = int(np.count_nonzero(np.abs(flipped) >= observed - 1e-12))
     return extreme / len(signs) if exact else (extreme + 1) / (len(signs) + 1)
+
+
+def sign_patterns(count: int, resamples: int, seed: int) -> tuple[Floats, bool]:
+    """Signs of each unit in each pattern, shape (patterns, units), and whether these are all patterns there are."""
+    exact = 2**count <= resamples if count < 63 else False
+    return (_all_signs(count) if exact else _drawn_signs(count, resamples, seed)), exact
 
 
 def _all_signs(count: int) -> Floats:
