@@ -11,9 +11,6 @@ from eval.scoring.protocols import Adversarial
 from eval.scoring.rows import ScoreRow
 from eval.tables.stored import StoredRun
 
-#: Systems that are no choice: they bound what a memory can do.
-REFERENCES = ("no_memory", "oracle", "full_context")
-
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -35,11 +32,6 @@ class Group:
     def members(self) -> tuple[int, ...]:
         """All runs, ranked ones first."""
         return self.systems + self.references
-
-
-def is_reference(run: StoredRun) -> bool:
-    """Whether a run is a floor, a ceiling or the oracle: shown as a line and never ranked."""
-    return run.floor or any(run.memory == name or run.memory.startswith(f"{name}_") for name in REFERENCES)
 
 
 def find_groups(runs: Sequence[StoredRun]) -> list[Group]:
@@ -79,8 +71,8 @@ def _group(runs: Sequence[StoredRun], numbers: Sequence[int], floors: Sequence[i
     if runs[numbers[0]].retrieval_only:
         joining = []
     return Group(
-        systems=tuple(number for number in numbers if not is_reference(runs[number])),
-        references=(*(number for number in numbers if is_reference(runs[number])), *joining),
+        systems=tuple(number for number in numbers if not runs[number].reference),
+        references=(*(number for number in numbers if runs[number].reference), *joining),
         questions=tuple(sorted(common)),
         asked=max(len(answered[number]) for number in numbers),
     )

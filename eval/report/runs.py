@@ -8,7 +8,6 @@ from typing import Any
 from eval.compare.rows import cost_estimates
 from eval.configs.presets import CONF
 from eval.judge.agreement import agreement, majority
-from eval.report.groups import is_reference
 from eval.report.prices import load_prices
 from eval.scoring.aggregate import mean_of
 from eval.tables.places import without_places
@@ -68,7 +67,7 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
         "hardware": _hardware(record.get("hardware") or {}),
         "changed": [pair for part in _PARTS for pair in _changed(record["config"], part)],
         "costs": costs,
-        "reference": is_reference(run),
+        "reference": run.reference,
         "agreements": _agreements(run),
         "hasTexts": has_texts,
     }

@@ -123,13 +123,13 @@ function forest(group, board) {
   const width = Math.max(280, Math.min(760, window.innerWidth - 40)),
     step = 38,
     top = 6;
-  const height = top + step * rows.length + 34,
+  const height = top + step * rows.length + 42,
     ends = rows.flatMap((row) => row.figures);
   const room = Math.max(1, (Math.max(...ends) - Math.min(...ends)) * 0.06);
   const low = Math.max(0, Math.min(...ends) - room),
     high = Math.max(...ends) + room;
   const x = (value) => 8 + ((value - low) / (high - low)) * (width - 16);
-  const bottom = height - 30;
+  const bottom = height - 38;
   const scale = rangeTicks(low, high).map((tick) => [
     svg("line", { x1: x(tick), x2: x(tick), y1: top, y2: bottom, class: "axis" }),
     svg("text", { x: x(tick), y: bottom + 15, "text-anchor": "middle", class: "faint" }, String(+tick.toFixed(2))),
@@ -142,15 +142,12 @@ function forest(group, board) {
     return svg(
       "g",
       { class: row.ranked ? "c0" : "c1" },
-      row.ranked
-        ? null
-        : svg("line", { x1: x(value), x2: x(value), y1: top, y2: bottom, class: "reference" }),
       svg("text", { x: 8, y: y - 11, class: row.ranked ? "" : "faint" }, shortened(row.name, label, longest)),
       from === undefined ? null : svg("line", { x1: x(from), x2: x(to), y1: y, y2: y, class: "stroke" }),
       svg("circle", { cx: x(value), cy: y, r: 4.5, class: row.ranked ? "mark" : "hollow" }),
     );
   });
-  const title = svg("text", { x: width / 2, y: height - 1, "text-anchor": "middle" }, `${words(valueOf(groupMetric(group)))}, percent${board.by === "question" ? " ‡" : ""}`);
+  const title = svg("text", { x: width / 2, y: height - 5, "text-anchor": "middle" }, `${words(valueOf(groupMetric(group)))}, percent${board.by === "question" ? " ‡" : ""}`);
   return el(
     "figure",
     {},
@@ -158,6 +155,9 @@ function forest(group, board) {
       "svg",
       { class: "chart", id: "forest", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Means with intervals", style: { "max-width": `${width}px` } },
       scale,
+      rows.map((row) =>
+        row.ranked ? null : svg("line", { x1: x(row.figures[0]), x2: x(row.figures[0]), y1: top, y2: bottom, class: "reference c1" }),
+      ),
       marks,
       title,
     ),
