@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _HEIGHT, _WIDTH = 3.9, 4.6
 _HATCHES = ("", "///", "...", "xx", "\\\\\\", "++")
+#: From this ratio of its ends on, a horizontal axis is logarithmic.
+_WIDE = 8
 _EMPTY = "nothing printed or measured"
 
 
@@ -88,6 +90,7 @@ def _draw_panel(axes: "Axes", panel: Panel) -> None:
         _bar_legend(axes, panel)
     else:
         axes.margins(y=0.12)
+        axes.set_ylim(bottom=max(0.0, axes.get_ylim()[0]))
 
 
 def _bar_legend(axes: "Axes", panel: Panel) -> None:
@@ -112,16 +115,22 @@ def _label(axes: "Axes", panel: Panel) -> None:
         ]
         label_points(axes, named)
         return
-    ends = [_end(curve, panel) for curve in curves]
+    ends = [_end(curve, panel, _beside(panel, curve)) for curve in curves]
     right = axes.get_xlim()[1]
     label_ends(axes, ends + [(level.label, right, level.value, _colour(level.colour)) for level in panel.levels])
 
 
-def _end(curve: Curve, panel: Panel) -> Label:
+def _beside(panel: Panel, curve: Curve) -> float:
+    """How far a curve's marks stand from the middle of their place, so that systems do not cover each other."""
+    step = min(0.12, 0.7 / len(panel.curves))
+    return (panel.curves.index(curve) - (len(panel.curves) - 1) / 2) * step
+
+
+def _end(curve: Curve, panel: Panel, beside: float) -> Label:
     """The last point of a curve with its name."""
     if panel.places:
         place = [place for place in panel.places if place in curve.values][-1]
-        x, y = float(panel.places.index(place)), curve.values[place].value
+        x, y = panel.places.index(place) + beside, curve.values[place].value
     else:
         last = max(curve.values, key=float)
         x, y = float(last), curve.values[last].value
@@ -185,10 +194,9 @@ def _lines(axes: "Axes", panel: Panel) -> None:
 
 
 def _points(axes: "Axes", panel: Panel) -> None:
-    step = min(0.12, 0.7 / len(panel.curves))
-    for number, curve in enumerate(panel.curves):
+    for curve in panel.curves:
         if panel.places:
-            beside = (number - (len(panel.curves) - 1) / 2) * step
+            beside = _beside(panel, curve)
             found = [(i + beside, curve.values[place]) for i, place in enumerate(panel.places) if place in curve.values]
         else:
             found = sorted(((float(x), point) for x, point in curve.values.items()), key=lambda item: item[0])
@@ -199,6 +207,9 @@ def _points(axes: "Axes", panel: Panel) -> None:
         axes.set_xlim(-0.5, len(panel.places) - 0.5)
     else:
         axes.margins(x=0.15)
+        costs = [float(x) for curve in panel.curves for x in curve.values]
+        if min(costs) > 0 and max(costs) / min(costs) > _WIDE:
+            axes.set_xscale("log")
 
 
 def _marker(curve: Curve) -> str:

@@ -1,7 +1,7 @@
 """Labels beside what they name, where they hide neither a mark nor another label."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,9 +57,16 @@ def _place(axes: "Axes", label: Label, taken: Sequence["Bbox"]) -> "Bbox":
     leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3} if far else None
     axes.annotate(
         text, (x, y), (horizontal, vertical), textcoords="offset points", fontsize=_SIZE, color=colour, ha=side,
-        arrowprops=leader,
+        arrowprops=leader, path_effects=_halo(),
     )  # fmt: skip
     return best[1]
+
+
+def _halo() -> list[Any]:
+    """A white edge that keeps a label readable where a line passes behind it."""
+    from matplotlib import patheffects
+
+    return [patheffects.withStroke(linewidth=2, foreground="white")]
 
 
 def label_ends(axes: "Axes", labels: Sequence[Label]) -> None:
@@ -74,6 +81,7 @@ def label_ends(axes: "Axes", labels: Sequence[Label]) -> None:
             text, (x, y), (1.02, place), xycoords="data", textcoords=axes.get_yaxis_transform(), fontsize=_SIZE,
             color=colour, va="center", annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3},
+            path_effects=_halo(),
         )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Our own figures: what accuracy costs, what evidence is worth, and what the definition of F1 alone moves."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -70,12 +71,18 @@ def _cut(floor: StoredRun, asked: Sequence[str]) -> StoredRun | None:
 
 def own_sheets(group: Group, protocol: Protocol) -> list[Sheet]:
     """Make the figures of one group."""
-    rows = system_rows(group.runs, protocol)
+    rows = _short(system_rows(group.runs, protocol))
     return [
         pareto(group, rows, protocol),
         evidence(group, rows, protocol),
         definitions(group, [*rows, *system_rows(group.floors, protocol)], protocol),
     ]
+
+
+def _short(rows: Sequence[SystemRow]) -> list[SystemRow]:
+    """Rows called by their memory alone where that tells them apart."""
+    repeated = Counter(row.run.memory for row in rows)
+    return [replace(row, label=row.run.memory) if repeated[row.run.memory] == 1 else row for row in rows]
 
 
 def pareto(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
