@@ -38,7 +38,7 @@ def _place(axes: "Axes", label: Label, taken: Sequence["Bbox"]) -> "Bbox":
     text, x, y, colour = label
     renderer = axes.figure.canvas.get_renderer()  # type: ignore[attr-defined]
     inside = axes.get_window_extent()
-    best: tuple[float, "Bbox"] | None = None
+    best: tuple[float, Bbox] | None = None
     written = axes.annotate(text, (x, y), (0, 0), textcoords="offset points", fontsize=_SIZE, color=colour)
     for horizontal, vertical, side in _PLACES:
         written.set_ha(side)

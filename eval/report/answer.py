@@ -58,9 +58,7 @@ def group_answer(group: Group, board: Board, metrics: Sequence[str]) -> Json:
 
 def _board(found: Scored, group: Group, board: Board, metric: str, five: str) -> Json:
     ranked = [number for number in found.runs if number in group.systems]
-    several = compare_all(
-        found.values, [row.conversation_id for row in found.rows], tested=len(ranked)
-    )
+    several = compare_all(found.values, [row.conversation_id for row in found.rows], tested=len(ranked))
     own = [one for one in several.differences if one.second < len(ranked)]
     levels = tiers(several.means[: len(ranked)], own)
     fault = judge_faults([board.runs[number] for number in found.runs]).get(metric, "")

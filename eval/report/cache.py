@@ -83,7 +83,9 @@ def fingerprint(folder: Path) -> list[Json]:
 def code_stamp() -> str:
     """Checksum of the code and settings that figures depend on."""
     digest = hashlib.sha256()
-    sources = sorted((ROOT / "eval").rglob("*.py")) + sorted((ROOT / "eval").rglob("*.yaml")) + sorted(CONF.rglob("*.yaml"))
+    sources = (
+        sorted((ROOT / "eval").rglob("*.py")) + sorted((ROOT / "eval").rglob("*.yaml")) + sorted(CONF.rglob("*.yaml"))
+    )
     for path in sources + sorted((ROOT / "results" / "printed").rglob("*.csv")):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

@@ -56,7 +56,8 @@ def parse_date(value: object) -> datetime | None:
     written = _DATE.match(value.strip())
     try:
         if written:
-            return datetime.strptime(f"{written[1]} {written[2].replace(',', '')}", "%I:%M %p %d %B %Y")
+            text = f"{written[1]} {written[2].replace(',', '')}"
+            return datetime.strptime(text, "%I:%M %p %d %B %Y")  # noqa: DTZ007 - LoCoMo's dates have no zone
         return datetime.fromisoformat(value).replace(tzinfo=None) if re.match(r"^\d{4}-\d\d-\d\d", value) else None
     except ValueError:
         return None

@@ -59,12 +59,8 @@ def distances(
     return _farthest(references, turns), _farthest(references, dates)
 
 
-def _farthest(
-    references: Mapping[str, ReferenceRecord], found: Mapping[str, Mapping[str, float]]
-) -> dict[str, float]:
-    values = {
-        name: [found[one.conversation_id].get(turn) for turn in one.evidence] for name, one in references.items()
-    }
+def _farthest(references: Mapping[str, ReferenceRecord], found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    values = {name: [found[one.conversation_id].get(turn) for turn in one.evidence] for name, one in references.items()}
     return {
         name: max(v for v in own if v is not None)
         for name, own in values.items()
@@ -77,7 +73,7 @@ def _natural(turn: str) -> list[object]:
 
 
 def slices(scored: Scored, known: Known) -> list[Json]:
-    """Means of every run in every slice: ``{title, parts: [{label, questions, figures}]}``; empty kinds are left out."""
+    """Means of every run by slice: ``{title, parts: [{label, questions, figures}]}``; empty kinds are left out."""
     kinds: list[tuple[str, Callable[[ScoreRow], str | None]]] = [
         ("category", lambda row: f"{row.category} {known.categories.get(row.category, '')}".strip()),
         ("turns from the evidence to the end", _binned(known.places, scored, "turns")),

@@ -64,7 +64,12 @@ class Several:
 
 
 def compare_all(
-    values: Floats, conversations: Sequence[str], *, resamples: int = RESAMPLES, seed: int = 0, tested: int | None = None
+    values: Floats,
+    conversations: Sequence[str],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    tested: int | None = None,
 ) -> Several:
     """Compare all systems with each other.
 
@@ -106,7 +111,7 @@ def intervals(values: Floats, conversations: Sequence[str]) -> list[tuple[float,
         conversations: of each question.
 
     Returns:
-        Ends by column, as :func:`eval.scoring.inference.bootstrap_interval` has them; ``None`` with fewer than two units.
+        Ends by column, those of :func:`eval.scoring.inference.bootstrap_interval`; ``None`` with fewer than two units.
     """
     _, units = resampling_units(conversations)
     count = int(units.max()) + 1 if len(units) else 0

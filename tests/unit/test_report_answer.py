@@ -16,10 +16,10 @@ from eval.report.config import load_config
 from eval.report.data import collect, page_data
 from eval.report.memories import Memories, parse_date
 from eval.report.progress import unfinished
+from eval.report.slices import distances
 from eval.report.verdict import Side, verdict
 from eval.report.watch import watch
 from eval.runs.records import ReferenceRecord
-from eval.report.slices import distances
 from eval.runs.snapshot import save_snapshot
 from eval.runs.stored import load_calls
 from eval.scoring.several import compare_all
@@ -37,7 +37,9 @@ def fixed_score(share: float, jitter: float = 0.0) -> Any:
 
 def write(root: Path, scores: dict[str, float], **settings: Any) -> None:
     for memory, share in scores.items():
-        FakeRun(memory=memory, values=fixed_score(share), conversations=("c",), questions_each=20, **settings).write(root)
+        FakeRun(memory=memory, values=fixed_score(share), conversations=("c",), questions_each=20, **settings).write(
+            root
+        )
 
 
 def sentence(root: Path, metric: str = "f1_set", five: str = "exclude") -> str:
@@ -166,8 +168,8 @@ def test_memories_of_a_turn_and_its_distance(tmp_path: Path) -> None:
 
 
 def test_dates_that_are_none() -> None:
-    assert parse_date("1:56 pm on 8 May, 2023") == datetime(2023, 5, 8, 13, 56)
-    assert parse_date("2023-05-08T13:56:00+00:00") == datetime(2023, 5, 8, 13, 56)
+    assert parse_date("1:56 pm on 8 May, 2023") == datetime(2023, 5, 8, 13, 56)  # noqa: DTZ001 - LoCoMo's dates have no zone
+    assert parse_date("2023-05-08T13:56:00+00:00") == datetime(2023, 5, 8, 13, 56)  # noqa: DTZ001 - LoCoMo's dates have no zone
     assert [parse_date(value) for value in ("99:99 pm on 8 May, 2023", "yesterday", 3, None)] == [None] * 4
 
 

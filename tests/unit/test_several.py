@@ -32,7 +32,11 @@ def test_each_pair_is_what_the_comparison_of_two_gives(conversations: list[str])
 def test_one_question_has_no_interval_and_is_never_apart() -> None:
     found = compare_all(np.array([[1.0, 0.0]]), ["a"])
     assert found.intervals == (None, None)
-    assert (found.differences[0].low, found.differences[0].p_value, found.differences[0].separated) == (None, None, False)
+    assert (found.differences[0].low, found.differences[0].p_value, found.differences[0].separated) == (
+        None,
+        None,
+        False,
+    )
     assert intervals(np.array([[1.0]]), ["a"]) is None
 
 
