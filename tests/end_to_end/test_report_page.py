@@ -35,6 +35,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ),
         )
         rewrite(path, "retrievals.jsonl", lambda n, row: row["hits"][0].update(text=f"memory {n} {attack(n)}"))
+        rewrite(path, "calls.jsonl", lambda n, row: row.update(item=f"conv-26:{row['item']}"))
         rewrite(path, "references.jsonl", lambda n, row: row.update(answers=[f"gold {attack(n)}"]))
     judge(path)
     FakeRun(memory="oracle", mode="retrieval_only", dataset="hotpotqa20", data_sha256="2" * 64).write(root)
@@ -151,8 +152,9 @@ def test_a_judge_no_better_than_a_constant_is_never_green(page: Page, report: Pa
     go(page, report, "answer?metric=judge_x_y")
     assert text(page, "#verdict").startswith("These scores cannot tell which memory is better: judge_x_y is no better")
     assert "Not a ranking" in text(page)
-    tier = "[...document.querySelectorAll('main table tbody tr')].map((row) => row.children[0].innerText)"
+    tier = "[...document.querySelector('main table tbody').rows].map((row) => row.children[0].innerText)"
     assert set(page.run(tier)) == {""}
+    assert "real" not in text(page, "main table")
     go(page, report, "leaderboard?dataset=locomo_clag&metric=judge_x_y")
     assert "Not a ranking" in text(page)
     go(page, report, "questions?q=conv-26:0")

@@ -220,7 +220,7 @@ function boardLine(group, board, index, base, recall, names, shown) {
   const interval = ([, low, high]) => (low === undefined ? "" : ` [${fixed(low)}, ${fixed(high)}]`);
   const step = index === base ? null : differenceTo(board, index, base);
   const change = step
-    ? `${signed(step.value)}${step.low === null ? "" : ` [${signed(step.low)}, ${signed(step.high)}]`} ${step.apart ? "real" : "may be chance"}`
+    ? `${signed(step.value)}${step.low === null ? "" : ` [${signed(step.low)}, ${signed(step.high)}]`} ${board.fault ? "" : step.apart ? "real" : "may be chance"}`
     : "baseline";
   const texts = [
     board.fault || index >= board.tiers.length ? "" : String(board.tiers[index]),
@@ -237,7 +237,7 @@ function boardLine(group, board, index, base, recall, names, shown) {
   ];
   return el(
     "tr",
-    { class: step && step.apart ? "apart" : null },
+    { class: step && step.apart && !board.fault ? "apart" : null },
     shown.map((column) =>
       column === 1
         ? el("th", { scope: "row" }, el("a", { href: address("runs", { run: DATA.runs[number].id }) }, nameIn(group, number)))
