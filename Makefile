@@ -8,7 +8,7 @@ export TOKENIZERS_PARALLELISM ?= false
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data demo test test-serve fault-campaign lint types contracts check tables figures report bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data demo test test-serve fault-campaign lint types contracts check tables figures report recorded audit bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,8 +22,8 @@ $(VENV)/.stamp: requirements.lock pyproject.toml
 
 env: $(VENV)/.stamp  ## make the Python environment in .venv
 
-models: env  ## fetch the embedded models and corpora into models/ (checksums verified)
-	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py all
+models: env  ## fetch the models and corpora that demo and test need into models/ (checksums verified)
+	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py
 
 data: env  ## download the data sets that can be had without registration into data/
 	@$(PY) scripts/fetch_data.py all
@@ -58,6 +58,12 @@ figures: env  ## draw results/figures: the papers' and our own
 
 report: env  ## one page of everything measured, results/report.html; it quotes the data sets and stays local
 	$(PY) -m eval.report
+
+recorded: env  ## fetch the published answers of the catalogue (checksums verified); MEMSYS_RECORDED=folder for files at hand
+	$(PY) -m eval.recorded fetch
+
+audit: models  ## published answers under every definition, against people and against what was printed: results/audit
+	$(PY) -m eval.audit
 
 bench: models  ## speed benchmarks: ratios of measured to critical path, printed
 	@for file in tests/benchmarks/bench_*.py; do echo "== $$file"; $(PY) $$file || exit 1; done

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.commands import explains_errors, start
+from eval.cli.places import check_folder, tracked_remark
 from eval.cli.terminal import console
 from eval.runs.files import write_atomic, write_json
 from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow
@@ -24,6 +25,7 @@ from memsys.errors import RunDirectoryError
 _KEPT = (
     "schema_version", "run_id", "experiment", "status", "started", "finished", "seed", "mode", "config", "data",
     "model", "commit", "dirty", "packages", "hardware", "prompts", "counts", "departures",
+    "recorded",
 )  # fmt: skip
 #: Counted values of traces that are names; anything else might quote the data set.
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")
@@ -86,8 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them")
     parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")
     options = parser.parse_args(arguments)
+    check_folder(options.out)
     for path in named_run_folders(options.runs):
         console().print(f"exported: {export_run(path, options.out)}", highlight=False, markup=False, soft_wrap=True)
+    if tracked_remark(options.out):
+        console().print(tracked_remark(options.out), highlight=False, markup=False)
     return 0
 
 

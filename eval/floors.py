@@ -21,8 +21,10 @@ from eval.cli.terminal import console
 from eval.configs.presets import CONF, find_preset, read_settings
 from eval.inspect_data import read_config
 from eval.loaders.contract import LoadedData
-from eval.metrics.locomo import ADVERSARIAL, abstains, is_trapped
-from eval.metrics.registry import select_metrics
+from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.registry import DATASETS
+from eval.metrics.locomo import abstains, is_trapped
+from eval.metrics.registry import METRICS, TOKEN_F1, Metric
 from eval.runs.files import write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, ReferenceRecord
 from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow, Scores, gold_answers, score_answer
@@ -30,16 +32,18 @@ from eval.tables.stored import FLOOR, SUMMARIES
 
 Policy = Literal["always_abstain", "always_trap", "coin_flip"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
-#: What the papers' tables print of answers, and the other definitions of F1.
-METRICS = (
-    "f1_set", "f1_word", "f1_gam", "f1_squad", "f1_locomo", "f1_memos", "locomo_official", "bleu1", "meteor", "rougeL",
-)  # fmt: skip
-DATASETS = ("locomo", "hotpotqa20_clag", "bioasq20_clag")
+#: Presets on which the data sets want constant answers scored.
+PRESETS = tuple(info.floor_preset for info in DATASETS.values() if info.floor_preset)
+
+
+def floor_metrics() -> list[Metric]:
+    """Metrics of texts that a constant answer is scored by: those of comparisons, and every definition of token F1."""
+    return [metric for metric in METRICS.values() if metric.lexical and (metric.listed or metric.group == TOKEN_F1)]
 
 
 def floor_answer(policy: Policy, reference: ReferenceRecord, abstention: str) -> str:
     """Return the answer of a policy that gives one; ``coin_flip`` gives none."""
-    if policy == "always_trap" and reference.category == ADVERSARIAL and reference.adversarial_answer is not None:
+    if policy == "always_trap" and reference.kind == ADVERSARIAL and reference.adversarial_answer is not None:
         return reference.adversarial_answer
     return abstention
 
@@ -59,16 +63,16 @@ def floor_row(policy: Policy, reference: ReferenceRecord, abstention: str) -> Sc
     else:
         scores = _scores(floor_answer(policy, reference, abstention), reference)
     rounded = {name: None if value is None else round(value, DIGITS) for name, value in scores.items()}
-    return ScoreRow(reference.question_id, reference.conversation_id, reference.category, rounded)
+    return ScoreRow(reference.question_id, reference.conversation_id, reference.category, rounded, reference.kind)
 
 
 def _scores(answer: str, reference: ReferenceRecord) -> Scores:
     gold = gold_answers(reference)
     scores: Scores = {
         metric.name: score_answer(metric, answer, gold, reference.category) if gold else None
-        for metric in select_metrics(METRICS)
+        for metric in floor_metrics()
     }
-    false_answer = reference.adversarial_answer if reference.category == ADVERSARIAL else None
+    false_answer = reference.adversarial_answer if reference.kind == ADVERSARIAL else None
     scores["abstained"] = float(abstains(answer))
     scores["trapped"] = None if false_answer is None else float(is_trapped(answer, false_answer))
     return scores
@@ -138,7 +142,7 @@ def _write(policy: Policy, references: Sequence[ReferenceRecord], record: Mappin
     lines = [json.dumps(asdict(row), sort_keys=True, separators=(",", ":")) + "\n" for row in rows]
     target.mkdir(parents=True, exist_ok=True)
     write_json(target / "run.json", record)
-    write_json(target / SCORES_META, {"config": {"metrics": list(METRICS)}, "models": {}})
+    write_json(target / SCORES_META, {"config": {"metrics": [metric.name for metric in floor_metrics()]}, "models": {}})
     write_atomic(target / SCORES, "".join(lines).encode())
     return target
 
@@ -149,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m eval.floors", description="Score constant answers on the data sets, without a model."
     )
-    parser.add_argument("datasets", nargs="*", default=DATASETS, help=f"default: {' '.join(DATASETS)}")
+    parser.add_argument("datasets", nargs="*", default=PRESETS, help=f"default: {' '.join(PRESETS)}")
     parser.add_argument("--reader", default="clag", help="whose abstention is given (default: clag)")
     parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")
     options = parser.parse_args(arguments)

@@ -88,6 +88,7 @@ def describe(config: DatasetConfig, data: LoadedData) -> dict[str, Json]:
         "card": f"datasets/{config.info.card or config.info.key}/README.md",
         "counts": dict(data.counts),
         "notes": dict(data.notes),
+        "note_meanings": dict(config.info.note_meanings),
         "tokens": {
             "per_turn": _spread([n for tokens in turn_tokens for n in tokens]),
             "per_conversation": _spread([sum(tokens) for tokens in turn_tokens]),
@@ -155,9 +156,10 @@ def _conversation(sample: Sample, tokens: int) -> dict[str, Json]:
 def tables(report: Mapping[str, Json]) -> list["Table"]:
     """Lay a report out in tables."""
     lengths = [{"tokens": key.replace("_", " "), **spread} for key, spread in report["tokens"].items()]
+    meanings = {**NOTES, **report["note_meanings"]}
     return [
         _table("What is selected", _explained(report["counts"], COUNTS)),
-        _table("What the loader met in the whole file", _explained(report["notes"], NOTES)),
+        _table("What the loader met in the whole file", _explained(report["notes"], meanings)),
         _table("Questions by category (means per question)", report["categories"]),
         _table(r"Length of turns as written, tokens of \w+|[^\w\s]", lengths),
         _table("Conversations", report["conversations"]),

@@ -10,7 +10,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.cli.commands import EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
+from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
+from eval.cli.places import use_checkout
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -39,8 +40,19 @@ def main() -> int:
 
     import hydra
 
-    hydra.main(version_base="1.3", config_path=CONF, config_name="config")(run_composed)()
+    try:
+        hydra.main(version_base="1.3", config_path=CONF, config_name="config")(run_composed)()
+    except SystemExit as ended:
+        raise SystemExit(EXIT_ERROR if _settings_were_wrong(ended) else ended.code) from ended
     return 0
+
+
+def _settings_were_wrong(ended: SystemExit) -> bool:
+    """Whether Hydra ended because a setting does not fit; it has said so, with a status that stands for a fault."""
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    return isinstance(ended.__context__, HydraException | OmegaConfBaseException)
 
 
 def run_composed(config: "DictConfig") -> str:
@@ -52,7 +64,7 @@ def run_composed(config: "DictConfig") -> str:
 
     with one_message():
         if not OmegaConf.is_missing(HydraConfig.get().job, "num"):
-            return run_cell(config, list(HydraConfig.get().overrides.task))
+            return run_cell(config, list(HydraConfig.get().overrides.task), int(HydraConfig.get().job.num) + 1)
         path, code = run_one(make_plan(config))
         if code:
             sys.exit(code)
@@ -81,23 +93,27 @@ def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:
     return str(result.path), 0
 
 
-def run_cell(config: "DictConfig", overrides: list[str]) -> str:
+def run_cell(config: "DictConfig", overrides: list[str], number: int = 1) -> str:
     """Run one cell of a sweep, which goes on whatever becomes of this one: the cell's ticket says how it ended."""
-    from eval.cli.terminal import complain
+    from eval.cli.terminal import complain, console
     from eval.sweep.cells import make_cell
+    from eval.sweep.numbering import CLOCK
     from eval.sweep.tickets import Attendance
     from memsys.errors import MemsysError
 
     cell = make_cell(config, overrides)
+    console().print(f"{CLOCK.begin(number)}: {cell.label}", style="bold", highlight=False, markup=False)
     with Attendance(cell.folder, cell.key, overrides) as ticket:
         try:
             path, code = run_one(cell.valid_plan(), LOCK_WAIT_S)
         except MemsysError as error:
             complain(str(error))
+            CLOCK.end()
             ticket.end("failed", str(error))
             return ""
         if code == EXIT_INTERRUPTED:
             sys.exit(code)
+        CLOCK.end()
         ticket.end("incomplete" if code else "done")
     return "" if code else path
 
@@ -197,4 +213,5 @@ def _lines(error: BaseException) -> str:
 
 
 if __name__ == "__main__":
+    use_checkout()
     start(main)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from eval.scoring.rows import ScoringConfig
 
 PRESETS = CONF / "scoring"
-#: Columns that the widest table needs.
-TABLE_WIDTH = 150
 
 
 @explains_errors
@@ -31,10 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         _list_metrics()
         return 0
+    options = separate_runs(options)
     config = make_config(options)
     for run in options.runs:
         with stage(f"scoring {run}"):
-            _score(run, config)
+            _score(run, config, options.metrics or ())
     return 0
 
 
@@ -42,15 +41,27 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m eval.score", description="Score stored runs, no backbone needed.")
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run directory (holds references.jsonl)")
     parser.add_argument("--preset", default="default", help="file of conf/scoring (default: %(default)s)")
-    parser.add_argument("--metrics", nargs="+", metavar="NAME", help="metrics or groups: lexical, neural, all")
+    parser.add_argument("--metrics", nargs="+", metavar="NAME", help="further metrics or groups: lexical, neural, all")
     parser.add_argument("--bertscore-model", metavar="PATH|NAME", help="encoder behind bert_f1")
     parser.add_argument("--bertscore-layers", type=int, metavar="N", help="its layers to use")
     parser.add_argument("--list", action="store_true", help="list the metrics with their sources and stop")
     return parser
 
 
+def separate_runs(options: argparse.Namespace) -> argparse.Namespace:
+    """Give back the runs that stand behind ``--metrics``: what is no metric and lies on the disk is a run."""
+    from eval.metrics.registry import METRICS, groups
+
+    given = options.metrics or ()
+    runs = [name for name in given if name not in METRICS and name not in groups() and Path(name).exists()]
+    if runs:
+        options.metrics = [name for name in given if name not in runs] or None
+        options.runs = [*options.runs, *map(Path, runs)]
+    return options
+
+
 def make_config(options: argparse.Namespace) -> "ScoringConfig":
-    """Read the preset and put the command line's choices on top.
+    """Read the preset, add the metrics that are asked for, and put the command line's other choices on top.
 
     Raises:
         ConfigError: unknown preset or metric, or no run named.
@@ -59,7 +70,7 @@ def make_config(options: argparse.Namespace) -> "ScoringConfig":
         raise ConfigError("name at least one run directory, e.g. results/runs/quickstart/<run>")
     config = load_preset(options.preset)
     chosen: dict[str, Any] = {
-        "metrics": options.metrics,
+        "metrics": None if options.metrics is None else (*config.metrics, *options.metrics),
         "bertscore_model": options.bertscore_model,
         "bertscore_layers": options.bertscore_layers,
     }
@@ -77,7 +88,7 @@ def load_preset(name: str) -> "ScoringConfig":
     return make_preset(ScoringConfig, find_preset(name, PRESETS, "scoring preset"))
 
 
-def _score(run: Path, config: "ScoringConfig") -> None:
+def _score(run: Path, config: "ScoringConfig", asked: Sequence[str]) -> None:
     from eval.cli.terminal import console
     from eval.scoring.rows import score_run
     from eval.scoring.summary import summarise
@@ -92,17 +103,23 @@ def _score(run: Path, config: "ScoringConfig") -> None:
         soft_wrap=True,
     )
     if counts["answered"]:
-        _show(_answer_table(summary))
+        _show(_answer_table(summary), keys=2)
+        _warn_of_unlabelled(run, summary)
         floor = ", ".join(f"{name} {_percent(mean)}" for name, mean in summary["echo"].items())
         console().print(f"the questions themselves as answers, without category 5: {floor}", style="dim")
-    _show(_evidence_table(summary))
+    if counts["retrieved"] or not counts["answered"]:
+        _show(_evidence_table(summary), keys=2)
+    else:
+        console().print("no retrievals were recorded: there is no evidence to score", style="dim")
+    if asked:
+        _show(_asked_table(summary, asked))
 
 
-def _show(table: "Table") -> None:
-    """Print a table whole: in a narrow window a wrapped line is easier to read than squeezed figures."""
-    from eval.cli.terminal import console
+def _show(table: "Table", keys: int = 1) -> None:
+    """Print a table; in a narrow window its columns go below each other, each part with the key columns."""
+    from eval.cli.folding import show_table
 
-    console(TABLE_WIDTH).print(table)
+    show_table(table, keys)
 
 
 def _percent(mean: float | None) -> str:
@@ -144,6 +161,23 @@ def _answer_table(summary: Any) -> "Table":
     return table
 
 
+def _warn_of_unlabelled(run: Path, summary: Any) -> None:
+    """Name the kinds that the run's own protocol has no label for, or none has."""
+    from eval.cli.terminal import console
+    from eval.runs.rundir import read_record
+
+    record = read_record(run)
+    own = ((record or {}).get("config", {}).get("protocol") or {}).get("name")
+    protocols = summary["protocols"]
+    nowhere = set.intersection(*(set(protocol["unlabelled_kinds"]) for protocol in protocols.values()))
+    kinds = sorted({*nowhere, *protocols.get(own, {}).get("unlabelled_kinds", ())})
+    if kinds:
+        console().print(
+            f"warning: the protocol has no label for questions of the kind {', '.join(kinds)}; they count in its means",
+            style="yellow",
+        )
+
+
 def _audited_cells(summary: Any, protocol: str, column: str) -> list[str]:
     """Mean and number of questions whose gold answer is not in doubt; nothing where none is."""
     if not summary["audited"]:
@@ -170,6 +204,21 @@ def _evidence_table(summary: Any) -> "Table":
         for matching, suffix in (("lineage", ""), ("substring", "_substring")):
             values = [_percent(means[name + suffix]["mean"]) for name in names]
             table.add_row(matching, population, *values, str(means["e_recall" + suffix]["scored"]))
+    return table
+
+
+def _asked_table(summary: Any, asked: Sequence[str]) -> "Table":
+    """One line per metric that was named: its mean overall and in each category, as it is, under no protocol."""
+    from eval.metrics.registry import select_metrics
+
+    groups = summary["metrics"]
+    table = _table("metrics asked for, percent, every category as it is")
+    table.add_column("metric", no_wrap=True)
+    for name in groups:
+        table.add_column(name.replace("_", " "), justify="right")
+    for metric in select_metrics(asked):
+        means = [groups[name].get(metric.name, {}).get("mean") for name in groups]
+        table.add_row(metric.name, *map(_percent, means))
     return table
 
 

@@ -29,20 +29,20 @@ class DataShape:
     Attributes:
         turns: of each conversation.
         sessions: turns of each session of all conversations.
-        questions: by category.
+        questions: by kind.
         turn_tokens: mean of a turn as systems see it.
         question_tokens: mean of a question.
     """
 
     turns: Sequence[int]
     sessions: Sequence[int]
-    questions: Mapping[int, int]
+    questions: Mapping[str, int]
     turn_tokens: float = 40.0
     question_tokens: float = 16.0
 
     @property
     def asked(self) -> int:
-        """Questions of all categories."""
+        """Questions of all kinds."""
         return sum(self.questions.values())
 
 

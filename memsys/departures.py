@@ -53,19 +53,28 @@ class Departure:
         return ALL in self.presets or preset in self.presets
 
 
-def system_of(target: str) -> tuple[str, Path]:
+def module_of(target: str) -> str:
+    """Return the package, or the module, of the system that a preset's ``_target_`` configures.
+
+    ``baselines.amem.config.AmemConfig`` gives ``baselines.amem``.
+    """
+    return ".".join(target.split(".")[:-1][:2])
+
+
+def system_of(target: str, file: str = FILE) -> tuple[str, Path]:
     """Find the system that a preset configures.
 
     Args:
         target: its ``_target_``, such as ``baselines.amem.config.AmemConfig``.
+        file: name of the file that the system keeps beside its code; a system of one module puts its name before it.
 
     Returns:
-        The system's name and the place of its departures, which need not exist.
+        The system's name and the place of that file, which need not exist.
 
     Raises:
         ConfigError: there is no such package or module.
     """
-    module = ".".join(target.split(".")[:-1][:2])
+    module = module_of(target)
     try:
         spec = find_spec(module) if module else None
     except (ModuleNotFoundError, ValueError):
@@ -74,7 +83,7 @@ def system_of(target: str) -> tuple[str, Path]:
         raise ConfigError(f"_target_={target}: there is no module {module}; name a class of a memory system's package")
     folders = list(spec.submodule_search_locations or ())
     source = Path(spec.origin or "")
-    place = Path(folders[0]) / FILE if folders else source.with_name(f"{source.stem}.{FILE}")
+    place = Path(folders[0]) / file if folders else source.with_name(f"{source.stem}.{file}")
     return module.rpartition(".")[2], place
 
 

@@ -45,6 +45,11 @@ class Question:
     text: str
     #: The data set's own category number (LoCoMo: 1 multi-hop, 2 temporal, 3 open-domain, 4 single-hop, 5 adversarial).
     category: int
+    #: What is asked, in words that all data sets share (``multi_hop``, ``temporal``, ``adversarial``); readers and
+    #: protocols go by it. Empty: what the category meant before questions had kinds (:mod:`eval.loaders.kinds`).
+    kind: str = ""
+    #: When it is asked, as the data set writes it (LongMemEval); empty where it says nothing.
+    question_date: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,11 @@ class TokenLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One reply of a language model. ``seconds`` is service time, without the client's queue or retries."""
+    """One reply of a language model. ``seconds`` is service time, without the client's queue or retries.
+
+    ``cached_tokens``: tokens at the prompt's beginning that the server did not compute again, since an earlier request
+    began alike; ``None`` where the server does not say.
+    """
 
     text: str
     prompt_tokens: int
@@ -137,3 +146,4 @@ class Completion:
     seconds: float
     finish_reason: str
     logprobs: tuple[TokenLogprob, ...] = ()
+    cached_tokens: int | None = None

@@ -1,6 +1,7 @@
-"""Turn the quantised SmolLM2 GGUF into a Hugging Face folder with the same (dequantised) weights, for vLLM.
+"""Turn a quantised GGUF into a Hugging Face folder with the same (dequantised) weights, for vLLM.
 
-Usage: .venv-serve/bin/python scripts/gguf_to_hf.py [--gguf FILE] [--out FOLDER] [--force]
+Usage: .venv-serve/bin/python scripts/gguf_to_hf.py [smollm2_135m_gguf | qwen25_coder_05b | qwen25_coder_15b] [--force]
+       .venv-serve/bin/python scripts/gguf_to_hf.py --gguf FILE --out FOLDER
 
 Needs transformers, gguf and accelerate, which the serving environment has. The result holds exactly the weights that
 the embedded llama.cpp engine runs, so that the two engines differ in arithmetic alone.
@@ -25,6 +26,16 @@ from memsys.errors import AssetError
 if TYPE_CHECKING:
     from tokenizers.pre_tokenizers import PreTokenizer
 
+#: Qwen2's rule, from its tokenizer.json: contractions, words, single digits, signs, line ends, blanks.
+_QWEN2_WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+#: Folder under models/ that ``conf/backbone/*_vllm.yaml`` names, by asset.
+_FOLDERS = {
+    "smollm2_135m_gguf": "SmolLM2-135M-Instruct-hf",
+    "qwen25_coder_05b": "Qwen2.5-Coder-0.5B-Instruct-hf",
+    "qwen25_coder_15b": "Qwen2.5-Coder-1.5B-Instruct-hf",
+}
 #: Written last into the folder; its presence says that the folder is whole.
 _STAMP = "converted_from.json"
 
@@ -57,13 +68,18 @@ def convert(gguf: Path, out: Path) -> None:
 def _pre_tokenizer(gguf: Path) -> "PreTokenizer":
     """Rule that cuts text before the merges. transformers does not carry it over from GGUF files."""
     from gguf import GGUFReader
-    from tokenizers import pre_tokenizers
+    from tokenizers import Regex, pre_tokenizers
 
     name = GGUFReader(gguf).fields["tokenizer.ggml.pre"].contents()
-    if name != "smollm":
-        raise AssetError(f"{gguf.name} has the pre-tokenizer {name!r}; only 'smollm' is known here, add its rule")
-    digits_apart = pre_tokenizers.Digits(individual_digits=True)
-    return pre_tokenizers.Sequence([digits_apart, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)])
+    if name == "smollm":
+        first = pre_tokenizers.Digits(individual_digits=True)
+    elif name == "qwen2":
+        first = pre_tokenizers.Split(Regex(_QWEN2_WORDS), "isolated")
+    else:
+        raise AssetError(f"{gguf.name} has the pre-tokenizer {name!r}; known here are smollm and qwen2, add its rule")
+    return pre_tokenizers.Sequence(
+        [first, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=name == "smollm")]
+    )
 
 
 def is_current(gguf: Path, out: Path) -> bool:
@@ -83,13 +99,14 @@ def _origin(gguf: Path) -> dict[str, str]:
 def main() -> int:
     """Convert into a temporary folder and move it into place in one step."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--gguf", type=Path, help="default: the fetched SmolLM2-135M-Instruct")
-    parser.add_argument("--out", type=Path, default=models_dir() / "SmolLM2-135M-Instruct-hf")
+    parser.add_argument("asset", nargs="?", default="smollm2_135m_gguf", choices=_FOLDERS, help="a fetched model")
+    parser.add_argument("--gguf", type=Path, help="another GGUF file; then --out too")
+    parser.add_argument("--out", type=Path, help="default: the folder under models/ that the presets name")
     parser.add_argument("--force", action="store_true", help="convert again even if the folder is there")
     arguments = parser.parse_args()
-    out: Path = arguments.out.resolve()
+    out: Path = (arguments.out or models_dir() / _FOLDERS[arguments.asset]).resolve()
     try:
-        gguf = (arguments.gguf or asset_path("smollm2_135m_gguf")).resolve()
+        gguf = (arguments.gguf or asset_path(arguments.asset)).resolve()
         if not arguments.force and is_current(gguf, out):
             print(f"in place at {out}")
             return 0

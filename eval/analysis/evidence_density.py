@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval.analysis.answer_coverage import Retrieved, content_words, coverage, hit_shares, hits_of, mean
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.runs.records import ReferenceRecord, RetrievalRecord
 
 
@@ -24,7 +24,7 @@ def evidence_density(
     asked = {
         name: retrieved(references[name], record)
         for name, record in retrievals.items()
-        if record.category != ADVERSARIAL
+        if references[name].kind != ADVERSARIAL
     }
     found: dict[str, list[int]] = {}
     for name, question in asked.items():

@@ -13,7 +13,7 @@ from typing import Any
 from eval.analysis.evidence_density import evidence_density
 from eval.analysis.theme_structure import gate, query_tokens, structure
 from eval.cli.commands import explains_errors, start
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.runs.files import write_json
 from eval.runs.stored import check_joined, load_calls, load_conversations, load_references, load_retrievals
 from memsys.errors import ScoringError
@@ -31,7 +31,7 @@ def analyse(run: Path) -> dict[str, Any]:
     check_joined(retrievals, references, run / "retrievals.jsonl")
     if not retrievals:
         raise ScoringError(f"{run} has no retrievals; let the run finish first")
-    scored = [name for name in retrievals if references[name].category != ADVERSARIAL]
+    scored = [name for name in retrievals if references[name].kind != ADVERSARIAL]
     conversations, calls = load_conversations(run), load_calls(run)
     ours = bool(conversations) and all("theme_paths" in record.statistics for record in conversations)
     return {

@@ -22,6 +22,8 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?%?")
 #: Begins of tags, comments and character references; code; ends of link texts.
 _MARKDOWN = re.compile(r"<(?=[A-Za-z/!?])|&(?=#?\w+;)|`|\](?=[(\[:])")
 _MARKDOWN_WRITTEN = {"<": "&lt;", "&": "&amp;", "`": "\\`", "]": "\\]"}
+#: Marks of our own tables for outputs without Unicode, each as wide as it was.
+_ASCII_MARKS = str.maketrans({"†": "+", "‡": "#", "–": "-", "…": "~", "τ": "t", "Δ": "d", "±": "~", "×": "x"})
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -45,6 +47,11 @@ _LATEX = {
 def terminal(text: str) -> str:
     """Text for a terminal: line breaks and tabs stay, every other control character is written out."""
     return _UNSEEN.sub(_written_out, text)
+
+
+def ascii_marks(text: str) -> str:
+    """Text for an output without Unicode: the marks of our tables become characters of ASCII, other letters stay."""
+    return text.translate(_ASCII_MARKS)
 
 
 def one_line(text: str) -> str:

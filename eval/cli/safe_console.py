@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from eval.cli.escaping import terminal
+from eval.cli.escaping import ascii_marks, terminal
 
 
 class SafeConsole(Console):
@@ -17,5 +17,6 @@ class SafeConsole(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render to segments; those that rich makes to steer the terminal itself stay as they are."""
+        written = ascii_marks if self.options.ascii_only else str
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(terminal(segment.text), segment.style)
+            yield segment if segment.control else Segment(written(terminal(segment.text)), segment.style)

@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.cli.commands import explains_errors, start
+from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import stage
 from eval.compare.report import compare
 from eval.tables.stored import named_run_folders
+
+OUT = RESULTS / "comparison"
 
 
 @explains_errors
@@ -15,16 +18,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and compare; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m eval.compare",
-        description="Runs side by side: terminal table, Markdown, CSV, LaTeX, plot, and tests against the first run.",
+        description="Runs side by side: terminal table, Markdown, CSV, LaTeX, plot, and and tests against one of them.",
     )
     parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them")
-    parser.add_argument(
-        "--out", type=Path, default=Path("comparison"), help="folder of the files (default: comparison)"
-    )
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the files (default: results/comparison)")
     parser.add_argument("--protocol", help="protocol of conf/protocol (default: the runs' own)")
+    parser.add_argument(
+        "--against", metavar="NAME", help="label, preset or run id of the baseline (default: RAG, else the simplest)"
+    )
+    parser.add_argument("--labels", default="printed", help="printed | masked | corrected (default: %(default)s)")
     options = parser.parse_args(arguments)
+    check_folder(options.out)
     with stage("comparing the runs"):
-        compare(named_run_folders(options.runs), options.out, options.protocol)
+        folders = named_run_folders(options.runs)
+        compare(folders, options.out, options.protocol, options.against, options.labels)
     return 0
 
 

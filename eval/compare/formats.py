@@ -5,8 +5,8 @@ import io
 from collections.abc import Sequence
 
 from eval.cli.escaping import csv_row, latex, markdown, markdown_cell, markdown_code, markdown_row
-from eval.compare.model import Report, cell, interval_text, shown_columns
-from eval.compare.rows import Column, Estimate, lead_metric
+from eval.compare.model import Report, cell, interval_text, shown_columns, spread_text
+from eval.compare.rows import Column, Estimate, SystemRow
 from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
 
 
@@ -15,6 +15,7 @@ def render_markdown(report: Report) -> str:
     columns = shown_columns(report, report.columns)
     headings = ["system", "n", *(column.heading for column in columns)]
     parts = ["# Comparison", "", *_markdown_table(headings, _rows(report))]
+    parts += [text for line in (*report.warnings, report.conclusion) if line for text in ("", markdown(line))]
     parts += ["", *(f"- {markdown(line)}" for line in [*report.legend, *_meanings(columns)])]
     if report.pairs:
         lines = [pair_cells(pair) for pair in report.pairs]
@@ -22,14 +23,20 @@ def render_markdown(report: Report) -> str:
             "",
             "## Paired tests",
             "",
+            f"Baseline: {markdown(report.baseline)}",
+            "",
             *_markdown_table(PAIR_HEADINGS, lines),
             "",
             *(f"- {t}" for t in PAIR_LEGEND),
         ]
-    parts += ["", "## Runs", "", *(f"- {markdown(row.label)}: {markdown_code(row.run.run_id)}" for row in report.rows)]
-    lead = lead_metric([row.run for row in report.rows], report.protocol)[0]
+    parts += ["", "## Runs", "", *(f"- {markdown(row.label)}: {_run_ids(row)}" for row in report.rows)]
+    lead = report.lead
     parts += ["", f"![{lead} by category, and {lead} against cost](compare.svg)"]
     return "\n".join(parts) + "\n"
+
+
+def _run_ids(row: SystemRow) -> str:
+    return ", ".join(markdown_code(run.run_id) for run in row.repeats.runs)
 
 
 def _meanings(columns: Sequence[Column]) -> list[str]:
@@ -45,7 +52,8 @@ def _rows(report: Report) -> list[list[str]]:
 
 
 def _with_interval(estimate: Estimate | None, column: Column) -> str:
-    return f"{cell(estimate, column)} {interval_text(estimate)}".strip()
+    spread = spread_text(estimate)
+    return f"{cell(estimate, column)} {interval_text(estimate)} {f'(sd {spread})' if spread else ''}".strip()
 
 
 def _markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -82,16 +90,21 @@ def render_csv(report: Report) -> str:
     names = [column.name for column in report.columns]
     headings = [column.heading for column in report.columns]
     intervals = [f"{heading} {end}" for heading in headings for end in ("low", "high")]
+    spreads = [f"{heading} sd over seeds" for heading in headings]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(csv_row(["system", "run", "protocol", "n", "interval_by", *headings, *intervals]))
+    writer.writerow(
+        csv_row(["system", "run", "protocol", "n", "interval_by", *headings, *intervals, "seeds", *spreads])
+    )
     for row in report.rows:
         found = [row.estimates.get(name) for name in names]
         by = {estimate.interval.by for estimate in found if estimate is not None and estimate.interval is not None}
         values = ["" if estimate is None else f"{estimate.value:.4f}" for estimate in found]
         ends = [end for estimate in found for end in _ends(estimate)]
         first = [row.label, row.run.run_id, report.protocol.name, row.questions, "".join(sorted(by))]
-        writer.writerow(csv_row([*first, *values, *ends]))
+        seeds = " ".join(map(str, row.repeats.seeds))
+        deviations = ["" if one is None or one.spread is None else f"{one.spread:.4f}" for one in found]
+        writer.writerow(csv_row([*first, *values, *ends, seeds, *deviations]))
     return text.getvalue()
 
 

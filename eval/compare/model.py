@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.compare.pairs import compare_with_first
-from eval.compare.rows import COLUMNS, Column, Estimate, SystemRow, judge_columns, system_rows
+from eval.compare.baseline import choose_baseline
+from eval.compare.conclusion import conclusion
+from eval.compare.pairs import compare_with
+from eval.compare.rows import Column, Estimate, SystemRow, columns, judge_columns, lead_metric, system_rows
+from eval.scoring.aggregate import unlabelled_kinds
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol
 from eval.tables.pairs import Pair
@@ -19,17 +22,49 @@ _CATEGORY_5 = {
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that a comparison shows."""
+    """All that a comparison shows.
+
+    Attributes:
+        protocol: how means are taken.
+        rows: the systems, sorted by the lead column, the best first.
+        pairs: tests against the baseline.
+        judges: columns of judges.
+        baseline: label of what the others were tested against.
+        conclusion: one sentence on what can be claimed.
+    """
 
     protocol: Protocol
     rows: tuple[SystemRow, ...]
     pairs: tuple[Pair, ...]
-    judges: tuple[Column, ...] = ()
+    judges: tuple[Column, ...]
+    baseline: str
+    conclusion: str
+
+    @property
+    def unlabelled(self) -> list[str]:
+        """Kinds of questions that the protocol has no label for."""
+        return unlabelled_kinds((score for row in self.rows for score in row.run.rows), self.protocol)
+
+    @property
+    def lead(self) -> str:
+        """The column that the rows are sorted by."""
+        return lead_metric([row.run for row in self.rows], self.protocol)[0]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the means should know of the protocol."""
+        if not self.unlabelled:
+            return []
+        names = ", ".join(self.unlabelled)
+        return [
+            f"warning: protocol {self.protocol.name} has no label for questions of the kind {names}: they count in all "
+            "means and have rows of their own; name them in the protocol's labels"
+        ]
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """All columns, judges last."""
-        return (*COLUMNS, *self.judges)
+        return (*columns(), *self.judges)
 
     @property
     def legend(self) -> list[str]:
@@ -43,16 +78,43 @@ class Report:
         lines = [f"protocol {self.protocol.name}"]
         if answered:
             lines[0] += f": {_CATEGORY_5[self.protocol.adversarial]}"
-        lines.append("[low, high]: 95 % percentile bootstrap over conversations")
+        lines.append("[low, high]: 95 % cluster t interval over conversations")
         if by_question:
             lines.append(ONE_CONVERSATION)
+        if any(len(row.repeats.runs) > 1 for row in self.rows):
+            lines.append("sd: standard deviation over seeds; scores are means over them, paired by seed in tests")
         return lines
 
 
-def make_report(runs: Sequence[StoredRun], protocol: Protocol) -> Report:
-    """Compute everything that is shown."""
-    rows = system_rows(runs, protocol)
-    return Report(protocol, tuple(rows), tuple(compare_with_first(rows, protocol)), tuple(judge_columns(runs)))
+def make_report(runs: Sequence[StoredRun], protocol: Protocol, against: str | None = None) -> Report:
+    """Compute everything that is shown.
+
+    Args:
+        runs: at least one.
+        protocol: how means are taken.
+        against: names the baseline; ``None``: see :func:`eval.compare.baseline.choose_baseline`.
+
+    Raises:
+        ConfigError: ``against`` names no system, or several.
+    """
+    lead = lead_metric(runs, protocol)[0]
+    rows = sorted(system_rows(runs, protocol), key=lambda row: _place(row, lead))
+    baseline = choose_baseline(rows, against)
+    pairs = compare_with(baseline, rows, protocol)
+    return Report(
+        protocol=protocol,
+        rows=tuple(rows),
+        pairs=tuple(pairs),
+        judges=tuple(judge_columns(runs)),
+        baseline=baseline.label,
+        conclusion=conclusion(rows, baseline, pairs, lead),
+    )
+
+
+def _place(row: SystemRow, lead: str) -> tuple[bool, float]:
+    """The best first, what has no score last."""
+    found = row.estimates.get(lead)
+    return (True, 0.0) if found is None else (False, -found.value)
 
 
 def cell(estimate: Estimate | None, column: Column) -> str:
@@ -68,6 +130,20 @@ def interval_text(estimate: Estimate | None) -> str:
     return f"[{estimate.interval.low:.1f}, {estimate.interval.high:.1f}]{mark}"
 
 
-def shown_columns(report: Report, columns: Sequence[Column]) -> list[Column]:
+def spread_text(estimate: Estimate | None) -> str:
+    """Standard deviation over seeds; empty where there is one seed."""
+    return "" if estimate is None or estimate.spread is None else f"{estimate.spread:.1f}"
+
+
+def seeds_text(row: SystemRow) -> str:
+    """``3 (0-2)``: how many seeds, and which; a single seed is no number worth a column's width."""
+    seeds = row.repeats.seeds
+    if len(seeds) == 1:
+        return "1"
+    whole = list(seeds) == list(range(seeds[0], seeds[-1] + 1))
+    return f"{len(seeds)} ({f'{seeds[0]}-{seeds[-1]}' if whole else ','.join(map(str, seeds))})"
+
+
+def shown_columns(report: Report, candidates: Sequence[Column]) -> list[Column]:
     """Columns that at least one run fills."""
-    return [column for column in columns if any(column.name in row.estimates for row in report.rows)]
+    return [column for column in candidates if any(column.name in row.estimates for row in report.rows)]

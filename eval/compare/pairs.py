@@ -1,24 +1,33 @@
-"""Each system against the first one on the questions that both answered."""
+"""Each system against one of them on the questions that both answered."""
 
 from collections.abc import Sequence
 
-from eval.compare.rows import EVIDENCE_COLUMNS, SystemRow, lead_metric
+from eval.compare.rows import SystemRow, evidence_columns, lead_metric
+from eval.compare.seeds import paired_rows
 from eval.scoring.protocols import Protocol
 from eval.tables.pairs import Contestant, Pair, compare_family
 
 
-def compare_with_first(rows: Sequence[SystemRow], protocol: Protocol) -> list[Pair]:
-    """Compare every system with the first on the lead metric and on evidence recall; none without shared questions."""
+def compare_with(baseline: SystemRow, rows: Sequence[SystemRow], protocol: Protocol) -> list[Pair]:
+    """Compare every other system with one of them on the lead metric and on evidence recall.
+
+    Systems that ran with several seeds are paired by seed: question by question, over the seeds that both have.
+
+    Returns:
+        One entry per metric and pair that shares a question.
+    """
     lead = lead_metric([row.run for row in rows], protocol)
-    first, recall = rows[0], next(column for column in EVIDENCE_COLUMNS if column.name == "R@10")
-    baseline = Contestant(first.label, first.run.rows, first.run)
+    recall = next(column for column in evidence_columns() if column.name == "R@10")
     others = [
-        (Contestant(row.label, row.run.rows, row.run), baseline)
-        for row in rows[1:]
-        if row.run.dataset == first.run.dataset
+        _contestants(row, baseline) for row in rows if row is not baseline and row.run.dataset == baseline.run.dataset
     ]
     return [
         pair
         for metric, column in {lead[1]: lead[0], "recall@10": recall.heading}.items()
         for pair in compare_family(others, metric, protocol, "", column)
     ]
+
+
+def _contestants(row: SystemRow, baseline: SystemRow) -> tuple[Contestant, Contestant]:
+    ours, theirs = paired_rows(row.repeats, baseline.repeats)
+    return Contestant(row.label, ours, row.run), Contestant(baseline.label, theirs, baseline.run)

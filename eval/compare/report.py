@@ -1,45 +1,57 @@
 """Making a comparison of runs: read them, show it, write it, draw it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from eval.cli.terminal import console
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import Report, make_report
-from eval.compare.rows import COLUMNS, lead_metric
+from eval.compare.rows import columns, lead_metric
 from eval.compare.terminal import show
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.plots.figures import Series, Wording, plot_comparison
 from eval.runs.files import write_atomic
-from eval.scoring.protocols import Protocol, load_protocol
+from eval.scoring.labels import LabelView, under
+from eval.scoring.protocols import Protocol, load_protocol, recorded_protocol
 from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import RunDirectoryError
 
 
-def compare(run_dirs: Sequence[Path], out_dir: Path, protocol: str | None = None) -> list[Path]:
+def compare(
+    run_dirs: Sequence[Path],
+    out_dir: Path,
+    protocol: str | None = None,
+    against: str | None = None,
+    labels: LabelView = "printed",
+) -> list[Path]:
     """Print a comparison of runs and write ``compare.md``, ``.csv``, ``.tex``, ``.svg`` and ``.png``.
 
     Args:
-        run_dirs: run directories or exported summaries; the first is what the others are tested against. Runs that are
-            not complete or not scored are named and left out.
+        run_dirs: run directories or exported summaries. Runs that are not complete or not scored are named and left
+            out; those that differ in their seed alone are one system.
         out_dir: folder of the files.
         protocol: name of the protocol; ``None`` takes the runs' own.
+        against: label, preset or run id of what the others are tested against; ``None``: RAG, or the simplest there is.
+        labels: view of disputed labels, see :mod:`eval.scoring.labels`.
 
     Returns:
         The files written.
 
     Raises:
         RunDirectoryError: no run can be shown, or a file is broken.
-        ConfigError: unknown protocol.
+        ConfigError: unknown protocol, or ``against`` names no system.
     """
-    runs = _readable(run_dirs)
-    report = make_report(runs, load_protocol(protocol or _own_protocol(runs)))
+    runs = [replace(run, rows=tuple(under(run.rows, labels, run.run_id))) for run in _readable(run_dirs)]
+    report = make_report(runs, load_protocol(protocol) if protocol else _own_protocol(runs), against)
     show(report)
     paths = []
     for suffix, render in (("md", render_markdown), ("csv", render_csv), ("tex", render_latex)):
         paths.append(out_dir / f"compare.{suffix}")
         write_atomic(paths[-1], render(report).encode())
     paths += plot(report, out_dir / "compare")
+    if report.conclusion:
+        console().print(report.conclusion, style="bold", highlight=False, markup=False)
     written = f"written: {out_dir}/compare.{{md,csv,tex,svg,png}}"
     console().print(written, highlight=False, markup=False, soft_wrap=True)
     return paths
@@ -60,13 +72,16 @@ def _readable(run_dirs: Sequence[Path]) -> list[StoredRun]:
     return runs
 
 
-def _own_protocol(runs: Sequence[StoredRun]) -> str:
-    names = {str((run.record["config"].get("protocol") or {}).get("name")) for run in runs}
-    if len(names) > 1:
+def _own_protocol(runs: Sequence[StoredRun]) -> Protocol:
+    protocols = {}
+    for run in runs:
+        protocol = recorded_protocol(run.record["config"].get("protocol") or {})
+        protocols[protocol.name] = protocol
+    if len(protocols) > 1:
         raise RunDirectoryError(
-            f"the runs have different protocols ({', '.join(sorted(names))}); choose with --protocol"
+            f"the runs have different protocols ({', '.join(sorted(protocols))}); choose with --protocol"
         )
-    return names.pop()
+    return protocols.popitem()[1]
 
 
 def plot(report: Report, out: Path) -> list[Path]:
@@ -74,26 +89,29 @@ def plot(report: Report, out: Path) -> list[Path]:
     column, _ = lead_metric([row.run for row in report.rows], report.protocol)
     cost = "tokens" if any("tokens" in row.estimates for row in report.rows) else "context"
     fooled = column == "F1" and report.protocol.adversarial == "paper_trap"
+    kinds = {question.category: question.kind for row in report.rows for question in row.run.rows}
     series = [
         Series(
             label=row.label,
-            groups={_category(name, report.protocol, fooled): value.point for name, value in row.by_category.items()},
+            groups={
+                _category(kinds[name], report.protocol, fooled): value.point for name, value in row.by_category.items()
+            },
             overall=row.estimates[column].point if column in row.estimates else None,
             cost=row.estimates[cost].value if cost in row.estimates else None,
         )
         for row in report.rows
         if row.by_category
     ]
-    meaning = next(entry.meaning for entry in COLUMNS if entry.name == cost)
+    meaning = next(entry.meaning for entry in columns() if entry.name == cost)
     return plot_comparison(series, Wording(column, meaning, f"{report.legend[0]}\n{_bars(report)}"), out)
 
 
-def _category(category: int, protocol: Protocol, fooled: bool) -> str:
-    label = protocol.labels[category].replace("-", "-\n")
-    return f"{label}\n(fooled)" if fooled and category == ADVERSARIAL else label
+def _category(kind: str, protocol: Protocol, fooled: bool) -> str:
+    label = protocol.label(kind).replace("-", "-\n")
+    return f"{label}\n(fooled)" if fooled and kind == ADVERSARIAL else label
 
 
 def _bars(report: Report) -> str:
     kinds = {point.interval.by for row in report.rows for point in row.by_category.values() if point.interval}
     over = {"conversation": "over conversations", "question": "over questions, where there is one conversation"}
-    return f"bars: 95 % percentile bootstrap {' or '.join(over[kind] for kind in sorted(kinds))}" if kinds else ""
+    return f"bars: 95 % t interval {' or '.join(over[kind] for kind in sorted(kinds))}" if kinds else ""

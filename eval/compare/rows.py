@@ -3,14 +3,17 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import fsum
 from typing import Any
 
+from eval.compare.seeds import Repeats, group_repeats
+from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
-from eval.metrics.locomo import ADVERSARIAL
-from eval.metrics.registry import matching
+from eval.metrics.registry import Metric, listed, matching, scale_of
 from eval.plots.figures import Point, point_of
 from eval.scoring.aggregate import undoubted
-from eval.scoring.inference import Interval, bootstrap_interval
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import Interval
 from eval.scoring.protocols import Protocol
 from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
 from eval.tables.measure import mean_value, scores_and_mean
@@ -20,10 +23,11 @@ from eval.tables.variants import overrides, variant_label
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its interval, in the column's unit."""
+    """A mean with its interval, in the column's unit; ``spread``: its standard deviation over seeds."""
 
     value: float
     interval: Interval | None = None
+    spread: float | None = None
 
     @property
     def point(self) -> Point:
@@ -49,21 +53,28 @@ class Column:
 #: Evidence is found here by the ids of the turns a memory came from; CLAG looks for their text instead.
 _LINEAGE = matching("recall@10")
 
-ANSWER_COLUMNS = (
-    Column("F1", 1, "token F1, percent"),
-    Column("F1 w/o 5", 1, "token F1 without category 5, percent"),
-    Column("BLEU-1", 1, "percent"),
-    Column("METEOR", 1, "percent"),
-    Column("ROUGE-L", 1, "percent"),
-    Column("abstain", 1, "questions of category 5 that were declined, percent"),
-)
-EVIDENCE_COLUMNS = (
-    Column("E-F1", 1, "evidence F1, percent", _LINEAGE),
-    Column("R@5", 1, "evidence recall, percent", _LINEAGE),
-    Column("R@10", 1, "evidence recall, percent", _LINEAGE),
-    Column("nDCG@10", 1, "of the evidence, percent", _LINEAGE),
-    Column("context", 0, "tokens of retrieved context per question"),
-)
+
+def answer_columns() -> tuple[Column, ...]:
+    """Columns of answers: F1 as the protocol defines it, every listed metric of answers, abstentions."""
+    return (
+        Column("F1", 1, "token F1, percent"),
+        Column("F1 w/o 5", 1, "token F1 without category 5, percent"),
+        *(_column(metric) for metric in listed(retrieval=False)),
+        Column("abstain", 1, "questions of category 5 that were declined, percent"),
+    )
+
+
+def evidence_columns() -> tuple[Column, ...]:
+    """Columns of retrievals: every listed metric of evidence, and the size of the context."""
+    columns = (_column(metric) for metric in listed(retrieval=True))
+    return (*columns, Column("context", 0, "tokens of retrieved context per question"))
+
+
+def _column(metric: Metric) -> Column:
+    direction = "" if metric.higher_is_better else ", lower is better"
+    return Column(metric.heading, 1, f"{metric.unit}{direction}", matching(metric.name))
+
+
 AUDITED_COLUMNS = (
     Column("F1 audited", 1, "token F1 without the questions whose gold answer is in doubt, percent"),
     Column("R@10 audited", 1, "evidence recall without the questions whose gold is in doubt, percent", _LINEAGE),
@@ -73,28 +84,29 @@ COST_COLUMNS = (
     Column("tokens", 0, "prompt and completion tokens per question"),
     Column("write", 0, "prompt and completion tokens per turn written"),
     Column("malformed", 1, "replies that did not parse, percent of calls"),
+    Column("cached", 1, "prompt tokens that the server had computed for an earlier call, percent"),
 )
-#: Columns that every comparison may have; those of judges depend on the runs.
-COLUMNS = (*ANSWER_COLUMNS, *EVIDENCE_COLUMNS, *AUDITED_COLUMNS, *COST_COLUMNS)
+
+
+def columns() -> tuple[Column, ...]:
+    """Columns that every comparison may have; those of judges depend on the runs."""
+    return (*answer_columns(), *evidence_columns(), *AUDITED_COLUMNS, *COST_COLUMNS)
+
 
 _UNLIKE = "; not with the settings or the model of the other judge of this name"
-
-_SHARES = {
-    "BLEU-1": "bleu1", "METEOR": "meteor", "ROUGE-L": "rougeL", "E-F1": "e_f1", "R@5": "recall@5",
-    "R@10": "recall@10", "nDCG@10": "ndcg@10",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class SystemRow:
-    """One run of a comparison.
+    """One system of a comparison: a run, or several that differ in their seed alone.
 
     Attributes:
-        label: what tells it from the other runs.
-        run: the run.
+        label: what tells it from the other systems.
+        run: the run; of several the first, with the mean scores of all.
         questions: questions asked.
         estimates: by column name; a column that the run cannot give is absent.
-        by_category: the lead metric by category, percent.
+        by_category: the lead metric by category, percent; of adversarial questions only where the protocol counts them.
+        repeats: the runs, one for each seed.
     """
 
     label: str
@@ -102,6 +114,7 @@ class SystemRow:
     questions: int
     estimates: Mapping[str, Estimate]
     by_category: Mapping[int, Estimate]
+    repeats: Repeats
 
 
 def f1_metric(protocol: Protocol) -> str:
@@ -117,12 +130,20 @@ def lead_metric(runs: Sequence[StoredRun], protocol: Protocol) -> tuple[str, str
 
 
 def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow]:
-    """Make one row per run, in the order given."""
+    """Make one row per system, in the order given; runs that differ in their seed alone are one system."""
     lead = lead_metric(runs, protocol)[1]
     judges = judge_columns(runs)
+    systems = group_repeats(runs)
     return [
-        SystemRow(label, run, len(run.rows), _estimates(run, protocol, judges), _categories(run, lead, protocol))
-        for run, label in zip(runs, labels(runs), strict=True)
+        SystemRow(
+            label=label,
+            run=system.averaged,
+            questions=len(system.averaged.rows),
+            estimates=_with_spread(system, _estimates(system, protocol, judges), protocol),
+            by_category=_categories(system.averaged, lead, protocol),
+            repeats=system,
+        )
+        for system, label in zip(systems, labels([system.averaged for system in systems]), strict=True)
     ]
 
 
@@ -161,24 +182,44 @@ def labels(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | None = None) -> Estimate | None:
-    """Mean of a share with its interval, percent; ``None`` where nothing was scored."""
+    """Mean of a score with its interval, in the metric's unit (shares: percent); ``None`` where nothing was scored."""
     value = mean_value(run.rows, metric, category, protocol)
     if value is None:
         return None
-    interval = bootstrap_interval(*scores_and_mean(run.rows, metric, category, protocol))
+    scale = scale_of(metric)
+    interval = cluster_interval(*scores_and_mean(run.rows, metric, category, protocol))
     if interval is not None:
-        interval = replace(interval, low=100 * interval.low, high=100 * interval.high)
-    return Estimate(100 * value, interval)
+        interval = replace(interval, low=scale * interval.low, high=scale * interval.high)
+    return Estimate(scale * value, interval)
 
 
 def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, Estimate]:
-    found = {category: estimate(run, metric, protocol, category) for category in sorted(protocol.categories)}
+    counted = {row.category for row in run.rows if protocol.counts(row.kind)}
+    found = {category: estimate(run, metric, protocol, category) for category in sorted(counted)}
     return {category: value for category, value in found.items() if value is not None}
 
 
-def _estimates(run: StoredRun, protocol: Protocol, judges: Mapping[Column, JudgeGroup]) -> dict[str, Estimate]:
+def _with_spread(system: Repeats, estimates: Mapping[str, Estimate], protocol: Protocol) -> dict[str, Estimate]:
+    """Add the standard deviation over seeds to the shares."""
+    if len(system.runs) == 1:
+        return dict(estimates)
+    shown = (*listed(retrieval=False), *listed(retrieval=True))
+    metrics = {**{metric.heading: metric.name for metric in shown}, "F1": f1_metric(protocol)}
+
+    def spread(name: str) -> float | None:
+        found = (
+            system.spread(lambda run: mean_value(run.rows, metrics[name], None, protocol)) if name in metrics else None
+        )
+        return None if found is None else 100 * found
+
+    return {name: replace(value, spread=spread(name)) for name, value in estimates.items()}
+
+
+def _estimates(system: Repeats, protocol: Protocol, judges: Mapping[Column, JudgeGroup]) -> dict[str, Estimate]:
+    run = system.averaged
     answerable = replace(protocol, adversarial="exclude")
-    found = {name: estimate(run, metric, protocol) for name, metric in _SHARES.items()}
+    shown = (*listed(retrieval=False), *listed(retrieval=True))
+    found = {metric.heading: estimate(run, metric.name, protocol) for metric in shown}
     if not run.retrieval_only:
         found["F1"] = estimate(run, f1_metric(protocol), protocol)
         found["F1 w/o 5"] = estimate(run, f1_metric(protocol), answerable)
@@ -188,7 +229,7 @@ def _estimates(run: StoredRun, protocol: Protocol, judges: Mapping[Column, Judge
     found |= _audited(run, protocol)
     context = mean_value(run.rows, "context_tokens", None, protocol)
     found["context"] = None if context is None else Estimate(context)
-    return {name: value for name, value in found.items() if value is not None} | cost_estimates(run.summary)
+    return {name: value for name, value in found.items() if value is not None} | _mean_cost(system.runs)
 
 
 def _audited(run: StoredRun, protocol: Protocol) -> dict[str, Estimate | None]:
@@ -205,9 +246,16 @@ def _audited(run: StoredRun, protocol: Protocol) -> dict[str, Estimate | None]:
 
 
 def _abstentions(run: StoredRun) -> Estimate | None:
-    values = [row.metrics.get("abstained") for row in run.rows if row.category == ADVERSARIAL]
+    values = [row.metrics.get("abstained") for row in run.rows if row.kind == ADVERSARIAL]
     known = [value for value in values if value is not None]
     return Estimate(100 * sum(known) / len(known)) if known else None
+
+
+def _mean_cost(runs: Sequence[StoredRun]) -> dict[str, Estimate]:
+    """Means over the seeds of what all of them recorded."""
+    costs = [cost_estimates(run.summary) for run in runs]
+    shared = [name for name in costs[0] if all(name in cost for cost in costs)]
+    return {name: Estimate(fsum(cost[name].value for cost in costs) / len(costs)) for name in shared}
 
 
 def cost_estimates(summary: Mapping[str, Any]) -> dict[str, Estimate]:
@@ -216,6 +264,8 @@ def cost_estimates(summary: Mapping[str, Any]) -> dict[str, Estimate]:
     if not total.get("calls"):
         return {}
     found = {"malformed": Estimate(100 * total["malformed"] / total["calls"])}
+    if total.get("cached_share") is not None:
+        found["cached"] = Estimate(100 * total["cached_share"])
     read = (summary.get("cost") or {}).get("read_per_question")
     if read:
         found["calls"] = Estimate(read["calls"])

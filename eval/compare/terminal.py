@@ -1,15 +1,28 @@
-"""A comparison on the terminal, within 80 columns."""
+"""A comparison on the terminal, in as many tables as the window needs."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from eval.cli.folding import Column as Shown
+from eval.cli.folding import show_folded
 from eval.cli.terminal import console
-from eval.compare.model import Report, cell, interval_text, shown_columns
-from eval.compare.rows import ANSWER_COLUMNS, AUDITED_COLUMNS, COST_COLUMNS, EVIDENCE_COLUMNS, Column
-from eval.tables.text import PAIR_HEADINGS, pair_cells
+from eval.compare.model import Report, cell, interval_text, seeds_text, shown_columns, spread_text
+from eval.compare.rows import AUDITED_COLUMNS, COST_COLUMNS, Column, answer_columns, evidence_columns
+from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
 
-if TYPE_CHECKING:
-    from rich.table import Table
+
+def _terminal_tables() -> tuple[tuple[str, Sequence[Column]], ...]:
+    return (
+        ("Answers", answer_columns()),
+        ("Evidence by turn ids", evidence_columns()),
+        ("Without doubtful gold, evidence by turn ids", AUDITED_COLUMNS),
+        ("Cost", COST_COLUMNS),
+    )
+
+
+#: Columns whose interval has room on a terminal; the files have them all.
+_WITH_INTERVAL = ("F1", "R@10")
+#: Longest name of a system that fits beside its figures on a terminal of 80 columns.
+_LONGEST = 18
 
 
 def show(report: Report) -> None:
@@ -18,26 +31,18 @@ def show(report: Report) -> None:
     for name, row in zip(names, report.rows, strict=True):
         if name != row.label:
             console().print(f"{name}: {row.label}", highlight=False, markup=False)
-    for title, columns in (*_TERMINAL_TABLES, ("Judges", report.judges)):
+    for title, columns in (*_terminal_tables(), ("Judges", report.judges)):
         shown = shown_columns(report, columns)
         if shown:
-            console().print(_terminal_table(report, names, title, shown))
+            show_folded(title, _keys(report, names), [each for column in shown for each in _shown(report, column)])
+    for line in report.warnings:
+        console().print(line, style="yellow", highlight=False, markup=False)
+    if report.unlabelled:
+        _show_unlabelled(report, names)
     if report.pairs:
-        console().print(_pair_table(report, names))
+        _show_pairs(report, names)
     for line in (*report.legend, *(f"{column.name}: {column.meaning}" for column in report.judges)):
         console().print(line, style="dim", highlight=False, markup=False)
-
-
-_TERMINAL_TABLES = (
-    ("Answers", ANSWER_COLUMNS),
-    ("Evidence by turn ids", EVIDENCE_COLUMNS),
-    ("Without doubtful gold, evidence by turn ids", AUDITED_COLUMNS),
-    ("Cost", COST_COLUMNS),
-)
-#: Columns whose interval has room on a terminal; the files have them all.
-_WITH_INTERVAL = ("F1", "R@10")
-#: Longest name of a system that fits beside its figures on a terminal of 80 columns.
-_LONGEST = 18
 
 
 def short_names(report: Report) -> list[str]:
@@ -47,41 +52,54 @@ def short_names(report: Report) -> list[str]:
     return [f"{number} {row.run.memory}"[:_LONGEST] for number, row in enumerate(report.rows, start=1)]
 
 
-def _terminal_table(report: Report, names: Sequence[str], title: str, columns: Sequence[Column]) -> "Table":
-    table = _bare_table(title)
-    table.add_column("system", no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
-    wide = [column for column in columns if column.name in _WITH_INTERVAL or column in report.judges]
-    for column in columns:
-        table.add_column(column.name, justify="right", no_wrap=True)
-        if column in wide:
-            table.add_column("95 %", justify="right", style="dim", no_wrap=True)
-    for name, row in zip(names, report.rows, strict=True):
-        cells = []
-        for column in columns:
-            estimate = row.estimates.get(column.name)
-            cells.append(cell(estimate, column))
-            if column in wide:
-                cells.append(interval_text(estimate))
-        table.add_row(name, str(row.questions), *cells)
-    return table
+def _keys(report: Report, names: Sequence[str]) -> list[Shown]:
+    keys = [Shown("system", names, "left"), Shown("n", [str(row.questions) for row in report.rows])]
+    if any(len(row.repeats.runs) > 1 for row in report.rows):
+        keys.append(Shown("seeds", [seeds_text(row) for row in report.rows]))
+    return keys
 
 
-def _pair_table(report: Report, names: Sequence[str]) -> "Table":
+def _shown(report: Report, column: Column) -> list[Shown]:
+    """A column, and beside it its interval and its spread over seeds where it is one of the headline's."""
+    found = [row.estimates.get(column.name) for row in report.rows]
+    shown = [Shown(column.name, [cell(estimate, column) for estimate in found])]
+    if column.name in _WITH_INTERVAL or column in report.judges:
+        shown.append(Shown("95 %", [interval_text(estimate) for estimate in found], together=True, style="dim"))
+        if any(map(spread_text, found)):
+            shown.append(Shown("sd", [spread_text(estimate) for estimate in found], together=True))
+    return shown
+
+
+def _show_unlabelled(report: Report, names: Sequence[str]) -> None:
+    """The lead metric in each category whose kind the protocol has no label for."""
+    kinds = {score.category: score.kind for row in report.rows for score in row.run.rows}
+    columns = []
+    for category in sorted(number for number, kind in kinds.items() if kind in report.unlabelled):
+        found = [row.by_category.get(category) for row in report.rows]
+        counts = [sum(score.category == category for score in row.run.rows) for row in report.rows]
+        values = ["" if estimate is None else f"{estimate.value:.1f}" for estimate in found]
+        columns += [
+            Shown(report.protocol.label(kinds[category]), values),
+            Shown("n", list(map(str, counts)), together=True),
+        ]
+    show_folded(f"{report.lead} of kinds that the protocol has no label for", [Shown("system", names, "left")], columns)
+
+
+def _show_pairs(report: Report, names: Sequence[str]) -> None:
     short = {row.label: name for row, name in zip(report.rows, names, strict=True)}
-    table = _bare_table(f"Against {short[report.pairs[0].baseline]}, on the same questions")
-    table.add_column("system", no_wrap=True)
+    lines = [pair_cells(pair) for pair in report.pairs]
     differ = any(pair.differing for pair in report.pairs)  # a column with room only where it says something
-    end = None if differ else -1
-    for heading in PAIR_HEADINGS[2:end]:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for pair in report.pairs:
-        table.add_row(short[pair.system], *pair_cells(pair)[2:end])
-    return table
-
-
-def _bare_table(title: str) -> "Table":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    return Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    end = len(PAIR_HEADINGS) if differ else len(PAIR_HEADINGS) - 1
+    keys = [Shown("system", [short[pair.system] for pair in report.pairs], "left")]
+    keys.append(Shown("metric", [pair.column for pair in report.pairs], "left"))
+    shown = [
+        Shown(PAIR_HEADINGS[place], [line[place] for line in lines], together=PAIR_HEADINGS[place] == "95 %")
+        for place in range(3, end)
+    ]
+    show_folded(f"Against {short[report.baseline]}, on the same questions", keys, shown)
+    for line in PAIR_LEGEND[:-1] if not differ else PAIR_LEGEND:
+        console().print(line, style="dim", highlight=False, markup=False)
+    console().print(
+        f"against: the baseline is {report.baseline}; --against NAME takes another", style="dim", highlight=False,
+        markup=False,
+    )  # fmt: skip

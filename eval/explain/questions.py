@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.metrics.locomo import ADVERSARIAL
-from eval.metrics.registry import METRICS
+from eval.loaders.kinds import ADVERSARIAL
+from eval.metrics.registry import METRICS, higher_is_better
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.stored import load_answers, load_references, load_retrievals
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow, gold_answers
 from eval.tables.candidates import LATENCY_METRICS
-from eval.tables.measure import counted_categories, is_verdict, score_name
+from eval.tables.measure import is_verdict, score_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class Asked:
     Attributes:
         question_id: its id.
         category: its category.
+        kind: what is asked, see :mod:`eval.loaders.kinds`.
         score: of the cell's metric, as stored.
         evidence: gold turn id -> rank of the first memory that comes from it, ``None`` when no memory does.
         question: its text; empty where only scores are at hand.
@@ -31,6 +32,7 @@ class Asked:
 
     question_id: str
     category: int
+    kind: str
     score: float
     evidence: Mapping[str, int | None]
     question: str = ""
@@ -42,22 +44,23 @@ class Asked:
 def worst(
     rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol, count: int
 ) -> list[tuple[ScoreRow, float]]:
-    """Questions of a cell with the lowest scores (of a latency the highest), in the run's order among equals.
+    """Questions of a cell with the lowest scores (the highest where lower is better), in the run's order among equals.
 
     A size, which is neither good nor bad, has none.
     """
     plain = metric not in METRICS and not is_verdict(metric)
     if plain and metric not in LATENCY_METRICS:
         return []
-    counted = counted_categories(protocol)
     found = []
     for row in rows:
-        if (category is None and (plain or row.category in counted)) or row.category == category:
-            name = score_name(metric, row.category, protocol) if metric in METRICS else metric
+        if (category is None and (plain or protocol.counts(row.kind))) or row.category == category:
+            name = score_name(metric, row.kind, protocol) if metric in METRICS else metric
             value = row.metrics.get(name)
             if value is not None:
                 found.append((row, value))
-    return sorted(found, key=lambda pair: pair[1], reverse=metric in LATENCY_METRICS)[:count]
+    return sorted(found, key=lambda pair: pair[1], reverse=metric in LATENCY_METRICS or not higher_is_better(metric))[
+        :count
+    ]
 
 
 def read_questions(run_dir: Path | None, chosen: Sequence[tuple[ScoreRow, float]]) -> list[Asked]:
@@ -68,7 +71,7 @@ def read_questions(run_dir: Path | None, chosen: Sequence[tuple[ScoreRow, float]
         chosen: questions with their scores.
     """
     if run_dir is None:
-        return [Asked(row.question_id, row.category, score, {}, has_texts=False) for row, score in chosen]
+        return [Asked(row.question_id, row.category, row.kind, score, {}, has_texts=False) for row, score in chosen]
     references, answers = load_references(run_dir), load_answers(run_dir)
     retrievals = load_retrievals(run_dir)
     return [
@@ -87,6 +90,7 @@ def _asked(
     return Asked(
         row.question_id,
         row.category,
+        row.kind,
         score,
         evidence_ranks(reference, retrieval),
         question=answer.question if answer else str(retrieval.trace.get("query", "")) if retrieval else "",
@@ -104,6 +108,6 @@ def evidence_ranks(reference: ReferenceRecord, retrieval: RetrievalRecord | None
     return {turn_id: ranks.get(turn_id) for turn_id in reference.evidence}
 
 
-def is_trap(category: int) -> bool:
-    """Whether the gold of a category is a false answer."""
-    return category == ADVERSARIAL
+def is_trap(kind: str) -> bool:
+    """Whether the gold of a kind of question is a false answer."""
+    return kind == ADVERSARIAL

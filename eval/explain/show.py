@@ -83,7 +83,7 @@ def question_lines(asked: Asked) -> Iterator[str]:
     if not asked.has_texts:
         return
     yield f"    question  {one_line(asked.question)}"
-    trap = " (the false answer)" if is_trap(asked.category) else ""
+    trap = " (the false answer)" if is_trap(asked.kind) else ""
     yield f"    gold      {one_line(' | '.join(asked.gold)) or NOTHING}{trap}"
     yield f"    answer    {NOTHING if asked.answer is None else one_line(asked.answer)}"
     ranks = [

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, start
+from eval.cli.places import use_checkout
 from memsys.errors import BackboneError, ConfigError, MemsysError
 
 if TYPE_CHECKING:
@@ -106,4 +107,5 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
 
 
 if __name__ == "__main__":
+    use_checkout()
     start(main)

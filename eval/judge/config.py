@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.runs.records import ReferenceRecord
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role, make_role
@@ -80,6 +80,6 @@ class JudgeConfig:
 
     def gold(self, reference: ReferenceRecord) -> str | None:
         """Reference text of a question; ``None`` for one that is not judged."""
-        if reference.category == ADVERSARIAL:
+        if reference.kind == ADVERSARIAL:
             return self.abstention if self.adversarial == "abstain" else None
         return " | ".join(reference.answers) or None

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from eval.judge.agreement import agreement, majority
 from eval.judge.store import Judged, share
 from eval.scoring.aggregate import mean_of
-from eval.scoring.inference import Scores, bootstrap_interval
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import Scores
 from eval.scoring.rows import ScoreRow
 from memsys.vocabulary import Json
 
@@ -55,7 +56,7 @@ def judge_summary(judged: Judged, rows: Sequence[ScoreRow]) -> Json:
 
 
 def _interval(values: Sequence[tuple[ScoreRow, float]]) -> Json:
-    interval = bootstrap_interval(Scores.of((value, row.conversation_id, row.category) for row, value in values))
+    interval = cluster_interval(Scores.of((value, row.conversation_id, row.category) for row, value in values))
     return None if interval is None else {"low": interval.low, "high": interval.high, "by": interval.by}
 
 

@@ -2,18 +2,23 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from eval.cli.commands import explains_errors, start
+from eval.cli.places import RESULTS, check_file
 from eval.cli.terminal import console
 from eval.lens.config import load_config
 from eval.lens.markdown import render_markdown
 from eval.lens.standings import look
 from eval.lens.terminal import show
 from eval.runs.files import write_atomic
+from eval.scoring.labels import under
 from eval.scoring.protocols import load_protocol, protocol_names
 from eval.tables.stored import named_run_folders, read_runs
 from memsys.errors import RunDirectoryError
+
+OUT = RESULTS / "lens.md"
 
 
 @explains_errors
@@ -24,13 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Stored answers under every metric definition, reading of category 5 and mean, with ranks.",
     )
     parser.add_argument("runs", type=Path, nargs="+", help="run directories or summaries, or folders of them")
-    parser.add_argument("--out", type=Path, default=Path("lens.md"), help="Markdown file (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=OUT, help="Markdown file (default: results/lens.md)")
+    parser.add_argument("--labels", default="printed", help="printed | masked | corrected (default: %(default)s)")
     options = parser.parse_args(arguments)
+    check_file(options.out)
     runs, skipped = read_runs(named_run_folders(options.runs))
     if not runs:
         raise RunDirectoryError("nothing to read: " + "; ".join(f"{run.path}: {run.reason}" for run in skipped))
     for run in skipped:
         console().print(f"left out: {run.path}: {run.reason}", style="yellow", highlight=False, markup=False)
+    runs = [replace(run, rows=tuple(under(run.rows, options.labels, run.run_id))) for run in runs]
     lenses = look(runs, load_config(), [load_protocol(name) for name in protocol_names()])
     show(lenses)
     write_atomic(options.out, render_markdown(lenses).encode())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from eval.lens.config import LensConfig
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.scoring.protocols import Adversarial, Protocol
 
@@ -33,7 +33,7 @@ class Reading:
     Attributes:
         label: what tells it from the others of its section.
         metric: name in ``scores.jsonl``.
-        categories: that count; ``None`` for all that the data set has.
+        kinds: of questions that count; ``None`` for all that the data set has.
         adversarial: treatment of category 5, see :mod:`eval.scoring.protocols`.
         weights: of the mean.
         source: where the definition comes from.
@@ -41,16 +41,16 @@ class Reading:
 
     label: str
     metric: str
-    categories: tuple[int, ...] | None = None
+    kinds: tuple[str, ...] | None = None
     adversarial: Adversarial = "exclude"
     weights: Weights = "question"
     source: str = ""
 
-    def takes(self, category: int) -> bool:
-        """Whether a category enters the mean."""
-        if category == ADVERSARIAL and self.adversarial == "exclude":
+    def takes(self, kind: str) -> bool:
+        """Whether questions of a kind enter the mean."""
+        if kind == ADVERSARIAL and self.adversarial == "exclude":
             return False
-        return self.categories is None or category in self.categories
+        return self.kinds is None or kind in self.kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +60,14 @@ class Holdings:
     Attributes:
         metrics: scores that at least one run has.
         shared: scores that all of them have.
-        categories: of the questions.
+        kinds: of the questions.
         weights: means that differ from each other.
         judges: column of each judge -> its name and how it did on answers whose grade is known.
     """
 
     metrics: frozenset[str]
     shared: frozenset[str]
-    categories: frozenset[int]
+    kinds: frozenset[str]
     weights: tuple[Weights, ...]
     judges: Mapping[str, str]
 
@@ -89,7 +89,7 @@ def sections(config: LensConfig, holdings: Holdings, protocols: Sequence[Protoco
         protocols: of the papers.
     """
     found = [_definitions(config, holdings)]
-    if ADVERSARIAL in holdings.categories:
+    if ADVERSARIAL in holdings.kinds:
         found.append(_category_five(config, holdings.metrics))
     if len(holdings.weights) > 1:
         found.append(_weights(config, holdings))
@@ -109,7 +109,7 @@ def _definitions(config: LensConfig, holdings: Holdings) -> Section:
         for column, text in holdings.judges.items()
         if column in holdings.metrics
     ]
-    left_out = ", category 5 left out" if ADVERSARIAL in holdings.categories else ""
+    left_out = ", category 5 left out" if ADVERSARIAL in holdings.kinds else ""
     return Section(f"Definitions{left_out}, mean over questions", tuple(readings))
 
 
@@ -125,9 +125,9 @@ def _category_five(config: LensConfig, metrics: frozenset[str]) -> Section:
     return Section(f"Category 5, {lead}, mean over questions", (*whole, alone, *shares))
 
 
-def _treatments(categories: frozenset[int]) -> list[tuple[Adversarial, str]]:
+def _treatments(kinds: frozenset[str]) -> list[tuple[Adversarial, str]]:
     """Readings of category 5 with their texts; without such questions there is one, and nothing to say of it."""
-    if ADVERSARIAL not in categories:
+    if ADVERSARIAL not in kinds:
         return [("exclude", "")]
     return [(name, ADVERSARIAL_TEXT[name]) for name in get_args(Adversarial)]
 
@@ -135,7 +135,7 @@ def _treatments(categories: frozenset[int]) -> list[tuple[Adversarial, str]]:
 def _weights(config: LensConfig, holdings: Holdings) -> Section:
     readings = [
         Reading(_joined(WEIGHTS_TEXT[weights], text), config.lead, adversarial=name, weights=weights)
-        for name, text in _treatments(holdings.categories)
+        for name, text in _treatments(holdings.kinds)
         if name != "abstain"
         for weights in holdings.weights
     ]
@@ -151,7 +151,7 @@ def _papers(protocols: Sequence[Protocol], metrics: frozenset[str]) -> Section:
         Reading(
             f"{protocol.name}: {column} ({metric}, {ADVERSARIAL_TEXT[protocol.adversarial]})",
             metric,
-            tuple(protocol.categories),
+            None,
             protocol.adversarial,
             _WEIGHTINGS[protocol.weighting],
             protocol.source,
@@ -169,6 +169,6 @@ def grid(config: LensConfig, holdings: Holdings) -> list[Reading]:
         Reading(_joined(metric, text, weights), metric, adversarial=name, weights=weights)
         for metric in config.grid
         if metric in holdings.shared
-        for name, text in _treatments(holdings.categories)
+        for name, text in _treatments(holdings.kinds)
         for weights in holdings.weights
     ]

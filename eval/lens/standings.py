@@ -7,10 +7,12 @@ from itertools import combinations
 
 from eval.lens.config import LensConfig
 from eval.lens.readings import Holdings, Reading, Section, Weights, grid, sections
-from eval.metrics.locomo import ADVERSARIAL
-from eval.metrics.registry import METRICS
+from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.registry import info_of
+from eval.metrics.registry import METRICS, higher_is_better, scale_of
 from eval.scoring.aggregate import ABSTENTION
-from eval.scoring.inference import Mean, Scores, bootstrap_interval, point
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import Mean, Scores, point
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow
 from eval.tables.judges import judge_texts, unlike_judges
@@ -102,6 +104,12 @@ def look(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Prot
     return [_lens(group, config, protocols) for group in groups.values()]
 
 
+def _published_counts(dataset: str) -> Mapping[int, int]:
+    """Questions per category of the whole published set; empty where its loader names none."""
+    info = info_of(dataset)
+    return info.question_counts if info is not None else {}
+
+
 def system_names(runs: Sequence[StoredRun]) -> list[str]:
     """Name each run by its system, and by backbone and hash where that does not tell it from the others."""
     names = [_system(run) for run in runs]
@@ -125,7 +133,7 @@ def _lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Pro
             f"the runs on {runs[0].dataset} have no question in common: {', '.join(run.run_id for run in runs)}"
         )
     systems = [{name: row for name, row in rows.items() if name in shared} for rows in everyone]
-    counts = next((config.counts[run.dataset] for run in runs if run.dataset in config.counts), {})
+    counts = config.counts.get(runs[0].dataset) or _published_counts(runs[0].dataset)
     unlike = unlike_judges(runs)
     judges = {name: text for name, text in judge_texts(runs).items() if name not in unlike}
     holdings = _holdings(systems, counts, judges)
@@ -151,13 +159,14 @@ def _holdings(
     """What all systems hold. A mean that must equal another one is no reading of its own."""
     rows = systems[0].values()
     categories = frozenset(row.category for row in rows)
+    kinds = frozenset(row.kind for row in rows)
     weights: list[Weights] = ["question"]
     if len(categories) > 1:
         weights += ["category", "counts"] if counts else ["category"]
     if len({row.conversation_id for row in rows}) > 1:
         weights.append("conversation")
     held = [_metrics(one) for one in systems]
-    return Holdings(frozenset.union(*held), frozenset.intersection(*held), categories, tuple(weights), judges)
+    return Holdings(frozenset.union(*held), frozenset.intersection(*held), kinds, tuple(weights), judges)
 
 
 def _metrics(rows: Mapping[str, ScoreRow]) -> frozenset[str]:
@@ -173,22 +182,26 @@ def _line(
     reading: Reading, systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int], sure: bool = True
 ) -> Line:
     """Rank the systems that were scored in this way, on the questions that all of these were scored on."""
-    if reading.weights == "counts" and not any(map(reading.takes, counts)):
+    kinds = {row.category: row.kind for rows in systems for row in rows.values()}
+    if reading.weights == "counts" and not any(reading.takes(kinds[name]) for name in counts if name in kinds):
         return Line(reading, 0, tuple(Standing(None) for _ in systems))
     everyone = [_scored(rows, reading) for rows in systems]
     scored = [one for one in everyone if one]
     common = sorted(set(scored[0]).intersection(*scored[1:])) if scored else []
     if not common:
         return Line(reading, 0, tuple(Standing(None) for _ in systems))
-    values = [100 * _mean([one[name] for name in common], reading, counts) for one in scored]
-    ranks = rank(values)
+    values = [scale_of(reading.metric) * _mean([one[name] for name in common], reading, counts) for one in scored]
+    better = 1 if higher_is_better(reading.metric) else -1
+    ranks = rank([better * value for value in values])
     leader = scored[ranks.index(1)]
     ranked = (
         Standing(
             value=value,
             rank=place,
             tied=ranks.count(place) > 1,
-            unsure=sure and place > 1 and _unsure(leader, one, common, reading, counts),
+            unsure=sure
+            and place > 1
+            and _unsure((leader, one) if better > 0 else (one, leader), common, reading, counts),
         )
         for one, value, place in zip(scored, values, ranks, strict=True)
     )
@@ -204,16 +217,16 @@ def rank(values: Sequence[float]) -> list[int]:
 def _scored(rows: Mapping[str, ScoreRow], reading: Reading) -> _Scored:
     found = {}
     for name, row in rows.items():
-        if reading.takes(row.category):
-            value = row.metrics.get(_score_name(reading, row.category))
+        if reading.takes(row.kind):
+            value = row.metrics.get(_score_name(reading, row.kind))
             if value is not None:
                 found[name] = (value, row.conversation_id, row.category)
     return found
 
 
-def _score_name(reading: Reading, category: int) -> str:
-    """An abstention stands for every metric of an answer in category 5, where abstaining is right."""
-    abstention = category == ADVERSARIAL and reading.adversarial == "abstain" and reading.metric in METRICS
+def _score_name(reading: Reading, kind: str) -> str:
+    """An abstention stands for every metric of an answer to an adversarial question, where abstaining is right."""
+    abstention = kind == ADVERSARIAL and reading.adversarial == "abstain" and reading.metric in METRICS
     return ABSTENTION if abstention else reading.metric
 
 
@@ -237,9 +250,10 @@ def _mean(values: Sequence[tuple[float, str, int]], reading: Reading, counts: Ma
     return point(*_spread(values, reading, counts))
 
 
-def _unsure(first: _Scored, other: _Scored, common: Sequence[str], reading: Reading, counts: Mapping[int, int]) -> bool:
+def _unsure(pair: tuple[_Scored, _Scored], common: Sequence[str], reading: Reading, counts: Mapping[int, int]) -> bool:
+    first, other = pair
     differences = [(first[name][0] - other[name][0], *first[name][1:]) for name in common]
-    interval = bootstrap_interval(*_spread(differences, reading, counts))
+    interval = cluster_interval(*_spread(differences, reading, counts))
     return interval is None or interval.low <= 0
 
 

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from eval.cli.folding import show_table
 from eval.cli.terminal import console
 from eval.lens.standings import Lens
 from eval.lens.text import LEGEND, TALLY_HEADINGS, heading, left_out, line_cells, short_names, summary, tally_rows
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-#: Columns beside those of the systems, and what a system needs.
-_FIXED, _SYSTEM = 100, 26
 
 
 def show(lenses: Sequence[Lens]) -> None:
@@ -24,7 +22,7 @@ def show(lenses: Sequence[Lens]) -> None:
 
 def _show(lens: Lens) -> None:
     names = short_names(lens.systems)
-    wide = console(_FIXED + _SYSTEM * len(names))
+    wide = console()
     wide.print(heading(lens), style="bold", highlight=False, markup=False)
     for name, label in zip(names, lens.systems, strict=True):
         if name != label:
@@ -35,12 +33,12 @@ def _show(lens: Lens) -> None:
         table = _table(title, ("reading", "n", *names, "order"))
         for line in lines:
             table.add_row(*line_cells(line, lines[0]))
-        wide.print(table)
+        show_table(table)
     if len(lens.systems) > 1 and lens.tallies:
         table = _table(f"All {lens.readings} readings: definitions of F1, category 5, means", TALLY_HEADINGS)
         for row in tally_rows(lens):
             table.add_row(*row)
-        wide.print(table)
+        show_table(table)
         wide.print(summary(lens), style="bold", highlight=False, markup=False)
 
 

@@ -9,7 +9,7 @@ UNSURE = "~"
 
 LEGEND = (
     "figures: percent, rank behind the stroke (= shared); all systems on the same questions, n of them",
-    f"{UNSURE} no more than chance behind the first: the paired 95 % bootstrap interval of the difference includes 0",
+    f"{UNSURE} no more than chance behind the first: the paired 95 % cluster t interval of the difference includes 0",
     "order: pairs of systems that stand the other way round than in the section's first line, or tie in one of the two",
     "5 as trap: the data set's false answer counts as right; a reader that always declines gets about 0 there and 100 "
     "under abstention, one that is always fooled the reverse, a coin 50",

@@ -16,6 +16,7 @@ from typing import Literal, get_args
 
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import Node, read_json
+from eval.loaders.kinds import LIST, SINGLE_HOP
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.pooled import PooledQuestion, PooledSelection, PooledText, make_pool
 from eval.loaders.selection import check_choice, count
@@ -44,6 +45,17 @@ BIOASQ = DatasetInfo(
     "answering competition, BMC Bioinformatics 16, 2015",
     files=tuple(PinnedFile(f"{FOLDER}/{name}", sha256, size) for name, (sha256, size) in _PINS.items()),
     category_names={number: name for name, number in CATEGORIES.items()},
+    kinds={CATEGORIES["factoid"]: SINGLE_HOP, CATEGORIES["list"]: LIST},
+    floor_preset="bioasq20_clag",
+    note_meanings={
+        "usable_questions": "factoid and list questions with snippets and an answer",
+        "usable_by_category": "of these, by category",
+        "repeated_snippets_dropped": "snippets that a question gives twice",
+        "skipped_summary": "questions that ask for a text",
+        "skipped_yesno": "questions answered by yes or no",
+        "skipped_without_answer": "factoid and list questions without exact answer",
+        "skipped_without_snippets": "factoid and list questions without snippet",
+    },
     how_to_get="Register (free of charge) at http://participants-area.bioasq.org, open Datasets, and download the "
     "Task 10b golden enriched test set, whose archive holds 10B1_golden.json to 10B6_golden.json.",
 )
@@ -215,6 +227,7 @@ def _pool(number: int, records: Sequence[BioasqRecord], date_time: str | None) -
                 text=record.text,
                 answer=" ; ".join(item[0] for item in record.items),
                 category=record.category,
+                kind=BIOASQ.kinds[record.category],
                 gold=range(first, len(texts)),
                 extra=_synonyms(record),
             )

@@ -33,6 +33,14 @@ class DatasetInfo:
     citation: str
     files: tuple[PinnedFile, ...]
     category_names: Mapping[int, str]
+    #: Category number -> kind of question, see :mod:`eval.loaders.kinds`.
+    kinds: Mapping[int, str] = field(default_factory=dict)
+    #: Key of ``LoadedData.notes`` -> what it means, for people who look at the data.
+    note_meanings: Mapping[str, str] = field(default_factory=dict)
+    #: Questions per category of the whole published set; weights of means in the lens. Empty where it has one category.
+    question_counts: Mapping[int, int] = field(default_factory=dict)
+    #: Preset on which constant answers are scored by default (:mod:`eval.floors`); empty for none.
+    floor_preset: str = ""
     #: How to get the files where no download is possible.
     how_to_get: str = ""
     #: Folder below ``datasets/`` with the card; empty where it is the key.

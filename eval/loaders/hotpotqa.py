@@ -19,6 +19,7 @@ from eval.loaders.hotpotqa_pools import (
     one_memory_per_pool,
     one_memory_per_question,
 )
+from eval.loaders.kinds import MULTI_HOP
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.pooled import PooledSelection
 from eval.loaders.selection import check_choice, check_positive, count
@@ -39,6 +40,12 @@ HOTPOTQA = DatasetInfo(
         ),
     ),
     category_names={CATEGORY: "multi-hop QA"},
+    kinds={CATEGORY: MULTI_HOP},
+    floor_preset="hotpotqa20_clag",
+    note_meanings={
+        "yes_no_answers": "questions answered by yes or no",
+        "paragraphs_per_pool": "distinct paragraphs of each pool",
+    },
 )
 HOTPOTQA_OFFICIAL = replace(
     HOTPOTQA,
@@ -54,6 +61,7 @@ HOTPOTQA_OFFICIAL = replace(
         ),
     ),
     card="hotpotqa20",
+    floor_preset="",
 )
 
 Source = Literal["released", "distractor_file", "distractor_hub"]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from eval.loaders.kinds import MULTI_HOP
 from eval.loaders.pooled import PooledQuestion, PooledText, make_pool
 from memsys.errors import ConfigError
 from memsys.seeding import generator
@@ -141,6 +142,7 @@ def _sample(number: int, pool: Pool, unit: PassageUnit, date_time: str | None) -
             text=asked.question,
             answer=asked.answer,
             category=CATEGORY,
+            kind=MULTI_HOP,
             gold=[place for paragraph in asked.gold for place in places[paragraph]],
             extra=_facts(number, asked, places, unit),
         )

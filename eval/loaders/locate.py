@@ -37,6 +37,10 @@ def find_source(info: DatasetInfo, name: str, path: str | None, data_dir: str | 
     Raises:
         DataError: nothing is there; the message says how to fetch it and where to put it.
     """
+    if path is None and data_folder(data_dir).is_file():
+        raise DataError(
+            f"{data_folder(data_dir)} is a file; {DATA_VARIABLE} and dataset.data_dir name the folder that holds {name}"
+        )
     source = Path(path).expanduser() if path else data_folder(data_dir) / name
     try:
         found = source.exists()

@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
+from eval.loaders import kinds
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import Node, read_json
+from eval.loaders.kinds import MULTI_HOP, OPEN_DOMAIN, SINGLE_HOP, TEMPORAL
 from eval.loaders.locate import find_source, sample_path
-from eval.loaders.locomo_labels import Labels, apply_audit, read_audit
+from eval.loaders.locomo_category5 import read_category5
+from eval.loaders.locomo_labels import Labels, apply_audit, mark_adversarial, read_audit
 from eval.loaders.selection import Selection, check_choice, count
 from memsys.turns import ImageQueries
 from memsys.vocabulary import Conversation, Json, Question, Reference, Sample, Turn
@@ -34,8 +37,26 @@ LOCOMO = DatasetInfo(
         ),
     ),
     category_names={1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"},
+    kinds={1: MULTI_HOP, 2: TEMPORAL, 3: OPEN_DOMAIN, 4: SINGLE_HOP, 5: kinds.ADVERSARIAL},
+    question_counts={1: 282, 2: 321, 3: 96, 4: 841, 5: 446},
+    floor_preset="locomo",
+    note_meanings={
+        "label_problems": "questions whose published label an audit found wrong, by kind",
+        "adversarial_with_answer": "category 5 with a true answer beside the false one",
+        "adversarial_without_answer": "category 5 with the false answer alone",
+        "dates_without_session": "dates of sessions that do not exist",
+        "empty_sessions": "sessions without a turn",
+        "evidence_ids_unresolved": "ids in evidence strings that name no turn",
+        "evidence_repeated": "ids that a question names twice",
+        "evidence_strings": "entries in the questions' evidence lists",
+        "evidence_strings_irregular": "of these, not the id of a turn as written",
+        "evidence_strings_repaired": "of these, ids found by pattern",
+        "number_answers": "answers that are numbers; written out",
+        "questions_without_evidence": "in the whole file",
+    },
 )
 
+#: LoCoMo's number of its adversarial questions.
 ADVERSARIAL = 5
 _SESSION_KEY = re.compile(r"session_(\d+)(_date_time)?")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
@@ -78,6 +99,8 @@ class LocomoConfig(Selection):
         path = sample_path("locomo") if self.sample else find_source(info, self.file, self.path, self.data_dir)
         everything, quirks, sha256 = read_locomo(path)
         problems = read_audit(sha256)
+        if sha256 == pin.sha256:
+            everything = mark_adversarial(everything, read_category5())
         samples = self.apply(apply_audit(everything, problems, self.labels), LOCOMO.category_names)
         return LoadedData(
             samples=samples,
@@ -191,6 +214,7 @@ def _question(node: Node, question_id: str, conversation_id: str) -> Question:
         conversation_id=conversation_id,
         text=node.get("question").text(),
         category=category.integer(),
+        kind=LOCOMO.kinds[category.integer()],
     )
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 from eval.loaders.jsonfile import read_json
 from eval.loaders.label_problems import LABEL_PROBLEM, MISCITED, answer_is_doubtful
 from eval.loaders.locate import ROOT
+from eval.loaders.locomo_category5 import ADVERSARIAL_AUDIT, AuditedQuestion
 from memsys.errors import ConfigError
 from memsys.vocabulary import Reference, Sample
 
@@ -48,6 +49,22 @@ def apply_audit(samples: Sequence[Sample], problems: Mapping[str, str], labels: 
             "audit itself (datasets/locomo/label_audit.json)"
         )
     return [_apply(sample, problems, labels == "audited") for sample in samples]
+
+
+def mark_adversarial(samples: Sequence[Sample], audit: Mapping[str, AuditedQuestion]) -> list[Sample]:
+    """Write the audit's code of each adversarial question into ``Reference.extra``."""
+    return [
+        replace(
+            sample,
+            references={
+                question_id: replace(reference, extra={**reference.extra, ADVERSARIAL_AUDIT: audit[question_id].code})
+                if question_id in audit
+                else reference
+                for question_id, reference in sample.references.items()
+            },
+        )
+        for sample in samples
+    ]
 
 
 def _apply(sample: Sample, problems: Mapping[str, str], mask: bool) -> Sample:

@@ -37,6 +37,24 @@ PERLTQA = DatasetInfo(
     "Synthesis in Question Answering, arXiv 2402.16288, 2024",
     files=tuple(PinnedFile(f"{FOLDER}/{name}", sha256="", size=0, url=f"{_V2}/{name}") for name in _NAMES),
     category_names=SECTIONS,
+    kinds=SECTIONS,
+    note_meanings={
+        "sizes_as_published": "both files have the published number of characters",
+        "characters_without_memory": "characters with questions alone; left out",
+        "characters_without_questions": "characters with a memory alone; not ingested",
+        "questions_without_memory": "questions on characters without memory",
+        "questions_without_answer_dropped": "questions without question or answer text",
+        "repeated_questions": "questions that stand more than once in their group; all asked",
+        "empty_profile_fields": "profile fields without a value; left out",
+        "lines_without_speaker": "dialogue lines joined to the line before",
+        "sections_from_text": "relationships stored as the text of a Python dict; parsed",
+        "sections_unreadable": "relationships stored as text that cannot be parsed; left out",
+        "undated_events": "events whose time names no year; put beside their siblings",
+        "undated_dialogue_blocks": "dialogues whose time names no year; likewise",
+        "unreadable_references": "references that are no list and no id",
+        "unresolved_references": "references to memories that are not there",
+        "low_support_by_section": "selected questions whose answer stands mostly not in the memory they name",
+    },
 )
 
 

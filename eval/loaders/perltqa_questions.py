@@ -9,8 +9,7 @@ from eval.loaders.jsonfile import Node, literal
 from eval.loaders.perltqa_memory import Character, clean, entries
 from memsys.vocabulary import Json, Question, Reference
 
-#: The set numbers no categories. Sections get numbers that no other set uses: a reader or a scorer that has a rule for
-#: LoCoMo's category 2 or 3 must not apply it here.
+#: The set numbers no categories. Stored runs number the sections from 7; the name is also the kind of question.
 SECTIONS = {7: "profile", 8: "social_relationship", 9: "events", 10: "dialogues"}
 _WORD = re.compile(r"\w+")
 _FUNCTION_WORDS = frozenset(
@@ -102,7 +101,9 @@ def ask(character: Character, read: Sequence[Entry], quirks: Counter[str]) -> tu
             quirks["questions_without_answer_dropped"] += 1
             continue
         question_id = f"{character.name}|{entry.section}|{entry.group}|{entry.position}"
-        questions.append(Question(question_id, character.name, entry.question, category_of[entry.section]))
+        questions.append(
+            Question(question_id, character.name, entry.question, category_of[entry.section], entry.section)
+        )
         same = twins[(entry.section, entry.group, entry.question)] > 1
         quirks["repeated_questions"] += same
         others = [other.answer for other in read if same and _twins(entry, other)]

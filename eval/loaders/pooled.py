@@ -23,6 +23,7 @@ class PooledQuestion:
     answer: str
     category: int
     gold: Sequence[int]
+    kind: str = ""
     extra: Mapping[str, Json] = field(default_factory=dict)
 
 
@@ -89,7 +90,9 @@ def make_pool(
         for n, text in enumerate(texts)
     )
     asked = tuple(
-        Question(f"{conversation_id}:{question.source_id}", conversation_id, question.text, question.category)
+        Question(
+            f"{conversation_id}:{question.source_id}", conversation_id, question.text, question.category, question.kind
+        )
         for question in questions
     )
     references = {

@@ -1,14 +1,36 @@
-"""All data sets by name, for the scripts that go through them."""
+"""All data sets by name, for the scripts that go through them: every ``DatasetInfo`` in a module of this package."""
 
+import importlib
+import pkgutil
 from collections.abc import Mapping
 
-from eval.loaders.bioasq import BIOASQ
+from eval import loaders
 from eval.loaders.contract import DatasetInfo
-from eval.loaders.hotpotqa import HOTPOTQA, HOTPOTQA_OFFICIAL
-from eval.loaders.locomo import LOCOMO
-from eval.loaders.perltqa import PERLTQA
+from memsys.errors import ConfigError
+
+
+def find_datasets() -> dict[str, DatasetInfo]:
+    """Import the modules of :mod:`eval.loaders` and collect the data sets that they declare, by key, sorted.
+
+    Raises:
+        ConfigError: two data sets have one key.
+    """
+    found: dict[str, DatasetInfo] = {}
+    for entry in pkgutil.iter_modules(loaders.__path__, f"{loaders.__name__}."):
+        if entry.name != __name__:
+            for value in vars(importlib.import_module(entry.name)).values():
+                if isinstance(value, DatasetInfo) and found.setdefault(value.key, value) is not value:
+                    raise ConfigError(
+                        f"{entry.name}: a data set with key {value.key!r} is there already; choose another"
+                    )
+    return dict(sorted(found.items()))
+
 
 #: Key, as ``scripts/fetch_data.py`` takes it -> facts.
-DATASETS: Mapping[str, DatasetInfo] = {
-    info.key: info for info in (LOCOMO, HOTPOTQA, HOTPOTQA_OFFICIAL, BIOASQ, PERLTQA)
-}
+DATASETS: Mapping[str, DatasetInfo] = find_datasets()
+
+
+def info_of(preset: str) -> DatasetInfo | None:
+    """The data set that a preset of ``conf/dataset`` reads, by the key that its name begins with; ``None``: unknown."""
+    keys = sorted((key for key in DATASETS if preset.startswith(key)), key=len, reverse=True)
+    return DATASETS[keys[0]] if keys else None

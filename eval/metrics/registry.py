@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, Literal
 
 from eval.metrics import locomo, ngrams, overlap
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
@@ -39,6 +39,13 @@ class Metric:
         rule: score of (prediction, reference, category), for rules that differ by category.
         needs: corpora, models or records without which it cannot be computed.
         references: how several reference answers are taken.
+        group: definitions of one name, which the lens shows side by side; empty for none.
+        label: heading of its column in comparisons; empty: its name.
+        unit: of the shown value; shares are shown in percent.
+        higher_is_better: direction.
+        listed: has a column in comparisons, a place in the report's menu and in the floors. Off for definitions that
+            the lens compares, for parts of a figure, and for F1, whose column follows the protocol.
+        whose: whose definition it is, in figures of one group.
     """
 
     name: str
@@ -47,6 +54,22 @@ class Metric:
     rule: CategoryRule | None = None
     needs: tuple[Need, ...] = ()
     references: References = "joined"
+    group: str = ""
+    label: str = ""
+    unit: str = "percent"
+    higher_is_better: bool = True
+    listed: bool = True
+    whose: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Heading of its column."""
+        return self.label or self.name
+
+    @property
+    def scale(self) -> float:
+        """Factor from the stored value to the shown one."""
+        return 100.0 if self.unit == "percent" else 1.0
 
     @property
     def lexical(self) -> bool:
@@ -54,55 +77,118 @@ class Metric:
         return self.function is not None or self.rule is not None
 
 
+#: The name that papers give to many definitions; their group leads the lens.
+TOKEN_F1 = "token F1"
+_EXACT, _NGRAMS, _MODEL = "exact match", "n-grams", "model"
+
+
+def _variant(name: str, source: str, function: PairFunction | None = None, **settings: Any) -> Metric:
+    """A metric that has no column of its own in comparisons."""
+    return Metric(name, source, function, listed=False, **settings)
+
+
+# Inside a group the order is the lens's.
 _LEXICAL = (
-    Metric("f1_set", _AMEM_MEM0, overlap.f1_set),
-    Metric("f1_word", "MemoryOS eval/evalution_loco.py", overlap.f1_word),
-    Metric("f1_gam", _GAM, overlap.f1_gam, references="max"),
-    Metric("f1_squad", _SQUAD, overlap.f1_squad, references="max"),
-    Metric("f1_locomo", _LOCOMO, locomo.f1_locomo),
-    Metric("f1_locomo_multi", f"{_LOCOMO}, category 1", locomo.f1_locomo_multi),
-    Metric("locomo_official", f"{_LOCOMO}, rule per category", rule=locomo.locomo_official),
-    Metric("f1_memos", _MEMOS, overlap.f1_memos, needs=("punkt",)),
-    Metric("em_lower", _AMEM_MEM0, overlap.em_lower),
-    Metric("em_squad", _SQUAD, overlap.em_squad, references="max"),
-    Metric("em_set", _LOCOMO, locomo.em_set),
-    Metric("bleu1", _AMEM_MEM0, ngrams.bleu1, needs=("punkt",)),
-    Metric("bleu2", _AMEM, ngrams.bleu2, needs=("punkt",)),
-    Metric("bleu3", _AMEM, ngrams.bleu3, needs=("punkt",)),
-    Metric("bleu4", _AMEM, ngrams.bleu4, needs=("punkt",)),
-    Metric("bleu1_gam", _GAM, ngrams.bleu1_gam, references="max"),
-    Metric("meteor", _AMEM, ngrams.meteor, needs=("wordnet",)),
-    Metric("meteor_tokenized", _MEMOS, ngrams.meteor_tokenized, needs=("punkt", "wordnet")),
-    Metric("rouge1", _AMEM, ngrams.rouge1),
-    Metric("rouge2", _AMEM, ngrams.rouge2),
-    Metric("rougeL", _AMEM, ngrams.rouge_l),
-    Metric("rouge1_locomo", f"{_LOCOMO}, rougel_score", locomo.rouge1_locomo),
+    _variant("f1_set", _AMEM_MEM0, overlap.f1_set, group=TOKEN_F1, whose="A-Mem, mem0"),
+    _variant("f1_word", "MemoryOS eval/evalution_loco.py", overlap.f1_word, group=TOKEN_F1, whose="MemoryOS"),
+    _variant("f1_memos", _MEMOS, overlap.f1_memos, needs=("punkt",), group=TOKEN_F1, whose="MemOS"),
+    _variant("f1_gam", _GAM, overlap.f1_gam, references="max", group=TOKEN_F1, whose="GAM"),
+    _variant("f1_squad", _SQUAD, overlap.f1_squad, references="max", group=TOKEN_F1, whose="SQuAD"),
+    _variant("f1_locomo", _LOCOMO, locomo.f1_locomo, group=TOKEN_F1, whose="LoCoMo"),
+    _variant("f1_locomo_multi", f"{_LOCOMO}, category 1", locomo.f1_locomo_multi),
+    _variant("locomo_official", f"{_LOCOMO}, rule per category", rule=locomo.locomo_official, group=TOKEN_F1),
+    _variant("em_lower", _AMEM_MEM0, overlap.em_lower, group=_EXACT),
+    _variant("em_squad", _SQUAD, overlap.em_squad, references="max", group=_EXACT),
+    _variant("em_set", _LOCOMO, locomo.em_set, group=_EXACT),
+    Metric("bleu1", _AMEM_MEM0, ngrams.bleu1, needs=("punkt",), group=_NGRAMS, label="BLEU-1"),
+    _variant("bleu2", _AMEM, ngrams.bleu2, needs=("punkt",)),
+    _variant("bleu3", _AMEM, ngrams.bleu3, needs=("punkt",)),
+    _variant("bleu4", _AMEM, ngrams.bleu4, needs=("punkt",)),
+    _variant("bleu1_gam", _GAM, ngrams.bleu1_gam, references="max", group=_NGRAMS),
+    _variant("rouge1", _AMEM, ngrams.rouge1),
+    _variant("rouge2", _AMEM, ngrams.rouge2),
+    Metric("rougeL", _AMEM, ngrams.rouge_l, group=_NGRAMS, label="ROUGE-L"),
+    _variant("rouge1_locomo", f"{_LOCOMO}, rougel_score", locomo.rouge1_locomo, group=_NGRAMS),
+    Metric("meteor", _AMEM, ngrams.meteor, needs=("wordnet",), group=_NGRAMS, label="METEOR"),
+    _variant("meteor_tokenized", _MEMOS, ngrams.meteor_tokenized, needs=("punkt", "wordnet"), group=_NGRAMS),
 )
 
 _NEURAL = (
-    Metric("bert_f1", f"{_AMEM}, package bert_score", needs=("bertscore_model",)),
-    Metric("bert_precision", f"{_AMEM}, package bert_score", needs=("bertscore_model",)),
-    Metric("bert_recall", f"{_AMEM}, package bert_score", needs=("bertscore_model",)),
-    Metric("sbert", _AMEM, needs=("sbert_model",)),
+    _variant("bert_f1", f"{_AMEM}, package bert_score", needs=("bertscore_model",), group=_MODEL),
+    _variant("bert_precision", f"{_AMEM}, package bert_score", needs=("bertscore_model",)),
+    _variant("bert_recall", f"{_AMEM}, package bert_score", needs=("bertscore_model",)),
+    _variant("sbert", _AMEM, needs=("sbert_model",), group=_MODEL),
 )
 
+#: Evidence metrics with a column in comparisons (by turn ids), and its heading.
+_EVIDENCE_LABELS = {"e_f1": "E-F1", "recall@5": "R@5", "recall@10": "R@10", "ndcg@10": "nDCG@10"}
+
 _EVIDENCE = tuple(
-    Metric(name + suffix, source, needs=("retrievals",))
+    Metric(
+        name + suffix,
+        source,
+        needs=("retrievals",),
+        label=_EVIDENCE_LABELS.get(name, ""),
+        listed=name in _EVIDENCE_LABELS and not suffix,
+    )
     for source, names in ((_CLAG, EVIDENCE_METRICS), (_MEMFLY, POOL_METRICS))
     for suffix in ("", SUBSTRING)
     for name in names
 )
 
 #: Every metric by name.
-METRICS = {metric.name: metric for metric in (*_LEXICAL, *_NEURAL, *_EVIDENCE)}
+METRICS: dict[str, Metric] = {}
 
-#: Names that stand for several metrics.
-GROUPS: dict[str, tuple[str, ...]] = {
-    "lexical": tuple(metric.name for metric in _LEXICAL),
-    "neural": tuple(metric.name for metric in _NEURAL),
-    "evidence": tuple(metric.name for metric in _EVIDENCE),
-}
-GROUPS["all"] = tuple(METRICS)
+
+def register(*metrics: Metric) -> None:
+    """Add metrics: scoring, comparisons, lens, report, floors and tables know them from then on.
+
+    Raises:
+        ConfigError: the name is another metric's, or a group's.
+    """
+    for metric in metrics:
+        if metric.name in METRICS or metric.name in ("lexical", "neural", "evidence", "all"):
+            raise ConfigError(f"metric {metric.name!r} is there already; choose another name")
+        METRICS[metric.name] = metric
+
+
+register(*_LEXICAL, *_NEURAL, *_EVIDENCE)
+
+
+def groups() -> dict[str, tuple[str, ...]]:
+    """Names that stand for several metrics."""
+    everything = tuple(METRICS.values())
+    return {
+        "lexical": tuple(metric.name for metric in everything if metric.lexical),
+        "neural": tuple(m.name for m in everything if not m.lexical and "retrievals" not in m.needs),
+        "evidence": tuple(metric.name for metric in everything if "retrievals" in metric.needs),
+        "all": tuple(METRICS),
+    }
+
+
+def definitions() -> dict[str, tuple[str, ...]]:
+    """Metrics by the name that they define, see :attr:`Metric.group`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for metric in METRICS.values():
+        if metric.group:
+            found[metric.group] = (*found.get(metric.group, ()), metric.name)
+    return found
+
+
+def listed(*, retrieval: bool) -> list[Metric]:
+    """Metrics with a column in comparisons: of retrievals in the registry's order, of answers by heading."""
+    found = [metric for metric in METRICS.values() if metric.listed and ("retrievals" in metric.needs) is retrieval]
+    return found if retrieval else sorted(found, key=lambda metric: metric.heading)
+
+
+def scale_of(name: str) -> float:
+    """Factor from a stored score to the shown one; what is no metric of the registry is a share."""
+    return METRICS[name].scale if name in METRICS else 100.0
+
+
+def higher_is_better(name: str) -> bool:
+    """Whether more of a score is better; so for whatever is no metric of the registry."""
+    return name not in METRICS or METRICS[name].higher_is_better
 
 
 def find_metric(name: str) -> Metric:
@@ -112,9 +198,9 @@ def find_metric(name: str) -> Metric:
         ConfigError: there is none of this name.
     """
     if name not in METRICS:
-        close = get_close_matches(name, [*METRICS, *GROUPS], n=3)
+        close = get_close_matches(name, [*METRICS, *groups()], n=3)
         hint = f"did you mean {' or '.join(close)}? " if close else ""
-        raise ConfigError(f"metric {name!r} is unknown; {hint}Choices: {', '.join([*GROUPS, *METRICS])}")
+        raise ConfigError(f"metric {name!r} is unknown; {hint}Choices: {', '.join([*groups(), *METRICS])}")
     return METRICS[name]
 
 
@@ -132,6 +218,7 @@ def select_metrics(names: Sequence[str]) -> tuple[Metric, ...]:
     Raises:
         ConfigError: an unknown name.
     """
-    wanted = {found for name in names for found in GROUPS.get(name, (name,))}
+    named = groups()
+    wanted = {found for name in names for found in named.get(name, (name,))}
     chosen = {find_metric(name).name for name in sorted(wanted)}
     return tuple(metric for metric in METRICS.values() if metric.name in chosen)

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from eval.cli.escaping import markdown_cell, markdown_row
-from eval.papers.arithmetic import Recomputed, averages, repetitions, totals
-from eval.papers.claims import claims
+from eval.papers.arithmetic import Recomputed, repetitions
+from eval.papers.claims import recompute_claims
+from eval.papers.discover import checks_of
 from eval.papers.printed import PRINTED, TEXT, PrintedNumber, load_printed, papers
 
 HEADINGS = ("paper", "table", "data set", "backbone", "row", "column", "printed", "recomputed", "difference", "from")
@@ -26,11 +27,12 @@ _TITLES = {
 
 def check(paper: str, numbers: Sequence[PrintedNumber]) -> dict[str, list[Recomputed]]:
     """Recompute everything that can be, by kind."""
+    checks = checks_of(paper)
     return {
-        "averages": averages(paper, numbers),
-        "totals": totals(paper, numbers),
+        "averages": [entry for rule in checks.averages for entry in rule(numbers)],
+        "totals": [entry for rule in checks.totals for entry in rule(numbers)],
         "repetitions": repetitions(numbers),
-        "claims": claims(paper, numbers),
+        "claims": recompute_claims(checks.claims, numbers),
     }
 
 

@@ -5,17 +5,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.places import RESULTS, check_folder, tracked_remark
 from eval.cli.terminal import console
 from eval.papers.printed import load_printed
 from eval.plots.draw import draw_sheet
 from eval.plots.own import groups, own_sheets
-from eval.plots.papers import NEEDED, Source, paper_sheets
+from eval.plots.papers import Source, needed_tables, paper_sheets
 from eval.plots.sheet import Sheet
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
-from eval.tables.stored import ROOT, StoredRun, read_runs, stored_folders
+from eval.tables.stored import StoredRun, read_runs, stored_folders
 
-OUT = ROOT / "results" / "figures"
+OUT = RESULTS / "figures"
 
 
 def sheets(runs: Sequence[StoredRun], protocol: str) -> list[Sheet]:
@@ -28,12 +29,13 @@ def sheets(runs: Sequence[StoredRun], protocol: str) -> list[Sheet]:
     Raises:
         ConfigError: unknown protocol.
     """
+    needed = needed_tables()
     tables = {
         (paper, table.number): table
-        for paper, numbers in NEEDED.items()
+        for paper, numbers in needed.items()
         for table in build_tables(paper, runs, numbers)[0]
     }
-    found = paper_sheets(Source(tables, {paper: load_printed(paper) for paper in NEEDED}))
+    found = paper_sheets(Source(tables, {paper: load_printed(paper) for paper in needed}))
     chosen = load_protocol(protocol)
     return found + [sheet for group in groups(runs) for sheet in own_sheets(group, chosen)]
 
@@ -48,10 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--protocol", default="clag", help="of our own figures (default: clag)")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the figures (default: results/figures)")
     options = parser.parse_args(arguments)
+    check_folder(options.out)
     runs, _ = read_runs(options.runs or stored_folders())
     for sheet in sheets(runs, options.protocol):
         svg, _ = draw_sheet(sheet, options.out)
         console().print(f"drawn: {svg.with_suffix('')}.{{svg,png}}", highlight=False, markup=False, soft_wrap=True)
+    if tracked_remark(options.out):
+        console().print(tracked_remark(options.out), highlight=False, markup=False)
     return 0
 
 

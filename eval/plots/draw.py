@@ -5,7 +5,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from eval.plots.figures import GREY, MARKERS, PALETTE, STYLE, Point, marked, write_figure
+from eval.plots.figures import GREY, MARKERS, PALETTE, STYLE, Point, log_axis, marked, write_figure
 from eval.plots.labels import Label, label_ends, label_points
 from eval.plots.sheet import Curve, Panel, Sheet
 from eval.scoring.inference import ONE_CONVERSATION
@@ -209,7 +209,7 @@ def _points(axes: "Axes", panel: Panel) -> None:
         axes.margins(x=0.15)
         costs = [float(x) for curve in panel.curves for x in curve.values]
         if min(costs) > 0 and max(costs) / min(costs) > _WIDE:
-            axes.set_xscale("log")
+            log_axis(axes)
 
 
 def _marker(curve: Curve) -> str:

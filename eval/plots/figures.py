@@ -154,10 +154,20 @@ def _draw_cost(axes: "Axes", series: Sequence[Series], wording: Wording) -> None
             costs.append(one.cost)
     axes.set_ylim(bottom=0)
     if min(costs) > 0 and max(costs) / min(costs) > 8:
-        axes.set_xscale("log")
+        log_axis(axes)
         axes.margins(x=0.15)
     else:
         axes.set_xlim(0, 1.15 * max(*costs, 1.0))
+
+
+def log_axis(axes: "Axes") -> None:
+    """Make the horizontal axis logarithmic, with plain numbers: an SVG keeps text, and so would show raw math."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.12g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _label_costs(figure: "Figure", axes: "Axes", series: Sequence[Series]) -> None:

@@ -1,11 +1,12 @@
 """Our own figures: what accuracy costs, what evidence is worth, and what the definition of F1 alone moves."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from eval.compare.rows import Estimate, SystemRow, estimate, f1_metric, system_rows
+from eval.metrics.registry import METRICS, TOKEN_F1
 from eval.plots.figures import Point
 from eval.plots.sheet import Curve, Origin, Panel, Place, Sheet
 from eval.scoring.protocols import Protocol
@@ -13,16 +14,7 @@ from eval.tables.measure import mean_value
 from eval.tables.spec import NO_BACKBONE
 from eval.tables.stored import StoredRun
 
-#: Definitions of token F1, in the order of the figure, with whose they are.
-DEFINITIONS: Mapping[str, str] = {
-    "f1_set": "A-Mem, mem0",
-    "f1_word": "MemoryOS",
-    "f1_gam": "GAM",
-    "f1_squad": "SQuAD",
-    "f1_locomo": "LoCoMo",
-    "f1_memos": "MemOS",
-}
-_INTERVALS = "Bars: 95 % percentile bootstrap"
+_INTERVALS = "Bars: 95 % cluster t interval"
 _LATENCY = "end_to_end_ms"
 
 
@@ -163,12 +155,13 @@ def evidence(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> She
 def definitions(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
     """The same answers under every definition of token F1."""
     curves = []
+    named = {metric.name: metric.whose for metric in METRICS.values() if metric.group == TOKEN_F1 and metric.whose}
     for number, row in enumerate(rows):
-        found = {label: estimate(row.run, metric, protocol) for metric, label in DEFINITIONS.items()}
+        found = {label: estimate(row.run, metric, protocol) for metric, label in named.items()}
         values: dict[Place, Point] = {label: value.point for label, value in found.items() if value is not None}
         curves.append(Curve(row.label, values, number, _origin(row)))
     panel = Panel(
-        "one set of answers", "definition of token F1", "F1 (%)", "points", tuple(curves), tuple(DEFINITIONS.values())
+        "one set of answers", "definition of token F1", "F1 (%)", "points", tuple(curves), tuple(named.values())
     )
     remark = (
         f"{group.title}; protocol {protocol.name}. {_INTERVALS}. always_abstain, always_trap and coin_flip read "

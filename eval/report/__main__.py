@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.places import RESULTS, check_file
 from eval.cli.terminal import console, stage
 from eval.report.cache import FOLDER, Cache
 from eval.report.config import load_config
@@ -12,9 +13,9 @@ from eval.report.data import Collected, collect, page_data
 from eval.report.page import render_page
 from eval.report.watch import watch
 from eval.runs.files import write_atomic
-from eval.tables.stored import ROOT, stored_folders
+from eval.tables.stored import stored_folders
 
-OUT = ROOT / "results" / "report.html"
+OUT = RESULTS / "report.html"
 
 
 def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--every", type=_seconds, default=10, metavar="SECONDS", help="how often --watch looks (default: 10)"
     )
     options = parser.parse_args(arguments)
+    check_file(options.out)
     roots = options.runs or stored_folders()
     if options.watch:
         watch(roots, options.every, lambda: build(options, roots))

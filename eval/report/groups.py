@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import ABSTENTION
 from eval.scoring.inference import Floats
@@ -129,7 +129,7 @@ def _values(rows: Sequence[ScoreRow], metric: str, five: Adversarial) -> list[fl
     retrieval = metric in METRICS and "retrievals" in METRICS[metric].needs
     return [
         None
-        if row.category == ADVERSARIAL and five == "exclude"
+        if row.kind == ADVERSARIAL and five == "exclude"
         else row.metrics.get(ABSTENTION if _declines(row, metric, five) and not retrieval else metric)
         for row in rows
     ]
@@ -137,4 +137,4 @@ def _values(rows: Sequence[ScoreRow], metric: str, five: Adversarial) -> list[fl
 
 def _declines(row: ScoreRow, metric: str, five: Adversarial) -> bool:
     """Whether declining is the right answer; a judge's verdict stays what it is."""
-    return row.category == ADVERSARIAL and five == "abstain" and metric in METRICS
+    return row.kind == ADVERSARIAL and five == "abstain" and metric in METRICS

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval.judge.store import Judged, load_judged
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.report.calls import Ledger, read_ledger
 from eval.report.memories import Memories
 from eval.report.scores import DIGITS
@@ -110,7 +110,7 @@ class Browser:
     def _entry(self, dataset: str, reference: ReferenceRecord) -> Json:
         key = dataset, reference.question_id
         if key not in self._questions:
-            trap = reference.category == ADVERSARIAL
+            trap = reference.kind == ADVERSARIAL
             self._questions[key] = {
                 "id": reference.question_id,
                 "dataset": dataset,

@@ -16,7 +16,7 @@ from eval.tables.variants import flat, overrides, variant_label
 from memsys.vocabulary import Json
 
 _PARTS = ("dataset", "memory", "reader", "backbone")
-_COSTS = ("context", "calls", "tokens", "write", "malformed", "dollars")
+_COSTS = ("context", "calls", "tokens", "write", "malformed", "cached", "dollars")
 
 
 def dataset_names(runs: Sequence[StoredRun]) -> list[str]:

@@ -1,20 +1,16 @@
 """The leaderboard's figures: every metric of every run, by category and over all of them in each way."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import get_args
 
-import numpy as np
-
-from eval.loaders.registry import DATASETS
-from eval.metrics.locomo import ADVERSARIAL
-from eval.metrics.registry import METRICS
+from eval.compare.rows import Estimate, estimate
+from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.registry import info_of
+from eval.metrics.registry import METRICS, listed
 from eval.report.config import PageConfig
-from eval.scoring.inference import Scores, resampling_units
 from eval.scoring.protocols import Adversarial, Protocol, Weighting
-from eval.scoring.several import category_means, intervals
 from eval.tables.judges import judge_texts
-from eval.tables.measure import scores_and_mean
 from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
 
@@ -28,8 +24,8 @@ _WAYS: tuple[_Way, ...] = tuple(product(get_args(Adversarial), get_args(Weightin
 def category_names(run: StoredRun) -> dict[int, str]:
     """What the categories of a run's questions are called, by number."""
     present = sorted({row.category for row in run.rows})
-    keys = sorted((key for key in DATASETS if run.dataset.startswith(key)), key=len, reverse=True)
-    names = DATASETS[keys[0]].category_names if keys else {}
+    info = info_of(run.dataset)
+    names = info.category_names if info is not None else {}
     return {category: names.get(category, f"category {category}").replace("_", " ") for category in present}
 
 
@@ -41,6 +37,12 @@ def metric_list(runs: Sequence[StoredRun], config: PageConfig) -> list[dict[str,
         for group, names in config.leaderboard.items()
         for name in names
         if name in held
+    ]
+    found += [
+        {"name": metric.name, "group": group, "source": metric.source}
+        for group, retrieval in (("answers", False), ("evidence", True))
+        for metric in listed(retrieval=retrieval)
+        if metric.name in held and metric.name not in {entry["name"] for entry in found}
     ]
     judges = judge_texts(runs)
     return found + [{"name": name, "group": "judge", "source": judges[name]} for name in sorted(judges) if name in held]
@@ -54,71 +56,40 @@ def run_scores(run: StoredRun, metrics: Sequence[str]) -> dict[str, dict[str, Js
         ``<treatment of category 5>/<weighting>`` over all categories; what was not scored is absent.
     """
     present = {name for row in run.rows for name, value in row.metrics.items() if value is not None}
-    names = [name for name in metrics if name in present]
+    return {name: _cells(run, name) for name in metrics if name in present}
+
+
+def _cells(run: StoredRun, metric: str) -> dict[str, Json]:
     categories = sorted({row.category for row in run.rows})
-    found: dict[str, dict[str, Json]] = {name: {} for name in names}
-    for category in categories:
-        for name, figures in _plain_means(run, names, _protocol(categories, *_WAYS[0]), category).items():
-            found[name][str(category)] = figures
+    adversarial = any(row.kind == ADVERSARIAL for row in run.rows)
+    found = {str(category): estimate(run, metric, _protocol(*_WAYS[0]), category) for category in categories}
+    known: dict[_Way, Estimate | None] = {}
     for way in _WAYS:
-        for effective, own in _by_effective(way, names, categories).items():
-            for name, figures in _plain_means(run, own, _protocol(categories, *effective), None).items():
-                found[name]["/".join(way)] = figures
-    return found
-
-
-def _by_effective(way: _Way, names: Sequence[str], categories: Sequence[int]) -> dict[_Way, list[str]]:
-    found: dict[_Way, list[str]] = {}
-    for name in names:
-        effective = _effective(way, name, categories)
+        effective = _effective(way, metric, categories, adversarial)
         if effective is not None:
-            found.setdefault(effective, []).append(name)
-    return found
+            if effective not in known:
+                known[effective] = estimate(run, metric, _protocol(*effective))
+            found["/".join(way)] = known[effective]
+    return {key: _figures(value) for key, value in found.items() if value is not None}
 
 
-def _plain_means(
-    run: StoredRun, names: Sequence[str], protocol: Protocol, category: int | None
-) -> dict[str, list[Json]]:
-    """Means by metric; metrics that were scored on the same questions are resampled together."""
-    together: dict[tuple[tuple[str, ...], bytes], dict[str, Scores]] = {}
-    for name in names:
-        scores, _ = scores_and_mean(run.rows, name, category, protocol)
-        if len(scores.values):
-            together.setdefault((scores.conversations, scores.strata.tobytes()), {})[name] = scores
-    by_category = category is None and protocol.weighting == "category_mean"
-    found: dict[str, list[Json]] = {}
-    for columns in together.values():
-        found |= _resampled(columns, by_category=by_category)
-    return found
-
-
-def _resampled(columns: Mapping[str, Scores], *, by_category: bool) -> dict[str, list[Json]]:
-    first = next(iter(columns.values()))
-    values = np.stack([100 * scores.values for scores in columns.values()], axis=1)
-    if by_category:
-        means, ends = category_means(values, first.conversations, first.strata)
-    else:
-        means, ends = values.mean(axis=0), intervals(values, first.conversations)
-    unit = resampling_units(first.conversations)[0]
-    found: dict[str, list[Json]] = {}
-    for column, name in enumerate(columns):
-        own = ends[column] if ends else ()
-        figures: list[Json] = [round(float(value), DIGITS) for value in (means[column], *own)]
-        found[name] = [*figures, unit] if own else figures
-    return found
-
-
-def _effective(way: _Way, metric: str, categories: Sequence[int]) -> _Way | None:
+def _effective(way: _Way, metric: str, categories: Sequence[int], has_adversarial: bool) -> _Way | None:
     """The first of the ways that must give the same mean; ``None`` for one that the metric does not have."""
     adversarial, weighting = way
     if metric not in METRICS:  # verdicts and shares are plain means over what was judged
         return _WAYS[0] if weighting == "question_mean" else None
     retrieval = "retrievals" in METRICS[metric].needs
-    if ADVERSARIAL not in categories or (retrieval and adversarial == "abstain"):
+    if not has_adversarial or (retrieval and adversarial == "abstain"):
         adversarial = "paper_trap"
     return adversarial, "question_mean" if len(categories) == 1 else weighting
 
 
-def _protocol(categories: Sequence[int], adversarial: Adversarial, weighting: Weighting) -> Protocol:
-    names = {category: str(category) for category in categories}
-    return Protocol("page", "", categories, adversarial, weighting, names, {})
+def _protocol(adversarial: Adversarial, weighting: Weighting) -> Protocol:
+    return Protocol("page", "", adversarial, weighting, {}, {})
+
+
+def _figures(found: Estimate) -> list[Json]:
+    value = round(found.value, DIGITS)
+    if found.interval is None:
+        return [value]
+    return [value, round(found.interval.low, DIGITS), round(found.interval.high, DIGITS), found.interval.by]

@@ -11,6 +11,7 @@ from typing import Any
 
 from eval.cli.terminal import complain, console, stage
 from eval.loaders.contract import DatasetConfig, LoadedData
+from eval.loaders.kinds import kind_of
 from eval.papers.departures import run_departures
 from eval.running.backbones import Backbones, Choice, Serving, connect, delegated_roles, make_engines
 from eval.running.clocks import LoadingEmbedder
@@ -38,6 +39,8 @@ NOT_IDENTITY = (
     "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving",
     "progress", "score", "scoring", "protocol", "schedule",
 )  # fmt: skip
+#: Parts of the configuration that only say how stored answers are scored and averaged.
+EVALUATION = ("protocol", "scoring")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +98,9 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         seed=whole_number("seed", settings["seed"]),
         mode=settings["mode"],
         timing=settings["timing"],
-        run_dir=Path(settings["run_dir"]) if settings["run_dir"] else None,
-        runs_dir=Path(settings["runs_dir"]),
-        cache_dir=Path(settings["cache_dir"]),
+        run_dir=folder("run_dir", settings["run_dir"]) if settings["run_dir"] else None,
+        runs_dir=folder("runs_dir", settings["runs_dir"]),
+        cache_dir=folder("cache_dir", settings["cache_dir"]),
         use_cache=bool(settings["use_cache"]),
         cache_shared=bool(settings["cache_shared"]),
         serving=Serving(**{**settings["serving"], "folder": Path(settings["serving"]["folder"])}),
@@ -106,6 +109,19 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         second_roles=roles,
         **{**parts, "second": parts["second"] if roles else None},
     )
+
+
+def folder(key: str, value: object) -> Path:
+    """Read a setting that names a folder.
+
+    Raises:
+        ConfigError: it is no text, or there is a file of this name.
+    """
+    if not isinstance(value, str):
+        raise ConfigError(f"{key}={value!r} must be the name of a folder")
+    if Path(value).is_file():
+        raise ConfigError(f"{key}={value} is a file; name a folder")
+    return Path(value)
 
 
 def whole_number(key: str, value: object) -> int:
@@ -178,6 +194,7 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
     try:
         if finished(directory, identity) and whole(directory, data.samples, plan.mode):
             console().print(f"{path}: complete, nothing to run", highlight=False)
+            note_evaluation(plan, directory)
             complete = True
         else:
             complete = _run_to_end(plan, data, identity, directory)
@@ -186,6 +203,17 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
         return RunResult(path, complete)
     finally:
         directory.close()
+
+
+def note_evaluation(plan: Plan, directory: RunDirectory) -> None:
+    """Record how a finished run is to be averaged and scored where the settings now say otherwise than it does.
+
+    Neither can change an answer; what is shown and compared from now on follows them.
+    """
+    asked = _recordable(plan.settings)
+    changed = directory.change_config({key: asked[key] for key in EVALUATION if key in asked})
+    for line in changed:
+        console().print(f"evaluated anew, {line}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory) -> bool:
@@ -212,8 +240,13 @@ def check_before_models(plan: Plan, data: LoadedData) -> None:
         ConfigError: the reader lacks a prompt for a category that is asked, or a prompt or the embedder is not usable.
     """
     if plan.backbone is not None:
-        asked = sorted({question.category for sample in data.samples for question in sample.questions})
-        plan.reader.check(plan.dataset.name, {number: data.category_names.get(number, "") for number in asked})
+        kinds = {
+            question.category: kind_of(question.kind, question.category)
+            for sample in data.samples
+            for question in sample.questions
+        }
+        asked = {number: (data.category_names.get(number, ""), kinds[number]) for number in sorted(kinds)}
+        plan.reader.check(plan.dataset.name, asked)
         plan.reader.build(plan.seed)
     embedder_for(plan)
 
@@ -438,6 +471,7 @@ def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:
                     unresolved_evidence=list(gold.unresolved_evidence),
                     evidence_texts=[texts[turn_id] for turn_id in gold.evidence],
                     extra=dict(gold.extra),
+                    kind=question.kind,
                 )
             )
     return records

@@ -1,11 +1,11 @@
 """The reader: turns a question and the retrieved context into a prediction, the same way for every memory system.
 
-Category 5 of LoCoMo is answered by choosing between two options, one of which is the data set's false answer: the only
-gold a reader ever sees, and only where the config says ``adversarial_options``. Which option stands first comes from a
-hash of run seed and question id, so it is the same for every system.
+An adversarial question is answered by choosing between two options, one of which is the data set's false answer: the
+only gold a reader ever sees, and only where the config says ``adversarial_options``. Which option stands first comes
+from a hash of run seed and question id, so it is the same for every system.
 
-Category numbers mean the same in every data set, so they choose the prompt. A reader without a prompt for a category
-that is asked is refused before any model is loaded.
+The kind of a question (:mod:`eval.loaders.kinds`) chooses the prompt; kinds that a reader does not name take its
+default. A reader that refuses a kind that is asked is stopped before any model is loaded.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from eval.configs.presets import CONF, preset_names, read_settings
+from eval.loaders.kinds import ADVERSARIAL, kind_of
 from eval.metrics.locomo import chosen_option
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Reply, Role, make_role
@@ -37,7 +38,7 @@ ANSWER_SCHEMA: Mapping[str, Json] = {
 #: What is read of a reply where ``reading.check: used``: an answer of any type, as text.
 ANSWER_USED: Mapping[str, Json] = {"type": "object", "required": ["answer"]}
 
-#: What a prompt may show; the options only in category 5.
+#: What a prompt may show; the options only in adversarial questions.
 PLACEHOLDERS = ("context", "question", "option_a", "option_b")
 
 
@@ -49,12 +50,14 @@ class ReaderConfig:
         name: name of the preset.
         prompt_set: folder under ``eval/running/prompts`` that holds one file per role.
         roles: role name -> sampling (see :class:`memsys.llm.contract.RoleSettings`).
-        by_category: category number -> role name; the data set's numbers, as strings, because YAML keys are.
+        default: role name for every kind of question that ``by_kind`` does not name, and for adversarial questions that
+            are asked plainly.
+        by_kind: kind of question -> role name; null refuses the kind.
         answer_format: ``json`` asks for ``{"answer": ...}`` by schema and takes the raw text when that fails (what
             counts as failing, and whether it is asked again, the roles' ``reading`` and ``malformed_retries`` say);
             ``text`` takes the first line of the reply, ``whole`` all of it without white space around it;
             ``whole_or_json`` does too, but of a reply that is one JSON object (code fences aside) takes its ``answer``.
-        adversarial_options: offer category 5's false answer beside the abstention; off asks the plain question.
+        adversarial_options: offer the false answer of adversarial questions beside the abstention; off asks plainly.
         option_style: ``named`` shows the texts, ``lettered`` shows (a) and (b) and maps a reply that is only a
             letter back (:func:`eval.metrics.locomo.chosen_option`).
         abstention: wording of the abstaining option.
@@ -63,7 +66,8 @@ class ReaderConfig:
     name: str
     prompt_set: str
     roles: Mapping[str, Mapping[str, Json]]
-    by_category: Mapping[str, str]
+    default: str
+    by_kind: Mapping[str, str | None]
     answer_format: AnswerFormat
     adversarial_options: bool
     option_style: OptionStyle
@@ -74,9 +78,21 @@ class ReaderConfig:
             choices = get_args(literal)
             if getattr(self, field) not in choices:
                 raise ConfigError(f"reader.{field}={getattr(self, field)!r}; choose one of {', '.join(choices)}")
-        unknown = sorted(set(self.by_category.values()) - set(self.roles))
+        named = {self.default, *(role for role in self.by_kind.values() if role is not None)}
+        unknown = sorted(named - set(self.roles))
         if unknown:
-            raise ConfigError(f"reader.by_category names roles that reader.roles lacks: {', '.join(unknown)}")
+            raise ConfigError(f"reader.default or by_kind names roles that reader.roles lacks: {', '.join(unknown)}")
+
+    def role_of(self, kind: str, *, options: bool) -> str | None:
+        """Name of the role that asks a kind of question; ``None`` where the reader refuses it.
+
+        Args:
+            kind: of the question; empty for the default.
+            options: whether two options are shown, which only the role of adversarial questions has room for.
+        """
+        if kind == ADVERSARIAL and not options:
+            return self.default
+        return self.by_kind.get(kind, self.default)
 
     def build(self, seed: int) -> "Reader":
         """Make the reader of a run.
@@ -86,34 +102,42 @@ class ReaderConfig:
         """
         return Reader(self, seed)
 
-    def check(self, dataset: str, asked: Mapping[int, str]) -> None:
+    def check(self, dataset: str, asked: Mapping[int, tuple[str, str]]) -> None:
         """Refuse a data set that asks what this reader has no prompt for.
 
         Args:
             dataset: name of the data set.
-            asked: category number -> its name, of every category that has questions.
+            asked: category number -> its name and kind, of every category that has questions.
 
         Raises:
             ConfigError: names reader, category and what to choose.
         """
-        lacking = [number for number in asked if str(number) not in self.by_category]
+        lacking = [number for number, (_, kind) in asked.items() if self.by_kind.get(kind, self.default) is None]
         if not lacking:
             return
         left = [number for number in asked if number not in lacking]
-        ways = [f"choose reader={' or reader='.join(fitting)}"] if (fitting := readers_for(asked)) else []
+        ways = (
+            [f"choose reader={' or reader='.join(fitting)}"]
+            if (fitting := readers_for(kind for _, kind in asked.values()))
+            else []
+        )
         ways += [f"leave these questions out (dataset.categories={left})"] if left else []
-        ways += ["give the category a role in reader.by_category"]
-        named = ", ".join(f"{number} ({asked[number]})" for number in lacking)
+        ways += ["give the kind a role in reader.by_kind"]
+        named = ", ".join(f"{number} ({asked[number][0]})" for number in lacking)
         raise ConfigError(
             f"reader {self.name} has no prompt for category {named} of data set {dataset}; {', or '.join(ways)}"
         )
 
 
-def readers_for(categories: Iterable[int], folder: Path = FOLDER) -> list[str]:
-    """Names of the readers in ``conf/reader`` that have a prompt for all these categories, sorted."""
-    wanted = {str(number) for number in categories}
+def readers_for(kinds: Iterable[str], folder: Path = FOLDER) -> list[str]:
+    """Names of the readers in ``conf/reader`` that refuse none of these kinds of questions, sorted."""
+    wanted = set(kinds)
     settings = {name: read_settings(folder / f"{name}.yaml") for name in preset_names(folder)}
-    return [name for name, reader in settings.items() if wanted <= set(reader.get("by_category", ()))]
+    return [name for name, reader in settings.items() if not wanted & _refused(reader)]
+
+
+def _refused(reader: Mapping[str, Any]) -> set[str]:
+    return {kind for kind, role in (reader.get("by_kind") or {}).items() if role is None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,21 +169,23 @@ class Reader:
     def options(self, question: Question, reference: Reference) -> tuple[str, ...]:
         """The two options of an adversarial question in the order shown; empty for every other question."""
         false_answer = reference.adversarial_answer
-        if question.category != 5 or not self._config.adversarial_options or false_answer is None:
+        if (
+            kind_of(question.kind, question.category) != ADVERSARIAL
+            or not self._config.adversarial_options
+            or false_answer is None
+        ):
             return ()
         pair = (self._config.abstention, false_answer)
         return pair if stable_seed(self._seed, "options", question.question_id) % 2 == 0 else pair[::-1]
 
     def _role(self, question: Question, options: tuple[str, ...]) -> Role:
-        name = self._config.by_category.get(str(question.category))
+        kind = kind_of(question.kind, question.category)
+        name = self._config.role_of(kind, options=bool(options))
         if name is None:
-            known = ", ".join(sorted(self._config.by_category))
             raise ConfigError(
-                f"reader {self._config.name} has no prompt for category {question.category} of question "
-                f"{question.question_id}; it knows {known}"
+                f"reader {self._config.name} refuses questions of kind {kind} ({question.question_id}); "
+                "give the kind a role in reader.by_kind"
             )
-        if question.category == 5 and not options:
-            name = self._config.by_category.get("4", name)
         return self._roles[name]
 
     async def answer(self, llm: LanguageModel, question: Question, reference: Reference, context: str) -> Answer:
@@ -168,7 +194,7 @@ class Reader:
         Args:
             llm: the backbone, bound to the question's conversation.
             question: what is asked.
-            reference: only its ``adversarial_answer`` is read, for category 5's options.
+            reference: only its ``adversarial_answer`` is read, for the options of an adversarial question.
             context: the memory's text, exactly as the reader shows it.
 
         Raises:

@@ -16,6 +16,7 @@ Records are joined by ``question_id`` (unique within a run), never by position.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from eval.loaders.kinds import kind_of
 from memsys.vocabulary import Json
 
 #: Version of the files above; raised whenever a reader of old files would misread new ones.
@@ -43,7 +44,8 @@ class AnswerRecord:
     ``raw`` is the reader's reply, ``prediction`` what is scored; ``malformed`` says that the reply did not parse and
     the raw text was taken. ``options`` are the two choices of category 5 in the order shown, else empty.
     ``retrieve_seconds`` and ``answer_seconds`` are wall time of the two steps; ``measured`` is true when both were
-    timed one at a time without the cache (latency mode, after warm-up), so that tables may use them.
+    timed one at a time without the cache (latency mode, after warm-up), so that tables may use them. Times and tokens
+    are ``None`` in answers that somebody else recorded (:mod:`eval.recorded`) and did not time.
     """
 
     question_id: str
@@ -54,11 +56,11 @@ class AnswerRecord:
     raw: str
     malformed: bool
     options: Sequence[str]
-    retrieve_seconds: float
-    answer_seconds: float
+    retrieve_seconds: float | None
+    answer_seconds: float | None
     measured: bool
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,8 @@ class RetrievalRecord:
 class ReferenceRecord:
     """Gold of one question, copied into the run so that scoring needs neither data set nor model.
 
-    ``evidence_texts`` are the gold turns' plain texts, for substring matching.
+    ``evidence_texts`` are the gold turns' plain texts, for substring matching; ``kind`` is what is asked
+    (:mod:`eval.loaders.kinds`), in rows of older versions derived from the category.
     """
 
     question_id: str
@@ -105,3 +108,7 @@ class ReferenceRecord:
     unresolved_evidence: Sequence[str]
     evidence_texts: Sequence[str]
     extra: Mapping[str, Json] = field(default_factory=dict)
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", kind_of(self.kind, self.category))

@@ -22,6 +22,7 @@ def read_rows(
     error: type[MemsysError] = RunDirectoryError,
     advice: str = RESUMES,
     prepare: Callable[[Any], Any] | None = None,
+    unique: str = "",
 ) -> Iterator[R]:
     """Yield the rows of a JSON-lines file as records; none when it does not exist.
 
@@ -31,15 +32,21 @@ def read_rows(
         error: what is raised for a row that is none.
         advice: what to do then.
         prepare: changes a row before it is read, for what older versions wrote otherwise.
+        unique: a field whose value no two rows may share.
 
     Raises:
         MemsysError: ``error``, with file, line and field; a line that is no JSON is a ``RunDirectoryError``.
     """
+    seen: dict[Any, int] = {}
     for number, row in enumerate(read_json_lines(path), start=1):
         try:
-            yield record_from(kind, prepare(row) if prepare else row)
+            record = record_from(kind, prepare(row) if prepare else row)
         except (RowError, ValueError) as problem:
             raise error(f"{path}:{number} does not fit this version ({problem}); {advice}") from problem
+        if unique and (first := seen.setdefault(getattr(record, unique), number)) != number:
+            shared = getattr(record, unique)
+            raise error(f"{path}:{number} repeats {unique} {shared!r} of line {first}; {advice}")
+        yield record
 
 
 def answers(path: Path, error: type[MemsysError] = RunDirectoryError) -> Iterator[AnswerRecord]:

@@ -58,8 +58,14 @@ class RunRecord:
     counts: dict[str, Json] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     departures: list[dict[str, Json]] | None = None
+    #: where the answers come from, if they were recorded elsewhere (:mod:`eval.recorded.importing`)
+    recorded: dict[str, Json] | None = None
     #: seconds that loading took, by part (``backbone``, ``embedder``), in the process that wrote this last
     loading: dict[str, float] = field(default_factory=dict)
+
+
+#: Differences that an error lists, and characters of each.
+_LISTED, _LINE_CHARS = 6, 100
 
 
 def now() -> str:
@@ -80,6 +86,13 @@ def differences(old: Any, new: Any, path: str = "") -> list[str]:
             lines += differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
         return lines
     return [] if old == new else [f"{path}: {json.dumps(old)} -> {json.dumps(new)}"]
+
+
+def listed(changed: list[str]) -> str:
+    """A line for each difference, long values cut, and of many only the first few."""
+    lines = [f"  {one if len(one) <= _LINE_CHARS else f'{one[:_LINE_CHARS]} ...'}" for one in changed[:_LISTED]]
+    more = len(changed) - _LISTED
+    return "\n".join([*lines, f"  and {more} more"] if more > 0 else lines)
 
 
 def read_record(run_dir: Path) -> dict[str, Any] | None:
@@ -191,12 +204,28 @@ class RunDirectory:
         changed = differences(stored["identity"], json.loads(json.dumps(record.identity)))
         if changed:
             raise RunDirectoryError(
-                f"{self.path} holds a run with other settings; choose another run_dir or restore: " + "; ".join(changed)
+                f"{self.path} holds a run with other settings; choose another run_dir or restore these:\n"
+                + listed(changed)
             )
 
     def save(self, record: RunRecord) -> None:
         """Write ``run.json``."""
         write_json(self.path / "run.json", asdict(record))
+
+    def change_config(self, parts: Mapping[str, Json]) -> list[str]:
+        """Replace parts of the recorded configuration that cannot change an answer.
+
+        Returns:
+            What changed, as ``setting: old -> new``; then ``run.json`` was written.
+        """
+        stored = self.stored_record()
+        if stored is None:
+            return []
+        before = {key: stored["config"].get(key) for key in parts}
+        changed = differences(before, parts)
+        if changed:
+            write_json(self.path / "run.json", {**stored, "config": {**stored["config"], **parts}})
+        return changed
 
     def write_references(self, records: Iterable[ReferenceRecord]) -> bool:
         """Copy the run's gold into the directory, so that scoring needs no data set; returns whether it was lacking."""

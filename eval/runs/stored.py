@@ -38,6 +38,12 @@ def load_json(path: Path) -> Any:
         raise ScoringError(f"{path} cannot be read ({error}); run `python -m eval.score {path.parent}`") from error
 
 
+def is_recorded(run_dir: Path) -> bool:
+    """Whether the answers were recorded elsewhere and imported: then calls, times and retrievals are not known."""
+    path = run_dir / "run.json"
+    return path.is_file() and bool(load_json(path).get("recorded"))
+
+
 def load_references(run_dir: Path) -> dict[str, ReferenceRecord]:
     """Gold by question id, in the run's order.
 

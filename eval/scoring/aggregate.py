@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import fsum, sqrt
 from statistics import median
 
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.scoring.protocols import Protocol, Weighting
 from eval.scoring.rows import ScoreRow
@@ -29,6 +29,7 @@ class CategoryMeans:
     """Means of one category, by column."""
 
     category: int
+    kind: str
     label: str
     printed_label: str
     questions: int
@@ -41,10 +42,11 @@ class ProtocolMeans:
 
     Attributes:
         protocol: how.
-        categories: those of the protocol that have questions, in its order.
+        categories: those that count, in the protocol's order.
         overall: by column, over these categories.
-        without_adversarial: by column, over these categories but 5.
+        without_adversarial: by column, over these categories but adversarial ones.
         left_out: questions of categories that do not count.
+        unlabelled: kinds that the protocol has no label for; they count, under their own name.
     """
 
     protocol: Protocol
@@ -52,6 +54,7 @@ class ProtocolMeans:
     overall: Mapping[str, Mean]
     without_adversarial: Mapping[str, Mean]
     left_out: int
+    unlabelled: Sequence[str] = ()
 
     def as_json(self) -> Json:
         """Plain values for ``summary.json``."""
@@ -62,16 +65,21 @@ class ProtocolMeans:
             "left_out": self.left_out,
             "overall": _as_json(self.overall),
             "without_adversarial": _as_json(self.without_adversarial),
-            "categories": {
-                str(means.category): {
-                    "label": means.label,
-                    "printed_label": means.printed_label,
-                    "questions": means.questions,
-                    "columns": _as_json(means.columns),
-                }
-                for means in self.categories
-            },
+            "categories": _categories_as_json(self.categories),
+            "unlabelled_kinds": list(self.unlabelled),
         }
+
+
+def _categories_as_json(categories: Sequence[CategoryMeans]) -> Json:
+    return {
+        str(means.category): {
+            "label": means.label,
+            "printed_label": means.printed_label,
+            "questions": means.questions,
+            "columns": _as_json(means.columns),
+        }
+        for means in categories
+    }
 
 
 def _as_json(columns: Mapping[str, Mean]) -> Json:
@@ -109,9 +117,9 @@ def combine(means: Sequence[Mean], weighting: Weighting) -> Mean:
     return Mean(total / fsum(weights), scored, unscored)
 
 
-def _metric(metric: str, category: int, protocol: Protocol) -> str:
-    """The score that a column takes in a category; what was retrieved is no abstention, whatever the protocol."""
-    abstention = category == ADVERSARIAL and protocol.adversarial == "abstain"
+def _metric(metric: str, kind: str, protocol: Protocol) -> str:
+    """The score that a column takes of a kind; what was retrieved is no abstention, whatever the protocol."""
+    abstention = kind == ADVERSARIAL and protocol.adversarial == "abstain"
     return ABSTENTION if abstention and "retrievals" not in METRICS[metric].needs else metric
 
 
@@ -120,18 +128,11 @@ def aggregate(rows: Sequence[ScoreRow], protocol: Protocol) -> ProtocolMeans:
 
     Args:
         rows: scores of one run.
-        protocol: categories, treatment of category 5, weights and columns.
+        protocol: treatment of adversarial questions, weights, columns and labels.
     """
-    counted = [
-        category for category in protocol.categories if category != ADVERSARIAL or protocol.adversarial != "exclude"
-    ]
-    categories = []
-    for category in counted:
-        chosen = [row for row in rows if row.category == category]
-        if chosen:
-            categories.append(_category_means(chosen, category, protocol))
+    categories = [_category_means(chosen, protocol) for chosen in _by_category(rows, protocol)]
     columns, weighting = protocol.columns, protocol.weighting
-    answerable = [means for means in categories if means.category != ADVERSARIAL]
+    answerable = [means for means in categories if means.kind != ADVERSARIAL]
     return ProtocolMeans(
         protocol=protocol,
         categories=categories,
@@ -140,17 +141,34 @@ def aggregate(rows: Sequence[ScoreRow], protocol: Protocol) -> ProtocolMeans:
             column: combine([means.columns[column] for means in answerable], weighting) for column in columns
         },
         left_out=len(rows) - sum(means.questions for means in categories),
+        unlabelled=unlabelled_kinds(rows, protocol),
     )
 
 
-def _category_means(rows: Sequence[ScoreRow], category: int, protocol: Protocol) -> CategoryMeans:
+def unlabelled_kinds(rows: Iterable[ScoreRow], protocol: Protocol) -> list[str]:
+    """Kinds of questions that a protocol has no label for, sorted: they count, under their own name."""
+    return sorted({row.kind for row in rows} - {*protocol.labels, ADVERSARIAL})
+
+
+def _by_category(rows: Sequence[ScoreRow], protocol: Protocol) -> list[list[ScoreRow]]:
+    """Group the rows that count by category, in the protocol's order."""
+    groups: dict[int, list[ScoreRow]] = {}
+    for row in rows:
+        if protocol.counts(row.kind):
+            groups.setdefault(row.category, []).append(row)
+    return sorted(groups.values(), key=lambda group: (protocol.place(group[0].kind), group[0].category))
+
+
+def _category_means(rows: Sequence[ScoreRow], protocol: Protocol) -> CategoryMeans:
+    kind = rows[0].kind
     return CategoryMeans(
-        category=category,
-        label=protocol.labels[category],
-        printed_label=protocol.printed_label(category),
+        category=rows[0].category,
+        kind=kind,
+        label=protocol.label(kind),
+        printed_label=protocol.printed_label(kind),
         questions=len(rows),
         columns={
-            column: mean_of(row.metrics.get(_metric(metric, category, protocol)) for row in rows)
+            column: mean_of(row.metrics.get(_metric(metric, row.kind, protocol)) for row in rows)
             for column, metric in protocol.columns.items()
         },
     )

@@ -20,10 +20,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 UnitKind = Literal["conversation", "question"]
 
-#: Stands beside every interval that resamples the questions of one conversation, in tables and figures.
+#: Stands beside every range over the questions of one conversation, in tables and figures.
 BY_QUESTION = "‡"
 ONE_CONVERSATION = (
-    f"{BY_QUESTION} only one conversation: the interval resamples its questions and says nothing about others"
+    f"{BY_QUESTION} only one conversation: a range over its questions, which is no interval for other conversations"
 )
 
 RESAMPLES = 10_000
@@ -84,7 +84,7 @@ MICRO = Mean()
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A percentile interval; ``by`` names the resampled units and ``units`` counts them."""
+    """An interval; ``by`` names the resampled units and ``units`` counts them."""
 
     low: float
     high: float

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from eval.scoring.clusters import cluster_interval, standard_error
 from eval.scoring.inference import (
     CHUNK,
     MICRO,
@@ -18,12 +19,16 @@ from eval.scoring.inference import (
     Mean,
     Scores,
     Totals,
-    bootstrap_interval,
     combine,
     point,
     resampling_units,
 )  # fmt: skip
 from memsys.seeding import generator
+
+#: Differences up to this count as none.
+TIE = 1e-9
+#: Sign patterns that are visited one by one.
+EXACT = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,7 @@ class Comparison:
 
     Attributes:
         difference: mean of A minus mean of B.
-        interval: percentile interval of the difference; ``None`` with fewer than two units.
+        interval: cluster t interval of the difference; ``None`` with fewer than two units.
         p_value: two-sided paired randomisation test; ``None`` with fewer than two units.
         wins: questions on which A scores higher; ``ties`` and ``losses`` alike.
         detectable: smallest true difference found with 80 % power at level 5 %; ``None`` with fewer than two units.
@@ -54,31 +59,40 @@ def randomisation_p_value(
 ) -> float | None:
     """Two-sided paired randomisation test: which system is A is flipped for whole conversations (or questions).
 
-    With at most ``log2(resamples)`` units all sign patterns are visited and the p-value is exact (ten conversations:
-    1024 patterns, so none below 2/1024); otherwise signs are drawn and the observed pattern counts as one of them.
+    A unit on which the systems tie moves nothing when it is flipped and is left out of the patterns. With at most
+    ``log2(EXACT)`` other units all sign patterns are visited and the p-value is exact (ten conversations: 1024
+    patterns, so none below 2/1024). Over questions that all differ by the same amount it is the exact sign test.
+    Otherwise signs are drawn, and the observed pattern counts as one of them.
     """
     _, units = resampling_units(differences.conversations)
-    count = int(units.max()) + 1 if len(units) else 0
-    if count < 2:
+    if not len(units) or int(units.max()) < 1:
         return None
-    signs, exact = sign_patterns(count, resamples, seed)
     totals = Totals.of(differences, units, mean)
-    everything = np.ones((1, count)) @ totals.counts
+    moving = np.any(np.abs(totals.sums) > TIE, axis=1)
+    sums, count = totals.sums[moving], int(moving.sum())
+    sizes = np.unique(np.round(np.abs(sums), 9))
+    if not count:
+        return 1.0
+    if totals.weights is None and len(sizes) == 1:
+        return _sign_test(int(np.count_nonzero(sums > 0)), count)
+    exact = 2**count <= EXACT if count < 63 else False
+    signs = _all_signs(count) if exact else _drawn_signs(count, resamples, seed)
+    everything = totals.counts.sum(axis=0, keepdims=True)
     flipped = np.concatenate(
         [
-            combine(block @ totals.sums, np.broadcast_to(everything, (len(block), everything.shape[1])), totals.weights)
+            combine(block @ sums, np.broadcast_to(everything, (len(block), everything.shape[1])), totals.weights)
             for block in (signs[start : start + CHUNK] for start in range(0, len(signs), CHUNK))
         ]
     )
     observed = abs(point(differences, mean))
-    extreme = int(np.count_nonzero(np.abs(flipped) >= observed - 1e-12))
+    extreme = int(np.count_nonzero(np.abs(flipped) >= observed * (1 - TIE) - TIE * TIE))
     return extreme / len(signs) if exact else (extreme + 1) / (len(signs) + 1)
 
 
-def sign_patterns(count: int, resamples: int, seed: int) -> tuple[Floats, bool]:
-    """Signs of each unit in each pattern, shape (patterns, units), and whether these are all patterns there are."""
-    exact = 2**count <= resamples if count < 63 else False
-    return (_all_signs(count) if exact else _drawn_signs(count, resamples, seed)), exact
+def _sign_test(wins: int, count: int) -> float:
+    from scipy.stats import binomtest
+
+    return float(binomtest(wins, count).pvalue)
 
 
 def _all_signs(count: int) -> Floats:
@@ -102,27 +116,13 @@ def minimum_detectable_difference(
     """
     from scipy.stats import t as student
 
-    _, units = resampling_units(differences.conversations)
-    count = int(units.max()) + 1 if len(units) else 0
-    if count < 2:
+    error, count = standard_error(differences, mean)
+    if error is None:
         return None
-    totals = Totals.of(differences, units, mean)
-    influence = _influence(totals)
-    error = float(np.sqrt(count / (count - 1) * np.sum((influence - influence.mean()) ** 2)))
     return float((student.ppf(1 - alpha / 2, count - 1) + student.ppf(power, count - 1)) * error)
 
 
-def _influence(totals: Totals) -> Floats:
-    """Contribution of each unit to the mean's deviation, shape (units,)."""
-    questions = totals.counts.sum(axis=0)
-    present = questions > 0
-    sums, counts, questions = totals.sums[:, present], totals.counts[:, present], questions[present]
-    shares = np.ones(1) if totals.weights is None else totals.weights[present] / totals.weights[present].sum()
-    means = sums.sum(axis=0) / questions
-    return np.asarray(((sums - counts * means) / questions) @ shares)
-
-
-def win_tie_loss(differences: Floats, tolerance: float = 1e-9) -> tuple[int, int, int]:
+def win_tie_loss(differences: Floats, tolerance: float = TIE) -> tuple[int, int, int]:
     """Count questions that A wins, ties and loses; differences up to ``tolerance`` are ties."""
     wins = int(np.count_nonzero(differences > tolerance))
     losses = int(np.count_nonzero(differences < -tolerance))
@@ -141,7 +141,7 @@ def compare_paired(differences: Scores, mean: Mean = MICRO, *, seed: int = 0, re
     wins, ties, losses = win_tie_loss(differences.values)
     return Comparison(
         difference=point(differences, mean),
-        interval=bootstrap_interval(differences, mean, seed=seed, resamples=resamples),
+        interval=cluster_interval(differences, mean),
         p_value=randomisation_p_value(differences, mean, seed=seed, resamples=resamples),
         wins=wins,
         ties=ties,

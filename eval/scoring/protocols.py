@@ -1,18 +1,21 @@
 """Protocols: how each paper turned per-question scores into the numbers it printed (``conf/protocol``)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from eval.configs.presets import CONF, find_preset, make_preset, preset_names
+from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import find_metric
 from memsys.errors import ConfigError
 
 FOLDER = CONF / "protocol"
+#: Settings besides labels that make another protocol of a preset.
+_CHANGEABLE = ("adversarial", "weighting", "columns")
 
-#: Category 5: ``paper_trap`` scores against the false answer, so that being fooled counts 1; ``abstain`` scores 1 for
-#: an abstention; ``exclude`` leaves it out.
+#: Adversarial questions: ``paper_trap`` scores against the false answer, so that being fooled counts 1; ``abstain``
+#: scores 1 for an abstention; ``exclude`` leaves them out.
 Adversarial = Literal["paper_trap", "abstain", "exclude"]
 #: ``question_mean`` weighs categories by their questions, ``category_mean`` equally.
 Weighting = Literal["question_mean", "category_mean"]
@@ -25,38 +28,50 @@ class Protocol:
     Attributes:
         name: name of the preset.
         source: paper or repository, and where in it.
-        categories: categories that enter the overall mean, in table order.
-        adversarial: treatment of category 5.
+        adversarial: treatment of adversarial questions.
         weighting: of the overall mean.
-        labels: what each category number means.
-        printed_labels: labels the paper printed where they differ; SAGE's are wrong.
+        labels: kind of question -> label, in table order. Questions of other kinds count too; their categories come
+            after these and are labelled by their kind.
+        printed_labels: labels the paper printed where they differ, by kind; SAGE's are wrong.
         columns: printed column name -> metric.
+        primary: metric whose overall value is tested: Holm's correction runs over its tests, all others explore.
     """
 
     name: str
     source: str
-    categories: Sequence[int]
     adversarial: Adversarial
     weighting: Weighting
-    labels: Mapping[int, str]
+    labels: Mapping[str, str]
     columns: Mapping[str, str]
-    printed_labels: Mapping[int, str] = field(default_factory=dict)
+    printed_labels: Mapping[str, str] = field(default_factory=dict)
+    primary: str = ""
 
     def __post_init__(self) -> None:
         for key, choices in (("adversarial", get_args(Adversarial)), ("weighting", get_args(Weighting))):
             if getattr(self, key) not in choices:
                 raise ConfigError(f"protocol.{key}={getattr(self, key)!r}; choose one of {', '.join(choices)}")
-        if not self.categories or len(set(self.categories)) != len(self.categories):
-            raise ConfigError(f"protocol.categories={list(self.categories)}; name each category once")
-        unlabelled = [category for category in self.categories if category not in self.labels]
-        if unlabelled:
-            raise ConfigError(f"protocol.labels has no label for categories {unlabelled}")
-        for metric in self.columns.values():
+        for name in ("labels", "printed_labels"):
+            wrong = [key for key in getattr(self, name) if not isinstance(key, str)]
+            if wrong:
+                raise ConfigError(f"protocol.{name} names {wrong}; name kinds of questions, such as single_hop")
+        for metric in (*self.columns.values(), *filter(None, [self.primary])):
             find_metric(metric)
 
-    def printed_label(self, category: int) -> str:
-        """Label of a category in the paper's own tables."""
-        return self.printed_labels.get(category, self.labels[category])
+    def counts(self, kind: str) -> bool:
+        """Whether questions of a kind enter the overall mean."""
+        return kind != ADVERSARIAL or self.adversarial != "exclude"
+
+    def place(self, kind: str) -> int:
+        """Where a kind stands in a table; kinds without a label come last."""
+        return list(self.labels).index(kind) if kind in self.labels else len(self.labels)
+
+    def label(self, kind: str) -> str:
+        """Label of a kind; one that the protocol does not name bears its own."""
+        return self.labels.get(kind, kind.replace("_", " "))
+
+    def printed_label(self, kind: str) -> str:
+        """Label of a kind in the paper's own tables."""
+        return self.printed_labels.get(kind, self.label(kind))
 
 
 def load_protocol(name: str, folder: Path = FOLDER) -> Protocol:
@@ -66,6 +81,30 @@ def load_protocol(name: str, folder: Path = FOLDER) -> Protocol:
         ConfigError: there is no such protocol, or a setting is wrong.
     """
     return make_preset(Protocol, find_preset(name, folder, "protocol"))
+
+
+def recorded_protocol(settings: Mapping[str, Any]) -> Protocol:
+    """The protocol that a run was asked for: a preset of ``conf/protocol``, or one with settings changed.
+
+    Labels that a preset has got since then count; a changed protocol is named after its changes.
+
+    Args:
+        settings: ``config.protocol`` of ``run.json``.
+
+    Raises:
+        ConfigError: there is no such preset, or a setting is wrong.
+    """
+    preset = load_protocol(str(settings.get("name")))
+    changed: dict[str, Any] = {
+        key: settings[key] for key in _CHANGEABLE if key in settings and settings[key] != getattr(preset, key)
+    }
+    labels = {kind: label for kind, label in (settings.get("labels") or {}).items() if not str(kind).isdigit()}
+    if any(preset.labels.get(kind, label) != label for kind, label in labels.items()):
+        changed["labels"] = {**preset.labels, **labels}
+    if not changed:
+        return preset
+    said = ", ".join(f"{key}={value}" if isinstance(value, str) else key for key, value in changed.items())
+    return replace(preset, **changed, name=f"{preset.name} with other {said}")
 
 
 def protocol_names(folder: Path = FOLDER) -> tuple[str, ...]:

@@ -7,11 +7,12 @@ is null; a metric whose corpus or model is missing stops the scoring.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from eval.loaders.kinds import ADVERSARIAL, kind_of
 from eval.loaders.label_problems import marks
 from eval.metrics.evidence import (
     SubstringMatching,
@@ -20,13 +21,23 @@ from eval.metrics.evidence import (
     rank_by_lineage,
     rank_by_substring,
 )
-from eval.metrics.locomo import ADVERSARIAL, abstains, chosen_option, is_trapped
+from eval.metrics.locomo import ADVERSARIAL as LOCOMO_ADVERSARIAL
+from eval.metrics.locomo import abstains, chosen_option, is_trapped
 from eval.metrics.neural import BertScorer, SentenceScorer
 from eval.metrics.registry import Metric, select_metrics
 from eval.runs.files import write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.rows import read_rows
-from eval.runs.stored import check_joined, load_answers, load_json, load_references, load_retrievals, missing
+from eval.runs.stored import (
+    check_joined,
+    is_recorded,
+    load_answers,
+    load_json,
+    load_references,
+    load_retrievals,
+    missing,
+)
+from eval.scoring.kept import kept_scores
 from memsys.errors import ConfigError, ScoringError
 
 SCORES, SCORES_META = "scores.jsonl", "scores_meta.json"
@@ -35,6 +46,8 @@ INPUTS = ("answers.jsonl", "retrievals.jsonl", "references.jsonl")
 #: Joins reference answers for metrics that take one text, as the BioASQ references of CLAG are joined.
 JOINER = " ; "
 DIGITS = 6
+#: Ends the name of a score against a corrected gold answer (:mod:`eval.scoring.labels`).
+CORRECTED = "@corrected"
 
 Scores = dict[str, float | None]
 
@@ -66,6 +79,8 @@ class ScoringConfig:
     evidence_deduplicated: bool = True
 
     def __post_init__(self) -> None:
+        if isinstance(self.metrics, str):
+            raise ConfigError(f"scoring.metrics={self.metrics} must be a list, e.g. scoring.metrics=[{self.metrics}]")
         select_metrics(self.metrics)
         if self.batch_size < 1:
             raise ConfigError(f"scoring.batch_size={self.batch_size}; it must be at least 1")
@@ -78,12 +93,19 @@ class ScoringConfig:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """All scores of one question; ``None`` where there is nothing to score."""
+    """All scores of one question; ``None`` where there is nothing to score.
+
+    ``kind`` is what is asked (:mod:`eval.loaders.kinds`); in rows of older versions it is derived from the category.
+    """
 
     question_id: str
     conversation_id: str
     category: int
     metrics: Mapping[str, float | None]
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", kind_of(self.kind, self.category))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +123,7 @@ def gold_answers(reference: ReferenceRecord) -> tuple[str, ...]:
     In category 5 this is the data set's *false* answer, as in the code of A-Mem and CLAG. A protocol decides whether
     these values enter its means.
     """
-    if reference.category == ADVERSARIAL and reference.adversarial_answer is not None:
+    if reference.kind == ADVERSARIAL and reference.adversarial_answer is not None:
         return (reference.adversarial_answer,)
     return tuple(reference.answers)
 
@@ -128,16 +150,40 @@ def score_answer(metric: Metric, prediction: str, answers: Sequence[str], catego
 def _answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Sequence[Metric]) -> Scores:
     answers = gold_answers(reference)
     scores: Scores = {}
+    adversarial = reference.kind == ADVERSARIAL
     # A bare letter names an option; the official rule maps it back before it looks for the abstention.
     reply = chosen_option(answer.prediction, answer.options)
+    # LoCoMo's rules go by its own numbers: a 5 that is not adversarial, or the reverse, is another data set's.
+    category = answer.category if (answer.category == LOCOMO_ADVERSARIAL) == adversarial else 0
     for metric in metrics:
         if metric.lexical:
             prediction = reply if metric.rule is not None else answer.prediction
-            scores[metric.name] = score_answer(metric, prediction, answers, answer.category) if answers else None
-    false_answer = reference.adversarial_answer if answer.category == ADVERSARIAL else None
+            scores[metric.name] = score_answer(metric, prediction, answers, category) if answers else None
+    false_answer = reference.adversarial_answer if adversarial else None
     scores["abstained"] = float(abstains(reply))
     scores["trapped"] = None if false_answer is None else float(is_trapped(reply, false_answer))
     return scores
+
+
+def _corrected_scores(answer: AnswerRecord, correction: str, metrics: Sequence[Metric]) -> Scores:
+    """Lexical scores against the gold answer of a label audit."""
+    return {
+        metric.name + CORRECTED: score_answer(metric, answer.prediction, (correction,), answer.category)
+        for metric in metrics
+        if metric.lexical
+    }
+
+
+def _corrections(run_dir: Path) -> Mapping[str, str]:
+    """Corrected gold answers by question id, for runs on the published LoCoMo where the file with them is at hand."""
+    from eval.loaders.locomo import LOCOMO
+    from eval.recorded.labels import corrected_answers
+
+    path = run_dir / "run.json"
+    data = load_json(path).get("data") if path.is_file() else None
+    if not isinstance(data, Mapping) or data.get("sha256") != LOCOMO.files[0].sha256:
+        return {}
+    return corrected_answers() or {}
 
 
 def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, config: ScoringConfig) -> Scores:
@@ -145,6 +191,12 @@ def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, co
     origins = [hit.turn_ids for hit in retrieval.hits]
     gold, gold_texts, whole = reference.evidence, reference.evidence_texts, len(texts)
     tokens, ranked = retrieval.context_tokens, retrieval.ranked
+    size: Scores = {
+        "context_chars": float(retrieval.context_chars),
+        "context_tokens": None if tokens is None else float(tokens),
+    }
+    if not whole and not ranked:
+        return size  # a context that was recorded elsewhere: nothing says which memories it was made of
     return {
         **evidence_scores(rank_by_lineage(origins, gold) if ranked else None),
         **evidence_scores(rank_by_substring(texts, gold_texts, config.matching) if ranked else None, "_substring"),
@@ -152,8 +204,7 @@ def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, co
         **pool_scores(
             rank_by_substring(texts, gold_texts, config.matching, depth=whole) if ranked else None, "_substring"
         ),
-        "context_chars": float(retrieval.context_chars),
-        "context_tokens": None if tokens is None else float(tokens),
+        **size,
         "hit_chars": float(sum(map(len, texts))),
         "hits": float(len(texts)),
     }
@@ -206,7 +257,7 @@ def _load(run_dir: Path) -> tuple[list[_Item], dict[str, int]]:
     answers, retrievals = load_answers(run_dir), load_retrievals(run_dir)
     check_joined(answers, references, run_dir / "answers.jsonl")
     check_joined(retrievals, references, run_dir / "retrievals.jsonl")
-    lost = missing(list(answers), retrievals)
+    lost = [] if is_recorded(run_dir) else missing(list(answers), retrievals)
     if lost:
         raise ScoringError(
             f"{run_dir}: {len(lost)} answered questions have no retrieval (first: {lost[0]}); "
@@ -214,7 +265,7 @@ def _load(run_dir: Path) -> tuple[list[_Item], dict[str, int]]:
         )
     present: Mapping[str, object] = answers or retrievals
     items = [
-        _Item(reference, answers.get(question_id), retrievals[question_id])
+        _Item(reference, answers.get(question_id), retrievals.get(question_id))
         for question_id, reference in references.items()
         if question_id in present
     ]
@@ -230,7 +281,9 @@ def _load(run_dir: Path) -> tuple[list[_Item], dict[str, int]]:
 
 
 def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreRow]:
-    """Score a run and write ``scores.jsonl`` and ``scores_meta.json``, replacing older ones.
+    """Score a run and write ``scores.jsonl`` and ``scores_meta.json``.
+
+    Scores by other metrics that an earlier scoring of the same answers made are kept.
 
     Args:
         run_dir: directory of the run; it may be incomplete. Unanswered questions get no row and are counted.
@@ -251,12 +304,15 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     answered = [item for item in items if item.answer is not None]
     neural, models = _neural_scores(answered, metrics, config) if answered else ({}, {})
     rows = [_row(item, metrics, config, neural.get(item.reference.question_id)) for item in items]
+    rows = _with_corrections(rows, items, _corrections(run_dir), metrics)
+    kept = kept_scores(run_dir, before, {name for row in rows for name in row.metrics})
+    rows = [replace(row, metrics={**kept.of(row.question_id), **row.metrics}) for row in rows]
     meta = {
         "schema_version": SCHEMA_VERSION,
-        "config": asdict(config),
+        "config": {**asdict(config), **kept.config},
         "metrics": sorted({name for row in rows for name in row.metrics}),
-        "sources": {metric.name: metric.source for metric in metrics},
-        "models": models,
+        "sources": kept.sources | {metric.name: metric.source for metric in metrics},
+        "models": {**kept.models, **models},
         "packages": {name: version(name) for name in ("nltk", "rouge-score")},
         "counts": counts,
         "inputs": before,
@@ -265,6 +321,20 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     write_atomic(run_dir / SCORES, b"".join(lines))
     write_json(run_dir / SCORES_META, meta)
     return rows
+
+
+def _with_corrections(
+    rows: Sequence[ScoreRow], items: Sequence[_Item], corrections: Mapping[str, str], metrics: Sequence[Metric]
+) -> list[ScoreRow]:
+    """Add scores against corrected gold answers, under names of their own."""
+    found = []
+    for row, item in zip(rows, items, strict=True):
+        if item.answer is not None and row.question_id in corrections:
+            own = _corrected_scores(item.answer, corrections[row.question_id], metrics)
+            rounded = {name: None if value is None else round(value, DIGITS) for name, value in own.items()}
+            row = replace(row, metrics={**row.metrics, **rounded})
+        found.append(row)
+    return found
 
 
 def _row(item: _Item, metrics: Sequence[Metric], config: ScoringConfig, neural: Scores | None) -> ScoreRow:
@@ -281,6 +351,7 @@ def _row(item: _Item, metrics: Sequence[Metric], config: ScoringConfig, neural: 
         item.reference.conversation_id,
         item.reference.category,
         {name: None if value is None else round(value, DIGITS) for name, value in scores.items()},
+        item.reference.kind,
     )
 
 
@@ -315,4 +386,4 @@ def load_scores(run_dir: Path) -> list[ScoreRow]:
             f"{run_dir}: {', '.join(changed)} changed since the scores were made; run `python -m eval.score {run_dir}`"
         )
     advice = f"run `python -m eval.score {run_dir}`"
-    return list(read_rows(run_dir / SCORES, ScoreRow, error=ScoringError, advice=advice))
+    return list(read_rows(run_dir / SCORES, ScoreRow, error=ScoringError, advice=advice, unique="question_id"))

@@ -6,7 +6,8 @@ category, as A-Mem does); ``adversarial``; ``evidence`` (means over questions wi
 themselves would score as answers); ``latency`` (measured questions alone, else null); ``calls`` (by phase and role);
 ``cost``; ``context``; ``analysis`` (how many blocks and tokens cover the answers' words, and how many of these words
 blocks hold); ``memory`` (sizes and statistics over conversations); ``trace`` (retrieval diagnostics over questions);
-``judges`` (what judges said, and how they did on answers whose grade is known).
+``judges`` (what judges said, and how they did on answers whose grade is known). ``calls``, ``cost`` and ``memory`` are
+null for answers that were recorded elsewhere (:mod:`eval.recorded`).
 """
 
 from collections import Counter, defaultdict
@@ -18,13 +19,21 @@ from typing import Any
 from eval.analysis.evidence_density import evidence_density
 from eval.judge.report import judge_summary
 from eval.judge.store import load_judged
+from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
-from eval.metrics.locomo import ADVERSARIAL
 from eval.metrics.registry import find_metric
 from eval.runs.files import write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ConversationRecord, RetrievalRecord
-from eval.runs.stored import load_answers, load_calls, load_conversations, load_json, load_references, load_retrievals
+from eval.runs.stored import (
+    is_recorded,
+    load_answers,
+    load_calls,
+    load_conversations,
+    load_json,
+    load_references,
+    load_retrievals,
+)
 from eval.scoring.aggregate import aggregate, aggregate_metrics, describe, mean_of, undoubted
 from eval.scoring.protocols import load_protocol, protocol_names
 from eval.scoring.rows import DIGITS, SCORES_META, ScoreRow, gold_answers, load_scores, score_answer
@@ -58,7 +67,7 @@ def summarise(run_dir: Path) -> Json:
     rows = load_scores(run_dir)
     answers, retrievals = load_answers(run_dir), load_retrievals(run_dir)
     calls, conversations = load_calls(run_dir), load_conversations(run_dir)
-    meta = load_json(run_dir / SCORES_META)
+    meta, recorded = load_json(run_dir / SCORES_META), is_recorded(run_dir)
     summary = {
         "schema_version": SCHEMA_VERSION,
         "scoring": {key: meta[key] for key in ("config", "models", "packages")},
@@ -70,11 +79,11 @@ def summarise(run_dir: Path) -> Json:
         "audited": _audited(rows),
         "echo": _echo(run_dir, answers.values()),
         "latency": latency(answers.values(), retrievals),
-        "calls": _calls(calls),
-        "cost": _cost(calls, len(answers) or len(retrievals), len(conversations)),
+        "calls": None if recorded else _calls(calls),
+        "cost": None if recorded else _cost(calls, len(answers) or len(retrievals), len(conversations)),
         "context": {name: _described(row.metrics.get(name) for row in rows) for name in _CONTEXT_METRICS},
         "analysis": _analysis(run_dir, retrievals),
-        "memory": _memory(conversations),
+        "memory": None if recorded else _memory(conversations),
         "trace": _trace(retrievals.values()),
         "judges": {judged.column: judge_summary(judged, rows) for judged in load_judged(run_dir)},
     }
@@ -111,8 +120,8 @@ def _counts(run_dir: Path, rows: Sequence[ScoreRow], answers: Iterable[AnswerRec
 
 def _adversarial(rows: Sequence[ScoreRow]) -> Json:
     """Category 5 read both ways, and how often answerable questions were declined."""
-    traps = [row for row in rows if row.category == ADVERSARIAL]
-    others = [row for row in rows if row.category != ADVERSARIAL]
+    traps = [row for row in rows if row.kind == ADVERSARIAL]
+    others = [row for row in rows if row.kind != ADVERSARIAL]
     return {
         "questions": len(traps),
         "abstained": mean_of(row.metrics.get("abstained") for row in traps).value,
@@ -127,7 +136,7 @@ def _echo(run_dir: Path, answers: Iterable[AnswerRecord]) -> Json:
     scored: dict[str, list[float | None]] = {name: [] for name in _ECHO_METRICS}
     for answer in answers:
         gold = gold_answers(references[answer.question_id])
-        if gold and answer.category != ADVERSARIAL:
+        if gold and references[answer.question_id].kind != ADVERSARIAL:
             for name, values in scored.items():
                 values.append(score_answer(find_metric(name), answer.question, gold, answer.category))
     return {name: mean_of(values).value for name, values in scored.items()}
@@ -148,7 +157,7 @@ def _audited(rows: Sequence[ScoreRow]) -> Json:
 
 def _evidence(rows: Sequence[ScoreRow]) -> Json:
     names = [name + suffix for suffix in ("", "_substring") for name in (*EVIDENCE_METRICS, *POOL_METRICS)]
-    populations = {"all": rows, "without_adversarial": [row for row in rows if row.category != ADVERSARIAL]}
+    populations = {"all": rows, "without_adversarial": [row for row in rows if row.kind != ADVERSARIAL]}
     found: dict[str, Json] = {}
     for population, chosen in populations.items():
         means = {name: mean_of(row.metrics.get(name) for row in chosen) for name in names}
@@ -194,7 +203,18 @@ def _call_totals(calls: Sequence[CallRecord]) -> Json:
         "transport_retries": sum(call.transport_retries for call in calls),
         "fresh_seconds": fsum(call.seconds for call in fresh),
         "cut_short": sum(call.finish_reason == "length" for call in calls),
+        **_prefixes(fresh),
     }
+
+
+def _prefixes(fresh: Sequence[CallRecord]) -> dict[str, Json]:
+    """Prompt tokens that the server had already computed, and their share; null where no call says so.
+
+    The share is over the calls that report it: replies from our own cache asked no server.
+    """
+    told = [(call.cached_tokens, call.prompt_tokens) for call in fresh if call.cached_tokens is not None]
+    cached, prompts = sum(tokens for tokens, _ in told), sum(prompt for _, prompt in told)
+    return {"cached_tokens": cached if told else None, "cached_share": cached / prompts if prompts else None}
 
 
 def _calls(calls: Sequence[CallRecord]) -> Json:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.cli.commands import EXIT_INCOMPLETE, explains_errors, start
+from eval.cli.places import use_checkout
 from eval.cli.terminal import console, stage
 from eval.export import export_run
 from eval.sweep.cells import Composer, Sweep
@@ -75,4 +76,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    use_checkout()
     start(main)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval.loaders.contract import DatasetConfig, LoadedData
+from eval.loaders.kinds import kind_of
 from memsys.call_model import CHARS_PER_TOKEN, SHORT_TOKENS, DataShape, ExpectedCalls, PlansCalls, reply_tokens
 from memsys.protocol import MemoryConfig
 
@@ -24,7 +25,7 @@ def shape_of(config: DatasetConfig, data: LoadedData) -> DataShape:
     return DataShape(
         turns=[len(sample.conversation.turns) for sample in data.samples],
         sessions=list(sessions.values()),
-        questions=dict(sorted(Counter(question.category for question in questions).items())),
+        questions=dict(sorted(Counter(kind_of(question.kind, question.category) for question in questions).items())),
         turn_tokens=chars / CHARS_PER_TOKEN / max(len(turns), 1),
         question_tokens=sum(len(q.text) for q in questions) / CHARS_PER_TOKEN / max(len(questions), 1),
     )
@@ -32,9 +33,11 @@ def shape_of(config: DatasetConfig, data: LoadedData) -> DataShape:
 
 def shape_of_counts(counts: Mapping[str, Any], turn_tokens: float = 40.0) -> DataShape:
     """Sizes from what ``run.json`` says of the data; sessions are taken to be equally long."""
-    by_category = {int(category): number for category, number in counts["questions_by_category"].items()}
+    by_kind: Counter[str] = Counter()
+    for category, number in counts["questions_by_category"].items():
+        by_kind[kind_of("", int(category))] += number
     turns, sessions = counts["turns_per_conversation"], counts.get("sessions") or 1
-    return DataShape(turns, [round(sum(turns) / sessions)] * sessions, by_category, turn_tokens)
+    return DataShape(turns, [round(sum(turns) / sessions)] * sessions, dict(by_kind), turn_tokens)
 
 
 def memory_calls(config: MemoryConfig, shape: DataShape) -> Sequence[ExpectedCalls] | None:
@@ -48,10 +51,10 @@ def context_tokens(config: MemoryConfig, shape: DataShape) -> float:
 
 
 def reader_calls(config: Any, context_tokens: float, shape: DataShape) -> list[ExpectedCalls]:
-    """One answer for each question, from the reader's role of its category."""
+    """One answer for each question, from the reader's role of its kind."""
     found: dict[str, float] = {}
-    for category, number in shape.questions.items():
-        role = str(config.by_category.get(str(category), "default"))
+    for kind, number in shape.questions.items():
+        role = config.role_of(kind, options=config.adversarial_options) or config.default
         found[role] = found.get(role, 0) + number
     prompt = 60 + shape.question_tokens + context_tokens
     return [

@@ -77,7 +77,18 @@ def _part(config: Mapping[str, Any], name: str, composer: Composer) -> Any:
     preset_name = own.removesuffix(f"_{host.get('name')}")  # a gate's name is completed by its host's
     composed = composer.compose([f"{name}={preset_name}"], sweep=False)
     preset: Any = OmegaConf.to_container(composed[name], resolve=True)
-    return make_part(OmegaConf.create({name: {**preset, **config[name]}}), name)
+    return make_part(OmegaConf.create({name: _merged(preset, config[name])}), name)
+
+
+def _merged(preset: Mapping[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """The recorded settings; what they lack, at any depth, as the preset has it."""
+    deeper = {
+        key: _merged(preset[key], value)
+        for key, value in recorded.items()
+        if isinstance(value, Mapping) and isinstance(preset.get(key), Mapping)
+    }
+    own = {key: value for key, value in recorded.items() if key != "_target_"}  # classes may have moved since
+    return {**preset, **own, **deeper}
 
 
 def _checked(

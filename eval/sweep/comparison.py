@@ -8,6 +8,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from eval.cli.commands import EXIT_INCOMPLETE, one_message
+from eval.sweep.numbering import count_cells, expect_cells
 
 
 class Comparison(Callback):
@@ -20,6 +21,7 @@ class Comparison(Callback):
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """As before a run."""
         self._make(config.hydra.sweep.dir)
+        expect_cells(count_cells(list(config.hydra.overrides.task)))
 
     def _make(self, folder: str) -> None:
         from memsys.errors import RunDirectoryError

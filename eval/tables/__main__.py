@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.places import RESULTS, check_folder, tracked_remark
 from eval.cli.terminal import console, stage
 from eval.papers.departures import load_departures, render_departures
 from eval.papers.faults import check_all, render_faults
@@ -18,17 +19,18 @@ from eval.tables.flat import render_csv
 from eval.tables.latex import render_latex
 from eval.tables.markdown import render_markdown
 from eval.tables.model import Table
+from eval.tables.overview import CLAIMS, INDEX, render_claims, render_index
 from eval.tables.spec import load_spec, spec_names
-from eval.tables.stored import ROOT, StoredRun, read_runs, short_path, stored_folders
+from eval.tables.stored import StoredRun, read_runs, short_path, stored_folders
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-OUT = ROOT / "results" / "tables"
+OUT = RESULTS / "tables"
 FAULTS = "averages_that_do_not_follow.md"
 DEPARTURES = "departures.md"
 _OVERVIEW_LEGEND = (
-    "numbers the paper prints; of them measured on the same terms; printed number inside the measured interval; "
+    "numbers the paper prints; of them measured on the same terms; of these reproduced; "
     "measured on a part or on other terms; not measured; measured numbers that the paper does not print"
 )
 _FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}
@@ -38,7 +40,10 @@ _FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and write the tables; returns the exit status."""
     options = _parser().parse_args(arguments)
+    check_folder(options.out)
     _run(options.paper or _papers_with(options.table), options.table, options.runs, options.out)
+    if tracked_remark(options.out):
+        console().print(tracked_remark(options.out), highlight=False, markup=False)
     return 0
 
 
@@ -75,6 +80,10 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, folders: Sequence
         console().print(f"{tables[0].paper.label}: tables in {short_path(out)}", highlight=False, markup=False)
         console().print(_overview(tables))
         _tell_unused(unused)
+    if numbers is None and set(papers) == set(spec_names()):
+        whole = {paper: tables for paper, (tables, _) in zip(papers, built, strict=True)}
+        write_atomic(out / INDEX, render_index(whole).encode())
+        write_atomic(out / CLAIMS, render_claims(whole).encode())
     write_atomic(out / FAULTS, render_faults(check_all()).encode())
     write_atomic(out / DEPARTURES, render_departures(load_departures()).encode())
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
@@ -120,7 +129,7 @@ def _overview(tables: Sequence[Table]) -> "RichTable":
 
     shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     shown.add_column("table", no_wrap=True)
-    for heading in ("printed", "measured", "inside", "part", "missing", "extra"):
+    for heading in ("printed", "measured", "reproduced", "part", "missing", "extra"):
         shown.add_column(heading, justify="right", no_wrap=True)
     for table in tables:
         cells = [cell for _, _, _, cell in table.cells]
@@ -129,7 +138,7 @@ def _overview(tables: Sequence[Table]) -> "RichTable":
         figures = (
             len(printed),
             len(compared),
-            sum(cell.inside is True for cell in compared),
+            sum(cell.verdict == "reproduced" for cell in compared),
             sum(cell.measured is not None and not cell.comparable for cell in printed),
             sum(cell.measured is None for cell in printed),
             sum(cell.measured is not None and cell.printed is None for cell in cells),

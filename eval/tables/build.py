@@ -6,16 +6,17 @@ from typing import TypeVar
 
 from eval.papers.printed import PrintedNumber
 from eval.scoring.protocols import Protocol
-from eval.tables.candidates import Candidates, RowKey, choose
+from eval.tables.candidates import Candidates, RowKey, candidates_of, choose
 from eval.tables.measure import Terms, measure, scaled
 from eval.tables.model import Block, Cell, Column, Row, Table
-from eval.tables.pairs import Contestant, Pair, can_be_paired, compare_family
+from eval.tables.pairs import Contestant, Pair, adjust_family, can_be_paired, compare_family
 from eval.tables.spec import NO_BACKBONE, PaperSpec, TableSpec
+from eval.tables.verdicts import judge, load_margins
 from memsys.errors import ConfigError
 
 T = TypeVar("T")
 
-_NOT_MEASURED = "no run could give it"
+_NOT_MEASURED = "settings or counts of the paper's own run: no other run could give it"
 _NOT_BUILT = "this system is not built here"
 
 
@@ -84,7 +85,7 @@ class TableBuilder:
         grid = _Grid.of(entries, spec)
         blocks = [self._block(place, grid) for place in (*grid.places, *self._further_places(grid))]
         shown = tuple(block for block in blocks if block.rows)
-        pairs = tuple(pair for block in shown for pair in self._pairs(block, grid)) if spec.paired else ()
+        pairs = tuple(adjust_family([p for block in shown for p in self._pairs(block, grid)])) if spec.paired else ()
         return Table(self._paper, number, spec, grid.columns, shown, pairs)
 
     def _further_places(self, grid: _Grid) -> list[_Place]:
@@ -143,15 +144,22 @@ class TableBuilder:
         if not spec.measured:
             return Cell(dataset, printed, None, _NOT_MEASURED, measurable=False)
         metric = self._paper.metric_of(column.metric, key.backbone)
-        runs = self._candidates.get(key, {}).get(dataset, ())
-        selected = choose(runs, dataset, metric, self._paper)
+        selected = choose(candidates_of(self._candidates, key, dataset, metric), dataset, metric, self._paper)
         if isinstance(selected, str):
-            return Cell(dataset, printed, None, selected if self._paper.is_built(key.system) else _NOT_BUILT)
+            return self._empty(key, dataset, printed, selected)
         terms = Terms(self._paper, self._protocol, self._paper.datasets[dataset], spec.hardware)
         found = measure(selected, metric, column.category, terms)
         if isinstance(found, str):
             return Cell(dataset, printed, None, found)
-        return Cell(dataset, printed, scaled(found, self._paper.scale(column.metric)))
+        measured = scaled(found, self._paper.scale(column.metric))
+        share = column.metric not in self._paper.plain_metrics
+        return Cell(dataset, printed, measured, equivalence=judge(printed, measured, share, load_margins()))
+
+    def _empty(self, key: RowKey, dataset: str, printed: PrintedNumber | None, missing: str) -> Cell:
+        reason = self._paper.cannot_be_filled(printed) if printed is not None else ""
+        if not self._paper.is_built(key.system):
+            reason = _NOT_BUILT
+        return Cell(dataset, printed, None, reason or missing, fillable=not reason)
 
     def _block_label(self, place: _Place, grid: _Grid) -> str:
         label = self._paper.backbone_label(place.backbone) if place.backbone else ""
@@ -177,7 +185,8 @@ class TableBuilder:
 
     def _contestant(self, row: Row, position: int, column: Column) -> Contestant:
         dataset = row.cells[position].dataset
-        selected = choose(self._candidates[row.key][dataset], dataset, column.metric, self._paper)
+        runs = candidates_of(self._candidates, row.key, dataset, column.metric)
+        selected = choose(runs, dataset, column.metric, self._paper)
         return (
             Contestant(row.label, ())
             if isinstance(selected, str)

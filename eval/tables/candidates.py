@@ -7,14 +7,17 @@ from math import fsum
 from pathlib import PurePath
 from typing import Any
 
+from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import ABSTENTION
 from eval.scoring.rows import ScoreRow
-from eval.tables.spec import PaperSpec
+from eval.tables.spec import NO_BACKBONE, PaperSpec
 from eval.tables.stored import StoredRun
 from eval.tables.terms import other_terms
 from eval.tables.variants import overrides, variant_label
 
 LATENCY_METRICS = frozenset({"retrieval_ms", "end_to_end_ms"})
+#: Sizes of what was retrieved, beside the metrics of the registry.
+_RETRIEVED = frozenset({"hit_chars", "hits"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,28 @@ class Selected:
     runs: tuple[str, ...]
     other_terms: tuple[str, ...]
     repeats: tuple[StoredRun, ...]
+
+
+def is_retrieval(metric: str) -> bool:
+    """Whether a metric is of what was retrieved, so that no answer enters it."""
+    return metric in _RETRIEVED or (metric in METRICS and "retrievals" in METRICS[metric].needs)
+
+
+def asks_the_question(run: StoredRun) -> bool:
+    """Whether the memory is written without a model and searched with the question itself, as plain RAG is."""
+    return bool((run.record["config"].get("memory") or {}).get("query") == "question")
+
+
+def candidates_of(found: "Candidates", key: RowKey, dataset: str, metric: str) -> tuple[StoredRun, ...]:
+    """Runs that may stand in a cell: the row's own, and those without a backbone where it does not matter.
+
+    What a memory retrieves does not depend on the backbone if no model writes it and the question is the query.
+    """
+    own = tuple(found.get(key, {}).get(dataset, ()))
+    if not is_retrieval(metric) or key.backbone == NO_BACKBONE:
+        return own
+    others = found.get(RowKey(NO_BACKBONE, key.system, key.variant), {}).get(dataset, ())
+    return (*own, *(run for run in others if asks_the_question(run)))
 
 
 #: Runs of a row on a data set.

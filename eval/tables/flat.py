@@ -8,9 +8,9 @@ from eval.tables.model import Block, Cell, Column, Row, Table
 
 COLUMNS = (
     "paper", "table", "block", "backbone", "dataset", "row", "system", "variant", "column", "metric", "category",
-    "protocol", "printed", "marks", "measured", "low", "high", "interval_by", "interval_units", "difference", "inside",
-    "detectable", "verdict", "questions", "conversations", "conversations_of", "seeds", "not_compared", "missing",
-    "note", "runs",
+    "protocol", "printed", "marks", "measured", "low", "high", "interval_by", "interval_units", "difference", "margin",
+    "bound_low", "bound_high", "p_equivalence", "seeds_needed", "repeats_exactly", "recorded", "detectable", "verdict",
+    "questions", "conversations", "conversations_of", "seeds", "not_compared", "missing", "note", "runs",
 )  # fmt: skip
 
 #: Decimals of figures in the table's unit: enough to recompute a difference, too few to differ between machines.
@@ -78,9 +78,20 @@ def _measured(table: Table, cell: Cell) -> dict[str, object]:
         }
     if measured.detectable is not None:
         found["detectable"] = _figure(measured.detectable)
-    if cell.difference is not None:
-        found |= {"difference": _figure(cell.difference), "inside": "" if cell.inside is None else int(cell.inside)}
-    return found
+    return found | {"repeats_exactly": measured.repeats_exactly, "recorded": measured.recorded} | _equivalence(cell)
+
+
+def _equivalence(cell: Cell) -> dict[str, object]:
+    test = cell.equivalence
+    if test is None:
+        return {}
+    bounds = {"bound_low": test.low, "bound_high": test.high, "p_equivalence": test.p_value}
+    return {
+        "difference": _figure(test.difference),
+        "margin": _figure(test.margin),
+        **{name: "" if value is None else _figure(value) for name, value in bounds.items()},
+        "seeds_needed": "" if test.needed is None else test.needed,
+    }
 
 
 def _figure(value: float) -> str:

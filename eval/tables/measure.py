@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import ABSTENTION, aggregate, mean_of
-from eval.scoring.inference import MICRO, Interval, Mean, Scores, bootstrap_interval, point
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import MICRO, Interval, Mean, Scores, point
 from eval.scoring.paired import minimum_detectable_difference
 from eval.scoring.protocols import Adversarial, Protocol
 from eval.scoring.rows import ScoreRow
 from eval.tables.candidates import LATENCY_METRICS, Selected, run_figure
+from eval.tables.determinism import repeats_exactly
 from eval.tables.spec import DatasetSpec, PaperSpec
 from eval.tables.terms import other_judge_terms
 
@@ -25,14 +27,17 @@ class Measured:
 
     Attributes:
         value: the mean.
-        interval: 95 % percentile interval, ``None`` with fewer than two questions or one figure per run.
-        detectable: smallest true difference from a fixed number that so many questions find with 80 % power.
+        interval: 95 % cluster t interval, ``None`` with fewer than two questions or one figure per run.
+        detectable: smallest true difference that so many conversations find with 80 % power.
         questions: questions that were scored.
         covered: questions that the run asked.
         conversations: conversations that the run covers.
         seeds: seeds averaged over.
         runs: ids of the runs.
         caveats: why it may not be compared with the printed number; empty when it may.
+        by_run: the value of each run, in the order of the seeds.
+        repeats_exactly: why another run would give the same value; empty where it varies from run to run.
+        recorded: where the answers come from if the authors recorded them; empty for runs of this harness.
     """
 
     value: float
@@ -44,6 +49,9 @@ class Measured:
     seeds: tuple[int, ...]
     runs: tuple[str, ...]
     caveats: tuple[str, ...]
+    by_run: tuple[float, ...] = ()
+    repeats_exactly: str = ""
+    recorded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,7 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Terms)
     scores, mean = scores_and_mean(selected.rows, metric, category, terms.protocol)
     return Measured(
         value=value,
-        interval=bootstrap_interval(scores, mean),
+        interval=cluster_interval(scores, mean),
         detectable=minimum_detectable_difference(scores, mean),
         questions=len(scores.values),
         covered=len(selected.rows),
@@ -84,6 +92,9 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Terms)
         seeds=selected.seeds,
         runs=selected.runs,
         caveats=_caveats(selected, metric, terms),
+        by_run=_by_run(selected, metric, category, terms.protocol) or (value,),
+        repeats_exactly=repeats_exactly(selected.run, metric),
+        recorded=selected.run.recorded,
     )
 
 
@@ -101,7 +112,15 @@ def _figure_of_runs(selected: Selected, metric: str, terms: Terms) -> Measured:
         seeds=selected.seeds,
         runs=selected.runs,
         caveats=_caveats(selected, metric, terms),
+        by_run=tuple(figures),
+        repeats_exactly=repeats_exactly(selected.run, metric),
+        recorded=selected.run.recorded,
     )
+
+
+def _by_run(selected: Selected, metric: str, category: int | None, protocol: Protocol) -> tuple[float, ...]:
+    found = [mean_value(run.rows, metric, category, protocol) for run in selected.repeats]
+    return tuple(value for value in found if value is not None)
 
 
 def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol) -> float | None:
@@ -122,15 +141,14 @@ def scores_and_mean(
 ) -> tuple[Scores, Mean]:
     """Scored questions behind :func:`mean_value`, and the same mean in the form that resampling takes."""
     plain = metric not in METRICS and not is_verdict(metric)
-    counted = counted_categories(protocol)
     found = []
     for row in rows:
-        if (category is None and (plain or row.category in counted)) or row.category == category:
-            name = metric if plain else score_name(metric, row.category, protocol)
+        if (category is None and (plain or protocol.counts(row.kind))) or row.category == category:
+            name = metric if plain else score_name(metric, row.kind, protocol)
             value = row.metrics.get(name)
             if value is not None:
                 found.append((value, row.conversation_id, row.category))
-    return Scores.of(found), MICRO if plain or category is not None else mean_of_protocol(protocol)
+    return Scores.of(found), MICRO if plain or category is not None else mean_of_protocol(rows, protocol)
 
 
 def is_verdict(metric: str) -> bool:
@@ -138,21 +156,16 @@ def is_verdict(metric: str) -> bool:
     return metric.startswith("judge_")
 
 
-def counted_categories(protocol: Protocol) -> tuple[int, ...]:
-    """Categories that enter a protocol's overall mean."""
-    return tuple(c for c in protocol.categories if c != ADVERSARIAL or protocol.adversarial != "exclude")
-
-
-def mean_of_protocol(protocol: Protocol) -> Mean:
-    """A protocol's overall mean in the form that resampling takes."""
+def mean_of_protocol(rows: Sequence[ScoreRow], protocol: Protocol) -> Mean:
+    """A protocol's overall mean in the form that resampling takes; categories are those of the rows that count."""
     if protocol.weighting == "question_mean":
         return MICRO
-    return Mean(tuple((category, 1.0) for category in counted_categories(protocol)))
+    return Mean(tuple((category, 1.0) for category in sorted({r.category for r in rows if protocol.counts(r.kind)})))
 
 
-def score_name(metric: str, category: int, protocol: Protocol) -> str:
-    """Score that stands for a metric in a category: abstention in category 5 where abstaining is right."""
-    return ABSTENTION if category == ADVERSARIAL and _treatment(metric, protocol) == "abstain" else metric
+def score_name(metric: str, kind: str, protocol: Protocol) -> str:
+    """Score that stands for a metric in questions of a kind: abstention in adversarial ones where that is right."""
+    return ABSTENTION if kind == ADVERSARIAL and _treatment(metric, protocol) == "abstain" else metric
 
 
 def _treatment(metric: str, protocol: Protocol) -> Adversarial:
@@ -163,8 +176,7 @@ def _treatment(metric: str, protocol: Protocol) -> Adversarial:
 
 def _caveats(selected: Selected, metric: str, terms: Terms) -> tuple[str, ...]:
     run, dataset, found = selected.run, terms.dataset, []
-    counted = counted_categories(terms.protocol)
-    conversations, questions = len(run.conversations), sum(row.category in counted for row in selected.rows)
+    conversations, questions = len(run.conversations), sum(terms.protocol.counts(row.kind) for row in selected.rows)
     if conversations < dataset.conversations:
         names = f" ({', '.join(run.conversations)})" if conversations <= _NAMED else ""
         found.append(f"{conversations} of {dataset.conversations} conversations{names}")
@@ -186,4 +198,5 @@ def scaled(measured: Measured, factor: float) -> Measured:
     if interval is not None:
         interval = replace(interval, low=interval.low * factor, high=interval.high * factor)
     detectable = None if measured.detectable is None else measured.detectable * factor
-    return replace(measured, value=measured.value * factor, interval=interval, detectable=detectable)
+    by_run = tuple(value * factor for value in measured.by_run)
+    return replace(measured, value=measured.value * factor, interval=interval, detectable=detectable, by_run=by_run)

@@ -1,16 +1,18 @@
 """What a table is made of: blocks of rows of cells, each with what was printed, what was measured, what is missing."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from eval.metrics.registry import matching
 from eval.papers.printed import PrintedNumber
+from eval.scoring.equivalence import Equivalence
 from eval.tables.candidates import RowKey
 from eval.tables.measure import Measured
 from eval.tables.pairs import Pair
 from eval.tables.spec import PaperSpec, TableSpec
 
-Verdict = Literal["reproduced", "higher", "lower", "not comparable", "not run"]
+Verdict = Literal["reproduced", "not reproduced", "cannot say", "not comparable", "not run", "cannot be filled"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Cell:
         measured: ours.
         missing: why there is no measured value.
         measurable: false where no run could give one.
+        equivalence: the test of the measured against the printed number; ``None`` where they may not be compared.
+        fillable: false where ``missing`` tells why no run that can be made here fills it.
     """
 
     dataset: str
@@ -46,6 +50,8 @@ class Cell:
     measured: Measured | None
     missing: str = ""
     measurable: bool = True
+    equivalence: Equivalence | None = None
+    fillable: bool = True
 
     @property
     def comparable(self) -> bool:
@@ -60,28 +66,13 @@ class Cell:
         return self.measured.value - self.printed.value
 
     @property
-    def inside(self) -> bool | None:
-        """Whether the printed number, give or take its rounding, lies in the measured interval.
-
-        ``None`` when they may not be compared.
-        """
-        if self.difference is None or self.printed is None or self.measured is None or self.measured.interval is None:
-            return None
-        interval, value, rounding = self.measured.interval, self.printed.value, self.printed.half_unit
-        return interval.low - rounding <= value <= interval.high + rounding
-
-    @property
     def verdict(self) -> Verdict | None:
-        """What the measured number says of the printed one; ``None`` where nothing was printed."""
+        """Whether the printed number reproduces on these questions; ``None`` where nothing was printed."""
         if self.printed is None:
             return None
-        if self.measured is None and self.measurable:
-            return "not run"
-        if self.inside is None or self.difference is None:
-            return "not comparable"
-        if self.inside:
-            return "reproduced"
-        return "higher" if self.difference > 0 else "lower"
+        if self.measured is None:
+            return "not run" if self.fillable and self.measurable else "cannot be filled"
+        return "not comparable" if self.equivalence is None else self.equivalence.answer
 
 
 @dataclass(frozen=True, slots=True)

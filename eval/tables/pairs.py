@@ -1,14 +1,14 @@
 """Two runs on the questions that both answered, and a family of such tests."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eval.metrics.registry import METRICS
 from eval.scoring.inference import Scores
 from eval.scoring.paired import Comparison, compare_paired, holm
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow
-from eval.tables.measure import counted_categories, mean_of_protocol, score_name
+from eval.tables.measure import mean_of_protocol, score_name
 from eval.tables.stored import StoredRun
 from eval.tables.terms import differing_parts
 
@@ -23,7 +23,7 @@ class Pair:
         baseline: label of what it is compared with.
         column: heading of the metric.
         result: of the test.
-        adjusted: p-value after Holm's correction over the tests of the family.
+        adjusted: p-value after Holm's correction over the tests of the declared family; ``None`` outside of it.
         differing: parts besides the memory in which the two runs differ.
     """
 
@@ -34,6 +34,7 @@ class Pair:
     result: Comparison
     adjusted: float | None
     differing: tuple[str, ...] = ()
+    exploratory: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,11 @@ class Contestant:
 def paired_differences(ours: Sequence[ScoreRow], theirs: Sequence[ScoreRow], metric: str, protocol: Protocol) -> Scores:
     """Score differences, percent, on the questions of the protocol that both runs scored."""
     other = {row.question_id: row for row in theirs}
-    counted, found = counted_categories(protocol), []
+    found = []
     for row in ours:
-        if row.question_id not in other or row.category not in counted:
+        if row.question_id not in other or not protocol.counts(row.kind):
             continue
-        name = score_name(metric, row.category, protocol)
+        name = score_name(metric, row.kind, protocol)
         mine, its = row.metrics.get(name), other[row.question_id].metrics.get(name)
         if mine is not None and its is not None:
             found.append((100 * (mine - its), row.conversation_id, row.category))
@@ -61,13 +62,16 @@ def paired_differences(ours: Sequence[ScoreRow], theirs: Sequence[ScoreRow], met
 
 def can_be_paired(metric: str) -> bool:
     """Whether a metric has a score for each question and counts in percent."""
-    return metric in METRICS
+    return metric in METRICS and METRICS[metric].unit == "percent"
 
 
 def compare_family(
     contestants: Sequence[tuple[Contestant, Contestant]], metric: str, protocol: Protocol, where: str, column: str
 ) -> list[Pair]:
-    """Compare pairs of systems on one metric; Holm's correction runs over these pairs.
+    """Compare pairs of systems on one metric.
+
+    Tests of the protocol's primary metric belong to the declared family and are corrected within these pairs (over
+    more of them by :func:`adjust_family`); those of any other metric explore.
 
     Args:
         contestants: system and what it is compared with.
@@ -79,15 +83,21 @@ def compare_family(
     Returns:
         One entry per pair that shares a question.
     """
-    mean, found = mean_of_protocol(protocol), []
+    found = []
     for system, baseline in contestants:
         differences = paired_differences(system.rows, baseline.rows, metric, protocol)
         if len(differences.values):
             parts = differing_parts(system.run, baseline.run) if system.run and baseline.run else ()
+            mean = mean_of_protocol(system.rows, protocol)
             found.append((system.label, baseline.label, compare_paired(differences, mean), parts))
-    tested = [result.p_value for _, _, result, _ in found if result.p_value is not None]
-    adjusted = iter(holm(tested))
-    return [
-        Pair(where, system, baseline, column, result, None if result.p_value is None else next(adjusted), parts)
-        for system, baseline, result, parts in found
-    ]
+    explores = metric != protocol.primary
+    return adjust_family(
+        [Pair(where, name, other, column, result, None, parts, explores) for name, other, result, parts in found]
+    )
+
+
+def adjust_family(pairs: Sequence[Pair]) -> list[Pair]:
+    """Apply Holm's correction over all tests of the declared family; exploratory ones stay as they are."""
+    family = [pair for pair in pairs if not pair.exploratory and pair.result.p_value is not None]
+    adjusted = dict(zip(map(id, family), holm([pair.result.p_value or 0.0 for pair in family]), strict=True))
+    return [replace(pair, adjusted=adjusted.get(id(pair))) for pair in pairs]

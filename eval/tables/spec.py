@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from eval.configs.presets import CONF, find_preset, preset_names, read_settings
+from eval.metrics.registry import scale_of
+from eval.papers.printed import PrintedNumber
 from memsys.errors import ConfigError
 
 FOLDER = CONF / "tables"
@@ -107,10 +110,21 @@ class PaperSpec:
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     judges: Mapping[str, str] = field(default_factory=dict)
     backbone_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    unfilled: tuple[Mapping[str, Any], ...] = ()
+
+    def cannot_be_filled(self, printed: PrintedNumber) -> str:
+        """Why no run fills a printed cell; empty where one can.
+
+        Entries of ``unfilled`` name the cells by attributes of the printed number and give the reason.
+        """
+        for entry in self.unfilled:
+            if all(_named(getattr(printed, key), value) for key, value in entry.items() if key != "reason"):
+                return str(entry["reason"])
+        return ""
 
     def scale(self, metric: str) -> float:
         """Factor from the stored unit to the table's: 100 for shares."""
-        return 1.0 if metric in self.plain_metrics else 100.0
+        return 1.0 if metric in self.plain_metrics else scale_of(metric)
 
     def system_of(self, memory: str) -> str:
         """Row a memory config belongs to; its own name where the paper has none."""
@@ -139,7 +153,9 @@ class PaperSpec:
 
     def system_label(self, system: str) -> str:
         """Label of a row."""
-        return self.systems[system].label if system in self.systems else self.further.get(system, system)
+        if system in self.systems:
+            return self.systems[system].label
+        return self.further.get(system) or str(preset_labels().get(system, system))
 
     def is_built(self, system: str) -> bool:
         """Whether there is a memory config whose runs may stand in a row."""
@@ -148,6 +164,16 @@ class PaperSpec:
     def backbone_label(self, backbone: str) -> str:
         """Label of a backbone."""
         return self.backbones.get(backbone, backbone)
+
+
+@cache
+def preset_labels() -> Mapping[str, Any]:
+    """Names of memory presets that a paper does not print, by preset."""
+    return read_settings(CONF / "names.yaml")
+
+
+def _named(value: object, wanted: object) -> bool:
+    return value in wanted if isinstance(wanted, list | tuple) else value == wanted
 
 
 def spec_names(folder: Path = FOLDER) -> tuple[str, ...]:
@@ -175,6 +201,7 @@ def _paper(settings: dict[str, Any], path: Path) -> PaperSpec:
             "datasets": _parts(DatasetSpec, settings["datasets"], path),
             "systems": _parts(SystemSpec, settings["systems"], path),
             "tables": _parts(TableSpec, settings["tables"], path),
+            "unfilled": tuple(settings.get("unfilled", ())),
         }
         return PaperSpec(**settings)
     except (KeyError, TypeError) as error:

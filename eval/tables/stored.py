@@ -96,6 +96,12 @@ class StoredRun:
         """Accelerators it ran on."""
         return tuple((self.record.get("hardware") or {}).get("gpus") or ())
 
+    @property
+    def recorded(self) -> str:
+        """Where its answers come from if the authors recorded them; empty for a run of this harness."""
+        found = self.record.get("recorded")
+        return str(found.get("source", "source not named") if isinstance(found, Mapping) else found or "")
+
     def settings_hash(self) -> str:
         """Equal for runs that differ in their seed alone."""
         if "settings" in self.record:
@@ -168,7 +174,7 @@ def _check(record: Mapping[str, Any], path: Path) -> None:
 
 
 def _exported_rows(path: Path) -> list[ScoreRow]:
-    rows = list(read_rows(path / SCORES, ScoreRow, advice="export the run again"))
+    rows = list(read_rows(path / SCORES, ScoreRow, advice="export the run again", unique="question_id"))
     if not rows:
         raise ScoringError(f"{path} has no scores; export the run again")
     return rows
@@ -217,7 +223,8 @@ def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
     """
     for root in roots:
         if not root.is_dir():
-            raise RunDirectoryError(f"{root} does not exist; name a run directory or a folder of run directories")
+            trouble = "is a file" if root.exists() else "does not exist"
+            raise RunDirectoryError(f"{root} {trouble}; name a run directory or a folder of run directories")
         yield from sorted(path.parent for path in root.rglob("run.json"))
 
 

@@ -13,26 +13,29 @@ from eval.tables.pairs import Pair
 DIGITS = 2
 #: Behind a measured value: not to be compared with the printed one.
 NOT_COMPARED = "†"
-#: Behind a difference: the printed number lies outside the measured interval.
-OUTSIDE = "*"
+#: Behind a p-value: outside the declared family, not corrected.
+EXPLORATORY = "°"
 
 LEGEND = (
-    "measured: mean with its 95 % interval, percentile bootstrap over conversations",
+    "measured: mean with its 95 % interval for other conversations (cluster t); it says nothing of whether the printed "
+    "number reproduces",
     ONE_CONVERSATION,
     f"{NOT_COMPARED} not comparable with the printed number; the last column says why",
-    f"difference: measured minus printed; {OUTSIDE} the printed number lies outside the measured interval",
+    "difference: measured minus printed",
     "n: questions scored, where it differs from cell to cell; the last column has it otherwise",
-    "detectable: smallest true distance from the printed number that so many questions find with 80 % power at level "
-    "5 %, the printed number taken as exact",
-    "verdict: reproduced when the printed number, give or take its rounding, lies in the measured interval; higher or "
-    "lower when the measured interval lies above or below it; not comparable when the run was made on other terms or "
-    "has no interval, or when the number belongs to the paper's own run or settings; not run when nothing was measured",
+    "verdict: does the printed number reproduce on the same questions? Equivalence test (TOST, level 5 %) of the runs "
+    "against the printed number, taken as fixed. Margin: 1 point or the rounding, whichever is larger (5 % of figures "
+    "that are no share). Variance: from run to run, over three seeds or more; none where a setting is deterministic. "
+    "reproduced: within the margin; not reproduced: beyond it; cannot say: neither, with the seeds that would decide "
+    "(80 % power); not comparable: measured on other terms; not run; cannot be filled: no run could give it",
 )
 PAIR_HEADINGS = ("system", "against", "metric", "n", "diff", "95 %", "p (Holm)", "win/tie/loss", "detect", "differ in")
 PAIR_LEGEND = (
     "diff: system minus baseline on the questions that both were scored on, percentage points",
-    "p: two-sided paired randomisation test over conversations (over questions with one conversation), Holm's "
-    "correction over the tests of one metric",
+    "p: two-sided paired randomisation test over conversations, exact up to sixteen that differ; Holm's correction "
+    f"over the declared family, which is the tests of the protocol's primary metric; {EXPLORATORY} any other metric: "
+    "exploratory, not corrected",
+    f"{BY_QUESTION} only one conversation: tested over its questions, which says nothing about other conversations",
     "detect: smallest true difference found with 80 % power at level 5 %",
     "differ in: what besides the memory is not the same in the two runs; the difference is then not the memory's alone",
 )
@@ -43,7 +46,7 @@ _NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """One written line: ``kind`` is printed, measured, difference, n, detectable or verdict."""
+    """One written line: ``kind`` is printed, measured, difference, n or verdict."""
 
     kind: str
     cells: tuple[str, ...]
@@ -64,7 +67,7 @@ def text_lines(line: Line, datasets: dict[str, str]) -> list[TextLine]:
         found.append(TextLine("measured", tuple(measured_text(cell) for cell in line.cells), remark))
         found += _details(line)
     if line.printed:
-        verdicts = tuple(cell.verdict or "" for cell in line.cells)
+        verdicts = tuple(verdict_text(cell) for cell in line.cells)
         found.append(TextLine("verdict", verdicts, "" if line.measured else remark))
     return found
 
@@ -75,8 +78,6 @@ def _details(line: Line) -> list[TextLine]:
         found.append(TextLine("difference", tuple(difference_text(cell) for cell in line.cells)))
     if len({cell.measured.questions for cell in line.cells if cell.measured}) > 1:
         found.append(TextLine("n", tuple(str(cell.measured.questions) if cell.measured else "" for cell in line.cells)))
-    if any(cell.difference is not None for cell in line.cells):
-        found.append(TextLine("detectable", tuple(detectable_text(cell) for cell in line.cells)))
     return found
 
 
@@ -101,14 +102,17 @@ def difference_text(cell: Cell) -> str:
     """Signed difference; empty where the numbers may not be compared."""
     if cell.difference is None:
         return ""
-    return f"{cell.difference:+.{DIGITS}f}" + (OUTSIDE if cell.inside is False else "")
+    return f"{cell.difference:+.{DIGITS}f}"
 
 
-def detectable_text(cell: Cell) -> str:
-    """Smallest distance that the questions at hand find; empty where the numbers may not be compared."""
-    if cell.difference is None or cell.measured is None or cell.measured.detectable is None:
-        return ""
-    return number(cell.measured.detectable)
+def verdict_text(cell: Cell) -> str:
+    """The verdict, with what is known of how many seeds would decide; empty where nothing was printed."""
+    found = cell.equivalence
+    if cell.verdict != "cannot say" or found is None:
+        return cell.verdict or ""
+    if found.needed is not None:
+        return f"cannot say ({found.needed} seeds would decide)"
+    return "cannot say (at least 3 seeds)" if found.p_value is None else "cannot say (more than 1000 seeds)"
 
 
 def coverage(line: Line, datasets: dict[str, str]) -> str:
@@ -129,6 +133,8 @@ def _measured_coverage(found: Sequence[Measured]) -> list[str]:
     counts = sorted({measured.questions for measured in found})
     texts = [f"n={counts[0]}" if len(counts) == 1 else f"n={counts[0]}-{counts[-1]}"]
     texts += dict.fromkeys(caveat for measured in found for caveat in measured.caveats)
+    texts += dict.fromkeys(measured.repeats_exactly for measured in found if measured.repeats_exactly)
+    texts += dict.fromkeys(f"measured from the authors' answers: {one.recorded}" for one in found if one.recorded)
     seeds = max(len(measured.seeds) for measured in found)
     return [*texts, f"mean of {seeds} seeds"] if seeds > 1 else texts
 
@@ -190,11 +196,19 @@ def pair_cells(pair: Pair) -> tuple[str, ...]:
         str(result.questions),
         f"{result.difference:+.1f}",
         interval,
-        "" if pair.adjusted is None else p_text(pair.adjusted),
+        _p_of(pair),
         f"{result.wins}/{result.ties}/{result.losses}",
         "" if result.detectable is None else f"{result.detectable:.1f}",
         ", ".join(pair.differing),
     )
+
+
+def _p_of(pair: Pair) -> str:
+    value = pair.result.p_value if pair.exploratory else pair.adjusted
+    if value is None:
+        return ""
+    one = pair.result.interval is not None and pair.result.interval.by == "question"
+    return p_text(value) + (EXPLORATORY if pair.exploratory else "") + (BY_QUESTION if one else "")
 
 
 def p_text(p_value: float) -> str:

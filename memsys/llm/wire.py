@@ -109,10 +109,18 @@ def read_completion(payload: Any, seconds: float) -> Completion:
         finish_reason = str(choice.get("finish_reason") or "")
         logprobs = _logprobs(choice.get("logprobs"))
         prompt_tokens, completion_tokens = _count(usage["prompt_tokens"]), _count(usage.get("completion_tokens", 0))
+        cached_tokens = _cached_tokens(usage)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         what = f"it lacks {error}" if isinstance(error, KeyError) else "its shape is unknown"
         raise MalformedReplyError(f"the reply is no completion: {what}") from error
-    return Completion(clean(text), prompt_tokens, completion_tokens, seconds, finish_reason, logprobs)
+    return Completion(clean(text), prompt_tokens, completion_tokens, seconds, finish_reason, logprobs, cached_tokens)
+
+
+def _cached_tokens(usage: Mapping[str, Any]) -> int | None:
+    """Prompt tokens that the server took from its cache of prefixes; ``None`` where it does not say."""
+    details = usage.get("prompt_tokens_details") or {}
+    cached = details.get("cached_tokens")
+    return None if cached is None else _count(cached)
 
 
 def _text(choice: Mapping[str, Any]) -> str:

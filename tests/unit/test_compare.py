@@ -12,7 +12,7 @@ from eval.compare import compare
 from eval.compare.__main__ import main
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import make_report
-from eval.compare.pairs import compare_with_first
+from eval.compare.pairs import compare_with
 from eval.compare.rows import labels, system_rows
 from eval.compare.terminal import short_names, show
 from eval.scoring.paired import holm
@@ -95,7 +95,7 @@ def test_tests_against_the_first_are_corrected_together(tmp_path: Path) -> None:
     better = stored(tmp_path, memory="amem", conversations=ten, values=lambda n, metric: 0.3 + 0.1 * (n % 2))
     same = stored(tmp_path, memory="clag", conversations=ten, values=lambda n, metric: 0.15 + 0.1 * (n % 2))
     rows = system_rows([base, better, same], CLAG)
-    pairs = [pair for pair in compare_with_first(rows, CLAG) if pair.column == "F1"]
+    pairs = [pair for pair in compare_with(rows[0], rows, CLAG) if pair.column == "F1"]
     assert [pair.system for pair in pairs] == ["amem", "clag"]
     assert pairs[0].result.difference == pytest.approx(15.0)
     assert pairs[0].result.p_value == 2 / 1024
@@ -106,7 +106,7 @@ def test_tests_against_the_first_are_corrected_together(tmp_path: Path) -> None:
 
 def test_runs_on_other_data_are_not_tested_against_each_other(tmp_path: Path) -> None:
     rows = system_rows([stored(tmp_path), stored(tmp_path, memory="amem", dataset="locomo")], CLAG)
-    assert compare_with_first(rows, CLAG) == []
+    assert compare_with(rows[0], rows, CLAG) == []
 
 
 @pytest.fixture
@@ -125,7 +125,8 @@ def test_compare_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture
     assert sorted(path.name for path in paths) == [f"compare.{suffix}" for suffix in ("csv", "md", "png", "svg", "tex")]
     assert all(path.stat().st_size > 500 for path in paths)
     rows = list(csv.DictReader((tmp_path / "out" / "compare.csv").read_text().splitlines()))
-    assert [row["system"] for row in rows] == ["rag", "amem", "clag"]
+    assert {row["system"] for row in rows} == {"rag", "amem", "clag"}
+    assert [float(row["F1"]) for row in rows] == sorted((float(row["F1"]) for row in rows), reverse=True)
     assert float(rows[0]["F1 low"]) <= float(rows[0]["F1"]) <= float(rows[0]["F1 high"])
     shown = capsys.readouterr().out
     assert "Against rag" in shown
@@ -210,7 +211,7 @@ def test_a_pair_names_what_differs_besides_the_memory(tmp_path: Path) -> None:
     embedder = {"embedder": {"name": "all-MiniLM-L6-v2"}}
     first, same = stored(tmp_path, parts=embedder), stored(tmp_path, memory="clag", parts=embedder)
     other = stored(tmp_path, memory="amem", reader="locomo", seed=1, parts={"embedder": {"name": "hashing"}})
-    pairs = {pair.system: pair for pair in compare_with_first(system_rows([first, same, other], CLAG), CLAG)}
+    pairs = {pair.system: pair for pair in make_report([first, same, other], CLAG).pairs}
     assert pairs["clag, seed 0"].differing == ()
     assert pairs["amem, seed 1"].differing == ("embedder", "reader", "seed")
     assert "| embedder, reader, seed |" in render_markdown(make_report([first, same, other], CLAG))

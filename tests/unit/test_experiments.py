@@ -85,7 +85,7 @@ def test_the_reader_answers_every_category_of_the_data_set(name: str) -> None:
     made = plan(f"+experiment={name}")
     names = made.dataset.info.category_names
     asked = getattr(made.dataset, "categories", None) or sorted(names)
-    made.reader.check(made.dataset.name, {number: names[number] for number in asked})
+    made.reader.check(made.dataset.name, {number: (names[number], made.dataset.info.kinds[number]) for number in asked})
 
 
 @pytest.mark.parametrize(("paper", "dataset", "backbone"), PAPERS)

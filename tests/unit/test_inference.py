@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from eval.scoring import paired
 from eval.scoring.inference import MICRO, Mean, Scores, bootstrap_interval, multiplicities, point
 from eval.scoring.paired import compare_paired, holm, minimum_detectable_difference, randomisation_p_value, win_tie_loss
 
@@ -177,15 +178,33 @@ def test_wins_ties_and_losses_agree_with_the_ranks_of_scipy(values: list[float])
     assert np.sign(values).sum() == wins - losses
 
 
-def test_drawn_signs_approach_the_exact_p_value() -> None:
+def test_drawn_signs_approach_the_exact_p_value(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     data = one_per_conversation(rng.normal(0.3, 1, 13).tolist())  # 8192 patterns
-    exact = randomisation_p_value(data, resamples=10_000)
-    drawn = randomisation_p_value(data, resamples=8_000)
+    exact = randomisation_p_value(data)
+    monkeypatch.setattr(paired, "EXACT", 1)
+    drawn = randomisation_p_value(data)
     assert exact is not None
     assert drawn is not None
     assert exact != drawn
     assert drawn == pytest.approx(exact, abs=0.02)
+
+
+def test_equal_differences_have_the_exact_p_value_of_the_sign_test() -> None:
+    """Nine wins and one loss among two hundred ties of one conversation: 22 of 1024 sign patterns."""
+    data = scores([1.0] * 9 + [-1.0] + [0.0] * 200, ["a"] * 210)
+    assert randomisation_p_value(data) == pytest.approx(22 / 1024)
+
+
+def test_ties_move_nothing_and_leave_the_p_value_exact() -> None:
+    values = [0.4, -0.1, 0.2, 0.3, 0.7]
+    assert randomisation_p_value(scores(values + [0.0] * 300, ["a"] * 305)) == randomisation_p_value(
+        scores(values, ["a"] * 5)
+    )
+
+
+def test_two_equal_systems_have_p_value_one() -> None:
+    assert randomisation_p_value(scores([0.0, 0.0, 0.0], ["a", "b", "c"])) == 1.0
 
 
 def test_p_values_are_uniform_without_an_effect() -> None:

@@ -2,13 +2,16 @@
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+from eval import loaders
 from eval.inspect_data import FOLDER, count_tokens, describe, main, presets, read_config, tables
 from eval.loaders.meanings import COUNTS, NOTES
+from eval.loaders.registry import DATASETS, find_datasets, info_of
 from memsys.errors import ConfigError
 
 SAMPLES = [name for name in presets() if name.endswith("_sample")]
@@ -42,9 +45,28 @@ def test_samples_cover_all_four_sets() -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_count_is_explained(name: str) -> None:
-    data = read_config(name, {}).load()
+    config = read_config(name, {})
+    data = config.load()
     assert set(data.counts) - {"turns_per_conversation"} == set(COUNTS)
-    assert set(data.notes) - {"files"} <= set(NOTES)
+    assert set(data.notes) - {"files"} <= {*NOTES, *config.info.note_meanings}
+
+
+def test_data_sets_are_found_and_say_what_their_questions_ask() -> None:
+    assert {"locomo", "hotpotqa20", "bioasq20", "perltqa"} <= set(DATASETS)
+    assert all(set(info.kinds) == set(info.category_names) for info in DATASETS.values())
+    assert info_of("locomo_20_percent") is DATASETS["locomo"] and info_of("unheard_of") is None
+
+
+def test_a_loader_module_adds_its_data_set_without_another_edit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from eval.loaders.contract import DatasetInfo\n"
+        "MINE = DatasetInfo('mine', 'Mine', '', 'CC0', '', (), {1: 'riddles'}, kinds={1: 'riddle'})\n"
+    )
+    monkeypatch.setattr(loaders, "__path__", [*loaders.__path__, str(tmp_path)])
+    assert find_datasets()["mine"].kinds == {1: "riddle"}
+    monkeypatch.delitem(sys.modules, "eval.loaders.mine")
 
 
 def test_a_report_says_where_the_card_is_and_that_a_sample_is_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,8 +135,6 @@ def test_unknown_settings_are_refused_before_anything_is_read() -> None:
 
 
 def test_every_data_set_has_a_card_with_its_licence_and_checksums() -> None:
-    from eval.loaders.registry import DATASETS
-
     for info in DATASETS.values():
         card = (Path(FOLDER).parents[1] / "datasets" / (info.card or info.key) / "README.md").read_text()
         assert info.licence.split(",")[0] in card

@@ -45,8 +45,8 @@ def test_a_judge_is_a_column_with_what_is_known_of_it(tmp_path: Path, capsys: py
     assert [(column.name, column.meaning) for column in report.judges] == [
         ("judge", "answers called right, percent, by strict on m; probe 50.0 % right (always one verdict: 50.0)")
     ]
-    assert report.rows[0].estimates["judge"].value == pytest.approx(60.0)
-    assert "judge" not in report.rows[1].estimates
+    judged_rows = [row for row in report.rows if "judge" in row.estimates]
+    assert [row.estimates["judge"].value for row in judged_rows] == [pytest.approx(60.0)] and len(report.rows) == 2
     assert "| judge |" in render_markdown(report).splitlines()[2]
     assert "probe 50.0" in render_markdown(report)
     assert "judge" in render_latex(report)
@@ -63,7 +63,7 @@ def test_judges_of_one_name_and_two_settings_are_two_columns(tmp_path: Path) -> 
     assert [column.name for column in report.judges] == ["judge 1", "judge 2"]
     assert all("not with the settings" in column.meaning for column in report.judges)
     found = [{name: round(e.value) for name, e in row.estimates.items() if "judge" in name} for row in report.rows]
-    assert found == [{"judge 1": 60}, {"judge 2": 80}]
+    assert sorted(found, key=str) == [{"judge 1": 60}, {"judge 2": 80}]
 
 
 def test_equal_settings_are_one_judge(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from eval.lens.markdown import render_markdown
 from eval.lens.readings import Reading
 from eval.lens.standings import Lens, Line, Standing, look, rank, reversals, system_names
 from eval.lens.text import order_text, standing_text, summary
+from eval.loaders.registry import DATASETS
 from eval.scoring.aggregate import aggregate
 from eval.scoring.protocols import load_protocol, protocol_names
 from eval.tables.stored import Skipped, StoredRun, read_run
@@ -53,15 +54,20 @@ def test_runs_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.Captu
 def test_shipped_configuration_names_metrics() -> None:
     config = load_config()
     assert config.lead == "f1_set"
-    assert sum(config.counts["locomo"].values()) == 1986
+    assert sum(DATASETS["locomo"].question_counts.values()) == 1986
+    assert config.grid == ["f1_set", "f1_word", "f1_memos", "f1_gam", "f1_squad", "f1_locomo"]
+    assert list(config.definitions) == ["token F1", "exact match", "n-grams", "model"]
 
 
 def test_unknown_metric_and_key_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="metric 'f1_sets' is unknown"):
         LensConfig({"F1": ["f1_sets"]}, [], {})
     path = tmp_path / "lens.yaml"
-    path.write_text("definitions: {}\ngrid: []\ncounts: {}\nmore: 1\n")
-    with pytest.raises(ConfigError, match="settings are definitions, grid, counts"):
+    path.write_text("lead: token F1\nmore: 1\n")
+    with pytest.raises(ConfigError, match="settings are lead"):
+        load_config(path)
+    path.write_text("lead: F2\n")
+    with pytest.raises(ConfigError, match="lead='F2'; choose a group of definitions: token F1"):
         load_config(path)
 
 
@@ -154,7 +160,7 @@ def test_a_metric_that_one_system_lacks_is_ranked_among_the_others(tmp_path: Pat
     assert [standing.rank for standing in line.standings] == [1, None, 2]
     assert standing_text(line.standings[1]) == ""
     assert order_text(line, lines(found)["F1: f1_set"]) == "same"
-    assert found.readings == 3 * 3  # three treatments, three means, and no reading by a metric that one lacks
+    assert found.readings == 3 * 4  # three treatments, three means, and no reading by a metric that one lacks
 
 
 def test_names_tell_runs_apart_and_no_more(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ TURNS = (
     "Ben: Then come to the next one, on the third of October in the old cinema.",
 )
 
+MODEL = "SmolLM2-135M-Instruct"
+
 
 def engine_config(**changes: Any) -> LlamaCppEngineConfig:
     settings: dict[str, Any] = {
@@ -52,7 +54,12 @@ def ask_all(engine: Engine, folder: Path, turns: Sequence[str], *, at_once: int,
     async def run() -> list[Reply]:
         enter()
         config = backbone_config(
-            engine=engine_config(), context_length=1024, max_in_flight=at_once, timeout_s=300, prompt_mode=mode
+            engine=engine_config(),
+            model=MODEL,
+            context_length=1024,
+            max_in_flight=at_once,
+            timeout_s=300,
+            prompt_mode=mode,
         )
         async with Backbone(config, engine, log_dir=folder, run_seed=3) as backbone:
             model = backbone.bind("c1")
@@ -95,7 +102,7 @@ def test_a_reply_depends_on_its_request_alone(engine: Engine, tmp_path: Path) ->
 def test_tokens_context_and_recovery(engine: Engine, tmp_path: Path) -> None:
     async def run() -> None:
         enter()
-        config = backbone_config(engine=engine_config(), context_length=1024, timeout_s=300)
+        config = backbone_config(engine=engine_config(), model=MODEL, context_length=1024, timeout_s=300)
         async with Backbone(config, engine, log_dir=tmp_path, run_seed=0) as backbone:
             model = backbone.bind("c1")
             assert await model.count_tokens("hello world") == 2

@@ -272,7 +272,7 @@ def test_hosted_endpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         ({"base_urls": []}, "base_urls"),
         ({"base_urls": "https://api.example.org/v1"}, "a list"),
         ({"base_urls": ["api.example.org/v1"]}, "https://host/v1"),
-        ({"base_urls": ["https://user:secret@example.org/v1"]}, "no user or password"),
+        ({"base_urls": ["https://user:secret@example.org/v1"]}, "no user, password or query"),
         ({"model": ""}, "model"),
     ],
 )

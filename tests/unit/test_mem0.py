@@ -15,6 +15,7 @@ from baselines.mem0.memory import Mem0Memory
 from eval.loaders.hotpotqa import HotpotqaConfig
 from eval.loaders.locomo import LocomoConfig
 from memsys.errors import ConfigError
+from memsys.facts.batches import owners_of_unit
 from memsys.vocabulary import Conversation, Turn
 from tests.support.composing import composed, conversation, ingest, without_reading
 from tests.support.fakes import FakeModel, TableEmbedder, WordEmbedder
@@ -167,9 +168,9 @@ def _dataset(name: str) -> dict[str, Any]:
 def test_locomo_takes_1696_adds_in_batches_of_eight(locomo_file: Path) -> None:
     batches = {}
     for talk in locomo(locomo_file):
-        memory = mem0(replying())
-        batches[talk.conversation_id] = len(memory.units(talk))
-        assert len(memory.state()["scopes"]) == 2
+        units = mem0(replying()).units(talk)
+        batches[talk.conversation_id] = len(units)
+        assert all(len(owners_of_unit("speakers", unit)) == 2 for unit in units)
     assert batches == LOCOMO_BATCHES and 2 * sum(batches.values()) == 1696
 
 
@@ -188,8 +189,8 @@ def test_hotpotqa_takes_1064_adds_because_passages_have_one_speaker(data_dir: Pa
     settings = {key: value for key, value in _dataset("hotpotqa20").items() if key != "_target_"}
     adds = 0
     for sample in HotpotqaConfig(**{**settings, "path": str(file)}).load().samples:
-        memory = mem0(replying())
-        adds += len(memory.units(sample.conversation)) * len(memory.state()["scopes"])
+        units = mem0(replying()).units(sample.conversation)
+        adds += sum(len(owners_of_unit("speakers", unit)) for unit in units)
     assert adds == 1064
 
 

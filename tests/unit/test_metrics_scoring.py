@@ -84,8 +84,8 @@ def run_dir(tmp_path: Path) -> Path:
     ]
     _write(tmp_path / "conversations.jsonl", conversations)
     calls = [
-        _call("prepare", "analyse", malformed=True),
-        _call("prepare", "analyse", attempt=1, repaired=True, finish_reason="length"),
+        _call("prepare", "analyse", malformed=True, cached_tokens=0),
+        _call("prepare", "analyse", attempt=1, repaired=True, finish_reason="length", cached_tokens=90),
         _call("answer", "answer", cache_hit=True),
         _call("retrieve", "keywords"),
     ]
@@ -238,14 +238,32 @@ def _rows() -> list[ScoreRow]:
     ],
 )
 def test_protocols_average_differently(adversarial: Any, weighting: Any, overall: float) -> None:
-    labels = {1: "multi-hop", 4: "single-hop", 5: "adversarial"}
-    protocol = Protocol("p", "here", (1, 4, 5), adversarial, weighting, labels, {"F1": "f1_set"})
+    labels = {"multi_hop": "multi-hop", "single_hop": "single-hop", "adversarial": "adversarial"}
+    protocol = Protocol("p", "here", adversarial, weighting, labels, {"F1": "f1_set"})
     means = aggregate(_rows(), protocol)
     assert means.overall["F1"].value == pytest.approx(overall)
     assert means.overall["F1"].unscored == 1
     assert means.without_adversarial["F1"].value == pytest.approx(0.5)
     assert means.left_out == (2 if adversarial == "exclude" else 0)
     assert [category.label for category in means.categories][:2] == ["multi-hop", "single-hop"]
+
+
+def test_a_category_of_a_new_data_set_counts_and_is_labelled_by_its_kind() -> None:
+    """Its 5 is no adversarial category; protocols that leave adversarial questions out leave out its own."""
+    rows = [
+        ScoreRow("q1", "c", 5, {"f1_set": 1.0}, "knowledge_update"),
+        ScoreRow("q2", "c", 3, {"f1_set": 0.0}, "temporal"),
+        ScoreRow("q3", "c", 9, {"f1_set": 0.5}, "adversarial"),
+    ]
+    means = aggregate(rows, load_protocol("sage"))
+    assert [(part.category, part.label) for part in means.categories] == [(3, "temporal"), (5, "knowledge update")]
+    assert means.overall["F1"].value == 0.5 and means.left_out == 1
+
+
+def test_a_row_without_a_kind_has_the_one_that_its_category_meant() -> None:
+    assert [ScoreRow("q", "c", number, {}).kind for number in (1, 4, 5, 6, 8)] == [
+        "multi_hop", "single_hop", "adversarial", "list", "social_relationship"
+    ]  # fmt: skip
 
 
 def test_an_abstention_is_no_retrieval() -> None:
@@ -267,8 +285,9 @@ def test_shipped_protocols() -> None:
         "clag": "paper_trap", "memfly": "paper_trap", "locomo": "abstain", "sage": "exclude", "xmemory": "exclude"
     }  # fmt: skip
     sage = load_protocol("sage")
-    assert [sage.labels[number] for number in (1, 2, 3, 4)] == ["multi-hop", "temporal", "open-domain", "single-hop"]
-    assert [sage.printed_label(n) for n in (1, 2, 3, 4)] == ["single-hop", "multi-hop", "temporal", "open-domain"]
+    kinds = ("multi_hop", "temporal", "open_domain", "single_hop")
+    assert [sage.label(kind) for kind in kinds] == ["multi-hop", "temporal", "open-domain", "single-hop"]
+    assert [sage.printed_label(kind) for kind in kinds] == ["single-hop", "multi-hop", "temporal", "open-domain"]
     assert sage.weighting == "category_mean"
 
 
@@ -277,8 +296,8 @@ def test_wrong_protocols_are_refused(tmp_path: Path) -> None:
         load_protocol("clagg")
     with pytest.raises(ConfigError, match="adversarial='trap'"):
         replace(load_protocol("clag"), adversarial="trap")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="no label for categories"):
-        replace(load_protocol("clag"), categories=[1, 99])
+    with pytest.raises(ConfigError, match=r"labels names \[1\]; name kinds of questions"):
+        replace(load_protocol("clag"), labels={1: "multi-hop"})  # type: ignore[dict-item]
     with pytest.raises(ConfigError, match="did you mean f1_set"):
         replace(load_protocol("clag"), columns={"F1": "f1_setx"})
     (tmp_path / "odd.yaml").write_text("name: odd\nweights: 3\n")
@@ -301,6 +320,11 @@ def test_summary_by_hand(run_dir: Path) -> None:
     assert summary["latency"]["spans_ms"]["search"]["mean"] == pytest.approx(50.0)
     analyse = summary["calls"]["by_phase"]["prepare"]["by_role"]["analyse"]
     assert (analyse["calls"], analyse["malformed"], analyse["repaired"], analyse["cut_short"]) == (2, 1, 1, 1)
+    # 90 of the 200 prompt tokens of the two calls that say so; the reply from our own cache and the keywords do not.
+    assert (analyse["cached_tokens"], analyse["cached_share"]) == (90, 0.45)
+    keywords = summary["calls"]["by_phase"]["retrieve"]["by_role"]["keywords"]
+    assert (keywords["cached_tokens"], keywords["cached_share"]) == (None, None)
+    assert summary["calls"]["total"]["cached_share"] == 0.45
     assert summary["calls"]["total"]["cache_hits"] == 1
     assert summary["calls"]["total"]["fresh_seconds"] == 3.0
     assert summary["cost"]["read_per_question"] == {"calls": 0.4, "prompt_tokens": 40.0, "completion_tokens": 4.0}

@@ -35,8 +35,8 @@ def test_numbers_per_table(paper: str, expected: dict[int, int]) -> None:
     assert Counter(number.table for number in load_printed(paper)) == expected
 
 
-def test_there_are_four_papers() -> None:
-    assert papers() == ("clag", "memfly", "sage", "xmemory")
+def test_the_four_papers_are_there() -> None:
+    assert {"clag", "memfly", "sage", "xmemory"} <= set(papers())
 
 
 def test_every_number_names_its_paper_and_a_protocol_that_exists() -> None:

@@ -1,13 +1,17 @@
 """What the papers print, held against itself."""
 
 import csv
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from eval.papers.arithmetic import LOCOMO_QUESTIONS, Recomputed, averages, repetitions
-from eval.papers.faults import HEADINGS, check_all, fault_lines, render_faults
+from eval import papers
+from eval.loaders.locomo import LOCOMO
+from eval.papers.arithmetic import Recomputed, repetitions
+from eval.papers.discover import checks_of, figure_modules
+from eval.papers.faults import HEADINGS, check, check_all, fault_lines, render_faults
 from eval.papers.printed import PRINTED, PrintedNumber, load_printed
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "averages_that_do_not_follow.csv"
@@ -36,7 +40,7 @@ def test_the_readable_table_is_the_one_that_is_committed() -> None:
 def test_every_average_was_recomputed() -> None:
     """All averages of CLAG's LoCoMo columns, xMemory's Tables 1, 4-6 and 8, MemFly's 1 and 2, SAGE's 1 and 2."""
     counts = Counter((entry.number.paper, entry.number.table) for entry in check_all()["averages"])
-    assert counts == {
+    assert dict(counts) | {
         ("clag", 1): 30,
         ("xmemory", 1): 36,
         ("xmemory", 4): 10,
@@ -47,7 +51,7 @@ def test_every_average_was_recomputed() -> None:
         ("memfly", 2): 27,
         ("sage", 1): 69,
         ("sage", 2): 36,
-    }
+    } == dict(counts)
 
 
 def test_averages_that_do_not_follow_say_so_in_their_note() -> None:
@@ -67,21 +71,21 @@ def test_memfly_prints_the_counts_that_weigh_the_averages() -> None:
     printed = {
         n.category: int(n.text) for n in load_printed("memfly") if n.metric == "questions" and n.category is not None
     }
-    assert printed == LOCOMO_QUESTIONS
+    assert printed == LOCOMO.question_counts
 
 
 @pytest.mark.parametrize(("overall", "follows"), [("2.50", True), ("2.51", True), ("2.52", False), ("2.48", False)])
 def test_rounding_of_the_parts_and_of_the_average_is_allowed(overall: str, follows: bool) -> None:
     """Plain mean of 1.00, 2.00, 3.00, 4.00: half a unit for the average and half a unit for its parts."""
     numbers = [number(f"{category}.00", category) for category in (1, 2, 3, 4)]
-    (found,) = averages("sage", [*numbers, number(overall)])
+    (found,) = check("sage", [*numbers, number(overall)])["averages"]
     assert found.value == pytest.approx(2.5)
     assert found.tolerance == pytest.approx(0.01)
     assert found.follows is follows
 
 
 def test_an_average_without_all_its_parts_is_left_out() -> None:
-    assert averages("sage", [number("1.00", 1), number("2.50")]) == []
+    assert check("sage", [number("1.00", 1), number("2.50")])["averages"] == []
 
 
 def test_a_repetition_is_found_in_the_later_table_alone() -> None:
@@ -92,3 +96,26 @@ def test_a_repetition_is_found_in_the_later_table_alone() -> None:
 
 def test_difference_is_printed_minus_recomputed() -> None:
     assert Recomputed(number("2.00"), 1.5, 0.1, "x").difference == 0.5
+
+
+def test_a_paper_without_a_folder_has_no_checks_and_no_figures() -> None:
+    for name in ("unheard_of", "claims"):
+        assert checks_of(name) == checks_of("none") and name not in figure_modules()
+
+
+def test_a_folder_adds_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "code" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "numbers.py").write_text(
+        "from eval.papers.arithmetic import weighted_mean\n"
+        "AVERAGES = (weighted_mean(1, {1: 3, 2: 1}, 'three to one'),)\n"
+    )
+    (folder / "figures.py").write_text("NEEDED = (1,)\ndef sheets(source):\n    return ['a sheet']\n")
+    monkeypatch.setattr(papers, "__path__", [*papers.__path__, str(tmp_path / "code")])
+    numbers = [number("1.0", 1, paper="mine"), number("3.0", 2, paper="mine"), number("1.5", paper="mine")]
+    (found,) = check("mine", numbers)["averages"]
+    assert found.value == pytest.approx(1.5) and found.follows and found.rule == "three to one"
+    assert figure_modules()["mine"].sheets(None) == ["a sheet"]
+    for name in ("eval.papers.mine.numbers", "eval.papers.mine.figures", "eval.papers.mine"):
+        monkeypatch.delitem(sys.modules, name)

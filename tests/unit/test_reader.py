@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from eval.loaders.kinds import kind_of
 from eval.running.reader import ReaderConfig, readers_for
 from memsys.errors import ConfigError
 from memsys.llm.contract import Reply, Role
@@ -18,7 +19,7 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 ROLES: dict[str, dict[str, Any]] = {
     name: {"temperature": 0.7, "max_tokens": 10} for name in ("default", "temporal", "adversarial", "list")
 }
-BY_CATEGORY = {"1": "default", "2": "temporal", "3": "default", "4": "default", "5": "adversarial", "6": "list"}
+BY_KIND = {"temporal": "temporal", "adversarial": "adversarial", "list": "list"}
 
 
 class Backbone:
@@ -43,7 +44,8 @@ def config(**changes: Any) -> ReaderConfig:
         "name": "clag",
         "prompt_set": "clag",
         "roles": ROLES,
-        "by_category": BY_CATEGORY,
+        "default": "default",
+        "by_kind": BY_KIND,
         "answer_format": "json",
         "adversarial_options": True,
         "option_style": "named",
@@ -106,7 +108,7 @@ def test_a_reply_of_a_letter_alone_names_its_option(reply: str, expected: int | 
     backbone = Backbone(None, reply)
     answer = ask(config(prompt_set="locomo", answer_format="text", option_style="lettered",
                         roles={k: v for k, v in ROLES.items() if k != "list"},
-                        by_category={k: v for k, v in BY_CATEGORY.items() if v != "list"}),
+                        by_kind={k: v for k, v in BY_KIND.items() if v != "list"}),
                  backbone, 5, trap="in Porto")  # fmt: skip
     assert answer.prediction == (reply if expected is None else answer.options[expected])
 
@@ -116,14 +118,32 @@ def test_text_answers_take_the_first_line() -> None:
     assert ask(config(answer_format="text"), backbone, 4).prediction == "Lisbon, I think"
 
 
-def test_unknown_category_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no prompt for category 9"):
-        ask(config(), Backbone({"answer": ""}), 9)
+def test_a_new_kind_takes_the_default_whatever_its_number() -> None:
+    """A data set of its own numbers: its 5 is not LoCoMo's adversarial category, its 2 not the temporal one."""
+    for number in (2, 5, 77):
+        backbone = Backbone({"answer": "x"})
+        question = Question("q", "c", "Where does Ana live?", number, kind="knowledge_update")
+        reference = Reference("q", ("Lisbon",), adversarial_answer="in Porto")
+        answer = asyncio.run(config().build(0).answer(backbone, question, reference, "CONTEXT-TEXT"))
+        assert [role for role, _ in backbone.asked] == ["default"] and answer.options == ()
+
+
+def test_an_adversarial_question_is_one_by_its_kind_whatever_its_number() -> None:
+    backbone = Backbone({"answer": "x"})
+    question = Question("q", "c", "Where does Ana live?", 12, kind="adversarial")
+    reference = Reference("q", (), adversarial_answer="in Porto")
+    answer = asyncio.run(config().build(0).answer(backbone, question, reference, "CONTEXT-TEXT"))
+    assert [role for role, _ in backbone.asked] == ["adversarial"] and "in Porto" in answer.options
+
+
+def test_a_kind_that_is_refused_is_not_asked_with_another_prompt() -> None:
+    with pytest.raises(ConfigError, match="refuses questions of kind list"):
+        ask(config(by_kind={**BY_KIND, "list": None}), Backbone({"answer": ""}), 6)
 
 
 def test_role_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ConfigError, match="lacks: poetic"):
-        config(by_category={"1": "poetic"})
+        config(by_kind={"temporal": "poetic"})
 
 
 @cache
@@ -223,7 +243,7 @@ def test_a_sentence_with_periods_inside_is_not_cut() -> None:
 
 def test_amem_asks_as_clag_does_but_for_lists_and_the_system_message() -> None:
     amem, clag = preset("amem"), preset("clag")
-    assert amem.prompt_set == clag.prompt_set and set(clag.by_category) - set(amem.by_category) >= {"6"}
+    assert amem.prompt_set == clag.prompt_set and clag.by_kind["list"] == "list" and amem.by_kind["list"] is None
     for name, settings in amem.roles.items():
         assert {**settings, "system": None} == {"system": None, **clag.roles[name]}
         assert "JSON" in settings["system"]
@@ -242,17 +262,13 @@ def test_prompts_of_other_sets_carry_no_instruction_of_locomo() -> None:
 @pytest.mark.parametrize(
     ("name", "dataset", "asked", "words"),
     [
-        ("amem", "bioasq20", {4: "factoid", 6: "list"}, ["reader amem", "category 6 (list)", "data set bioasq20",
-                                                        "reader=clag", "dataset.categories=[4]", "by_category"]),
-        ("xmemory", "perltqa", {7: "profile", 8: "social_relationship"}, [
-            "7 (profile), 8 (social_relationship)", "reader=clag or reader=perltqa"]),
-        ("perltqa", "locomo", {1: "multi-hop", 5: "adversarial"}, ["1 (multi-hop), 5 (adversarial)", "reader=amem",
-                                                                  "reader=xmemory"]),
-        ("clag", "other", {11: "riddles"}, ["11 (riddles)", "by_category"]),
+        ("amem", "bioasq20", {4: ("factoid", "single_hop"), 6: ("list", "list")}, [
+            "reader amem", "category 6 (list)", "data set bioasq20", "reader=clag", "dataset.categories=[4]",
+            "by_kind"]),
     ],
 )  # fmt: skip
 def test_a_category_without_a_prompt_is_refused_with_what_to_choose(
-    name: str, dataset: str, asked: Mapping[int, str], words: list[str]
+    name: str, dataset: str, asked: Mapping[int, tuple[str, str]], words: list[str]
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         preset(name).check(dataset, asked)
@@ -262,8 +278,8 @@ def test_a_category_without_a_prompt_is_refused_with_what_to_choose(
 
 def test_nothing_is_offered_that_does_not_help() -> None:
     with pytest.raises(ConfigError) as caught:
-        preset("clag").check("other", {11: "riddles"})
-    assert "choose reader=" not in str(caught.value) and "leave these questions out" not in str(caught.value)
+        config(by_kind={"riddle": None}).check("other", {11: ("riddles", "riddle")})
+    assert "leave these questions out" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -272,8 +288,8 @@ def test_nothing_is_offered_that_does_not_help() -> None:
      ("locomo", [1, 2, 3, 4, 5]), ("xmemory", [1, 2, 3, 4, 5]), ("sage", [1, 2, 3, 4]), ("perltqa", [7, 8, 9, 10])],
 )  # fmt: skip
 def test_what_each_reader_answers(name: str, categories: list[int]) -> None:
-    preset(name).check("any", {number: "" for number in categories})
-    assert name in readers_for(categories)
+    preset(name).check("any", {number: ("", kind_of("", number)) for number in categories})
+    assert name in readers_for(kind_of("", number) for number in categories)
 
 
 def test_a_prompt_with_an_unknown_placeholder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, Refer
 from eval.runs.rundir import RunDirectory, read_record
 from eval.runs.stored import load_answers, load_calls, load_conversations, load_references, load_retrievals
 from eval.scoring.rows import ScoreRow, load_scores, score_run
-from eval.tables.stored import read_run
+from eval.tables.stored import Skipped, read_run
 from memsys.errors import MemsysError, RunDirectoryError, ScoringError
 from memsys.llm.contract import CallRecord
 from memsys.rows import RowError, check_fields, record_from
@@ -195,3 +195,14 @@ def test_run_json_with_a_field_of_another_type_is_named(tmp_path: Path, field: s
         for read in (read_record, read_run):
             with pytest.raises(MemsysError, match=rf"run\.json does not fit this version \(field {field}"):
                 read(path)
+
+
+def test_a_question_that_is_scored_twice_is_named(tmp_path: Path) -> None:
+    path = FakeRun().write(tmp_path)
+    first, *others = (path / "scores.jsonl").read_text().splitlines(keepends=True)
+    (path / "scores.jsonl").write_text("".join([first, *others, first]))
+    line = len(others) + 2
+    with pytest.raises(ScoringError, match=rf"scores\.jsonl:{line} repeats question_id .* of line 1; "):
+        load_scores(path)
+    run = read_run(path)
+    assert isinstance(run, Skipped) and f"scores.jsonl:{line} repeats" in run.reason

@@ -11,6 +11,7 @@ import pytest
 
 from eval.loaders.locomo import LocomoConfig
 from memsys.errors import ConfigError
+from memsys.facts.batches import owners_of_unit
 from memsys.facts.extraction import facts_from_reply, messages, unfenced
 from memsys.llm.contract import Reply
 from memsys.sage.config import SageConfig
@@ -160,9 +161,8 @@ def test_locomo_takes_1696_extractions(locomo_file: Path) -> None:
     samples = LocomoConfig(**{**locomo_settings(), "path": str(locomo_file)}).load().samples
     adds = 0
     for sample in samples:
-        memory = sage(replying())
-        units = memory.units(sample.conversation)
-        adds += len(units) * len(memory.state()["scopes"])
+        units = sage(replying()).units(sample.conversation)
+        adds += sum(len(owners_of_unit("speakers", unit)) for unit in units)
     assert adds == 1696
 
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from eval.scoring.inference import Mean, Scores, bootstrap_interval
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import Scores
 from eval.scoring.paired import compare_paired
-from eval.scoring.several import Difference, category_means, compare_all, intervals, tiers
+from eval.scoring.several import Difference, compare_all, intervals, tiers
 
 CONVERSATIONS = {"one": ["a"] * 40, "several": [str(number % 7) for number in range(40)]}
 
@@ -24,7 +25,7 @@ def test_each_pair_is_what_the_comparison_of_two_gives(conversations: list[str])
     assert (pair.gained, pair.lost, found.questions) == (two.wins, two.losses, 40)
     for column, ends in enumerate(found.intervals):
         alone = Scores.of([(float(v), name, 1) for v, name in zip(values[:, column], conversations, strict=True)])
-        expected = bootstrap_interval(alone)
+        expected = cluster_interval(alone)
         assert expected is not None
         assert ends == pytest.approx((expected.low, expected.high))
 
@@ -47,18 +48,6 @@ def test_references_do_not_weaken_the_test_between_systems() -> None:
     assert beside.differences[0].p_value == alone.differences[0].p_value
     whole = compare_all(values, ["a"] * 30)
     assert (whole.differences[0].p_value or 0) > (alone.differences[0].p_value or 1)
-
-
-def test_category_means_are_those_of_the_weighted_mean() -> None:
-    values = np.random.default_rng(2).random((40, 2))
-    strata = np.array([1, 2, 2, 4] * 10)
-    means, ends = category_means(values, CONVERSATIONS["several"], strata)
-    scores = Scores(values[:, 1], tuple(CONVERSATIONS["several"]), strata)
-    expected = bootstrap_interval(scores, Mean(((1, 1.0), (2, 1.0), (4, 1.0))))
-    assert means[1] == pytest.approx(np.mean([values[strata == name, 1].mean() for name in (1, 2, 4)]))
-    assert ends is not None
-    assert expected is not None
-    assert ends[1] == pytest.approx((expected.low, expected.high))
 
 
 def pair(first: int, second: int, p_value: float | None) -> Difference:

@@ -49,12 +49,20 @@ def test_amem_by_hand() -> None:
 def test_clag_by_hand() -> None:
     """Only the first conversation reaches the buffer of 100 notes: 20 routes, 3 profiles at the start, 3 at the end."""
     found = counts("clag", SMALL)
-    assert found["write", "router"] == 20
-    # 0.91 x 120 notes evolve: the hundredth comes after the 109th note, when clusters exist.
-    assert found["write", "profile"] == 3 + 3 and found["consolidate", "profile"] == 3
+    assert found["write", "router"] == found["write", "link"] == 20
+    assert found["write", "rewrite"] == 20 * 5  # one call for each neighbour
+    # 0.91 of the 20 routed notes evolve, and each renews a profile; the hundredth evolution is not reached.
+    assert found["write", "profile"] == pytest.approx(3 + 0.91 * 20) and found["consolidate", "profile"] == 3
     assert found["retrieve", "selector"] == 5  # half of the conversations have clusters
     assert ("write", "router") not in counts("clag_cosine", SMALL)
     assert ("retrieve", "selector") not in counts("clag_global_retrieval", SMALL)
+
+
+def test_clag_as_released_by_hand() -> None:
+    """Buffered notes evolve too; 0.91 x 120 notes evolve, the hundredth after the 109th note, when clusters exist."""
+    found = counts("clag_code", SMALL)
+    assert found["write", "evolve"] == 150 and ("write", "rewrite") not in found
+    assert found["write", "profile"] == 3 + 3 and found["consolidate", "profile"] == 3
 
 
 def test_sage_asks_for_each_batch_of_each_session_and_scope() -> None:
@@ -123,7 +131,7 @@ def locomo(locomo_file: Path) -> DataShape:
 @pytest.mark.real_data
 def test_the_papers_own_accounts_of_locomo(locomo: DataShape) -> None:
     """CLAG about 16.6 k writes and three calls a question; MemFly 11,754 writes; SAGE 1,696 extractions."""
-    clag = memory_calls(memory_config("clag"), locomo)
+    clag = memory_calls(memory_config("clag_code"), locomo)
     assert clag is not None
     writes = total([each for each in clag if each.phase in ("prepare", "write", "consolidate")]).calls
     assert 16_600 <= writes <= 17_000

@@ -4,13 +4,14 @@ import errno
 import json
 import os
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval.runs.files import write_json
+from eval.runs.rundir import RunRecord, Status
 from eval.sweep import local_servers, servers
 from eval.sweep.cells import Cell, Composer
 from eval.sweep.launching import Portion, all_cells, open_cells, portions, queued_cells
@@ -26,9 +27,25 @@ def cell(tmp_path: Path, *overrides: str) -> Cell:
     return Composer().cell(["dataset=locomo_sample", f"runs_dir={tmp_path}", *overrides])
 
 
-def finish(path: Path, status: str, **changes: Any) -> None:
-    record = {"status": status, "mode": "answers", "data": {"questions": 34}, "counts": {}, "problems": []}
-    write_json(path / "run.json", {**record, **changes})
+def finish(path: Path, status: Status, **changes: Any) -> None:
+    """A run's record of a run of 34 questions."""
+    record = RunRecord(
+        run_id=path.name,
+        experiment="adhoc",
+        seed=0,
+        mode="answers",
+        config={},
+        identity={},
+        data={"questions": 34},
+        model={},
+        commit=None,
+        dirty=None,
+        packages={},
+        hardware={},
+        started="2026-01-01T00:00:00+00:00",
+        status=status,
+    )
+    write_json(path / "run.json", {**asdict(record), **changes})
 
 
 def stale(path: Path) -> None:

@@ -1,11 +1,13 @@
 """Sweeps, tables and presets name the same systems: nothing that is run is lost on the way to a table."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from eval.configs.presets import CONF, preset_names, read_settings
 from eval.papers.printed import load_printed
+from eval.tables.__main__ import build_tables
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.variants import MEMORY
 
@@ -39,6 +41,52 @@ def test_every_printed_system_of_a_measured_table_is_declared(paper: str) -> Non
     measured = {number for number, table in spec.tables.items() if table.measured}
     printed = {number.system for number in load_printed(paper) if number.table in measured}
     assert printed <= spec.systems.keys() | spec.further.keys()
+
+
+def composed(experiment: str) -> dict[str, str]:
+    """Choices of an experiment with those that it builds on, by group."""
+    found: dict[str, str] = {}
+    for entry in read_settings(CONF / "experiment" / f"{experiment}.yaml").get("defaults", []):
+        if isinstance(entry, str):
+            found |= composed(entry) if entry != "_self_" else {}
+        else:
+            found |= {group.removeprefix("override").strip(" /"): choice for group, choice in entry.items()}
+    return found
+
+
+@pytest.mark.parametrize("paper", spec_names())
+def test_every_printed_cell_has_a_run_to_be_made_or_a_reason_why_none_fills_it(paper: str) -> None:
+    """A cell needs an experiment of its paper on its data set and backbone, and a memory for its row."""
+    spec = load_spec(paper)
+    names = [name for name in preset_names(CONF / "experiment") if name.startswith(f"{paper}_")]
+    planned = {(spec.dataset_of(found["dataset"]), found.get("backbone")) for found in map(composed, names)}
+    lost = [
+        number
+        for number in load_printed(paper)
+        if number.table in spec.tables
+        and spec.tables[number.table].measured
+        and spec.is_built(number.system)
+        and not spec.cannot_be_filled(number)
+        and (number.dataset, number.backbone) not in planned
+    ]
+    assert lost == []
+
+
+@pytest.mark.parametrize("paper", spec_names())
+def test_every_printed_cell_without_a_run_says_what_it_waits_for(paper: str) -> None:
+    tables, _ = build_tables(paper, [])
+    cells = [cell for table in tables for _, _, _, cell in table.cells if cell.printed is not None]
+    assert len(cells) == sum(number.table in load_spec(paper).tables for number in load_printed(paper))
+    assert {cell.verdict for cell in cells} <= {"not run", "cannot be filled"}
+    assert all(cell.missing for cell in cells)
+
+
+@pytest.mark.parametrize("paper", spec_names())
+def test_a_reason_is_about_some_printed_cell(paper: str) -> None:
+    spec = load_spec(paper)
+    for entry in spec.unfilled:
+        one = replace(spec, unfilled=(entry,))
+        assert any(one.cannot_be_filled(number) for number in load_printed(paper)), entry
 
 
 def repeated() -> Iterator[tuple[str, str]]:

@@ -85,7 +85,7 @@ function sameQuestions(group, board) {
 function boardLegend(board) {
   const unit = board.by === "question" ? "the questions of one conversation (‡), so it says nothing about others" : "conversations";
   return (
-    `Brackets: 95 % bootstrap interval over ${unit}; of differences, paired on the same questions. Tier: systems of one tier cannot be told from its best ` +
+    `Brackets: 95 % cluster t interval over ${unit}; of differences, paired on the same questions. Tier: systems of one tier cannot be told from its best ` +
     "(paired randomisation test, Holm's correction over all pairs, 5 %). gained and lost: questions scored higher and lower than the baseline. " +
     "R@10: evidence recall over the group's questions; tokens, calls: per question; write: tokens per turn; s: wall seconds per question as run, waiting for other questions included; " +
     "$: list price per 1,000 questions, empty where none is known."

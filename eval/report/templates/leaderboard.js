@@ -46,7 +46,7 @@ function leaderboardView() {
     el(
       "p",
       { class: "faint" },
-      `${plural(DATA.runs.length, "run")} on ${plural(datasets.length, "data set")}. Percent; bars and brackets: mean with its 95 % bootstrap interval.`,
+      `${plural(DATA.runs.length, "run")} on ${plural(datasets.length, "data set")}. Percent; bars and brackets: mean with its 95 % cluster t interval.`,
     ),
     body,
   ];

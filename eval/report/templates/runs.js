@@ -31,6 +31,7 @@ function runCard(run, wanted) {
     tokens: "tokens per question",
     write: "tokens per turn written",
     malformed: "percent of replies malformed",
+    cached: "percent of prompt tokens the server had computed before",
   };
   const code = (text) => el("code", {}, String(text ?? "unknown"));
   const list = (pairs) =>

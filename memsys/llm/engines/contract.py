@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from memsys.vocabulary import Json
 
@@ -59,3 +59,19 @@ class EngineConfig(Protocol):
 
     def build(self) -> Engine:
         """Make the engine without starting it."""
+
+
+@runtime_checkable
+class LoadsModelFile(Protocol):
+    """An engine's settings that name the file of the model, so that the model's name can be held against it."""
+
+    def check_backbone(self, model: str, context_length: int) -> None:
+        """Refuse a backbone that this engine would not serve as it is recorded.
+
+        Args:
+            model: the backbone's ``model``.
+            context_length: the backbone's ``context_length``, tokens.
+
+        Raises:
+            ConfigError: the file is of another model, or the window is another.
+        """

@@ -23,6 +23,8 @@ from memsys.vocabulary import Json
 
 #: The server's threads that hold connections; idle ones cost nothing.
 _HTTP_THREADS = 128
+#: llama.cpp rounds the window of a sequence up to a multiple of this many tokens.
+_WINDOW_STEP = 256
 #: Rounds an OpenMP thread spins at a barrier before it sleeps.
 _SPINS = "3000"
 #: What a failed start says must reach its log before the error stream is given back.
@@ -69,10 +71,41 @@ class LlamaCppEngineConfig:
                 raise ConfigError(f"backbone.engine.{key} is {value!r}; it must be at least 1")
         if not 0 <= self.port < 65536:
             raise ConfigError(f"backbone.engine.port is {self.port!r}; it must be 0 (any) to 65535")
+        below = self.context_length // _WINDOW_STEP * _WINDOW_STEP
+        if self.context_length != below:
+            near = " or ".join(str(length) for length in (below, below + _WINDOW_STEP) if length)
+            raise ConfigError(
+                f"backbone.context_length={self.context_length} cannot be kept: llama.cpp has windows of multiples of "
+                f"{_WINDOW_STEP} tokens; take {near}"
+            )
+
+    def check_backbone(self, model: str, context_length: int) -> None:
+        """See :class:`~memsys.llm.engines.contract.LoadsModelFile`.
+
+        Raises:
+            ConfigError: the model's name is no part of the file's, or the windows differ.
+        """
+        file = CATALOG[self.model_file].destination if self.model_file in CATALOG else self.model_file
+        if _plain(model) not in _plain(Path(file).stem):
+            raise ConfigError(
+                f"backbone.model={model!r}, but this process would load {Path(file).name!r} "
+                f"(backbone.engine.model_file={self.model_file}); set backbone.model to the name of the model in that "
+                "file, as the file is called, or choose another backbone"
+            )
+        if context_length != self.context_length:
+            raise ConfigError(
+                f"backbone.context_length={context_length}, but backbone.engine.context_length={self.context_length}; "
+                "set the first alone, the second follows it"
+            )
 
     def build(self) -> Engine:
         """Make the engine without starting it."""
         return LlamaCppEngine(self)
+
+
+def _plain(name: str) -> str:
+    """Letters and digits of a name, in lower case."""
+    return "".join(character for character in name.lower() if character.isalnum())
 
 
 class LlamaCppEngine:

@@ -1,0 +1,127 @@
+"""``python -m eval.audit``: every published run of the catalogue under every definition; writes ``results/audit``."""
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eval.cli.commands import explains_errors, start
+from eval.cli.terminal import complain, console, stage
+from memsys.errors import DataError
+
+if TYPE_CHECKING:
+    from eval.audit.field import Row
+    from eval.audit.scores import ScoredRun
+    from eval.recorded.catalogue import Entry
+
+OUT, CACHE = Path("results") / "audit", Path("results") / "cache" / "audit"
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line, score what is new, and write the tables; returns the exit status."""
+    from eval.audit.scores import default_workers
+
+    parser = argparse.ArgumentParser(prog="python -m eval.audit", description=__doc__)
+    parser.add_argument("runs", nargs="*", metavar="NAME", help="runs of the catalogue (default: all that are there)")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the tables (default: %(default)s)")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="scores by question (default: %(default)s)")
+    parser.add_argument("--workers", type=int, default=default_workers(), help="processes (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    audit(options.runs, options.out, options.cache, options.workers)
+    return 0
+
+
+def audit(names: Sequence[str], out: Path, cache: Path, workers: int) -> None:
+    """Score the runs and write the tables.
+
+    Raises:
+        ConfigError: a name is not in the catalogue.
+        DataError: no file of the catalogue is there, or one is damaged.
+    """
+    from eval.audit.config import load_config
+    from eval.audit.scores import score_all
+    from eval.audit.write import write_all
+    from eval.recorded.catalogue import find_entry, load_catalogue
+    from eval.recorded.labels import need_corrections
+
+    config = load_config()
+    entries = [find_entry(name) for name in names] or _present(load_catalogue().runs())
+    need_corrections()
+    runs: list[ScoredRun] = []
+    for run in score_all(entries, config, cache, workers):
+        runs.append(run)
+        text = f"[{len(runs)}/{len(entries)}] {run.entry.name}: {len(run.answers)} answers"
+        console().print(text, highlight=False, markup=False, soft_wrap=True)
+    order = {entry.name: place for place, entry in enumerate(entries)}
+    runs.sort(key=lambda run: order[run.entry.name])
+    with stage("comparing the runs"):
+        tables = _tables(runs, cache)
+        write_all(tables, runs, config, out)
+    console().print(f"written: {out}/audit.md, .csv, .tex, .svg", highlight=False, markup=False, soft_wrap=True)
+
+
+def _present(entries: "Sequence[Entry]") -> "list[Entry]":
+    """Entries whose files are here; the others are named."""
+    from eval.recorded.catalogue import paths_of
+
+    found = []
+    for entry in entries:
+        try:
+            paths_of(entry)
+        except DataError as error:
+            complain(f"left out: {error}")
+            continue
+        found.append(entry)
+    if not found:
+        raise DataError("no file of the catalogue is here; `make recorded` fetches them")
+    return found
+
+
+def _board(runs: "Sequence[ScoredRun]", cache: Path) -> "list[Row]":
+    """Leaderboard rows, from the cache where the run's scores are those of last time."""
+    from eval.audit.config import load_config
+    from eval.audit.field import leaderboard
+    from eval.audit.scores import cache_path
+    from eval.runs.files import write_atomic
+
+    config, found = load_config(), []
+    for run in runs:
+        path = cache_path(run.entry, config, cache, "leaderboard")
+        if not path.is_file():
+            write_atomic(path, json.dumps(leaderboard(run, config)).encode())
+        found += json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _tables(runs: "Sequence[ScoredRun]", cache: Path) -> "Mapping[str, Sequence[Row]]":
+    from eval.audit import field, people
+    from eval.audit.config import load_config
+    from eval.audit.readings import JUDGE
+
+    config = load_config()
+    honest = [run for run in runs if run.entry.kind == "run"]
+    by_name = {run.entry.name: run for run in runs}
+    labelled, wrong = by_name.get(config.people), by_name.get(config.wrong)
+    board = _board(runs, cache)
+    return {
+        "leaderboard": board,
+        "pairs": [
+            row
+            for metric in (config.lead, JUDGE)
+            for row in field.paired_tests([run for run in honest if run.entry.dataset == "locomo"], config, metric)
+        ],
+        "headlines": field.headlines(runs),
+        "orderings": field.orderings(runs, board),
+        "detectors": field.detectors(runs),
+        "people": people.against_people(labelled, config) if labelled else [],
+        "judges": people.judges_against_people(runs, labelled, config) if labelled else [],
+        "wrong": people.on_wrong_answers(wrong) if wrong else [],
+        "length": people.length_bias(honest, config),
+        "repeats": field.repeat_spread(runs, config),
+    }
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,275 @@
+"""The field side by side: leaderboard, headline numbers, published orderings, what files give away."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+from math import comb
+from statistics import median, stdev
+
+from eval.audit.config import AuditConfig
+from eval.audit.readings import COUNTING_TEXT, JUDGE, Reading, all_readings, applies, estimate, values
+from eval.audit.scores import ScoredRun
+from eval.metrics.locomo import ADVERSARIAL
+from eval.scoring.inference import Mean, Scores
+from eval.scoring.paired import compare_paired, holm
+
+Row = dict[str, object]
+
+#: Questions that two runs must share for a paired test.
+LEAST_SHARED = 100
+#: LoCoMo's own names of its categories.
+CATEGORY_NAMES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+#: Two printed decimals of a percentage, and a difference in the last of them.
+ROUNDING = 0.011
+
+
+def leaderboard(run: ScoredRun, config: AuditConfig) -> list[Row]:
+    """One row per reading of a run: mean, interval, questions, median words of an answer."""
+    words = median(answer.words for answer in run.answers)
+    found: list[Row] = []
+    for reading in all_readings(config):
+        mean = estimate(run, reading, config.resamples) if applies(run, reading) else None
+        if mean is None:
+            continue
+        interval = mean.interval
+        found.append(
+            {
+                "data": run.entry.dataset,
+                "run": run.entry.name,
+                "system": run.entry.system,
+                "backbone": run.entry.backbone,
+                "metric": reading.metric,
+                "labels": reading.labels,
+                "counting": COUNTING_TEXT[reading.counting],
+                "questions": mean.questions,
+                "mean": mean.value,
+                "low": None if interval is None else interval.low,
+                "high": None if interval is None else interval.high,
+                "interval_by": None if interval is None else interval.by,
+                "median_words": words,
+            }
+        )
+    return found
+
+
+def paired_tests(runs: Sequence[ScoredRun], config: AuditConfig, metric: str) -> list[Row]:
+    """Every two runs on their common questions under one metric, with Holm's correction over all pairs."""
+    reading = Reading(metric, "printed", "question")
+    scored = {
+        run.entry.name: {answer.question_id: (value, answer) for answer, value in values(run.answers, reading)}
+        for run in runs
+        if applies(run, reading)
+    }
+    found: list[Row] = []
+    for one, two in combinations(sorted(scored), 2):
+        common = sorted(scored[one].keys() & scored[two].keys())
+        if len(common) < LEAST_SHARED:
+            continue
+        differences = Scores.of(
+            (scored[one][q][0] - scored[two][q][0], scored[one][q][1].conversation_id, scored[one][q][1].category)
+            for q in common
+        )
+        result = compare_paired(differences, Mean(), resamples=config.resamples)
+        found.append(
+            {
+                "metric": metric,
+                "first": one,
+                "second": two,
+                "questions": result.questions,
+                "difference": 100 * result.difference,
+                "low": None if result.interval is None else 100 * result.interval.low,
+                "high": None if result.interval is None else 100 * result.interval.high,
+                "p": result.p_value,
+                "wins": result.wins,
+                "ties": result.ties,
+                "losses": result.losses,
+            }
+        )
+    adjusted = holm([float(str(row["p"])) for row in found])
+    return [{**row, "p_holm": value} for row, value in zip(found, adjusted, strict=True)]
+
+
+def headlines(runs: Sequence[ScoredRun]) -> list[Row]:
+    """Printed number, mean of what is in the file, and the other way to average, for every printed headline."""
+    found = []
+    for run in runs:
+        for printed in run.entry.printed:
+            by_question, by_category = (
+                estimate(run, Reading(printed.metric, "printed", counting), 0) for counting in ("question", "category")
+            )
+            if by_question is None or by_category is None:
+                continue
+            means = {"question mean": by_question.value, "category mean": by_category.value}
+            group = [one for one in runs if run.entry.repeats and one.entry.repeats == run.entry.repeats]
+            if len(group) > 1:
+                means["mean of repeats"] = _mean_of_repeats(group, printed.metric)
+            nearest = min(means, key=lambda name: abs(means[name] - printed.value))
+            found.append(
+                {
+                    "run": run.entry.name,
+                    "metric": printed.metric,
+                    "printed": printed.value,
+                    "question_mean": by_question.value,
+                    "category_mean": by_category.value,
+                    "nearest": nearest,
+                    "difference": means[nearest] - printed.value,
+                    "holds": abs(means[nearest] - printed.value) <= ROUNDING,
+                    "questions": by_question.questions,
+                    "source": printed.source,
+                }
+            )
+    return found
+
+
+def _mean_of_repeats(group: Sequence[ScoredRun], metric: str) -> float:
+    means = [estimate(one, Reading(metric, "printed", "question"), 0) for one in group]
+    known = [one.value for one in means if one is not None]
+    return sum(known) / len(known)
+
+
+def orderings(runs: Sequence[ScoredRun], board: Sequence[Row]) -> list[Row]:
+    """Every two runs with a printed judge score on the same data: which readings keep the printed order?
+
+    Args:
+        runs: of the catalogue.
+        board: rows of their leaderboards.
+    """
+    printed = {
+        run.entry.name: (run, one.value)
+        for run in runs
+        for one in run.entry.printed
+        if one.metric == JUDGE and run.entry.kind == "run"
+    }
+    means = {name: _means(name, board) for name in printed}
+    found: list[Row] = []
+    for one, two in combinations(sorted(printed, key=lambda name: -printed[name][1]), 2):
+        (first, high), (second, low) = printed[one], printed[two]
+        if high == low or first.entry.dataset != second.entry.dataset:
+            continue
+        common = [reading for reading in means[one] if reading in means[two]]
+        flipped = [reading for reading in common if means[one][reading] < means[two][reading]]
+        found.append(
+            {
+                "higher": one,
+                "lower": two,
+                "printed_higher": high,
+                "printed_lower": low,
+                "same_source": _table(first, high) == _table(second, low),
+                "readings": len(common),
+                "kept": len(common) - len(flipped),
+                "flips_by_verdicts": any(reading[0] == JUDGE for reading in flipped),
+                "flips_under": " ".join(dict.fromkeys(reading[0] for reading in flipped)),
+            }
+        )
+    return found
+
+
+def _means(name: str, board: Sequence[Row]) -> dict[tuple[str, str, str], float]:
+    """Mean by metric, labels and counting."""
+    return {
+        (str(row["metric"]), str(row["labels"]), str(row["counting"])): float(str(row["mean"]))
+        for row in board
+        if row["run"] == name
+    }
+
+
+def _table(run: ScoredRun, value: float) -> str:
+    source = next(one.source for one in run.entry.printed if one.value == value)
+    return source.split(",")[0].split("(")[0].strip()
+
+
+def detectors(runs: Sequence[ScoredRun]) -> list[Row]:
+    """Counts of what makes a file's numbers doubtful; questions that were run again are compared with the others."""
+    return [{"run": run.entry.name, **_found(run)} for run in runs]
+
+
+def _found(run: ScoredRun) -> Row:
+    counts = run.counts
+    return {
+        "rows": counts["rows"],
+        "aligned": counts["aligned"],
+        "altered_questions": counts["aligned_by_order_alone"],
+        "unaligned": counts["unaligned"],
+        "repeated_rows": counts["repeated"],
+        "rows_without_answer": counts["without_prediction"],
+        "questions_missing": counts["questions_missing"],
+        "think_blocks_cut": counts["think_blocks_cut"],
+        "empty_answers": counts["empty_predictions"],
+        "gold_differs": counts["gold_differs"],
+        "category_5_of_few": _few_of_five(run),
+        "answers_with_gold_inside": sum(answer.holds_gold for answer in run.answers),
+        "renamed_categories": " ".join(renamed(run)),
+        **rerun_only(run),
+    }
+
+
+def _few_of_five(run: ScoredRun) -> int:
+    """Questions of category 5 in a file that is otherwise without: the two that have an answer slip in."""
+    count = sum(answer.category == ADVERSARIAL for answer in run.answers) if run.entry.dataset == "locomo" else 0
+    return count if count < 10 else 0
+
+
+def renamed(run: ScoredRun) -> list[str]:
+    """Category names of a file or of its printed table that stand for another category than LoCoMo's.
+
+    A name in the file is held against the data set's number of the same rows; a printed score against the mean of the
+    verdicts in each category: the category that gives the printed number is the one that was printed.
+    """
+    if run.entry.dataset != "locomo":
+        return []
+    found = {}
+    for label, counts in run.categories.items():
+        number = int(max(counts, key=lambda name: counts[name]))
+        if not label.isdecimal() and label != CATEGORY_NAMES[number]:
+            found[label] = CATEGORY_NAMES[number]
+    judged = {number: estimate(run, Reading(JUDGE, "printed", "question"), 0, number) for number in CATEGORY_NAMES}
+    for label, value in run.entry.categories.items():
+        same = [number for number, mean in judged.items() if mean and abs(mean.value - value) <= ROUNDING]
+        if len(same) == 1 and CATEGORY_NAMES[same[0]] != label:
+            found[label] = CATEGORY_NAMES[same[0]]
+    return [f"{label}={meant}" for label, meant in sorted(found.items())]
+
+
+def rerun_only(run: ScoredRun) -> Row:
+    """How the errors lie between questions that were run again and the others.
+
+    Where only failures are run again, every error that is left is among them; ``p`` is the chance of so many errors
+    there if the questions had been drawn at random (hypergeometric).
+    """
+    judged = [(answer.rerun, next(iter(answer.verdicts.values()))) for answer in run.answers if answer.verdicts]
+    again = sum(rerun for rerun, _ in judged)
+    if not again:
+        return {"run_again": 0, "errors": None, "errors_among_run_again": None, "rerun_p": None}
+    errors = sum(value < 0.5 for _, value in judged)
+    among = sum(rerun and value < 0.5 for rerun, value in judged)
+    total = comb(len(judged), errors)
+    tail = sum(comb(again, k) * comb(len(judged) - again, errors - k) for k in range(among, min(again, errors) + 1))
+    return {"run_again": again, "errors": errors, "errors_among_run_again": among, "rerun_p": tail / total}
+
+
+def repeat_spread(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
+    """Spread of repeated runs of one experiment, under the leading metric."""
+    groups: dict[str, list[float]] = defaultdict(list)
+    questions: dict[str, int] = {}
+    for run in runs:
+        mean = estimate(run, Reading(config.lead, "printed", "question"), 0)
+        if run.entry.repeats and mean is not None:
+            groups[run.entry.repeats].append(mean.value)
+            questions[run.entry.repeats] = mean.questions
+    return [
+        {
+            "experiment": name,
+            "metric": config.lead,
+            "runs": len(means),
+            "questions": questions[name],
+            "lowest": min(means),
+            "mean": sum(means) / len(means),
+            "highest": max(means),
+            "sd": _deviation(means),
+        }
+        for name, means in sorted(groups.items())
+    ]
+
+
+def _deviation(means: Sequence[float]) -> float | None:
+    return stdev(means) if len(means) > 1 else None

@@ -1,0 +1,111 @@
+"""Readings: a metric or judge, a view of the labels, and which categories count how; and a run's mean under one."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from eval.audit.config import AuditConfig
+from eval.audit.scores import Answered, ScoredRun
+from eval.metrics.locomo import ADVERSARIAL
+from eval.scoring.inference import Interval, Mean, Scores, bootstrap_interval, point
+from eval.scoring.labels import LabelView
+
+#: ``question``: categories 1 to 4, every question alike (Mem0, xMemory); ``category``: mean of their four means (SAGE);
+#: ``fooled`` and ``abstain``: category 5 too, scored against the false answer (A-Mem, CLAG) or by abstention (LoCoMo).
+Counting = Literal["question", "category", "fooled", "abstain"]
+COUNTING_TEXT = {
+    "question": "1-4, question mean",
+    "category": "1-4, category mean",
+    "fooled": "1-5, category 5 against its false answer",
+    "abstain": "1-5, category 5 by abstention",
+}
+JUDGE = "judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read a run; ``metric`` is ``judge`` for the verdicts in its file."""
+
+    metric: str
+    labels: LabelView
+    counting: Counting
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean in percent with its interval over conversations, and how many questions it is of."""
+
+    value: float
+    interval: Interval | None
+    questions: int
+
+
+def all_readings(config: AuditConfig) -> list[Reading]:
+    """Every metric under every view and counting; verdicts cannot be corrected, only masked."""
+    found = [
+        Reading(metric, labels, counting)
+        for metric in (*config.metrics, JUDGE)
+        for labels in get_args(LabelView)
+        for counting in get_args(Counting)
+    ]
+    return [one for one in found if one.metric != JUDGE or (one.labels != "corrected" and one.counting in _JUDGED)]
+
+
+_JUDGED = ("question", "category")
+
+
+def values(answers: Iterable[Answered], reading: Reading) -> Iterator[tuple[Answered, float]]:
+    """Answers that count under a reading, with their scores."""
+    for answer in answers:
+        if reading.labels == "masked" and answer.doubtful:
+            continue
+        if answer.category == ADVERSARIAL and reading.counting in _JUDGED:
+            continue
+        value = _value(answer, reading)
+        if value is not None:
+            yield answer, value
+
+
+def _value(answer: Answered, reading: Reading) -> float | None:
+    if reading.metric == JUDGE:
+        known = list(answer.verdicts.values())
+        return known[0] if known else None
+    if answer.category == ADVERSARIAL and reading.counting == "abstain":
+        return float(answer.abstained)
+    if reading.labels == "corrected" and reading.metric in answer.corrected:
+        return answer.corrected[reading.metric]
+    return answer.metrics.get(reading.metric)
+
+
+def scores(answers: Iterable[Answered], reading: Reading) -> tuple[Scores, Mean]:
+    """Scores by question and how they are averaged."""
+    found = Scores.of((value, one.conversation_id, one.category) for one, value in values(answers, reading))
+    strata = sorted({int(stratum) for stratum in found.strata})
+    return found, Mean(tuple((one, 1.0) for one in strata)) if reading.counting == "category" else Mean()
+
+
+def applies(run: ScoredRun, reading: Reading) -> bool:
+    """Whether a reading says something of a run that no other reading says."""
+    categories = {answer.category for answer in run.answers}
+    many = sum(answer.category == ADVERSARIAL for answer in run.answers)
+    if reading.counting in ("fooled", "abstain") and many < 10:
+        return False  # two questions of category 5 carry an answer and slip into files of categories 1 to 4
+    if reading.labels == "masked" and not any(answer.doubtful for answer in run.answers):
+        return False
+    if reading.labels == "corrected" and not any(answer.corrected for answer in run.answers):
+        return False
+    return reading.metric != JUDGE or (bool(run.judges) and bool(categories - {ADVERSARIAL}))
+
+
+def estimate(run: ScoredRun, reading: Reading, resamples: int, category: int | None = None) -> Estimate | None:
+    """Mean of a run under a reading, percent; ``None`` where nothing is scored."""
+    answers: Sequence[Answered] = run.answers
+    if category is not None:
+        answers = [answer for answer in answers if answer.category == category]
+    found, mean = scores(answers, reading)
+    if not len(found.values):
+        return None
+    interval = bootstrap_interval(found, mean, resamples=resamples) if resamples else None
+    if interval is not None:
+        interval = Interval(100 * interval.low, 100 * interval.high, interval.level, interval.by, interval.units)
+    return Estimate(100 * point(found, mean), interval, len(found.values))

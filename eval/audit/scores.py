@@ -1,0 +1,248 @@
+"""Scores of every recorded run, by question; kept in the cache until the file, its shape or a definition changes."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from eval.audit.config import AuditConfig
+from eval.loaders.label_problems import LABEL_PROBLEM, answer_is_doubtful
+from eval.metrics.locomo import ADVERSARIAL, abstains
+from eval.metrics.registry import find_metric
+from eval.metrics.text import squad_tokens
+from eval.recorded.catalogue import Entry, import_entry, load_catalogue, paths_of
+from eval.recorded.importing import Imported
+from eval.recorded.labels import corrected_answers
+from eval.recorded.source import read_tree
+from eval.runs.files import write_atomic
+from eval.runs.records import ReferenceRecord
+from eval.scoring.rows import DIGITS, gold_answers, score_answer
+
+#: Raised when the same file would give other values.
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One answered question.
+
+    Attributes:
+        metrics: score against the printed gold; against the false answer in category 5.
+        corrected: score against the audit's answer, where it has one.
+        verdicts: judge -> share of its verdicts that call the answer right.
+        words: words of the answer.
+        gold_words: words of the gold answer.
+        holds_gold: the gold answer stands in the answer, and words beside it.
+        digest: of the question and the answer without case and punctuation: equal answers have equal ones.
+        rerun: the file says that this question was run again.
+    """
+
+    question_id: str
+    conversation_id: str
+    category: int
+    metrics: Mapping[str, float]
+    corrected: Mapping[str, float]
+    verdicts: Mapping[str, float]
+    doubtful: bool
+    abstained: bool
+    words: int
+    gold_words: int
+    holds_gold: bool
+    digest: str
+    rerun: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRun:
+    """A run of the catalogue with its scores; ``counts`` and ``categories`` say how its rows fit."""
+
+    entry: Entry
+    counts: Mapping[str, int]
+    categories: Mapping[str, Mapping[str, int]]
+    answers: tuple[Answered, ...]
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Judges with a verdict in the file."""
+        return tuple(sorted({name for answer in self.answers for name in answer.verdicts}))
+
+
+def score_all(entries: Sequence[Entry], config: AuditConfig, cache: Path, workers: int) -> Iterator[ScoredRun]:
+    """Score runs, from the cache where nothing changed.
+
+    Args:
+        entries: of the catalogue.
+        config: which metrics.
+        cache: folder.
+        workers: processes.
+
+    Yields:
+        The runs as they are done.
+
+    Raises:
+        DataError: a file is missing or damaged.
+    """
+    waiting = []
+    for entry in entries:
+        path = cache_path(entry, config, cache)
+        stored = _stored(entry, path)
+        if stored is None:
+            waiting.append((entry, path))
+        else:
+            yield stored
+    if not waiting:
+        return
+    waiting.sort(key=lambda one: -sum(path.stat().st_size for path in paths_of(one[0])))
+    if workers < 2 or len(waiting) == 1:
+        for entry, path in waiting:
+            yield _kept(score_entry(entry, config.metrics), path)
+        return
+    with ProcessPoolExecutor(min(workers, len(waiting))) as pool:
+        tasks = {pool.submit(score_entry, entry, config.metrics): path for entry, path in waiting}
+        for task in as_completed(tasks):
+            yield _kept(task.result(), tasks[task])
+
+
+def default_workers() -> int:
+    """Processes to use: the cores that this process may use, four at the most."""
+    return min(4, len(os.sched_getaffinity(0)))
+
+
+def cache_path(entry: Entry, config: AuditConfig, cache: Path, kind: str = "scores") -> Path:
+    """File that keeps what was computed of an entry; another one when anything that can change it changes."""
+    return cache / f"{entry.name}-{kind}-{_key(entry, config)}.json"
+
+
+def _key(entry: Entry, config: AuditConfig) -> str:
+    """Everything that can change the scores of an entry."""
+    shape = asdict(load_catalogue().shapes[entry.shape])
+    parts: list[Any] = [
+        VERSION,
+        config.resamples,
+        dict(entry.files),
+        shape,
+        entry.dataset,
+        entry.reruns,
+        list(config.metrics),
+    ]
+    parts.append(corrected_answers() is not None)
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _stored(entry: Entry, path: Path) -> ScoredRun | None:
+    if not path.is_file():
+        return None
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return None  # a cut cache file is written again
+    return ScoredRun(entry, row["counts"], row["categories"], tuple(Answered(**one) for one in row["answers"]))
+
+
+def _kept(run: ScoredRun, path: Path) -> ScoredRun:
+    row = {
+        "counts": run.counts,
+        "categories": run.categories,
+        "answers": [{name: getattr(one, name) for name in Answered.__slots__} for one in run.answers],
+    }
+    write_atomic(path, json.dumps(row).encode())
+    return run
+
+
+def score_entry(entry: Entry, metrics: Sequence[str]) -> ScoredRun:
+    """Import and score one run."""
+    _check(entry)
+    imported = import_entry(entry)
+    reruns = _reruns(entry)
+    corrections = (corrected_answers() or {}) if entry.dataset == "locomo" else {}
+    references = {one.question_id: one for one in imported.references()}
+    answers = [
+        _answered(imported, references[name], metrics, corrections.get(name), reruns)
+        for name in references
+        if name in imported.alignment.rows
+    ]
+    return ScoredRun(entry, imported.counts(), imported.category_labels(), tuple(answers))
+
+
+def _check(entry: Entry) -> None:
+    """Refuse a file that is not the published one.
+
+    Raises:
+        DataError: its checksum differs.
+    """
+    from eval.loaders.fetch import is_there
+
+    for file, path in zip(entry.pinned, paths_of(entry), strict=True):
+        is_there(file, path)
+
+
+def _reruns(entry: Entry) -> frozenset[str]:
+    if not entry.reruns:
+        return frozenset()
+    node: Any = read_tree(paths_of(entry)[0])
+    for key in entry.reruns.split("."):
+        node = node[key]
+    return frozenset(node.split(",") if isinstance(node, str) else node)
+
+
+def _answered(
+    imported: Imported,
+    gold: ReferenceRecord,
+    metrics: Sequence[str],
+    correction: str | None,
+    reruns: frozenset[str],
+) -> Answered:
+    row = imported.alignment.rows[gold.question_id]
+    prediction, answers = row.prediction or "", gold_answers(gold)
+    one = answers[0] if answers else ""
+    verdicts = {}
+    for judge, own in row.verdicts.items():
+        readable = [verdict for verdict in own if verdict is not None]
+        if readable:
+            verdicts[judge] = sum(readable) / len(readable)
+    return Answered(
+        question_id=gold.question_id,
+        conversation_id=gold.conversation_id,
+        category=gold.category,
+        metrics=_scores(metrics, prediction, answers, gold.category),
+        corrected={} if correction is None else _scores(metrics, prediction, (correction,), gold.category),
+        verdicts=verdicts,
+        doubtful=answer_is_doubtful(gold.extra.get(LABEL_PROBLEM)),
+        abstained=abstains(prediction),
+        words=len(prediction.split()),
+        gold_words=len(one.split()),
+        holds_gold=_holds(prediction, one),
+        digest=_digest(gold.question_id, prediction),
+        rerun=row.question_id in reruns,
+    )
+
+
+def _scores(metrics: Sequence[str], prediction: str, answers: Sequence[str], category: int) -> dict[str, float]:
+    if not answers:
+        return {}
+    found = {name: _score(name, prediction, tuple(answers), category) for name in metrics}
+    return {name: round(value, DIGITS) for name, value in found.items() if value is not None}
+
+
+@lru_cache(maxsize=1 << 18)
+def _score(metric: str, prediction: str, answers: tuple[str, ...], category: int) -> float | None:
+    """Systems often give the same answer to a question; METEOR and ROUGE are slow."""
+    known = find_metric(metric)
+    if known.rule is not None and category > ADVERSARIAL:
+        return None  # LoCoMo's rules are for its own categories
+    return score_answer(known, prediction, answers, category)
+
+
+def _holds(prediction: str, gold: str) -> bool:
+    words, own = squad_tokens(gold), squad_tokens(prediction)
+    return bool(words) and len(own) > len(words) and f" {' '.join(words)} " in f" {' '.join(own)} "
+
+
+def _digest(question_id: str, prediction: str) -> str:
+    text = f"{question_id}\n{' '.join(squad_tokens(prediction))}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

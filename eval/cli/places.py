@@ -1,0 +1,63 @@
+"""Where commands write: one rule for all of them.
+
+What nobody named lies under ``results/`` of the checkout, from whatever folder a command is started; what somebody
+named is taken from the current folder. Of the folders of such a place the last one is made, further ones must be there:
+a misspelt path is an error and no new tree.
+"""
+
+import os
+from pathlib import Path
+
+from memsys.errors import RunDirectoryError
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Where results lie unless a place is named.
+RESULTS = ROOT / "results"
+#: Folders below that git tracks; what else a command writes by default is ignored by git.
+TRACKED = ("summaries", "tables", "figures")
+#: Environment variable that ``conf/*.yaml`` resolve their default folders against.
+HOME_VARIABLE = "MEMSYS_HOME"
+
+
+def use_checkout() -> None:
+    """Let the default folders of the configuration lie in the checkout, from whatever folder a command is started."""
+    if (ROOT / "conf").is_dir() and Path.cwd() != ROOT:
+        os.environ.setdefault(HOME_VARIABLE, str(ROOT))
+
+
+def check_file(path: Path) -> Path:
+    """Check where a file is to be written, before any work.
+
+    Raises:
+        RunDirectoryError: it is a folder, or the folder above its own is missing.
+    """
+    if path.is_dir():
+        raise RunDirectoryError(f"--out {path} is a folder; name a file in it")
+    _check_parent(path, path.parent)
+    return path
+
+
+def check_folder(path: Path) -> Path:
+    """Check where a folder of files is to be written, before any work.
+
+    Raises:
+        RunDirectoryError: it is a file, or the folder that it would lie in is missing.
+    """
+    if path.exists() and not path.is_dir():
+        raise RunDirectoryError(f"--out {path} is a file; name a folder")
+    _check_parent(path, path)
+    return path
+
+
+def _check_parent(named: Path, folder: Path) -> None:
+    above = folder.absolute().parent
+    if not folder.is_dir() and not above.is_dir() and not folder.absolute().is_relative_to(RESULTS):
+        raise RunDirectoryError(f"--out {named}: there is no folder {above}; make it, or name another place")
+
+
+def tracked_remark(path: Path) -> str:
+    """What to say of a place that git tracks; empty for others."""
+    place = path.absolute()
+    if any(place.is_relative_to(RESULTS / name) for name in TRACKED):
+        return f"{place.relative_to(ROOT)} is tracked by git: commit what you mean to keep, or name another --out"
+    return ""

@@ -1,0 +1,70 @@
+"""One sentence on what a comparison shows and what it does not, from its own numbers."""
+
+from collections.abc import Sequence
+
+from eval.compare.rows import SystemRow
+from eval.tables.pairs import Pair
+from eval.tables.text import p_text
+
+#: Adjusted p-values below count as a difference.
+LEVEL = 0.05
+
+
+def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[Pair], lead: str) -> str:
+    """Say who leads, by how much, and whether that can be claimed.
+
+    Args:
+        rows: sorted, the best first.
+        baseline: what the others were tested against.
+        pairs: the tests, of any metric.
+        lead: column that the rows are sorted by.
+
+    Returns:
+        One sentence; empty where nothing was scored.
+    """
+    scored = [row for row in rows if lead in row.estimates]
+    if not scored:
+        return ""
+    tested = {pair.system: pair for pair in pairs if pair.column == lead or pair.column.startswith(f"{lead} (")}
+    first = scored[0]
+    if not tested:
+        value = first.estimates[lead].value
+        return f"On {_extent(first)} {first.label} has {lead} {value:.1f}; there is no other system to hold it against."
+    if first.label == baseline.label:
+        best = max(tested.values(), key=lambda pair: pair.result.difference)
+        return _sentence(_extent(first, best), first.label, best.system, best, -1.0, lead)
+    if first.label not in tested:
+        return f"{first.label} leads, but shares no question with {baseline.label}, so no difference can be claimed."
+    pair = tested[first.label]
+    return _sentence(_extent(first, pair), first.label, baseline.label, pair, 1.0, lead)
+
+
+def _extent(row: SystemRow, pair: Pair | None = None) -> str:
+    questions, conversations = pair.result.questions if pair else row.questions, len(row.run.conversations)
+    return (
+        f"{questions} question{'' if questions == 1 else 's'} of "
+        f"{'one conversation' if conversations == 1 else f'{conversations} conversations'}"
+    )
+
+
+def _sentence(extent: str, leader: str, other: str, pair: Pair, sign: float, lead: str) -> str:
+    """Who leads whom; ``sign`` turns the pair's difference into the leader's lead."""
+    points = sign * pair.result.difference
+    begin = f"On {extent} {leader} leads {other} by {points:.1f} points {lead}"
+    interval = pair.result.interval
+    if interval is None:
+        return f"{begin}; one unit has no interval, so no difference can be claimed."
+    low, high = sorted((sign * interval.low, sign * interval.high))
+    text = f"the paired 95 % interval [{low:.1f}, {high:.1f}]"
+    if low <= 0 <= high:
+        return f"{begin}; {text} includes 0, so no difference can be claimed."
+    if pair.adjusted is None or pair.adjusted >= LEVEL:
+        p_value = "" if pair.adjusted is None else f" (p = {p_text(pair.adjusted)} after Holm's correction)"
+        return f"{begin}; {text} leaves out 0, but the test does not confirm it{p_value}: no difference can be claimed."
+    beyond = ", on these questions; nothing follows for other conversations" if interval.by == "question" else ""
+    return f"{begin}; {text} leaves out 0 (p {_p(pair.adjusted)} after Holm's correction), so the lead holds{beyond}."
+
+
+def _p(p_value: float) -> str:
+    text = p_text(p_value)
+    return f"{text[0]} {text[1:]}" if text.startswith("<") else f"= {text}"

@@ -1,0 +1,96 @@
+"""Runs that differ in their seed alone are one system: their scores are averaged question by question."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+from statistics import stdev
+
+from eval.scoring.rows import ScoreRow
+from eval.tables.stored import StoredRun
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """The runs of one system, one for each seed.
+
+    Attributes:
+        runs: sorted by seed.
+        averaged: the first of them with the mean scores of all.
+    """
+
+    runs: tuple[StoredRun, ...]
+    averaged: StoredRun
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds, sorted."""
+        return tuple(seed_of(run) for run in self.runs)
+
+    def spread(self, figure: Callable[[StoredRun], float | None]) -> float | None:
+        """Standard deviation (n - 1) of a figure over the seeds; ``None`` with one seed, or where one has none."""
+        values = [value for run in self.runs if (value := figure(run)) is not None]
+        return stdev(values) if len(values) == len(self.runs) > 1 else None
+
+
+def seed_of(run: StoredRun) -> int:
+    """The seed of a run."""
+    return int(run.record.get("seed") or 0)
+
+
+def group_repeats(runs: Sequence[StoredRun]) -> list[Repeats]:
+    """Put runs together that differ in nothing but the seed, in the order of their first.
+
+    Two runs with the same seed are two systems: something else must differ.
+    """
+    groups: list[list[StoredRun]] = []
+    for run in runs:
+        home = next((group for group in groups if _repeats(group, run)), None)
+        if home is None:
+            groups.append([run])
+        else:
+            home.append(run)
+    return [_together(sorted(group, key=seed_of)) for group in groups]
+
+
+def _repeats(group: Sequence[StoredRun], run: StoredRun) -> bool:
+    return _key(group[0]) == _key(run) and seed_of(run) not in map(seed_of, group)
+
+
+def _key(run: StoredRun) -> tuple[object, ...]:
+    config = run.record["config"]
+    questions = frozenset(row.question_id for row in run.rows)
+    return run.settings_hash(), run.memory, run.record["mode"], config.get("timing"), run.gpus, questions
+
+
+def _together(runs: Sequence[StoredRun]) -> Repeats:
+    if len(runs) == 1:
+        return Repeats(tuple(runs), runs[0])
+    return Repeats(tuple(runs), replace(runs[0], rows=averaged_rows(runs)))
+
+
+def averaged_rows(runs: Sequence[StoredRun]) -> tuple[ScoreRow, ...]:
+    """Average every score question by question; one that a run could not score stays unscored."""
+    by_run = [{row.question_id: row.metrics for row in run.rows} for run in runs]
+    return tuple(
+        replace(
+            row, metrics={name: _mean([rows[row.question_id].get(name) for rows in by_run]) for name in row.metrics}
+        )
+        for row in runs[0].rows
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fsum(known) / len(values) if len(known) == len(values) else None
+
+
+def paired_rows(ours: Repeats, theirs: Repeats) -> tuple[Sequence[ScoreRow], Sequence[ScoreRow]]:
+    """Scores of two systems over the seeds that both ran; over all of each where they share none."""
+    shared = set(ours.seeds) & set(theirs.seeds)
+    if not shared or (len(shared) == len(ours.runs) == len(theirs.runs)):
+        return ours.averaged.rows, theirs.averaged.rows
+
+    def of(system: Repeats) -> tuple[ScoreRow, ...]:
+        return averaged_rows([run for run in system.runs if seed_of(run) in shared])
+
+    return of(ours), of(theirs)

@@ -1,0 +1,66 @@
+"""The table of memory systems in README.md, made from the first sentence of their presets.
+
+``python -m eval.configs.readme`` writes it between its markers; a test checks that it is up to date.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from eval.cli.commands import explains_errors, start
+from eval.cli.escaping import markdown_cell, markdown_row
+from eval.configs.presets import find_preset
+from eval.papers.departures import systems
+from eval.runs.files import write_atomic
+from eval.tables.variants import MEMORY
+from memsys.errors import ConfigError
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+BEGIN, END = "<!-- memory systems: begin -->", "<!-- memory systems: end -->"
+
+
+def main_presets(presets: Sequence[str]) -> list[str]:
+    """Return the presets whose name no other one's begins: ``rag`` of ``rag``, ``rag_turn`` and ``rag_chunk``."""
+    return [name for name in presets if not any(name.startswith(f"{other}_") for other in presets)]
+
+
+def rows(folder: Path = MEMORY) -> Iterator[str]:
+    """Yield a line of Markdown for each main preset of each system."""
+    for _, presets in systems(folder).values():
+        for name in main_presets(presets):
+            yield markdown_row([f"`{name}`", markdown_cell(first_sentence(find_preset(name, folder, "memory")))])
+
+
+def first_sentence(preset: Path) -> str:
+    """Return the first sentence of the comment that a preset begins with, without its full stop."""
+    lines = []
+    for line in preset.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.removeprefix("#").strip())
+    return re.split(r"\.(?= |$)", " ".join(lines), maxsplit=1)[0]
+
+
+def with_table(text: str, folder: Path = MEMORY) -> str:
+    """Return the text of README.md with the table between its markers.
+
+    Raises:
+        ConfigError: a marker is not there, or the first stands behind the second.
+    """
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ConfigError(f"{README}: put the lines {BEGIN} and {END} where the table of systems belongs")
+    table = "\n".join(("| `memory=` | what |", "|---|---|", *rows(folder)))
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+@explains_errors
+def main() -> int:
+    """Write the table into README.md."""
+    write_atomic(README, with_table(README.read_text(encoding="utf-8")).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    start(main)

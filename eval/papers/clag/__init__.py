@@ -1,0 +1,1 @@
+"""CLAG: what its printed numbers follow from, and its figures."""

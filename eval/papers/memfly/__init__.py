@@ -1,0 +1,1 @@
+"""MemFly: what its printed numbers follow from, and its figures."""

@@ -1,0 +1,1 @@
+"""SAGE: what its printed numbers follow from, and its figures."""

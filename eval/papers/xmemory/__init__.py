@@ -1,0 +1,1 @@
+"""xMemory: what its printed numbers follow from, and its figures."""

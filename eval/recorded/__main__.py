@@ -1,0 +1,137 @@
+"""``python -m eval.recorded import FILE --as NAME``: answers that somebody else recorded, as a run folder."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from eval.cli.commands import explains_errors, start
+from eval.cli.terminal import console, stage
+from memsys.errors import ConfigError
+
+#: Where run folders are put, beside those of experiments.
+RUNS = Path("results") / "runs" / "recorded"
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and do what it says; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    status: int = options.do(options)
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m eval.recorded", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    make = commands.add_parser("import", help="make a run folder from recorded answers")
+    make.add_argument("files", nargs="*", type=Path, metavar="FILE", help="JSON, JSON lines, CSV, .gz, or a folder")
+    make.add_argument("--as", dest="name", required=True, metavar="NAME", help="name of the run, or of a folder for it")
+    make.add_argument("--entry", metavar="NAME", help="run of the catalogue, instead of files")
+    make.add_argument("--shape", metavar="NAME|YAML", help="shape of the catalogue, or a YAML of your own")
+    make.add_argument("--dataset", metavar="NAME", help="preset of conf/dataset; `own`: questions and gold of the file")
+    make.add_argument("--cutoff", metavar="NAME", help="which cut-off to take, where a file holds several")
+    make.add_argument("--system", default="", help="what answered (default: NAME)")
+    make.add_argument("--backbone", default="", help="language model that answered")
+    make.set_defaults(do=_import)
+    fetch = commands.add_parser("fetch", help="fetch the files of the catalogue and verify their checksums")
+    fetch.add_argument("names", nargs="*", metavar="NAME", help="entries (default: all)")
+    fetch.set_defaults(do=_fetch)
+    commands.add_parser("list", help="what is in the catalogue").set_defaults(do=_list)
+    return parser
+
+
+def _import(options: argparse.Namespace) -> int:
+    from eval.recorded.catalogue import find_entry, import_entry
+    from eval.recorded.importing import write_run
+
+    folder = Path(options.name) if Path(options.name).parent != Path() else RUNS / options.name
+    with stage("reading and aligning"):
+        if options.entry:
+            entry = find_entry(options.entry)
+            imported, origin = import_entry(entry), entry.origin
+        else:
+            imported, origin = _from_files(options, folder.name)
+    if options.system or options.backbone:
+        origin = replace(origin, system=options.system or origin.system, backbone=options.backbone or origin.backbone)
+    report = write_run(imported, folder, origin)
+    _say(folder, report["counts"])
+    return 0
+
+
+def _from_files(options: argparse.Namespace, name: str) -> Any:
+    from eval.recorded.catalogue import load_catalogue, question_set
+    from eval.recorded.importing import Origin, checksum, import_rows
+    from eval.recorded.questions import OWN
+    from eval.recorded.shapes import read_shape
+    from eval.recorded.source import files_of
+
+    if not options.files:
+        raise ConfigError("name a file or folder to import, or a run of the catalogue with --entry")
+    if not options.dataset:
+        raise ConfigError("--dataset is missing: a preset of conf/dataset, or `own` for the file's own gold answers")
+    files = [file for path in options.files for file in files_of(path)]
+    shapes = load_catalogue().shapes
+    if options.shape is None:
+        shape = _guessed(files[0])
+    elif options.shape in shapes:
+        shape = shapes[options.shape]
+    elif Path(options.shape).suffix in (".yaml", ".yml"):
+        shape = read_shape(Path(options.shape))
+    else:
+        raise ConfigError(f"--shape {options.shape}: choose one of {', '.join(shapes)}, or name a YAML file")
+    questions = None if options.dataset == OWN else question_set(options.dataset)
+    origin = Origin(system=name, path=" ".join(file.name for file in files), sha256=checksum(files))
+    return import_rows(files, shape, questions, options.cutoff), origin
+
+
+def _guessed(path: Path) -> Any:
+    """Shape of a table or of flat rows from the names of its columns."""
+    from eval.recorded.shapes import column_shape
+    from eval.recorded.source import read_tree
+    from memsys.errors import DataError
+
+    tree = read_tree(path)
+    if not isinstance(tree, list) or not tree or not isinstance(tree[0], dict):
+        raise DataError(f"{path}: is no list of rows; say with --shape where the rows and their values stand")
+    return column_shape([str(key) for key in tree[0]], path)
+
+
+def _say(folder: Path, counts: Mapping[str, int]) -> None:
+    problems = {key: value for key, value in counts.items() if value and key not in ("rows", "aligned")}
+    console().print(
+        f"{folder}: {counts['aligned']} of {counts['rows']} rows aligned", highlight=False, markup=False, soft_wrap=True
+    )
+    for key, value in problems.items():
+        console().print(f"  {key.replace('_', ' ')}: {value}", highlight=False, markup=False)
+    if problems:
+        console().print("  each is listed in import.json of the run folder", highlight=False, markup=False)
+    console().print(f"next: python -m eval.score {folder}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _fetch(options: argparse.Namespace) -> int:
+    from eval.recorded.catalogue import find_entry, load_catalogue, recorded_folder
+    from eval.recorded.fetching import fetch_entry
+    from eval.recorded.labels import CORRECTIONS
+
+    entries = [find_entry(name) for name in options.names] or [*load_catalogue().entries.values(), CORRECTIONS]
+    folder = recorded_folder()
+    failed = [entry.name for entry in entries if not fetch_entry(entry, folder)]
+    whole = len(entries) - len(failed)
+    console().print(f"{whole} of {len(entries)} entries are in place in {folder}", highlight=False, soft_wrap=True)
+    return 2 if failed else 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    from eval.recorded.catalogue import load_catalogue
+
+    for entry in load_catalogue().entries.values():
+        line = f"{entry.name}: {entry.system}, {entry.backbone or 'model not named'}, {entry.dataset}; "
+        text = f"{line}{entry.repository} ({entry.licence}), shape {entry.shape}"
+        console().print(text, highlight=False, markup=False, soft_wrap=True)
+    return 0
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,37 @@
+"""Fetching the files of the catalogue from GitHub at their commits; each is verified and never overwritten."""
+
+from pathlib import Path
+
+from eval.cli.terminal import complain, console
+from eval.loaders.contract import DatasetInfo
+from eval.loaders.fetch import Outcome, fetch
+from eval.recorded.catalogue import Entry
+from memsys.errors import DataError
+
+
+def fetch_entry(entry: Entry, folder: Path) -> bool:
+    """Put the files of an entry into a folder and say what was done.
+
+    Returns:
+        Whether all of them are in place with their checksums.
+    """
+    info = DatasetInfo(
+        key=entry.name,
+        title=f"{entry.name} ({entry.repository})",
+        homepage=f"https://github.com/{entry.repository}",
+        licence=entry.licence,
+        citation="",
+        files=entry.pinned,
+        category_names={},
+    )
+    whole = True
+    for file in entry.pinned:
+        try:
+            outcome = fetch(info, file, folder)
+        except DataError as error:
+            complain(str(error))
+            whole = False
+            continue
+        if outcome is not Outcome.PRESENT:
+            console().print(f"{file.name}: {outcome.value}", highlight=False, markup=False, soft_wrap=True)
+    return whole

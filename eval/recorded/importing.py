@@ -1,0 +1,301 @@
+"""A run folder from recorded answers: read, align, write. What they lack stays empty, and ``run.json`` says so."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from eval.judge.config import CORRECT, WRONG
+from eval.judge.store import FOLDER, input_checksums, input_digest
+from eval.metrics.locomo import ADVERSARIAL
+from eval.recorded.align import Alignment, align, normal
+from eval.recorded.questions import Asked, QuestionSet, own_questions
+from eval.recorded.rows import Recorded, read_rows
+from eval.recorded.shapes import Shape
+from eval.runs.files import JsonLines, write_json
+from eval.runs.provenance import commit
+from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.rundir import RunRecord, now
+from memsys.errors import RunDirectoryError
+from memsys.vocabulary import Json
+
+#: What an imported run never has.
+LACKS = ("calls and tokens", "times of writing", "what was retrieved, memory by memory")
+#: File beside ``run.json``: how the rows fit, and every row that did not.
+REPORT = "import.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where recorded answers come from and who made them; every field may be unknown."""
+
+    system: str
+    backbone: str = ""
+    repository: str = ""
+    commit: str = ""
+    path: str = ""
+    sha256: str = ""
+    licence: str = ""
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Recorded answers beside their questions.
+
+    Attributes:
+        question_set: what they were aligned with.
+        alignment: which row answers which question.
+        questions: those that the file covers, in the order of the data set: answered or missing.
+        rows: all rows of the files.
+    """
+
+    question_set: QuestionSet
+    alignment: Alignment
+    questions: tuple[Asked, ...]
+    rows: tuple[Recorded, ...]
+
+    def references(self) -> list[ReferenceRecord]:
+        """Gold of the run's questions. A question that was altered in the file keeps the file's own gold answer."""
+        return [self._reference(one) for one in self.questions]
+
+    def _reference(self, one: Asked) -> ReferenceRecord:
+        row = self.alignment.rows.get(one.question_id)
+        if row is None or row.gold is None or one.question_id not in self.alignment.by_order:
+            return one.reference
+        return replace(one.reference, answers=[row.gold], extra={**one.reference.extra, "altered": True})
+
+    def counts(self) -> dict[str, Json]:
+        """How the rows fit."""
+        found = self.alignment
+        pairs = [(one, found.rows[one.question_id]) for one in self.questions if one.question_id in found.rows]
+        return {
+            "rows": len(self.rows),
+            "aligned": len(found.rows),
+            "aligned_by_order_alone": len(found.by_order),
+            "repeated": len(found.repeated),
+            "unaligned": len(found.unaligned),
+            "without_prediction": len(found.unanswered),
+            "questions_missing": len(found.missing),
+            "think_blocks_cut": sum(row.thought for _, row in pairs),
+            "empty_predictions": sum(not (row.prediction or "").strip() for _, row in pairs),
+            "gold_differs": sum(_gold_differs(one, row) for one, row in pairs),
+            "category_differs": sum(_category_differs(one, row) for one, row in pairs),
+        }
+
+    def lists(self) -> dict[str, list[str]]:
+        """Places of everything that did not fit: rows by file and number, questions by id."""
+        found = self.alignment
+        return {
+            "aligned_by_order_alone": sorted(found.by_order),
+            "repeated": [row.where for row in found.repeated],
+            "unaligned": [row.where for row in found.unaligned],
+            "without_prediction": [row.where for row in found.unanswered],
+            "questions_missing": found.missing,
+        }
+
+    def category_labels(self) -> dict[str, dict[str, int]]:
+        """The file's label of a category -> how many of its rows the data set has under each number."""
+        table: dict[str, Counter[str]] = {}
+        for one in self.questions:
+            row = self.alignment.rows.get(one.question_id)
+            if row is not None and row.category is not None:
+                table.setdefault(row.category, Counter())[str(one.category)] += 1
+        return {label: dict(sorted(counts.items())) for label, counts in sorted(table.items())}
+
+
+def _gold_differs(one: Asked, row: Recorded) -> bool:
+    return row.gold is not None and bool(one.answers) and normal(row.gold) not in {normal(a) for a in one.answers}
+
+
+def _category_differs(one: Asked, row: Recorded) -> bool:
+    return row.category is not None and row.category.isdecimal() and int(row.category) != one.category
+
+
+def import_rows(
+    files: Sequence[Path], shape: Shape, question_set: QuestionSet | None, cutoff: str | None = None
+) -> Imported:
+    """Read recorded answers and align them.
+
+    Args:
+        files: of one run, in order.
+        shape: where things stand in them.
+        question_set: of the data set; ``None`` takes questions and gold from the files.
+        cutoff: see :func:`eval.recorded.rows.read_rows`.
+
+    Raises:
+        DataError: a file is damaged, or does not fit the shape or the data set.
+    """
+    rows = read_rows(files, shape, cutoff)
+    if question_set is None:
+        question_set = own_questions(rows, checksum(files))
+    positions = question_set.positions if shape.conversation_is != "id" else {}
+    alignment = align(rows, question_set.questions, positions)
+    wanted = {*alignment.rows, *alignment.missing}
+    questions = tuple(one for one in question_set.questions if one.question_id in wanted)
+    return Imported(question_set, alignment, questions, tuple(rows))
+
+
+def checksum(files: Sequence[Path]) -> str:
+    """sha256 of a file; of the concatenation where there are several."""
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def write_run(imported: Imported, folder: Path, origin: Origin) -> dict[str, Json]:
+    """Write the run folder.
+
+    Args:
+        imported: the answers.
+        folder: must not exist, or be empty.
+        origin: for ``run.json``.
+
+    Returns:
+        The report that was written to ``import.json``.
+
+    Raises:
+        RunDirectoryError: the folder holds something.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise RunDirectoryError(f"{folder} is not empty; choose another --as, or delete it")
+    folder.mkdir(parents=True, exist_ok=True)
+    pairs = [
+        (one, imported.alignment.rows[one.question_id])
+        for one in imported.questions
+        if one.question_id in imported.alignment.rows
+    ]
+    _write_lines(folder / "references.jsonl", [asdict(one) for one in imported.references()])
+    _write_lines(folder / "answers.jsonl", [asdict(_answer(one, row)) for one, row in pairs])
+    contexts = [asdict(_retrieval(one, row)) for one, row in pairs if row.context is not None]
+    if contexts:
+        _write_lines(folder / "retrievals.jsonl", contexts)
+    report = {"counts": imported.counts(), "lists": imported.lists(), "categories": imported.category_labels()}
+    write_json(folder / REPORT, report)
+    write_json(folder / "run.json", asdict(_record(imported, folder, origin, bool(contexts))))
+    for judge in sorted({name for _, row in pairs for name in row.verdicts}):
+        _write_verdicts(folder, judge, pairs, {one.question_id: one for one in imported.references()})
+    return report
+
+
+def _write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    path.unlink(missing_ok=True)
+    file = JsonLines(path)
+    try:
+        for row in rows:
+            file.append(row)
+    finally:
+        file.close()
+
+
+def _answer(one: Asked, row: Recorded) -> AnswerRecord:
+    return AnswerRecord(
+        question_id=one.question_id,
+        conversation_id=one.conversation_id,
+        category=one.category,
+        question=one.text,
+        prediction=row.prediction or "",
+        raw=row.raw,
+        malformed=False,
+        options=[],
+        retrieve_seconds=row.retrieve_seconds,
+        answer_seconds=row.answer_seconds,
+        measured=False,
+        prompt_tokens=None,
+        completion_tokens=None,
+    )
+
+
+def _retrieval(one: Asked, row: Recorded) -> RetrievalRecord:
+    """The text that the reader saw; which memories it was made of is not recorded."""
+    context = row.context or ""
+    return RetrievalRecord(
+        question_id=one.question_id,
+        conversation_id=one.conversation_id,
+        category=one.category,
+        hits=[],
+        context=context,
+        context_chars=len(context),
+        context_tokens=None,
+        ranked=False,
+    )
+
+
+def _record(imported: Imported, folder: Path, origin: Origin, has_context: bool) -> RunRecord:
+    code, source = commit(), imported.question_set
+    identity = {"recorded": asdict(origin), "data": source.sha256}
+    lacks = [*LACKS, *([] if has_context else ["the reader's context"])]
+    return RunRecord(
+        run_id=folder.name,
+        experiment="recorded",
+        seed=0,
+        mode="answers",
+        config={
+            "memory": {"name": origin.system},
+            "backbone": {"name": origin.backbone or "not named"},
+            "dataset": {"name": source.name},
+            "reader": {"name": "recorded"},
+            "protocol": {"name": "xmemory"},
+        },
+        identity=identity,
+        data={"name": source.name, "sha256": source.sha256, **source.data, "questions": len(imported.questions)},
+        model={},
+        commit=code["commit"],
+        dirty=code["dirty"],
+        packages={},
+        hardware={},
+        started=now(),
+        finished=now(),
+        status="complete",
+        counts={"questions": len(imported.questions), **imported.counts()},
+        problems=[f"recorded elsewhere; lacks {text}" for text in lacks],
+        recorded={**asdict(origin), "lacks": lacks, "category_labels": imported.category_labels()},
+    )
+
+
+def _write_verdicts(
+    folder: Path,
+    judge: str,
+    pairs: Sequence[tuple[Asked, Recorded]],
+    references: Mapping[str, ReferenceRecord],
+) -> None:
+    """Keep a recorded judge's verdicts the way ours are kept; category 5 too, where the file has verdicts on it."""
+    name = f"recorded-{_slug(judge)}"
+    lines, repeats = [], 0
+    for one, row in pairs:
+        verdicts = row.verdicts.get(judge, ())
+        repeats = max(repeats, len(verdicts))
+        for number, verdict in enumerate(verdicts):
+            word = None if verdict is None else CORRECT if verdict else WRONG
+            gold = " | ".join(references[one.question_id].answers)
+            lines.append(
+                {
+                    "question_id": one.question_id,
+                    "repeat": number,
+                    "verdict": word,
+                    "reason": "",
+                    "input_sha256": input_digest(one.text, gold, row.prediction or ""),
+                }
+            )
+    meta = {
+        "schema_version": SCHEMA_VERSION,
+        "status": "complete",
+        "column": f"judge_recorded_{_slug(judge)}",
+        "judge": "recorded",
+        "backbone": judge,
+        "identity": {"judge": {"name": "recorded", "by": judge}, "model": {}},
+        "inputs": input_checksums(folder),
+        "repeats": repeats,
+        "probe": {"items": 0, "accuracy": None, "always": None, "false_accept": None, "false_reject": None,
+                  "unscored": 0, "by_kind": {}},
+        "adversarial": any(one.category == ADVERSARIAL for one, row in pairs if judge in row.verdicts),
+    }  # fmt: skip
+    _write_lines(folder / FOLDER / f"{name}.jsonl", lines)
+    write_json(folder / FOLDER / f"{name}.json", meta)
+
+
+def _slug(text: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in text.lower()).strip("-")

@@ -1,0 +1,130 @@
+"""Questions and gold that recorded answers are aligned with: a data set's, or the file's own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+
+from eval.configs.presets import CONF, find_preset, make_preset, read_settings
+from eval.loaders.contract import DatasetConfig
+from eval.recorded.rows import Recorded
+from eval.runs.records import ReferenceRecord
+from memsys.errors import DataError
+from memsys.vocabulary import Json, Sample
+
+#: Name of a data set for answers whose questions no loader has: questions and gold are the file's.
+OWN = "own"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question with its gold, as a run's references hold it."""
+
+    text: str
+    reference: ReferenceRecord
+
+    @property
+    def question_id(self) -> str:
+        """Unique in the data set."""
+        return self.reference.question_id
+
+    @property
+    def conversation_id(self) -> str:
+        """Conversation that it is asked of."""
+        return self.reference.conversation_id
+
+    @property
+    def category(self) -> int:
+        """The data set's category number."""
+        return self.reference.category
+
+    @property
+    def answers(self) -> Sequence[str]:
+        """Gold answers."""
+        return self.reference.answers
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """All questions of a data set, in its order.
+
+    Attributes:
+        name: of the preset, or :data:`OWN`.
+        sha256: of the data set's file; of the answers' file where they bring their own questions.
+        questions: in the order of the file.
+        conversations: ids, in the order of the file; answers often name conversations by position.
+        data: what ``run.json`` says of the data.
+    """
+
+    name: str
+    sha256: str
+    questions: tuple[Asked, ...]
+    conversations: tuple[str, ...]
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def positions(self) -> dict[str, str]:
+        """Position, as text, -> id of the conversation."""
+        return {str(number): name for number, name in enumerate(self.conversations)}
+
+
+def load_questions(name: str) -> QuestionSet:
+    """Load the questions of a data set by the name of its preset in ``conf/dataset``.
+
+    Raises:
+        ConfigError: there is no such preset.
+        DataError: the data set's file is not there.
+    """
+    path = find_preset(name, CONF / "dataset", "data set")
+    module, _, kind = str(read_settings(path)["_target_"]).rpartition(".")
+    preset: DatasetConfig = make_preset(getattr(import_module(module), kind), path)
+    loaded = preset.load()
+    return QuestionSet(
+        name=name,
+        sha256=loaded.sha256,
+        questions=tuple(one for sample in loaded.samples for one in _asked(sample)),
+        conversations=tuple(sample.conversation.conversation_id for sample in loaded.samples),
+        data={"source": loaded.source_name, **loaded.counts, "notes": dict(loaded.notes)},
+    )
+
+
+def _asked(sample: Sample) -> list[Asked]:
+    from eval.running.experiment import reference_records
+
+    records = reference_records([sample])
+    return [Asked(question.text, record) for question, record in zip(sample.questions, records, strict=True)]
+
+
+def own_questions(rows: Sequence[Recorded], sha256: str) -> QuestionSet:
+    """Make the question set of answers whose file holds questions and gold.
+
+    Each conversation of the file is one; a file without is one conversation per question, as in LongMemEval. Category
+    names are numbered in alphabetical order, beyond the numbers that other data sets use.
+
+    Raises:
+        DataError: a row has no gold, or neither id nor text of a question.
+    """
+    given = [row for row in rows if row.prediction is not None]
+    names = sorted({row.category or "" for row in given})
+    numbers = {name: int(name) if name.isdecimal() else 101 + place for place, name in enumerate(names)}
+    found: dict[str, Asked] = {}
+    for row in given:
+        question_id = row.question_id or row.question
+        if question_id is None or row.gold is None:
+            raise DataError(
+                f"{row.where}: without a data set (--dataset) a row needs a question and its gold answer; it lacks "
+                f"{'the gold' if question_id else 'the question'}"
+            )
+        record = ReferenceRecord(
+            question_id=question_id,
+            conversation_id=row.conversation or question_id,
+            category=numbers[row.category or ""],
+            answers=[row.gold],
+            adversarial_answer=None,
+            evidence=[],
+            unresolved_evidence=[],
+            evidence_texts=[],
+            extra={"category_name": row.category} if row.category else {},
+        )
+        found.setdefault(question_id, Asked(row.question or "", record))
+    conversations = tuple(dict.fromkeys(one.conversation_id for one in found.values()))
+    return QuestionSet(OWN, sha256, tuple(found.values()), conversations, {"source": OWN, "notes": {}})

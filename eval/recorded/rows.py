@@ -1,0 +1,217 @@
+"""Rows of a parsed file by a shape: every value is taken from its place, or the place is named."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from eval.recorded.shapes import Place, Shape
+from eval.recorded.source import read_tree
+from memsys.errors import DataError
+
+_THINK = re.compile(r"<think>.*?</think>", re.DOTALL)
+_MISSING = object()
+_RIGHT = {"correct", "right", "yes", "true", "pass", "1", "1.0"}
+_FALSE = {"wrong", "incorrect", "no", "false", "fail", "0", "0.0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One row.
+
+    Attributes:
+        where: file and number of the row, for messages and lists.
+        prediction: without think blocks; ``None`` where the row has no answer.
+        raw: as recorded.
+        verdicts: judge -> verdict of each repetition; ``None`` where it cannot be read.
+    """
+
+    where: str
+    prediction: str | None
+    raw: str
+    question: str | None = None
+    question_id: str | None = None
+    gold: str | None = None
+    category: str | None = None
+    conversation: str | None = None
+    context: str | None = None
+    retrieve_seconds: float | None = None
+    answer_seconds: float | None = None
+    verdicts: Mapping[str, Sequence[bool | None]] = field(default_factory=dict)
+
+    @property
+    def thought(self) -> bool:
+        """Whether a think block was cut."""
+        return "<think>" in self.raw
+
+
+def without_thoughts(text: str) -> str:
+    """Cut ``<think>`` blocks; one that was never closed takes the rest of the text with it."""
+    cut = _THINK.sub("", text)
+    return cut.split("<think>", 1)[0].strip() if cut != text or "<think>" in text else text
+
+
+def read_rows(files: Sequence[Path], shape: Shape, cutoff: str | None = None) -> list[Recorded]:
+    """Read all rows of some files, in order.
+
+    Args:
+        files: part files in their order.
+        shape: where things stand.
+        cutoff: which cut-off to take, for files that hold several.
+
+    Raises:
+        DataError: a file is damaged, the path of the rows or of a value matches nothing, or several cut-offs are there.
+    """
+    found: list[Recorded] = []
+    before = 0
+    for path in files:
+        own = list(_rows_of(path, shape, cutoff))
+        if shape.conversation_is == "index_in_file":
+            numbers = sorted({_number(row) for row in own})
+            own = [replace(row, conversation=str(before + numbers.index(_number(row)))) for row in own]
+            before += len(numbers)
+        found += own
+    _check_matched(found, files, shape)
+    return found
+
+
+def _number(row: Recorded) -> int:
+    try:
+        return int(row.conversation or "")
+    except ValueError:
+        raise DataError(f"{row.where}: conversation {row.conversation!r} is no position") from None
+
+
+def _check_matched(rows: Sequence[Recorded], files: Sequence[Path], shape: Shape) -> None:
+    """Refuse a shape of which a place that must match never does."""
+    named = ", ".join(map(str, files))
+    if not rows:
+        raise DataError(f"{named}: no row at `{shape.rows}` (setting rows of shape {shape.name})")
+    for name in ("prediction", "question", "question_id", "gold", "category", "conversation"):
+        place = getattr(shape, name)
+        if place is not None and all(getattr(row, name) is None for row in rows):
+            raise DataError(f"{named}: no row has `{place.path}` (setting {name} of shape {shape.name})")
+
+
+def _rows_of(path: Path, shape: Shape, cutoff: str | None) -> Iterator[Recorded]:
+    tree = read_tree(path, shape.encoding)
+    steps = [step for step in re.split(r"\.|(?=\[\])", shape.rows) if step]
+    for number, (node, keys) in enumerate(_walk(tree, steps, (), f"{path}: rows `{shape.rows}`"), 1):
+        where = f"{path.name} row {number}"
+        if not isinstance(node, Mapping):
+            raise DataError(f"{path}: row {number} at `{shape.rows}` is no object (setting rows of shape {shape.name})")
+        context = {"@file": path.stem, **{f"@{index}": key for index, key in enumerate(keys, 1)}}
+        yield _row(node, shape, context, _cutoff(node, shape, cutoff, where), where)
+
+
+def _walk(node: Any, steps: Sequence[str], keys: tuple[str, ...], where: str) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    if not steps:
+        yield node, keys
+        return
+    step, rest = steps[0], steps[1:]
+    if step == "[]":
+        if not isinstance(node, list):
+            raise DataError(f"{where}: `[]` needs a list, found {type(node).__name__}")
+        for item in node:
+            yield from _walk(item, rest, keys, where)
+    elif not isinstance(node, Mapping):
+        raise DataError(f"{where}: `{step}` needs an object, found {type(node).__name__}")
+    elif step == "*":
+        for key, item in node.items():
+            yield from _walk(item, rest, (*keys, str(key)), where)
+    elif step not in node:
+        raise DataError(f"{where}: `{step}` is not there; found {', '.join(map(str, list(node)[:8]))}")
+    else:
+        yield from _walk(node[step], rest, keys, where)
+
+
+def _cutoff(node: Mapping[str, Any], shape: Shape, chosen: str | None, where: str) -> str:
+    if not shape.cutoffs:
+        return ""
+    there = _at(node, shape.cutoffs)
+    names = list(there) if isinstance(there, Mapping) else []
+    if chosen is None and len(names) > 1:
+        raise DataError(f"{where}: holds cut-offs {', '.join(names)}; choose one with --cutoff")
+    if chosen is not None and names and chosen not in names:
+        raise DataError(f"{where}: has no cut-off {chosen}; choose one of {', '.join(names)}")
+    return chosen or (names[0] if names else "")
+
+
+def _at(node: Any, path: str) -> Any:
+    """Value at a path; ``_MISSING`` where it is not."""
+    if isinstance(node, Mapping) and path in node:
+        return node[path]
+    for key in path.split("."):
+        if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+            node = node[int(key)]
+        elif isinstance(node, Mapping) and key in node:
+            node = node[key]
+        else:
+            return _MISSING
+    return node
+
+
+@dataclass(frozen=True, slots=True)
+class _Taker:
+    """Takes values from one row."""
+
+    node: Mapping[str, Any]
+    context: Mapping[str, str]
+    cutoff: str
+
+    def value(self, place: Place | None) -> Any:
+        if place is None:
+            return None
+        path = place.path.replace("{cutoff}", self.cutoff)
+        found = self.context[path] if path in self.context else _at(self.node, path)
+        if found is _MISSING or found is None:
+            return None
+        if place.pattern:
+            match = re.search(place.pattern, str(found), re.DOTALL)
+            found = match[1] if match else None
+        return place.values.get(str(found), found) if place.values else found
+
+    def text(self, place: Place | None) -> str | None:
+        found = self.value(place)
+        if isinstance(found, list) and all(isinstance(one, str | int | float) for one in found):
+            return " ; ".join(map(str, found))
+        return None if found is None else str(found)
+
+    def seconds(self, place: Place | None) -> float | None:
+        found = self.value(place)
+        if isinstance(found, bool) or not isinstance(found, int | float) or found <= 0:
+            return None  # files write 0 for what was not timed
+        return found / 1000
+
+
+def _row(node: Mapping[str, Any], shape: Shape, context: Mapping[str, str], cutoff: str, where: str) -> Recorded:
+    take = _Taker(node, context, cutoff)
+    raw = take.text(shape.prediction)
+    conversation = take.text(shape.conversation)
+    return Recorded(
+        where=where,
+        prediction=None if raw is None else without_thoughts(raw),
+        raw=raw or "",
+        question=take.text(shape.question),
+        question_id=take.text(shape.question_id),
+        gold=take.text(shape.gold),
+        category=take.text(shape.category),
+        conversation=shape.conversations.get(conversation or "", conversation),
+        context=take.text(shape.context),
+        retrieve_seconds=take.seconds(shape.retrieve_ms),
+        answer_seconds=take.seconds(shape.answer_ms),
+        verdicts={
+            judge: [_verdict(take.value(place)) for place in places]
+            for judge, places in shape.verdicts.items()
+            if any(take.value(place) is not None for place in places)
+        },
+    )
+
+
+def _verdict(value: Any) -> bool | None:
+    """Read a verdict; an empty list of faults means right, as in labels by hand."""
+    if isinstance(value, list):
+        return not value
+    word = str(value).strip().lower()
+    return True if word in _RIGHT else False if word in _FALSE else None

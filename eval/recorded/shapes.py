@@ -1,0 +1,174 @@
+"""Shapes: which path or column of a file holds what. One per known kind of file stands in ``catalogue.yaml``."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from memsys.errors import ConfigError, DataError
+
+#: What the conversation of a row is: the data set's own id, a position among its conversations, or a position counted
+#: from the first conversation of the part file that the row stands in.
+ConversationKind = Literal["id", "index", "index_in_file"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands in a row.
+
+    Attributes:
+        path: keys joined by dots; ``@1``, ``@2`` are the keys that the stars of the rows' path met, ``@file`` the file.
+        pattern: regular expression whose first group is the value; the whole text where it is empty.
+        values: the file's value (as text) -> ours.
+    """
+
+    path: str
+    pattern: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How to read one kind of file.
+
+    Attributes:
+        name: its name in the catalogue, or the file it was read from.
+        about: which projects write it.
+        rows: path to the rows; ``*`` goes through the members of an object, ``[]`` through a list.
+        prediction: the answer that is scored.
+        question: text of the question.
+        question_id: id of the question in the data set.
+        gold: the file's own gold answer.
+        category: the file's category, a number or a name.
+        conversation: conversation of the row, see ``conversation_is``.
+        conversation_is: see :data:`ConversationKind`.
+        conversations: the file's conversation (as text) -> id in the data set, for files that have ids of their own.
+        verdicts: judge -> places of its verdicts, one per repetition.
+        context: text that the reader saw.
+        retrieve_ms: milliseconds of the retrieval.
+        answer_ms: milliseconds of the answer.
+        cutoffs: path to an object with one member per cut-off; ``{cutoff}`` in the other paths stands for the chosen.
+        encoding: of the file.
+    """
+
+    name: str
+    prediction: Place
+    rows: str = "[]"
+    about: str = ""
+    question: Place | None = None
+    question_id: Place | None = None
+    gold: Place | None = None
+    category: Place | None = None
+    conversation: Place | None = None
+    conversation_is: ConversationKind = "id"
+    conversations: Mapping[str, str] = field(default_factory=dict)
+    verdicts: Mapping[str, Sequence[Place]] = field(default_factory=dict)
+    context: Place | None = None
+    retrieve_ms: Place | None = None
+    answer_ms: Place | None = None
+    cutoffs: str = ""
+    encoding: str = "utf-8"
+
+
+_PLACES = ("prediction", "question", "question_id", "gold", "category", "conversation", "context", "retrieve_ms")
+_ALL_PLACES = (*_PLACES, "answer_ms")
+
+
+def make_shape(name: str, settings: Any, where: str) -> Shape:
+    """Make a shape of its YAML.
+
+    Args:
+        name: of the shape.
+        settings: as parsed.
+        where: file and key, for messages.
+
+    Raises:
+        ConfigError: an unknown or missing setting; says which and where.
+    """
+    if not isinstance(settings, Mapping):
+        raise ConfigError(f"{where}: a shape is a mapping of settings, found {type(settings).__name__}")
+    known = {one.name for one in fields(Shape)} - {"name"}
+    unknown = sorted(map(str, settings.keys() - known))
+    if unknown:
+        raise ConfigError(f"{where}.{unknown[0]} is unknown; choose from {', '.join(sorted(known))}")
+    if "prediction" not in settings:
+        raise ConfigError(f"{where}.prediction is missing: it says where the answers stand")
+    if "question" not in settings and "question_id" not in settings:
+        raise ConfigError(f"{where}: question or question_id is missing: one of them says what was answered")
+    made: dict[str, Any] = {
+        key: _place(value, f"{where}.{key}") if key in _ALL_PLACES else value for key, value in settings.items()
+    }
+    made["verdicts"] = _verdicts(settings.get("verdicts") or {}, f"{where}.verdicts")
+    if made.get("conversation_is", "id") not in get_args(ConversationKind):
+        raise ConfigError(f"{where}.conversation_is: choose one of {', '.join(get_args(ConversationKind))}")
+    return Shape(name=name, **made)
+
+
+def _verdicts(settings: Any, where: str) -> dict[str, list[Place]]:
+    if not isinstance(settings, Mapping):
+        raise ConfigError(f"{where}: name each judge with the places of its verdicts, e.g. gpt-4o-mini: [llm_score]")
+    return {
+        str(judge): [_place(value, f"{where}.{judge}") for value in (own if isinstance(own, list) else [own])]
+        for judge, own in settings.items()
+    }
+
+
+def _place(value: Any, where: str) -> Place:
+    if isinstance(value, str):
+        return Place(value)
+    if not isinstance(value, Mapping) or "path" not in value or value.keys() - {"path", "pattern", "values"}:
+        raise ConfigError(f"{where}: write a path, or a mapping with path, pattern, values")
+    pattern = str(value.get("pattern", ""))
+    try:
+        groups = re.compile(pattern).groups if pattern else 1
+    except re.error as error:
+        raise ConfigError(f"{where}.pattern is no regular expression ({error})") from error
+    if not groups:
+        raise ConfigError(f"{where}.pattern has no group in parentheses, which would be the value")
+    return Place(str(value["path"]), pattern, {str(key): one for key, one in (value.get("values") or {}).items()})
+
+
+def read_shape(path: Path) -> Shape:
+    """Read a shape of one's own from a YAML file.
+
+    Raises:
+        ConfigError: no such file, no YAML, or a wrong setting.
+    """
+    import yaml
+
+    try:
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path} cannot be read as YAML: {' '.join(str(error).split())}") from error
+    return make_shape(path.stem, settings, str(path))
+
+
+def column_shape(columns: Sequence[str], path: Path) -> Shape:
+    """Guess the shape of a table with a header from the names of its columns.
+
+    Raises:
+        DataError: no column is called question or question_id, or none is called prediction.
+    """
+    found = {name: Place(column) for column in columns if (name := _SYNONYMS.get(column.strip().lower()))}
+    if "prediction" not in found or not {"question", "question_id"} & found.keys():
+        raise DataError(
+            f"{path}: columns {', '.join(columns)}: needs `prediction` and one of `question`, `question_id`; "
+            "name other columns in a YAML (--shape FILE, keys question, prediction, ...)"
+        )
+    return Shape(name="columns", **found)  # type: ignore[arg-type]  # verdicts and texts have no column names
+
+
+#: Names of columns that say what they are. ``answer`` is left out: in half of the published files it is the gold.
+_SYNONYMS = {
+    "question": "question",
+    "question_id": "question_id",
+    "prediction": "prediction",
+    "hypothesis": "prediction",
+    "gold": "gold",
+    "reference": "gold",
+    "category": "category",
+    "conversation": "conversation",
+    "conversation_id": "conversation",
+    "context": "context",
+}

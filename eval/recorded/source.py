@@ -1,0 +1,87 @@
+"""Files of recorded answers as parsed trees: JSON, JSON lines, CSV, each possibly compressed, one file or a folder."""
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from memsys.errors import DataError
+
+_LINES, _TABLES = (".jsonl", ".ndjson"), {".csv": ",", ".tsv": "\t"}
+_KNOWN = (".json", *_LINES, *_TABLES)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The file, or the files of a folder that can be read, sorted by name.
+
+    Raises:
+        DataError: nothing is there.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise DataError(f"{path}: no such file or folder")
+    found = sorted(one for one in path.iterdir() if one.is_file() and _suffix(one) in _KNOWN)
+    if not found:
+        raise DataError(f"{path}: no file here ends in {', '.join(_KNOWN)} (or these with .gz)")
+    return found
+
+
+def _suffix(path: Path) -> str:
+    return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+
+
+def is_table(path: Path) -> bool:
+    """Whether rows have columns by a header line."""
+    return _suffix(path) in _TABLES
+
+
+def read_tree(path: Path, encoding: str = "utf-8") -> Any:
+    """Parse a file.
+
+    Returns:
+        What JSON holds; a list of rows for JSON lines and tables.
+
+    Raises:
+        DataError: unreadable, cut or not of its format; names file and line.
+    """
+    text = _text(path, encoding)
+    suffix = _suffix(path)
+    if suffix in _TABLES:
+        return list(_table(path, text, _TABLES[suffix]))
+    if suffix in _LINES:
+        return [_parsed(line, f"{path}:{number}") for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    return _parsed(text, str(path))
+
+
+def _text(path: Path, encoding: str) -> str:
+    try:
+        data = path.read_bytes()
+        data = gzip.decompress(data) if path.suffix.lower() == ".gz" else data
+        return data.decode(encoding).removeprefix("\ufeff")
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
+    except (UnicodeDecodeError, LookupError) as error:
+        raise DataError(f"{path} is not {encoding} text ({error}); name its `encoding` in the shape") from error
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where} is not JSON ({error}); fetch the file again") from error
+
+
+def _table(path: Path, text: str, delimiter: str) -> Iterator[dict[str, str]]:
+    reader = csv.DictReader(io.StringIO(text), delimiter=delimiter)
+    try:
+        for row in reader:
+            if None in row or None in row.values():
+                raise DataError(f"{path}:{reader.line_num}: has another number of columns than the header")
+            yield row
+    except csv.Error as error:
+        raise DataError(f"{path}:{reader.line_num}: {error}; fetch the file again") from error

@@ -1,0 +1,59 @@
+"""Would a mean hold on other conversations? Intervals over conversations, and what variance the conversations add.
+
+The error is the linearised one of a ratio of conversation totals, so that conversations of unequal size count by their
+questions; the interval takes Student's t with one degree of freedom less than there are conversations. Over ten
+conversations it covers what it promises, which a percentile bootstrap does not (``results/audit/coverage.md``).
+"""
+
+import numpy as np
+
+from eval.scoring.inference import LEVEL, MICRO, Floats, Interval, Mean, Scores, Totals, point, resampling_units
+
+
+def cluster_interval(scores: Scores, mean: Mean = MICRO, *, level: float = LEVEL) -> Interval | None:
+    """Cluster t interval of a mean over conversations.
+
+    With one conversation there is no interval for others: the result then says ``by="question"`` and describes the
+    questions of that conversation alone, as independent draws.
+
+    Args:
+        scores: of one metric, question by question.
+        mean: how questions are averaged.
+        level: confidence.
+
+    Returns:
+        The interval in the unit of the scores, or ``None`` with fewer than two units.
+    """
+    from scipy.stats import t as student
+
+    error, units = standard_error(scores, mean)
+    if error is None:
+        return None
+    half = float(student.ppf((1 + level) / 2, units - 1)) * error
+    middle = point(scores, mean)
+    by, _ = resampling_units(scores.conversations)
+    return Interval(middle - half, middle + half, level, by, units)
+
+
+def standard_error(scores: Scores, mean: Mean = MICRO) -> tuple[float | None, int]:
+    """Linearised standard error of a mean over conversations (over questions with one conversation).
+
+    Returns:
+        The error in the unit of the scores, ``None`` with fewer than two units, and the number of units.
+    """
+    _, units = resampling_units(scores.conversations)
+    count = int(units.max()) + 1 if len(units) else 0
+    if count < 2:
+        return None, count
+    shares = influence(Totals.of(scores, units, mean))
+    return float(np.sqrt(count / (count - 1) * np.sum((shares - shares.mean()) ** 2))), count
+
+
+def influence(totals: Totals) -> Floats:
+    """Contribution of each unit to the mean's deviation, shape (units,)."""
+    questions = totals.counts.sum(axis=0)
+    present = questions > 0
+    sums, counts, questions = totals.sums[:, present], totals.counts[:, present], questions[present]
+    shares = np.ones(1) if totals.weights is None else totals.weights[present] / totals.weights[present].sum()
+    means = sums.sum(axis=0) / questions
+    return np.asarray(((sums - counts * means) / questions) @ shares)

@@ -1,0 +1,75 @@
+"""What an earlier scoring of the same answers left: a scoring adds metrics and removes none."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from eval.metrics.registry import METRICS
+from eval.runs.files import read_json_lines
+from eval.runs.stored import load_json
+from memsys.errors import MemsysError
+
+_SCORES, _META = "scores.jsonl", "scores_meta.json"
+#: Metrics of a model -> the settings and the entry of ``models`` that say which one it was.
+_MODELS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "bert_": (("bertscore_model", "bertscore_layers", "bertscore_rescaled"), "bertscore"),
+    "sbert": (("sbert_model",), "sbert"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KeptScores:
+    """Scores that a new scoring does not make itself.
+
+    Attributes:
+        metrics: their names.
+        rows: question id -> all of its earlier scores.
+        config: settings of the models behind them.
+        sources: metric -> where its definition comes from.
+        models: fingerprints of these models.
+    """
+
+    metrics: Collection[str] = ()
+    rows: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    models: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, question_id: str) -> dict[str, float | None]:
+        """The kept scores of one question; ``None`` where it had none."""
+        earlier = self.rows.get(question_id, {})
+        return {name: earlier.get(name) for name in self.metrics}
+
+
+def kept_scores(run_dir: Path, inputs: Mapping[str, str | None], made: Collection[str]) -> KeptScores:
+    """Find the scores of an earlier scoring that stay valid.
+
+    Args:
+        run_dir: directory of the run.
+        inputs: checksums of what is scored now; scores of other answers are not kept.
+        made: metrics that are scored now.
+
+    Returns:
+        What is kept; nothing where there was no earlier scoring, its files are damaged, or its answers were others.
+    """
+    meta, rows = _earlier(run_dir)
+    if not rows or meta.get("inputs") != dict(inputs):
+        return KeptScores()
+    names = {name for scores in rows.values() for name in scores if name in METRICS} - set(made)
+    config: dict[str, Any] = {}
+    models: dict[str, Any] = {}
+    for prefix, (settings, model) in _MODELS.items():
+        if any(name.startswith(prefix) for name in names):
+            config |= {key: meta["config"][key] for key in settings if key in meta.get("config", {})}
+            models |= {model: meta["models"][model]} if model in meta.get("models", {}) else {}
+    return KeptScores(names, rows, config, {name: METRICS[name].source for name in sorted(names)}, models)
+
+
+def _earlier(run_dir: Path) -> tuple[dict[str, Any], dict[str, Mapping[str, float | None]]]:
+    try:
+        meta = load_json(run_dir / _META) if (run_dir / _META).is_file() else {}
+        rows = {row["question_id"]: row["metrics"] for row in read_json_lines(run_dir / _SCORES)}
+    except (MemsysError, KeyError, TypeError):  # damaged scores are made again, as before
+        return {}, {}
+    return meta if isinstance(meta, dict) else {}, rows

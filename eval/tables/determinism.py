@@ -1,0 +1,53 @@
+"""Why a run would give the same value again; nothing where sampling or batching may move it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eval.metrics.registry import METRICS
+from eval.tables.candidates import LATENCY_METRICS, asks_the_question, is_retrieval
+from eval.tables.stored import StoredRun
+
+#: Parts of a configuration whose roles ask a model.
+_PARTS = ("memory", "reader")
+
+
+def repeats_exactly(run: StoredRun, metric: str) -> str:
+    """Name what makes a value of a run deterministic; empty where it varies from run to run.
+
+    Args:
+        run: the run.
+        metric: name in ``scores.jsonl``, or of a figure of ``summary.json``.
+    """
+    if metric in LATENCY_METRICS or not _scored_without_sampling(metric):
+        return ""
+    if run.recorded:
+        return "recorded answers, scored again"
+    if run.floor:
+        return "constant answers"
+    if run.retrieval_only or (is_retrieval(metric) and asks_the_question(run)):
+        return "retrieval by the question, no model"
+    return "greedy, batch-invariant" if _greedy(run.record["config"]) else ""
+
+
+def _scored_without_sampling(metric: str) -> bool:
+    return metric in METRICS or not metric.startswith("judge_")
+
+
+def _greedy(config: Mapping[str, Any]) -> bool:
+    """Every call at temperature 0 on an engine whose replies do not depend on what is decoded beside them."""
+    backbone = config.get("backbone") or {}
+    if not (backbone.get("engine") or {}).get("batch_invariant") or not backbone.get("send_temperature", True):
+        return False
+    if backbone.get("temperature") is not None:
+        return float(backbone["temperature"]) == 0.0
+    found = list(_temperatures({part: config.get(part) for part in _PARTS}))
+    return bool(found) and not any(found)
+
+
+def _temperatures(tree: object) -> Iterator[float]:
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            if key == "temperature" and isinstance(value, int | float):
+                yield float(value)
+            else:
+                yield from _temperatures(value)

@@ -1,0 +1,295 @@
+"""How near CLAG's ingestion on the embedded engine comes to what llama.cpp itself can do, and what its settings cost.
+
+Everything is counted in CPU seconds of this process, and printed as ratios of figures of one run,
+so that other work on the machine matters less. Two parts, chosen by ``--parts``:
+
+* ``clag``: some turns of a conversation through CLAG with bounded replies. Printed: per role the share of prompt tokens
+  that came from the cache of prefixes; and the CPU seconds that the ceiling's rates give for the tokens that were
+  computed, over the CPU seconds that were spent. The ceiling is what the same server does with raw batched completions,
+  prompts alone and generation alone, without client, memory or grammar.
+* ``variants``: the ceiling's two figures with one setting changed, each between two measurements of the preset.
+
+Run: ``python tests/benchmarks/bench_engine.py [--backbone qwen25_coder_05b] [--turns 12] [--parts clag]``
+"""
+
+import argparse
+import asyncio
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import aiohttp
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from hydra import compose, initialize_config_dir  # noqa: E402
+from hydra.utils import instantiate  # noqa: E402
+
+from memsys.clag.memory import ClagMemory  # noqa: E402
+from memsys.embedding.contract import Embedder, Vectors  # noqa: E402
+from memsys.llm.backbone import Backbone, BackboneConfig  # noqa: E402
+from memsys.llm.contract import CallRecord, CallScope, call_scope  # noqa: E402
+from memsys.llm.engines import llamacpp  # noqa: E402
+from memsys.llm.engines.llamacpp import LlamaCppEngineConfig  # noqa: E402
+from memsys.protocol import Parts  # noqa: E402
+from tests.support.clag import preset  # noqa: E402
+
+WORDS = (
+    "time",
+    "person",
+    "year",
+    "way",
+    "day",
+    "thing",
+    "man",
+    "world",
+    "life",
+    "hand",
+    "part",
+    "child",
+    "eye",
+    "place",
+)
+PREPARE_AHEAD = 8
+#: One setting of llama.cpp changed at a time; ``preset`` is the preset as it stands.
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "not batch invariant": {"batch_invariant": False},
+    "repacked weights": {"no_extra_bufts": False},
+    "flash attention off, cache in 16 bits": {
+        "flash_attn_type": "DISABLED",
+        "cache_type_k": "F16",
+        "cache_type_v": "F16",
+    },
+    "cache in 16 bits": {"cache_type_k": "F16", "cache_type_v": "F16"},
+    "micro-batch of 128": {"n_ubatch": 128},
+    "one thread": {"threads": 1},
+    "twice the sequences": {"parallel": 2},
+}
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Tokens per CPU second."""
+
+    prompt: float
+    generation: float
+
+
+class TimedEmbedder:
+    """Passes calls on and counts the texts."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self.inner, self.name, self.dimension = inner, inner.name, inner.dimension
+        self.texts = 0
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts."""
+        self.texts += len(texts)
+        return await self.inner.embed(texts)
+
+
+def composed(name: str) -> Any:
+    """Compose one choice of a configuration group, e.g. ``backbone=smollm2_135m``."""
+    with initialize_config_dir(str(ROOT / "conf"), version_base=None):
+        group = name.partition("=")[0]
+        return instantiate(compose("config", overrides=[name])[group], _convert_="all")
+
+
+@contextmanager
+def served(config: BackboneConfig, changes: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    """Start the backbone's engine with some of its settings, or of llama.cpp's, changed."""
+    engine_config = config.engine
+    assert isinstance(engine_config, LlamaCppEngineConfig)
+    changes = dict(changes)
+    if "parallel" in changes:
+        changes["parallel"] *= engine_config.parallel
+    own = {key: changes.pop(key) for key in ("batch_invariant", "threads", "parallel") if key in changes}
+    engine = replace(engine_config, **own).build()
+    parameters = llamacpp._parameters
+
+    def changed(xllamacpp: Any, *given: Any) -> Any:
+        made = parameters(xllamacpp, *given)
+        kinds = {"cache_type_k": "ggml_type", "cache_type_v": "ggml_type", "flash_attn_type": "llama_flash_attn_type"}
+        for key, value in changes.items():
+            kind = kinds.get(key)
+            prefix = "GGML_TYPE_" if kind == "ggml_type" else "LLAMA_FLASH_ATTN_TYPE_"
+            setattr(made, key, getattr(getattr(xllamacpp, kind), prefix + value) if kind else value)
+        return made
+
+    with tempfile.TemporaryDirectory() as folder, patch.object(llamacpp, "_parameters", changed):
+        (endpoint,) = engine.start(Path(folder))
+        try:
+            yield engine, endpoint.base_url
+        finally:
+            engine.stop()
+
+
+def prompt(seed: str, words: int) -> str:
+    """Words in an order of their own, so that no two prompts begin alike."""
+    rng = random.Random(seed)
+    return " ".join(rng.choice(WORDS) for _ in range(words))
+
+
+async def complete(url: str, bodies: Sequence[Mapping[str, Any]]) -> tuple[float, list[Any]]:
+    """Send raw completions at once; returns CPU seconds and the replies."""
+    sampling = {"temperature": 0.7, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "cache_prompt": False}
+
+    async def one(session: aiohttp.ClientSession, body: Mapping[str, Any]) -> Any:
+        async with session.post(f"{url}/completions", json={"model": "m", **sampling, **body}) as response:
+            response.raise_for_status()
+            return await response.json()
+
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=3600)) as session:
+        begun = time.process_time()
+        replies = await asyncio.gather(*(one(session, body) for body in bodies))
+        return time.process_time() - begun, replies
+
+
+async def rates(url: str, sequences: int, options: argparse.Namespace) -> Rates:
+    """Measure prompts alone and generation alone, with as many requests at once as there are sequences."""
+    seed = random.random()
+    await complete(url, [{"prompt": "Hello", "max_tokens": 2}])
+    bodies = [{"prompt": prompt(f"{seed} {n}", options.prompt), "max_tokens": 1} for n in range(sequences)]
+    seconds, replies = await complete(url, bodies)
+    read = sum(reply["usage"]["prompt_tokens"] for reply in replies) / seconds
+    body = {"prompt": "Once", "max_tokens": options.new, "ignore_eos": True}
+    seconds, replies = await complete(url, [{**body, "seed": n} for n in range(sequences)])
+    return Rates(read, sum(reply["usage"]["completion_tokens"] for reply in replies) / seconds)
+
+
+async def ingest(
+    engine: Any, config: BackboneConfig, turns: int, on_call: Callable[[CallRecord], None]
+) -> tuple[float, int]:
+    """Write turns of the sample conversation into CLAG; returns CPU seconds and texts embedded."""
+    sample = composed("dataset=locomo_sample").load().samples[0]
+    embedder = TimedEmbedder(composed("embedder=minilm").build())
+    await embedder.embed(["warm"])
+    with tempfile.TemporaryDirectory() as folder:
+        backbone = Backbone(config, engine, on_call=on_call, log_dir=Path(folder), run_seed=0)
+        async with backbone:
+            memory = ClagMemory(preset("clag_small"), Parts("bench", backbone.bind("bench"), embedder, seed=0))
+            units = memory.units(sample.conversation)[:turns]
+            begun = time.process_time()
+            await write(memory, units)
+            spent = time.process_time() - begun
+    return spent, embedder.texts
+
+
+async def write(memory: ClagMemory, units: Sequence[Any]) -> None:
+    """Prepare some units ahead and write in order, as a run does."""
+    call_scope.set(CallScope("write", "bench"))
+    ahead = [asyncio.ensure_future(memory.prepare(unit)) for unit in units[:PREPARE_AHEAD]]
+    for position, unit in enumerate(units):
+        prepared = await ahead[position]
+        if position + PREPARE_AHEAD < len(units):
+            ahead.append(asyncio.ensure_future(memory.prepare(units[position + PREPARE_AHEAD])))
+        await memory.write(unit, prepared)
+
+
+def by_role(calls: Sequence[CallRecord]) -> str:
+    """Table of calls, tokens and cached shares."""
+    groups: dict[str, list[CallRecord]] = defaultdict(list)
+    for call in calls:
+        groups[call.role].append(call)
+    rows = [f"  {'role':10} {'calls':>5} {'prompt':>7} {'new':>6} {'cached':>7}"]
+    for role, group in [*sorted(groups.items()), ("all", list(calls))]:
+        prompts, new = sum(call.prompt_tokens for call in group), sum(call.completion_tokens for call in group)
+        cached = sum(call.cached_tokens or 0 for call in group)
+        rows.append(f"  {role:10} {len(group):5} {prompts:7} {new:6} {100 * cached / prompts:6.1f}%")
+    return "\n".join(rows)
+
+
+def say(text: str) -> None:
+    """Print at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+async def measure_clag(config: BackboneConfig, options: argparse.Namespace) -> None:
+    """Ingest, with the ceiling measured before and after on the same server."""
+    assert isinstance(config.engine, LlamaCppEngineConfig)
+    sequences = config.engine.parallel
+    with served(config, changes_of(options)) as (engine, url):
+        before = None if options.counts_only else await rates(url, sequences, options)
+        calls: list[CallRecord] = []
+        spent, texts = await ingest(engine, config, options.turns, calls.append)
+        after = before and await rates(url, sequences, options)
+    say(by_role(calls))
+    if before is None or after is None:
+        return
+    ceiling = Rates(
+        statistics.mean((before.prompt, after.prompt)), statistics.mean((before.generation, after.generation))
+    )
+    computed = sum(call.prompt_tokens - (call.cached_tokens or 0) for call in calls)
+    new = sum(call.completion_tokens for call in calls)
+    ideal = computed / ceiling.prompt + new / ceiling.generation
+    say(f"  ceiling: {ceiling.prompt:.1f} prompt and {ceiling.generation:.1f} new tokens per CPU second")
+    say(f"  {computed} prompt tokens computed and {new} new ones in {spent:.1f} CPU seconds ({texts} texts embedded)")
+    say(f"  {(computed + new) / spent:.1f} computed tokens, {(sum(c.prompt_tokens for c in calls) + new) / spent:.1f} "
+        f"tokens in all per CPU second; {ideal / spent:.2f} of the ceiling")  # fmt: skip
+
+
+def changes_of(options: argparse.Namespace) -> dict[str, Any]:
+    """llama.cpp's parameters that ``--set`` names, as numbers."""
+    return {
+        key: float(value) if "." in value else int(value) for key, value in (each.split("=") for each in options.set)
+    }
+
+
+async def measure_variants(config: BackboneConfig, options: argparse.Namespace) -> None:
+    """Set each variant between two measurements of the preset."""
+    assert isinstance(config.engine, LlamaCppEngineConfig)
+    sequences = config.engine.parallel
+
+    async def figures(changes: Mapping[str, Any]) -> Rates:
+        with served(config, changes) as (_, url):
+            return await rates(url, sequences * int(changes.get("parallel", 1)), options)
+
+    last = await figures({})
+    for name, changes in VARIANTS.items():
+        if options.variant and options.variant not in name:
+            continue
+        varied, following = await figures(changes), await figures({})
+        read = varied.prompt / statistics.mean((last.prompt, following.prompt))
+        new = varied.generation / statistics.mean((last.generation, following.generation))
+        say(f"  {name:40} prompt {read:.2f}, generation {new:.2f} of the preset's tokens per CPU second")
+        last = following
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--backbone", default="smollm2_135m")
+    parser.add_argument("--parts", default="clag,variants")
+    parser.add_argument("--turns", type=int, default=12)
+    parser.add_argument("--prompt", type=int, default=250, help="words of a prompt of the ceiling")
+    parser.add_argument("--new", type=int, default=24, help="new tokens of a reply of the ceiling")
+    parser.add_argument("--variant", default="", help="only variants whose name contains this")
+    parser.add_argument("--slots", type=int, default=0, help="sequences instead of the preset's")
+    parser.add_argument("--in-flight", type=int, default=0, help="requests at once instead of the preset's")
+    parser.add_argument("--set", nargs="*", default=[], help="parameters of llama.cpp for CLAG, e.g. cache_ram_mib=512")
+    parser.add_argument("--counts-only", action="store_true", help="CLAG's tokens without the ceiling")
+    options = parser.parse_args()
+    config: BackboneConfig = composed(f"backbone={options.backbone}")
+    assert isinstance(config.engine, LlamaCppEngineConfig)
+    engine = replace(config.engine, parallel=options.slots or config.engine.parallel)
+    config = replace(config, engine=engine, max_in_flight=options.in_flight or config.max_in_flight)
+    say(f"{options.backbone}, {engine.parallel} sequences, {config.max_in_flight} requests at once")
+    if "clag" in options.parts:
+        asyncio.run(measure_clag(config, options))
+    if "variants" in options.parts:
+        asyncio.run(measure_variants(config, options))
+
+
+if __name__ == "__main__":
+    main()

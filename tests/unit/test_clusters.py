@@ -1,0 +1,68 @@
+"""Intervals over conversations: textbook values, linearised ratios, what one conversation gives, coverage."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from eval.scoring.clusters import cluster_interval, standard_error
+from eval.scoring.inference import Mean, Scores
+
+
+def scores(values: list[float], conversations: list[str], strata: list[int] | None = None) -> Scores:
+    return Scores(np.array(values), tuple(conversations), np.array(strata or [1] * len(values)))
+
+
+def test_one_question_a_conversation_is_the_t_interval_of_the_textbook() -> None:
+    values = np.random.default_rng(0).normal(0.4, 0.2, 10)
+    found = cluster_interval(scores(values.tolist(), [f"c{number}" for number in range(10)]))
+    expected = stats.t.interval(0.95, 9, values.mean(), stats.sem(values))
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx(expected)
+    assert (found.by, found.units) == ("conversation", 10)
+
+
+def test_a_ratio_is_linearised_by_hand() -> None:
+    """Conversations of 1 and 3 questions, means 1 and 0: mean 1/4, contributions (1 - 1/4) / 4 and -3/4 / 4."""
+    error, units = standard_error(scores([1.0, 0.0, 0.0, 0.0], ["a", "b", "b", "b"]))
+    assert units == 2
+    assert error == pytest.approx(np.sqrt(2 * 2 * (3 / 16) ** 2))
+
+
+def test_one_conversation_has_no_interval_for_others() -> None:
+    found = cluster_interval(scores([0.0, 1.0, 1.0, 0.5], ["a"] * 4))
+    assert found is not None
+    assert (found.by, found.units) == ("question", 4)
+    assert cluster_interval(scores([1.0], ["a"])) is None
+    assert cluster_interval(scores([], [])) is None
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.sampled_from("abcd"), st.integers(1, 3)), min_size=2, max_size=30),
+    st.floats(0.1, 5),
+    st.floats(-2, 2),
+)
+def test_interval_moves_with_the_scores(rows: list[tuple[float, str, int]], scale: float, shift: float) -> None:
+    values, names, strata = (list(column) for column in zip(*rows, strict=True))
+    mean = Mean(((1, 0.5), (2, 0.25), (3, 0.25)))
+    plain = cluster_interval(scores(values, names, strata), mean)
+    moved = cluster_interval(scores([scale * v + shift for v in values], names, strata), mean)
+    assert plain is not None
+    assert moved is not None
+    assert (moved.low, moved.high) == pytest.approx((scale * plain.low + shift, scale * plain.high + shift), abs=1e-6)
+
+
+def test_coverage_over_ten_conversations_of_unequal_size() -> None:
+    """Normal conversation effects: 95 of a hundred, give or take what 300 draws scatter."""
+    rng = np.random.default_rng(2)
+    sizes = rng.integers(50, 200, 10)
+    names = [f"c{number}" for number in np.repeat(np.arange(10), sizes)]
+    hits = 0
+    for _ in range(300):
+        values = np.repeat(rng.normal(0, 0.1, 10), sizes) + rng.normal(0, 0.4, int(sizes.sum()))
+        found = cluster_interval(scores(values.tolist(), names))
+        assert found is not None
+        hits += found.low <= 0 <= found.high
+    assert 0.92 < hits / 300 < 0.97

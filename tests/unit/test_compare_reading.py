@@ -1,0 +1,130 @@
+"""How a comparison reads: its baseline, its order, its conclusion, and its tables in any window."""
+
+import csv
+import re
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from eval.cli.folding import Column, folded, show_folded
+from eval.cli.safe_console import SafeConsole
+from eval.cli.terminal import console
+from eval.compare import terminal as compare_terminal
+from eval.compare.formats import render_csv, render_markdown
+from eval.compare.model import Report, cell, make_report
+from eval.scoring.protocols import load_protocol
+from eval.tables.stored import SUMMARIES, Skipped, StoredRun, find_run_folders, read_run
+from memsys.errors import ConfigError
+from tests.support.fake_run import FakeRun
+
+CLAG = load_protocol("clag")
+
+
+def stored(root: Path, memory: str, value: float = 0.5, **changes: object) -> StoredRun:
+    run = read_run(FakeRun(memory=memory, values=lambda number, metric: value, **changes).write(root))  # type: ignore[arg-type]
+    assert not isinstance(run, Skipped)
+    return run
+
+
+def test_rag_is_the_baseline_wherever_it_stands(tmp_path: Path) -> None:
+    runs = [stored(tmp_path, name) for name in ("amem", "rag_prune", "clag", "rag")]
+    assert make_report(runs, CLAG).baseline == "rag"
+    assert make_report(runs[:1] + runs[2:3], CLAG).baseline in ("amem", "clag")
+    assert make_report([runs[0], stored(tmp_path, "no_memory")], CLAG).baseline == "no_memory"
+
+
+def test_a_named_baseline_is_taken(tmp_path: Path) -> None:
+    runs = [stored(tmp_path, "rag"), stored(tmp_path, "amem"), stored(tmp_path, "clag")]
+    assert make_report(runs, CLAG, "clag").baseline == "clag"
+    assert make_report(runs, CLAG, runs[1].run_id).baseline == "amem"
+    assert make_report(runs, CLAG, runs[1].run_id.rpartition("-")[2]).baseline == "amem"
+    report = make_report(runs, CLAG, "clag")
+    assert {pair.baseline for pair in report.pairs} == {"clag"}
+    assert "Baseline: clag" in render_markdown(report)
+
+
+def test_an_unknown_baseline_is_answered_with_the_names(tmp_path: Path) -> None:
+    runs = [stored(tmp_path, "rag"), stored(tmp_path, "amem")]
+    with pytest.raises(ConfigError, match=r"names no system here.*rag.*amem"):
+        make_report(runs, CLAG, "ram")
+
+
+def test_rows_are_sorted_by_the_primary_metric(tmp_path: Path) -> None:
+    runs = [stored(tmp_path, "rag", 0.2), stored(tmp_path, "amem", 0.9), stored(tmp_path, "clag", 0.5)]
+    assert [row.label for row in make_report(runs, CLAG).rows] == ["amem", "clag", "rag"]
+
+
+def test_the_conclusion_says_what_can_be_claimed(tmp_path: Path) -> None:
+    ten = tuple(f"conv-{number}" for number in range(10))
+    rag = stored(tmp_path, "rag", 0.2, conversations=ten)
+    amem = stored(tmp_path, "amem", 0.5, conversations=ten)
+    assert make_report([rag, amem], CLAG).conclusion == (
+        "On 100 questions of 10 conversations amem leads rag by 30.0 points F1; the paired 95 % interval [30.0, 30.0] "
+        "leaves out 0 (p = 0.002 after Holm's correction), so the lead holds."
+    )
+    values = FakeRun(memory="clag", conversations=ten, values=lambda n, metric: 0.2 + 0.3 * (n // 10 % 2) - 0.14)
+    clag = read_run(values.write(tmp_path))
+    assert isinstance(clag, StoredRun)
+    assert "includes 0, so no difference can be claimed" in make_report([rag, clag], CLAG).conclusion
+    assert "no other system to hold it against" in make_report([rag], CLAG).conclusion
+
+
+def test_one_conversation_says_nothing_about_others(tmp_path: Path) -> None:
+    runs = [stored(tmp_path, name, value, conversations=("conv-26",)) for name, value in (("rag", 0.2), ("amem", 0.5))]
+    assert "of one conversation" in make_report(runs, CLAG).conclusion
+    assert "nothing follows for other conversations" in make_report(runs, CLAG).conclusion
+
+
+@pytest.fixture(scope="module")
+def measured() -> Report:
+    """The committed runs of every system on one conversation of LoCoMo."""
+    runs = [read_run(path) for path in find_run_folders([SUMMARIES / "locomo_smollm2"])]
+    return make_report([run for run in runs if isinstance(run, StoredRun)], CLAG)
+
+
+@pytest.fixture(params=[60, 80, 120])
+def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    monkeypatch.setenv("COLUMNS", str(request.param))
+    console.cache_clear()
+    yield request.param
+    console.cache_clear()
+
+
+def test_every_number_of_the_file_is_on_the_terminal(
+    measured: Report, width: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compare_terminal.show(measured)
+    shown = capsys.readouterr().out
+    tables = shown[: shown.index("diff: system minus")]
+    assert "…" not in shown
+    assert all(len(line) <= width for line in shown.splitlines())
+    shown_numbers = set(re.findall(r"[\d.]+", tables))
+    written = list(csv.DictReader(StringIO(render_csv(measured))))
+    for row, line in zip(measured.rows, written, strict=True):
+        for column in measured.columns:
+            assert bool(line[column.heading]) == (column.name in row.estimates)
+            if column.name in row.estimates:
+                assert cell(row.estimates[column.name], column) in shown_numbers, (row.label, column.name)
+
+
+def test_an_output_without_unicode_gets_plain_boxes(measured: Report) -> None:
+    class Ascii(StringIO):
+        encoding = "ascii"
+
+    text = Ascii()
+    out = SafeConsole(file=text, width=60)
+    names = [row.label[:18] for row in measured.rows]
+    columns = [Column("F1", ["13.9"] * len(names)), Column("95 %", ["[10.0, 16.6]‡"] * len(names), together=True)]
+    show_folded("Answers", [Column("system", names, "left")], columns * 4, out)
+    assert text.getvalue().isascii()
+    assert all(len(line) <= 60 for line in text.getvalue().splitlines())
+    assert text.getvalue().count("13.9") == 4 * len(names)
+
+
+def test_columns_fold_with_their_keys_and_stay_together() -> None:
+    keys = [Column("system", ["rag"], "left")]
+    columns = [Column("F1", ["1.0"]), Column("95 %", ["[1.0, 2.0]"], together=True), Column("calls", ["3"])]
+    assert [[column.heading for column in part] for part in folded(keys, columns, 24)] == [["F1", "95 %"], ["calls"]]
+    assert len(folded(keys, columns, 80)) == 1

@@ -1,0 +1,50 @@
+"""Exit statuses are the same for every command, and documented."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_STATUSES
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Every module that ends in ``start(main)``, as it is named after ``python -m``.
+COMMANDS = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in (ROOT / "eval").rglob("*.py")
+    if re.search(r"^    start\(main\)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+)
+#: Commands that hand their arguments to Hydra, or take any text as a setting.
+WITH_HYDRA = {"eval.run"}
+
+
+def test_all_commands_are_known() -> None:
+    assert {"eval.run", "eval.score", "eval.export", "eval.compare.__main__", "eval.sweep.__main__"} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in WITH_HYDRA])
+def test_an_unknown_option_is_an_error_everywhere(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main = importlib.import_module(name).main
+    with pytest.raises(SystemExit) as ended:
+        main(["--no-such-option"])
+    assert ended.value.code == EXIT_ERROR
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_the_document_has_every_status() -> None:
+    text = (ROOT / "docs" / "exit_codes.md").read_text(encoding="utf-8")
+    assert [int(status) for status in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)] == sorted(EXIT_STATUSES)
+    assert all(f"| {status} | {meaning} |" in text for status, meaning in EXIT_STATUSES.items())
+
+
+def test_no_command_has_statuses_of_its_own() -> None:
+    """A status is written as a name of the one table."""
+    written = re.compile(r"(?:sys\.exit|SystemExit)\((\d+)\)|^    return ([1-9]\d*)$", re.MULTILINE)
+    for name in COMMANDS:
+        text = (ROOT / Path(*name.split("."))).with_suffix(".py").read_text(encoding="utf-8")
+        assert not written.findall(text), name
+    assert (EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED) == (2, 3, 130)

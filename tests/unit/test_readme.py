@@ -1,0 +1,37 @@
+"""README.md's table of memory systems is what their presets say of themselves."""
+
+from pathlib import Path
+
+import pytest
+
+from eval.configs.readme import README, first_sentence, main_presets, with_table
+from memsys.errors import ConfigError
+
+MARKERS = "a\n<!-- memory systems: begin -->\nold\n<!-- memory systems: end -->\nb\n"
+
+
+def test_the_table_is_up_to_date() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert with_table(text) == text, "run python -m eval.configs.readme"
+
+
+def test_a_new_system_has_a_row_without_another_edit(tmp_path: Path) -> None:
+    preset = "# Keeps turns | in\n# order. More.\n_target_: baselines.rag.config.RagConfig\n"
+    (tmp_path / "mine.yaml").write_text(preset)
+    (tmp_path / "mine_small.yaml").write_text("# Less.\n_target_: baselines.rag.config.RagConfig\n")
+    table = "| `memory=` | what |\n|---|---|\n| `mine` | Keeps turns \\| in order |"
+    assert with_table(MARKERS, tmp_path) == MARKERS.replace("old", table)
+
+
+def test_a_readme_without_markers_is_refused() -> None:
+    with pytest.raises(ConfigError, match="put the lines <!-- memory systems: begin -->"):
+        with_table("nothing")
+
+
+def test_the_main_presets_are_those_that_extend_no_other_name() -> None:
+    assert main_presets(["rag", "rag_turn", "ragged", "bm25"]) == ["rag", "ragged", "bm25"]
+
+
+def test_the_first_sentence_ends_at_a_full_stop_and_not_in_a_number(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("# Version 0.1 of\n# it. Then more.\nk: 1\n# Not this.\n")
+    assert first_sentence(tmp_path / "x.yaml") == "Version 0.1 of it"

@@ -1,0 +1,211 @@
+"""Recorded answers: every shape and every trap of the published files, on small files written here."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from eval.judge.store import load_judged
+from eval.recorded.__main__ import main
+from eval.recorded.align import align
+from eval.recorded.catalogue import load_catalogue
+from eval.recorded.importing import Imported, Origin, import_rows, write_run
+from eval.recorded.questions import Asked, QuestionSet
+from eval.recorded.rows import Recorded, read_rows, without_thoughts
+from eval.recorded.shapes import make_shape
+from eval.recorded.source import read_tree
+from eval.runs.records import ReferenceRecord
+from eval.runs.stored import load_answers, load_json
+from eval.scoring.rows import score_run
+from eval.scoring.summary import summarise
+from memsys.errors import ConfigError, DataError, RunDirectoryError
+
+
+def _asked(number: int, text: str, gold: str, conversation: str = "c0", category: int = 4) -> Asked:
+    record = ReferenceRecord(f"{conversation}:q{number}", conversation, category, [gold], None, [], [], [])
+    return Asked(text, record)
+
+
+def _set(*asked: Asked) -> QuestionSet:
+    return QuestionSet("test", "0" * 64, asked, tuple(dict.fromkeys(one.conversation_id for one in asked)))
+
+
+QUESTIONS = _set(
+    _asked(0, "Who sings?", "Ann", category=1),
+    _asked(1, "Who dances?", "Bob", category=2),
+    _asked(2, "Who sings?", "Cid", category=4),
+    _asked(0, "Who sings?", "Dan", "c1"),
+)
+
+
+def _import(tmp_path: Path, tree: object, shape: str, questions: QuestionSet | None = QUESTIONS) -> Imported:
+    path = tmp_path / "answers.json"
+    path.write_text(json.dumps(tree))
+    return import_rows([path], load_catalogue().shapes[shape], questions)
+
+
+def _mem0(question: str, gold: str, response: str, category: str = "4", score: int = 1) -> dict[str, object]:
+    return {"question": question, "answer": gold, "response": response, "category": category, "llm_score": score}
+
+
+def test_rows_are_aligned_by_conversation_and_repeated_texts_by_gold(tmp_path: Path) -> None:
+    rows = [_mem0("who  SINGS?", "Cid", "x"), _mem0("Who sings?", "Ann", "y", "1")]
+    imported = _import(tmp_path, {"1": [_mem0("Who sings?", "Dan", "z")], "0": rows}, "mem0_eval")
+    given = {name: row.prediction for name, row in imported.alignment.rows.items()}
+    assert given == {"c0:q2": "x", "c0:q0": "y", "c1:q0": "z"}
+    assert imported.alignment.missing == []  # category 2 is not covered by the file
+
+
+def test_prediction_under_answer_is_no_gold(tmp_path: Path) -> None:
+    row = {"question": "Who dances?", "answer": "It is Bob", "golden_answer": "Bob", "category": 2, "grade": True}
+    imported = _import(tmp_path, {"locomo_experiment_user_0": [row]}, "zep_grades")
+    assert imported.alignment.rows["c0:q1"].prediction == "It is Bob"
+
+
+def test_altered_questions_are_aligned_by_order_and_keep_their_own_gold(tmp_path: Path) -> None:
+    rows = [
+        {"question": text, "standard_answer": gold, "generated_answer": "a", "category": category, "is_correct": True}
+        for text, gold, category in (("Who sings?", "Ann", 1), ("Who hops?", "Roberto", 2), ("Who sings?", "Cid", 4))
+    ]
+    imported = _import(tmp_path, {"detailed_results": rows}, "memu_result")
+    assert imported.alignment.by_order == {"c0:q1"}
+    gold = {one.question_id: one.answers for one in imported.references()}
+    assert gold["c0:q1"] == ["Roberto"] and gold["c0:q0"] == ["Ann"]
+
+
+def test_a_row_that_fits_nowhere_or_repeats_is_listed(tmp_path: Path) -> None:
+    rows = [_mem0("Who dances?", "Bob", "x", "2"), _mem0("Who dances?", "Bob", "y", "2"), _mem0("Why?", "-", "z", "7")]
+    imported = _import(tmp_path, {"0": rows}, "mem0_eval")
+    lists = imported.lists()
+    assert lists["repeated"] == ["answers.json row 2"]
+    assert lists["unaligned"] == ["answers.json row 3"]
+    assert imported.alignment.rows["c0:q1"].prediction == "x"
+
+
+def test_missing_questions_are_listed(tmp_path: Path) -> None:
+    questions = _set(*(_asked(number, f"Question {number}?", "g") for number in range(3)))
+    imported = _import(tmp_path, {"0": [_mem0("Question 1?", "g", "x")]}, "mem0_eval", questions)
+    assert imported.alignment.missing == ["c0:q0", "c0:q2"]
+
+
+def test_positions_of_part_files_go_on_from_file_to_file(tmp_path: Path) -> None:
+    row = {"qa_question": "Who sings?", "qa_response": "x", "qa_category": 4, "labels": []}
+    for number, gold in enumerate(("Ann", "Dan"), 1):
+        (tmp_path / f"part{number}.json").write_text(json.dumps({"0_0": {**row, "qa_answer": gold}}))
+    files = [tmp_path / "part1.json", tmp_path / "part2.json"]
+    imported = import_rows(files, load_catalogue().shapes["human_labels"], QUESTIONS)
+    assert set(imported.alignment.rows) == {"c0:q0", "c1:q0"}
+    assert imported.alignment.rows["c1:q0"].verdicts == {"people": [True]}  # no error code: right
+
+
+def test_several_cut_offs_must_be_chosen(tmp_path: Path) -> None:
+    results = {"top_5": {"generated_answer": "a"}, "top_50": {"generated_answer": "b"}}
+    row = {
+        "question": "Who dances?",
+        "question_id": "q",
+        "conversation_idx": 0,
+        "category": 2,
+        "ground_truth_answer": "Bob",
+    }
+    path = tmp_path / "answers.json"
+    path.write_text(json.dumps({"evaluations": [{**row, "cutoff_results": results}]}))
+    shape = load_catalogue().shapes["mem0_platform_locomo"]
+    with pytest.raises(DataError, match=r"row 1: holds cut-offs top_5, top_50; choose one with --cutoff"):
+        read_rows([path], shape)
+    assert read_rows([path], shape, "top_50")[0].prediction == "b"
+
+
+def test_category_names_are_held_against_the_data(tmp_path: Path) -> None:
+    row = {"meta": {"sample_id": "c0", "category": "single-hop"}, "query": "Who sings?", "answer": "x", "context": "c",
+           "gold_answers": ["Ann"], "correct": True, "retrieve_time_ms": 5.0}  # fmt: skip
+    imported = _import(tmp_path, {"results": [row]}, "agent_memory_benchmark")
+    assert imported.category_labels() == {"single-hop": {"1": 1}}
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [("<think>so</think>\nBob", "Bob"), ("<think>never ends", ""), ("Bob ", "Bob "), ("a<think>b</think>c", "ac")],
+)
+def test_think_blocks_are_cut(text: str, left: str) -> None:
+    assert without_thoughts(text) == left
+
+
+def test_a_row_without_an_answer_is_not_an_empty_answer() -> None:
+    found = align([Recorded("row 1", None, "", question="Who dances?")], QUESTIONS.questions, {})
+    assert [row.where for row in found.unanswered] == ["row 1"] and not found.rows
+
+
+def test_compressed_lines_and_tables_are_read(tmp_path: Path) -> None:
+    lines = tmp_path / "a.jsonl.gz"
+    lines.write_bytes(gzip.compress(b'{"question_id": "q", "hypothesis": "h"}\n\n'))
+    table = tmp_path / "a.csv"
+    table.write_text('question_id,prediction\nq,"a, b"\n')
+    assert read_tree(lines) == [{"question_id": "q", "hypothesis": "h"}]
+    assert read_tree(table) == [{"question_id": "q", "prediction": "a, b"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", b'[{"question":', r"a.json is not JSON"),
+        ("a.jsonl", b'{"a": 1}\n{"a"\n', r"a.jsonl:2 is not JSON"),
+        ("a.json.gz", b"no gzip", r"a.json.gz cannot be read"),
+        ("a.json", b'["\xa1\xaf"]', r"is not utf-8 text .* name its `encoding`"),
+        ("a.csv", b"a,b\n1\n", r"a.csv:2: has another number of columns"),
+    ],
+)
+def test_a_damaged_file_is_one_message(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_tree(tmp_path / name)
+
+
+def test_a_place_that_matches_nothing_is_named(tmp_path: Path) -> None:
+    shape = make_shape("mine", {"question": "q", "prediction": "ansver"}, "mine.yaml")
+    (tmp_path / "a.json").write_text('[{"q": "Who dances?", "answer": "Bob"}]')
+    with pytest.raises(DataError, match=r"no row has `ansver` \(setting prediction of shape mine\)"):
+        read_rows([tmp_path / "a.json"], shape)
+
+
+def test_an_unknown_setting_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"mine.yaml.predicton is unknown"):
+        make_shape("mine", {"question": "q", "predicton": "a"}, "mine.yaml")
+
+
+def test_a_run_folder_is_scored_and_says_what_it_lacks(tmp_path: Path) -> None:
+    imported = _import(tmp_path, {"0": [_mem0("Who dances?", "Bob", "Bob", "2")]}, "mem0_eval")
+    run = tmp_path / "run"
+    write_run(imported, run, Origin(system="sys"))
+    rows = score_run(run)
+    summary = summarise(run)
+    answer = load_answers(run)["c0:q1"]
+    assert rows[0].metrics["f1_set"] == 1.0 and "e_recall" not in rows[0].metrics
+    assert answer.answer_seconds is None and answer.prompt_tokens is None
+    assert summary["calls"] is None and summary["cost"] is None and summary["memory"] is None
+    assert summary["judges"]["judge_recorded_recorded"]["correct"] == 1.0
+    assert load_judged(run)[0].shares() == {"c0:q1": 1.0}
+    assert "recorded elsewhere; lacks the reader's context" in load_json(run / "run.json")["problems"]
+    with pytest.raises(RunDirectoryError, match="is not empty"):
+        write_run(imported, run, Origin(system="sys"))
+
+
+def test_two_columns_and_own_gold_suffice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "a.csv"
+    table.write_text("question,prediction,gold\nWho?,Bob,Bob\n")
+    run = tmp_path / "out" / "mine"
+    assert main(["import", str(table), "--as", str(run), "--dataset", "own"]) == 0
+    assert "1 of 1 rows aligned" in capsys.readouterr().out
+    table.write_text("question,ansver\nWho?,Bob\n")
+    assert main(["import", str(table), "--as", str(run), "--dataset", "own"]) == 2
+    assert "needs `prediction`" in capsys.readouterr().err
+
+
+def test_the_catalogue_is_whole() -> None:
+    entries = load_catalogue().entries
+    assert len(entries) == 60
+    assert all(
+        len(file.sha256) == 64 and file.url.startswith("https://raw.githubusercontent.com/")
+        for one in entries.values()
+        for file in one.pinned
+    )
