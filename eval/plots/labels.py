@@ -38,28 +38,28 @@ def _place(axes: "Axes", label: Label, taken: Sequence["Bbox"]) -> "Bbox":
     text, x, y, colour = label
     renderer = axes.figure.canvas.get_renderer()  # type: ignore[attr-defined]
     inside = axes.get_window_extent()
-    best: tuple[float, Bbox] | None = None
+    best: tuple[float, Bbox, tuple[int, int, str]] | None = None
     written = axes.annotate(text, (x, y), (0, 0), textcoords="offset points", fontsize=_SIZE, color=colour)
     for horizontal, vertical, side in _PLACES:
-        written.set_ha(side)
+        written.set_horizontalalignment(side)
         written.set_position((horizontal, vertical))
         box = written.get_window_extent(renderer).padded(1)
         hidden = sum(box.overlaps(other) for other in taken)
         cost = hidden + 3 * (box.x0 < inside.x0 or box.x1 > inside.x1 or box.y0 < inside.y0 or box.y1 > inside.y1)
         if best is None or cost < best[0]:
-            best, chosen = (cost, box), (horizontal, vertical, side)
+            best = cost, box, (horizontal, vertical, side)
         if cost == 0:
             break
     assert best is not None
     written.remove()
-    horizontal, vertical, side = chosen
+    _, taken_by, (horizontal, vertical, side) = best
     far = abs(horizontal) > 10 or abs(vertical) > 12
     leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3} if far else None
     axes.annotate(
         text, (x, y), (horizontal, vertical), textcoords="offset points", fontsize=_SIZE, color=colour, ha=side,
         arrowprops=leader, bbox=_GROUND,
     )  # fmt: skip
-    return best[1]
+    return taken_by
 
 
 #: Keeps a label readable where a line passes behind it; its text stays text in an SVG, as a drawn edge would not.

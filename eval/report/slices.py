@@ -95,7 +95,7 @@ def _parts(scored: Scored, labels: Sequence[str | None]) -> list[Json]:
         values = scored.values[chosen]
         ends = intervals(values, [scored.rows[index].conversation_id for index in chosen])
         figures = [
-            [round(float(value), _DIGITS) for value in (mean, *(ends[column] if ends else ()))]
+            [round(float(value), _DIGITS) for value in (mean, *(ends[column] or ()))]
             for column, mean in enumerate(values.mean(axis=0))
         ]
         found.append({"label": label, "questions": len(chosen), "figures": figures})

@@ -90,7 +90,7 @@ def compare_all(
     systems = values.shape[1]
     pairs = list(combinations(range(systems), 2))
     steps = [values[:, one] - values[:, other] for one, other in pairs]
-    ends = intervals(np.column_stack([values, *steps]), conversations) or [None] * (systems + len(pairs))
+    ends = intervals(np.column_stack([values, *steps]), conversations)
     tests = [randomisation_p_value(_scores(step, conversations), seed=seed, resamples=resamples) for step in steps]
     differences = [
         _difference(pair, steps[index], ends[systems + index], p_value)
@@ -101,7 +101,7 @@ def compare_all(
     return Several(means, tuple(ends[:systems]), tuple(differences), by, len(values))
 
 
-def intervals(values: Floats, conversations: Sequence[str]) -> Sequence[tuple[float, float] | None] | None:
+def intervals(values: Floats, conversations: Sequence[str]) -> list[tuple[float, float] | None]:
     """95 % intervals of the plain means of several columns.
 
     Args:
@@ -112,7 +112,7 @@ def intervals(values: Floats, conversations: Sequence[str]) -> Sequence[tuple[fl
         Ends by column, those of :func:`eval.scoring.clusters.cluster_interval`; ``None`` with fewer than two units.
     """
     found = [cluster_interval(_scores(column, conversations)) for column in values.T]
-    return None if None in found else [(one.low, one.high) for one in found if one is not None]
+    return [None if one is None else (one.low, one.high) for one in found]
 
 
 def _scores(column: Floats, conversations: Sequence[str]) -> Scores:

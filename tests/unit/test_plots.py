@@ -24,10 +24,11 @@ PAPERS = {
     "memfly_figure2", "sage_figure2", "sage_figure3", "sage_figure4",
     "xmemory_figure3", "xmemory_figure4", "xmemory_figure5",
 }  # fmt: skip
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def words(path: Path) -> str:
-    return " ".join("".join(node.itertext()).strip() for node in ElementTree.parse(path).iter() if node.text)
+    return " ".join("".join(node.itertext()).strip() for node in ElementTree.parse(path).iter(f"{SVG}text"))
 
 
 def by_name(runs: Sequence[StoredRun]) -> dict[str, Sheet]:

@@ -38,7 +38,7 @@ def test_one_question_has_no_interval_and_is_never_apart() -> None:
         None,
         False,
     )
-    assert intervals(np.array([[1.0]]), ["a"]) is None
+    assert intervals(np.array([[1.0]]), ["a"]) == [None]
 
 
 def test_references_do_not_weaken_the_test_between_systems() -> None:
