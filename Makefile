@@ -8,12 +8,14 @@ export TOKENIZERS_PARALLELISM ?= false
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data demo test test-serve fault-campaign lint types contracts check tables figures report recorded audit bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data prompts demo test test-serve test-sources fault-campaign lint types contracts check tables figures report recorded audit bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.stamp: requirements.lock pyproject.toml
+	@test -x $(PY) || command -v $(PYTHON) >/dev/null || { echo "error: there is no $(PYTHON); memsys needs Python 3.11 or 3.12: make $(or $(MAKECMDGOALS),env) PYTHON=/path/to/python"; exit 2; }
+	@test -x $(PY) || $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' || { echo "error: $(PYTHON) is $$($(PYTHON) -V); memsys needs Python 3.11 or 3.12: make $(or $(MAKECMDGOALS),env) PYTHON=/path/to/python"; exit 2; }
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@echo "installing the environment into $(VENV) (a few minutes the first time)"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
@@ -28,11 +30,14 @@ models: env  ## fetch the models and corpora that demo and test need into models
 data: env  ## download the data sets that can be had without registration into data/
 	@$(PY) scripts/fetch_data.py all
 
+prompts: env  ## fetch the authors' own prompts, for prompts=authors, into models/prompts (checksums verified)
+	@$(PY) scripts/fetch_prompts.py
+
 demo: models  ## the sample conversation through RAG, A-Mem and CLAG on the embedded backbone
 	$(PY) -m eval.run +experiment=quickstart
 
 test: models  ## the whole fast suite
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve and not slurm"
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve and not slurm and not sources"
 
 fault-campaign: models  ## hundreds of kills, bad replies, damaged files and full disks over every preset (an hour; SECONDS=300 for less)
 	$(PY) -m tests.support.faults --workers $(WORKERS) $(if $(SECONDS),--seconds $(SECONDS))
@@ -74,6 +79,9 @@ serve-env: env models  ## the environment vLLM runs in (.venv-serve): GPU build 
 test-serve: serve-env  ## really serve SmolLM2 with vLLM and run an experiment against it
 	$(PY) -m pytest -m serve tests/serve -p no:xdist
 	$(PY) -m eval.run backbone=smollm2_135m_vllm memory=rag_quickstart dataset=locomo_sample dataset.limit_questions=8 use_cache=false run_dir=$$(mktemp -d)
+
+test-sources: env  ## cut every authors' prompt from the repositories in MEMSYS_SOURCES and compare with their own rendering
+	$(PY) -m pytest -m sources tests/sources -p no:xdist
 
 slurm: ## install the Debian packages of a private Slurm (needs root, or sudo)
 	@command -v munged slurmctld slurmd sbatch >/dev/null || PATH=$$PATH:/usr/sbin command -v slurmctld >/dev/null || \

@@ -1,4 +1,4 @@
-"""``python -m eval.export RUN...``: keep what tables need of a run, small and without a word of the data set.
+"""Keep the numbers that tables need of a run, without a word of the data set: ``python -m eval.export RUN...``.
 
 Writes ``results/summaries/<run id>/`` with ``run.json`` (reduced), ``scores.jsonl`` (numbers), ``scores_meta.json`` and
 ``summary.json``. Tables made from it are the ones made from the run.
@@ -12,10 +12,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eval.cli.commands import explains_errors, start
+from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import check_folder, tracked_remark
 from eval.cli.terminal import console
 from eval.runs.files import write_atomic, write_json
+from eval.runs.trec import write_trec
 from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow
 from eval.tables.places import without_places
 from eval.tables.stored import SUMMARIES, Skipped, StoredRun, named_run_folders, read_run
@@ -25,7 +26,7 @@ from memsys.errors import RunDirectoryError
 _KEPT = (
     "schema_version", "run_id", "experiment", "status", "started", "finished", "seed", "mode", "config", "data",
     "model", "commit", "dirty", "packages", "hardware", "prompts", "counts", "departures",
-    "recorded",
+    "recorded", "prompt_sources",
 )  # fmt: skip
 #: Counted values of traces that are names; anything else might quote the data set.
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")
@@ -83,17 +84,27 @@ def _line(row: ScoreRow) -> bytes:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and export; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m eval.export", description="Keep what tables need of a run under results/summaries."
+        prog=program("export"), description="Keep what tables need of a run under results/summaries."
     )
     parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them")
-    parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")
+    parser.add_argument("--out", type=Path, help="folder of the files (default: results/summaries; --trec: RUN/trec)")
+    parser.add_argument("--trec", action="store_true", help="write rankings of turns and gold as TREC run and qrels")
     options = parser.parse_args(arguments)
-    check_folder(options.out)
+    if options.out is not None:
+        check_folder(options.out)
     for path in named_run_folders(options.runs):
-        console().print(f"exported: {export_run(path, options.out)}", highlight=False, markup=False, soft_wrap=True)
-    if tracked_remark(options.out):
-        console().print(tracked_remark(options.out), highlight=False, markup=False)
+        if options.trec:
+            _say(" ".join(map(str, write_trec(path, options.out or path / "trec"))))
+        else:
+            _say(str(export_run(path, options.out or SUMMARIES)))
+    remark = "" if options.trec else tracked_remark(options.out or SUMMARIES)
+    if remark:
+        console().print(remark, highlight=False, markup=False)
     return 0
+
+
+def _say(written: str) -> None:
+    console().print(f"exported: {written}", highlight=False, markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

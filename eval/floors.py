@@ -1,4 +1,4 @@
-"""``python -m eval.floors``: what constant answers score, from the data set alone and without a model.
+"""Score constant answers on the data sets, without a model: ``python -m eval.floors``.
 
 A system that cannot beat these has read nothing. Three policies answer every question:
 
@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from eval.cli.commands import explains_errors, start
+from eval.cli.commands import explains_errors, program, start
 from eval.cli.terminal import console
 from eval.configs.presets import CONF, find_preset, read_settings
 from eval.inspect_data import read_config
@@ -151,7 +151,7 @@ def _write(policy: Policy, references: Sequence[ReferenceRecord], record: Mappin
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and write the floors; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m eval.floors", description="Score constant answers on the data sets, without a model."
+        prog=program("floors"), description="Score constant answers on the data sets, without a model."
     )
     parser.add_argument("datasets", nargs="*", default=PRESETS, help=f"default: {' '.join(PRESETS)}")
     parser.add_argument("--reader", default="clag", help="whose abstention is given (default: clag)")

@@ -1,22 +1,24 @@
-"""``python -m eval.run``: compose a configuration, run it, score it, show it.
+"""Run a memory system over a data set, score its answers, show the table: ``python -m eval.run``.
 
 Hydra is known here, in :mod:`eval.sweep.cells`, :mod:`eval.sweep.comparison`, and in the launchers alone; no module
 imports it before it is used, so that ``--help`` and what only needs the settings start at once.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
+from eval.cli.commands import EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
 from eval.cli.places import use_checkout
+from memsys.assets.paths import shipped
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-CONF = str(Path(__file__).resolve().parents[1] / "conf")
+CONF = str(shipped("conf"))
 
 #: Parts of the configuration that become objects; everything else is plain settings.
 PARTS = ("backbone", "embedder", "memory", "dataset", "reader", "protocol", "scoring")
@@ -29,30 +31,38 @@ LOCK_WAIT_S = 120.0
 @explains_errors
 def main() -> int:
     """Print the help, or hand the command line to Hydra, which is not imported for the help."""
+    from eval.configs.plugins import plugin_folders
     from eval.configs.run_help import asks_for_help, help_text
 
     if asks_for_help(sys.argv[1:]):
-        sys.stdout.write(help_text(sys.argv[1:]))
+        sys.stdout.write(help_text(sys.argv[1:], added=plugin_folders()))
         return 0
 
     if sys.stderr.isatty() and not any(argument.startswith(("--c", "--i", "-c", "-i")) for argument in sys.argv[1:]):
         sys.stderr.write("reading the configuration ...\n")
 
-    import hydra
-
-    try:
-        hydra.main(version_base="1.3", config_path=CONF, config_name="config")(run_composed)()
-    except SystemExit as ended:
-        raise SystemExit(EXIT_ERROR if _settings_were_wrong(ended) else ended.code) from ended
+    compose_and_run(sys.argv[1:])
     return 0
 
 
-def _settings_were_wrong(ended: SystemExit) -> bool:
-    """Whether Hydra ended because a setting does not fit; it has said so, with a status that stands for a fault."""
+def compose_and_run(arguments: Sequence[str]) -> None:
+    """Hand the settings of a command line to Hydra.
+
+    Raises:
+        ConfigError: something on the command line does not exist, or does not fit.
+    """
+    import hydra
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    return isinstance(ended.__context__, HydraException | OmegaConfBaseException)
+    from eval.configs.overrides import check_command_line, explained
+
+    sys.argv[1:] = check_command_line(arguments).arguments()
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors are raised, not printed
+    try:
+        hydra.main(version_base="1.3", config_path=CONF, config_name="config")(run_composed)()
+    except (HydraException, OmegaConfBaseException) as error:
+        raise explained(arguments, error) from error
 
 
 def run_composed(config: "DictConfig") -> str:
@@ -126,9 +136,11 @@ def make_plan(config: "DictConfig") -> Any:
     """
     from omegaconf import OmegaConf
 
+    from eval.configs.plugins import load_plugins
     from eval.running.experiment import make_plan as plan
 
-    config = with_host(config)
+    load_plugins()
+    config = with_prompts(with_host(config))
     settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     parts: dict[str, Any] = {"backbone": None, "second": None}
     for name in PARTS:
@@ -204,6 +216,26 @@ def with_host(config: "DictConfig") -> "DictConfig":
         resolved.memory.host = hosted
         resolved.memory.name = f"{config.memory.name}_{hosted.name}"
     return resolved
+
+
+def with_prompts(config: "DictConfig") -> "DictConfig":
+    """Put the authors' prompts into memory and reader where ``prompts=authors`` asks for them.
+
+    Raises:
+        ConfigError: one of them has not been fetched.
+    """
+    from omegaconf import OmegaConf, open_dict
+
+    from eval.configs.prompt_choice import wants_authors, with_authors_prompts
+
+    if not wants_authors(config):
+        return config
+    changed = config.copy()
+    with open_dict(changed):
+        for part in ("memory", "reader"):
+            plain: Any = OmegaConf.to_container(config[part], resolve=True, throw_on_missing=True)
+            changed[part] = with_authors_prompts(plain)
+    return changed
 
 
 def _lines(error: BaseException) -> str:

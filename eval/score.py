@@ -1,4 +1,4 @@
-"""Score runs from the command line: ``python -m eval.score RUN... [--preset NAME] [--metrics NAME...]``.
+"""Score stored answers again, without a model: ``python -m eval.score RUN... [--preset NAME] [--metrics NAME...]``.
 
 Works on stored answers; a model is loaded only for ``bert_*`` and ``sbert``. Exit code 2 with one line on an error.
 """
@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.cli.commands import explains_errors, start
+from eval.cli.commands import explains_errors, program, start
 from eval.cli.terminal import stage
+from eval.configs.plugins import load_plugins
 from eval.configs.presets import CONF, find_preset, make_preset
 from memsys.errors import ConfigError
 
@@ -26,6 +27,7 @@ PRESETS = CONF / "scoring"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Score each run, write its scores and summary, and show its means."""
     options = _parser().parse_args(arguments)
+    load_plugins()
     if options.list:
         _list_metrics()
         return 0
@@ -38,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m eval.score", description="Score stored runs, no backbone needed.")
+    parser = argparse.ArgumentParser(prog=program("score"), description="Score stored runs, no backbone needed.")
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run directory (holds references.jsonl)")
     parser.add_argument("--preset", default="default", help="file of conf/scoring (default: %(default)s)")
     parser.add_argument("--metrics", nargs="+", metavar="NAME", help="further metrics or groups: lexical, neural, all")

@@ -1,4 +1,4 @@
-"""``python -m eval.serve backbone=NAME``: start a backbone's server and announce it to the jobs that need it.
+"""Start a backbone's server and announce it to the jobs that need it: ``python -m eval.serve backbone=NAME``.
 
 Jobs run with ``serving.shared=true`` find it in ``serving.folder`` (sweeps set that by themselves). It is restarted
 when it dies, and ends when no job has needed it for ``serving.idle_s`` seconds. ``--host NAME`` makes it listen on
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eval.cli.commands import explains_errors, start
+from eval.cli.commands import explains_errors, program, start
 from eval.cli.terminal import console
 from eval.running.backbones import server_group
 from eval.running.experiment import Plan
@@ -67,15 +67,16 @@ def plan_of(overrides: Sequence[str]) -> Plan:
     Raises:
         ConfigError: an override is wrong.
     """
+    from eval.configs.overrides import check_command_line
     from eval.sweep.cells import Composer
 
-    return Composer().cell(overrides).valid_plan()
+    return Composer().cell(check_command_line(overrides).overrides).valid_plan()
 
 
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve as the command line says; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m eval.serve", description=(__doc__ or "").partition("\n\n")[0])
+    parser = argparse.ArgumentParser(prog=program("serve"), description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--host", default=LOOPBACK, help="name by which other machines know this one")
     parser.add_argument("overrides", nargs="+", help="as for eval.run: backbone=NAME serving.folder=FOLDER ...")
     options = parser.parse_args(arguments)

@@ -1,1 +1,53 @@
-"""The library: vocabulary, memory protocol, backbone client, embedding, indexes and the papers' memory systems."""
+"""Memory systems for language-model agents, and the harness that measures them.
+
+``import memsys`` shows the types that a conversation is made of and a few functions to start with:
+
+* :func:`open_memory`, :func:`open_async_memory`: run one memory over one's own conversation,
+* :func:`endpoint`: settings of a model behind any server that speaks the OpenAI protocol,
+* :func:`load_run`: read the record of a run.
+
+This package is the library: vocabulary, memory protocol, backbone client, embedding, indexes and the papers' memory
+systems. It does not import the harness; the functions above live in the package ``eval``, which knows the
+configuration, and are looked up there when they are first used.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from memsys.errors import ConfigError, MemsysError
+from memsys.vocabulary import Conversation, Hit, Question, Retrieval, Turn
+
+#: Name -> module of the harness that holds it.
+_OF_THE_HARNESS = {
+    "AsyncMemory": "eval.api",
+    "Memory": "eval.api",
+    "Run": "eval.runs.record",
+    "endpoint": "eval.api",
+    "load_run": "eval.runs.record",
+    "open_async_memory": "eval.api",
+    "open_memory": "eval.api",
+}
+
+__all__ = [
+    "AsyncMemory",
+    "ConfigError",
+    "Conversation",
+    "Hit",
+    "Memory",
+    "MemsysError",
+    "Question",
+    "Retrieval",
+    "Run",
+    "Turn",
+    "endpoint",
+    "load_run",
+    "open_async_memory",
+    "open_memory",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Look up what the harness holds."""
+    if name not in _OF_THE_HARNESS:
+        raise AttributeError(f"module 'memsys' has no attribute {name!r}")
+    return getattr(import_module(_OF_THE_HARNESS[name]), name)

@@ -111,5 +111,6 @@ class StagedEvolver:
             "keywords": str(note.keywords),
             "neighbours": lines or "(none)",
             "neighbour_count": str(len(neighbours)),
+            "last_neighbour": str(len(neighbours) - 1),
         }
         return (await self.llm.ask(self.roles[role], values, key=note.note_id)).text

@@ -82,7 +82,8 @@ class Merger:
             return None
         if reply.value["decision"] != "merge":
             return None
-        named = {each.episode_id: each for each in candidates}.get(text_of(reply.value, "target"))
+        names = (text_of(reply.value, "target"), text_of(reply.value, "merge_target_id"))  # our prompt's, the authors'
+        named = {each.episode_id: each for each in candidates}.get(names[0] or names[1])
         self.counts["merge.unknown_target"] += named is None
         return named
 

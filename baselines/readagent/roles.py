@@ -55,8 +55,8 @@ def _part(name: str) -> str:
 
 
 def _with(role: Role, **parts: str) -> Role:
-    """Put parts into the prompt once and for all, so that its hash covers them."""
-    text = Template(role.prompt.text).safe_substitute(parts)
+    """Put parts into the prompt once and for all, so that its hash covers them; ``$$`` stays for the next rendering."""
+    text = Template(role.prompt.text.replace("$$", "$$$$")).safe_substitute(parts)
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     return replace(role, prompt=replace(role.prompt, text=text, sha256=sha256))
 

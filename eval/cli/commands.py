@@ -86,6 +86,11 @@ def start(main: Callable[[], object]) -> NoReturn:
         raise SystemExit(status if isinstance(status, int) else 0)
 
 
+def program(command: str) -> str:
+    """How the running command was called, for its usage: ``memsys NAME``, or ``python -m eval.NAME``."""
+    return sys.argv[0] if sys.argv[0].startswith("memsys ") else f"python -m eval.{command}"
+
+
 def use_safe_streams() -> None:
     """Let standard output and standard error end the process in order where they cannot be written."""
     for stream in (sys.stdout, sys.stderr):

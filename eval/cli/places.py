@@ -1,18 +1,18 @@
 """Where commands write: one rule for all of them.
 
-What nobody named lies under ``results/`` of the checkout, from whatever folder a command is started; what somebody
-named is taken from the current folder. Of the folders of such a place the last one is made, further ones must be there:
-a misspelt path is an error and no new tree.
+What nobody named lies under ``results/`` of the checkout, from whatever folder a command is started (of the current
+folder where memsys is installed as a package); what somebody named is taken from the current folder. Of the folders of
+such a place the last one is made, further ones must be there: a misspelt path is an error and no new tree.
 """
 
 import os
 from pathlib import Path
 
+from memsys.assets.paths import ROOT, is_installed, workplace
 from memsys.errors import RunDirectoryError
 
-ROOT = Path(__file__).resolve().parents[2]
 #: Where results lie unless a place is named.
-RESULTS = ROOT / "results"
+RESULTS = workplace("results")
 #: Folders below that git tracks; what else a command writes by default is ignored by git.
 TRACKED = ("summaries", "tables", "figures")
 #: Environment variable that ``conf/*.yaml`` resolve their default folders against.
@@ -21,7 +21,7 @@ HOME_VARIABLE = "MEMSYS_HOME"
 
 def use_checkout() -> None:
     """Let the default folders of the configuration lie in the checkout, from whatever folder a command is started."""
-    if (ROOT / "conf").is_dir() and Path.cwd() != ROOT:
+    if not is_installed() and Path.cwd() != ROOT:
         os.environ.setdefault(HOME_VARIABLE, str(ROOT))
 
 
@@ -58,6 +58,7 @@ def _check_parent(named: Path, folder: Path) -> None:
 def tracked_remark(path: Path) -> str:
     """What to say of a place that git tracks; empty for others."""
     place = path.absolute()
-    if any(place.is_relative_to(RESULTS / name) for name in TRACKED):
-        return f"{place.relative_to(ROOT)} is tracked by git: commit what you mean to keep, or name another --out"
+    if not is_installed() and any(place.is_relative_to(RESULTS / name) for name in TRACKED):
+        name = place.relative_to(RESULTS.parent)
+        return f"{name} is tracked by git: commit what you mean to keep, or name another --out"
     return ""

@@ -1,10 +1,10 @@
-"""``python -m eval.compare RUN RUN... --out FOLDER``."""
+"""Put runs side by side: table, plot and tests against the first run: ``python -m eval.compare RUN RUN...``."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.cli.commands import explains_errors, start
+from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import stage
 from eval.compare.report import compare
@@ -17,8 +17,8 @@ OUT = RESULTS / "comparison"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and compare; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m eval.compare",
-        description="Runs side by side: terminal table, Markdown, CSV, LaTeX, plot, and and tests against one of them.",
+        prog=program("compare"),
+        description="Runs side by side: terminal table, Markdown, CSV, LaTeX, plot, and tests against one of them.",
     )
     parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the files (default: results/comparison)")

@@ -4,9 +4,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from memsys.assets.paths import shipped
 from memsys.errors import ConfigError
 
-CONF = Path(__file__).resolve().parents[2] / "conf"
+CONF = shipped("conf")
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

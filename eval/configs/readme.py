@@ -1,4 +1,4 @@
-"""The table of memory systems in README.md, made from the first sentence of their presets.
+"""The table of memory systems in docs/choices.md, made from the first sentence of their presets.
 
 ``python -m eval.configs.readme`` writes it between its markers; a test checks that it is up to date.
 """
@@ -15,7 +15,7 @@ from eval.runs.files import write_atomic
 from eval.tables.variants import MEMORY
 from memsys.errors import ConfigError
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+README = Path(__file__).resolve().parents[2] / "docs" / "choices.md"
 BEGIN, END = "<!-- memory systems: begin -->", "<!-- memory systems: end -->"
 
 
@@ -42,7 +42,7 @@ def first_sentence(preset: Path) -> str:
 
 
 def with_table(text: str, folder: Path = MEMORY) -> str:
-    """Return the text of README.md with the table between its markers.
+    """Return the text of docs/choices.md with the table between its markers.
 
     Raises:
         ConfigError: a marker is not there, or the first stands behind the second.
@@ -57,7 +57,7 @@ def with_table(text: str, folder: Path = MEMORY) -> str:
 
 @explains_errors
 def main() -> int:
-    """Write the table into README.md."""
+    """Write the table into docs/choices.md."""
     write_atomic(README, with_table(README.read_text(encoding="utf-8")).encode())
     return 0
 

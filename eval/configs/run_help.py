@@ -5,7 +5,7 @@ file say the same and what the choice is.
 """
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from eval.configs.presets import CONF, preset_names
@@ -32,24 +32,26 @@ def asks_for_help(arguments: Sequence[str]) -> bool:
     return any(argument in ("--help", "-h") for argument in arguments)
 
 
-def help_text(arguments: Sequence[str], conf: Path = CONF) -> str:
+def help_text(arguments: Sequence[str], conf: Path = CONF, added: Sequence[Path] = ()) -> str:
     """Make the help that a command line asks for.
 
     Args:
         arguments: of the command line; names of groups among them ask for their choices with a description each.
         conf: folder of the configuration.
+        added: further folders, of plug-ins.
 
     Raises:
         ConfigError: a name that is no group.
     """
-    known = list(groups(conf))
+    folders = (conf, *added)
+    known = sorted({name for folder in folders for name in groups(folder)})
     named = [argument for argument in arguments if not argument.startswith("-") and "=" not in argument]
     for name in named:
         if name not in known:
             raise ConfigError(f"--help {name}: no such group; choose from {', '.join(known)}")
     if named:
-        return "\n".join(_described(conf / name, name) for name in named)
-    listed = "".join(_listed(conf, name) for name in known)
+        return "\n".join(_described(_presets(folders, name), name) for name in named)
+    listed = "".join(_listed(_presets(folders, name), name) for name in known)
     return f"{_USAGE}\nChoices (conf/):\n\n{listed}\n{_CLOSING}"
 
 
@@ -71,10 +73,19 @@ def description(preset: Path) -> str:
     return ""
 
 
-def _listed(conf: Path, name: str) -> str:
+def _presets(folders: Sequence[Path], group: str) -> dict[str, Path]:
+    """File of each choice of a group, by its name; the first folder that has a name wins, as for Hydra."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        for name in preset_names(folder / group):
+            found.setdefault(name, folder / group / f"{name}.yaml")
+    return dict(sorted(found.items()))
+
+
+def _listed(presets: Mapping[str, Path], name: str) -> str:
     added = "+" if name in ("experiment", "sweep") else ""
     choices = textwrap.fill(
-        ", ".join(preset_names(conf / name)),
+        ", ".join(presets),
         _WIDTH,
         initial_indent=" " * _INDENT,
         subsequent_indent=" " * _INDENT,
@@ -83,8 +94,7 @@ def _listed(conf: Path, name: str) -> str:
     return f"  {added}{name}=\n{choices}\n"
 
 
-def _described(folder: Path, name: str) -> str:
-    names = preset_names(folder)
-    width = max(map(len, names), default=0)
-    lines = [f"  {choice:<{width}}  {description(folder / f'{choice}.yaml')}".rstrip() for choice in names]
+def _described(presets: Mapping[str, Path], name: str) -> str:
+    width = max(map(len, presets), default=0)
+    lines = [f"  {choice:<{width}}  {description(path)}".rstrip() for choice, path in presets.items()]
     return "\n".join((f"{name}=", *lines, ""))

@@ -1,10 +1,10 @@
-"""``python -m eval.explain TABLE ROW COLUMN``: the run behind a cell, and the questions it lost."""
+"""Show the run behind a table's cell, and the questions it lost: ``python -m eval.explain TABLE ROW COLUMN``."""
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.escaping import one_line
 from eval.cli.terminal import console
 from eval.explain.find import Place, find_cells
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m eval.explain",
+        prog=program("explain"),
         description="The run behind a cell of a table: commit, data, model, settings, and its worst questions.",
         epilog="example: python -m eval.explain 3 rag_quickstart 'Temporal F1'",
     )

@@ -1,5 +1,6 @@
-"""``python -m eval.judge RUN... [judge=NAME] [backbone=NAME] [KEY=VALUE...]``: let a language model grade answers.
+"""Let a language model grade answers, and grade the judge on a probe set: ``python -m eval.judge RUN...``.
 
+Arguments after the runs: ``judge=NAME``, ``backbone=NAME`` and any ``KEY=VALUE`` of ``conf/judging.yaml``.
 Without a run it grades the probe set alone. Started again it goes on where it stopped; verdicts that are there cost
 nothing. Composes ``conf/judging.yaml``.
 """
@@ -10,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, start
+from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, program, start
 from eval.cli.places import use_checkout
 from memsys.errors import BackboneError, ConfigError, MemsysError
 
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m eval.judge",
+        prog=program("judge"),
         description="Grade the answers of runs with a language model; without a run, grade the probe set alone.",
         epilog="example: python -m eval.judge RUN judge=strict backbone=qwen3_8b judge.repeats=3",
     )
@@ -85,9 +86,14 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
+    from eval.configs.overrides import Checker
     from eval.judge.work import JudgePlan
     from eval.run import CONF, make_part
 
+    checker = Checker(name="judging")
+    parsed = checker.parse(overrides)
+    checker.check_choices(parsed)
+    checker.check_keys(parsed, multirun=False)
     try:
         with initialize_config_dir(CONF, version_base="1.3"):
             config = compose("judging", overrides=list(overrides))

@@ -1,11 +1,11 @@
-"""``python -m eval.lens RUN...``: the same answers under every definition, reading of category 5, and mean."""
+"""Score the same answers under every definition: does the ranking hold? ``python -m eval.lens RUN...``."""
 
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eval.cli.commands import explains_errors, start
+from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import RESULTS, check_file
 from eval.cli.terminal import console
 from eval.lens.config import load_config
@@ -25,7 +25,7 @@ OUT = RESULTS / "lens.md"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, show the lens and write it; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m eval.lens",
+        prog=program("lens"),
         description="Stored answers under every metric definition, reading of category 5 and mean, with ranks.",
     )
     parser.add_argument("runs", type=Path, nargs="+", help="run directories or summaries, or folders of them")

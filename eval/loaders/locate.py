@@ -4,24 +4,37 @@ import os
 from pathlib import Path
 
 from eval.loaders.contract import DatasetInfo
+from memsys.assets.paths import shipped, workplace
 from memsys.errors import DataError
 
-ROOT = Path(__file__).resolve().parents[2]
 #: Environment variable that names the folder of the real data sets.
 DATA_VARIABLE = "MEMSYS_DATA"
 
 
 def data_folder(data_dir: str | None = None) -> Path:
-    """Return the folder of the data sets: ``data_dir``, else ``MEMSYS_DATA``, else ``data/`` of the checkout."""
+    """Return the folder of the data sets: as named, else ``MEMSYS_DATA``, else ``data/`` of the checkout or here."""
     chosen = data_dir or os.environ.get(DATA_VARIABLE)
-    return Path(chosen).expanduser() if chosen else ROOT / "data"
+    return Path(chosen).expanduser() if chosen else workplace("data")
+
+
+def _folder(data_dir: str | None) -> Path:
+    """The folder of the data sets.
+
+    Raises:
+        DataError: it is a file.
+    """
+    folder = data_folder(data_dir)
+    if folder.is_file():
+        named = "dataset.data_dir" if data_dir else DATA_VARIABLE
+        raise DataError(f"{named}={folder} is a file; name the folder that holds it, or dataset.path={folder}")
+    return folder
 
 
 def sample_path(folder: str, name: str = "sample.json") -> Path:
     """Return the path of a sample that comes with the project, ``datasets/<folder>/<name>``."""
-    path = ROOT / "datasets" / folder / name
+    path = shipped("datasets", folder, name)
     if not path.exists():
-        raise DataError(f"{path} is missing: the samples are part of the source checkout, run from there")
+        raise DataError(f"{path} is missing: it comes with memsys; restore the checkout or install memsys again")
     return path
 
 
@@ -41,14 +54,14 @@ def find_source(info: DatasetInfo, name: str, path: str | None, data_dir: str | 
         raise DataError(
             f"{data_folder(data_dir)} is a file; {DATA_VARIABLE} and dataset.data_dir name the folder that holds {name}"
         )
-    source = Path(path).expanduser() if path else data_folder(data_dir) / name
+    source = Path(path).expanduser() if path else _folder(data_dir) / name
     try:
         found = source.exists()
     except OSError as error:
         raise DataError(f"{source}: {error.strerror}; check dataset.path, dataset.data_dir") from error
     if found:
         return source
-    how = info.how_to_get or f"Fetch it with `python scripts/fetch_data.py {info.key}`."
+    how = info.how_to_get or f"Fetch it with `memsys data {info.key}`."
     raise DataError(
         f"{source}: no such file or folder. {info.title} is not part of this project ({info.licence}). {how} "
         f"The folder that holds {name} (from {info.homepage}) is named by the variable {DATA_VARIABLE} or by "

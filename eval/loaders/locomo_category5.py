@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from eval.loaders.locate import ROOT
+from memsys.assets.paths import shipped
 from memsys.errors import DataError
 
-PATH = ROOT / "datasets" / "locomo" / "category5_audit.tsv"
+PATH = shipped("datasets", "locomo", "category5_audit.tsv")
 #: Key of ``Reference.extra`` that holds the code.
 ADVERSARIAL_AUDIT = "adversarial_audit"
 

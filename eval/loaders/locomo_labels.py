@@ -11,8 +11,8 @@ from typing import Literal
 
 from eval.loaders.jsonfile import read_json
 from eval.loaders.label_problems import LABEL_PROBLEM, MISCITED, answer_is_doubtful
-from eval.loaders.locate import ROOT
 from eval.loaders.locomo_category5 import ADVERSARIAL_AUDIT, AuditedQuestion
+from memsys.assets.paths import shipped
 from memsys.errors import ConfigError
 from memsys.vocabulary import Reference, Sample
 
@@ -25,7 +25,7 @@ def read_audit(sha256: str, path: Path | None = None) -> dict[str, str]:
 
     The list's source is CC BY-NC 4.0; where someone has taken it out, everything but ``audited`` works without it.
     """
-    path = path or ROOT / "datasets" / "locomo" / "label_audit.json"
+    path = path or shipped("datasets", "locomo", "label_audit.json")
     if not path.exists():
         return {}
     top, _ = read_json(path)

@@ -26,7 +26,7 @@ def find_datasets() -> dict[str, DatasetInfo]:
     return dict(sorted(found.items()))
 
 
-#: Key, as ``scripts/fetch_data.py`` takes it -> facts.
+#: Key, as ``memsys data`` takes it -> facts.
 DATASETS: Mapping[str, DatasetInfo] = find_datasets()
 
 

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from memsys.assets.paths import shipped
 from memsys.errors import DataError
 
-PRINTED = Path(__file__).resolve().parents[2] / "results" / "printed"
+PRINTED = shipped("results", "printed")
 
 MARKS = ("", "bold", "underline")
 #: Stands for the table of numbers that are printed in running text or beside a figure.

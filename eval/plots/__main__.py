@@ -1,10 +1,10 @@
-"""``python -m eval.plots``: draw the papers' figures and our own as SVG and PNG."""
+"""Draw the papers' figures and our own: ``python -m eval.plots``."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.places import RESULTS, check_folder, tracked_remark
 from eval.cli.terminal import console
 from eval.papers.printed import load_printed
@@ -44,7 +44,7 @@ def sheets(runs: Sequence[StoredRun], protocol: str) -> list[Sheet]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and draw; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m eval.plots", description="Draw the papers' figures and our own, as SVG and PNG."
+        prog=program("plots"), description="Draw the papers' figures and our own, as SVG and PNG."
     )
     add_runs_option(parser)
     parser.add_argument("--protocol", default="clag", help="of our own figures (default: clag)")

@@ -43,7 +43,7 @@ def align(rows: Iterable[Recorded], questions: Sequence[Asked], conversations: M
         conversations: the rows' name of a conversation -> its id; a name that is not here is taken as an id.
     """
     found = Alignment()
-    answered = []
+    answered: list[Recorded] = []
     for row in rows:
         (found.unanswered if row.prediction is None else answered).append(row)
     index = _Index(questions, conversations)

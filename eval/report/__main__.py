@@ -1,10 +1,10 @@
-"""``python -m eval.report``: write the page of everything measured, once or again whenever a run changes."""
+"""Write one page of everything measured, once or again whenever a run changes: ``python -m eval.report``."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.places import RESULTS, check_file
 from eval.cli.terminal import console, stage
 from eval.report.cache import FOLDER, Cache
@@ -52,7 +52,7 @@ def _say(out: Path, size: int, collected: Collected, groups: Sequence[dict[str, 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and write the page; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m eval.report",
+        prog=program("report"),
         description="One HTML file that says which memory to use and whether the difference is real, with all scores, "
         "tables, definitions, plots and every question. It quotes the data sets: keep it to yourself.",
     )

@@ -63,8 +63,12 @@ class Read:
 
     @property
     def seconds(self) -> float | None:
-        """Mean wall time of a question as it was run, waiting for other questions included."""
-        times = [answer.retrieve_seconds + answer.answer_seconds for answer in self.answers.values()]
+        """Mean wall time of a question as it was run, waiting for other questions included; ``None`` if not timed."""
+        times = [
+            answer.retrieve_seconds + answer.answer_seconds
+            for answer in self.answers.values()
+            if answer.retrieve_seconds is not None and answer.answer_seconds is not None
+        ]
         return sum(times) / len(times) if times else None
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.terminal import complain, console, stage
+from eval.configs.prompt_choice import prompt_rows, wants_authors
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.kinds import kind_of
 from eval.papers.departures import run_departures
@@ -138,6 +139,8 @@ def whole_number(key: str, value: object) -> int:
 def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
     """The settings that can change an answer, with the checksum of the data in place of its path."""
     kept = {key: value for key, value in plan.settings.items() if key not in NOT_IDENTITY}
+    if not wants_authors(plan.settings):
+        kept.pop("prompts", None)  # our wording is what runs had before there was a choice
     kept["dataset"] = without(kept["dataset"], ("path", "data_dir", "file"))
     kept["embedder"] = without(kept["embedder"], sorted(getattr(plan.embedder, "RUNTIME_FIELDS", ())))
     if plan.backbone is None:
@@ -444,6 +447,7 @@ def _record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path: Pa
         hardware=hardware(),
         started=now(),
         departures=run_departures(plan.settings["memory"]),
+        prompt_sources=prompt_rows(plan.settings),
     )
 
 

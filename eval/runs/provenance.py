@@ -8,18 +8,19 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from memsys.assets.paths import ROOT, is_installed
 from memsys.vocabulary import Json
-
-ROOT = Path(__file__).resolve().parents[2]
 
 #: Packages whose version can move a number.
 PACKAGES = (
-    "bert-score", "faiss-cpu", "faiss-gpu", "hydra-core", "json-repair", "nltk", "numpy", "rouge-score", "scikit-learn",
-    "scipy", "sentence-transformers", "torch", "transformers", "xllamacpp",
+    "bert-score", "faiss-cpu", "faiss-gpu", "hydra-core", "json-repair", "memsys", "nltk", "numpy", "rouge-score",
+    "scikit-learn", "scipy", "sentence-transformers", "torch", "transformers", "xllamacpp",
 )  # fmt: skip
 
 
 def _git(*arguments: str) -> str | None:
+    if is_installed():  # site-packages may lie in a repository that is not ours
+        return None
     try:
         done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -62,6 +62,17 @@ class AnswerRecord:
     prompt_tokens: int | None
     completion_tokens: int | None
 
+    @property
+    def measured_seconds(self) -> tuple[float, float]:
+        """Seconds of retrieval and answer of an answer that was measured.
+
+        Raises:
+            ValueError: it was not timed.
+        """
+        if self.retrieve_seconds is None or self.answer_seconds is None:
+            raise ValueError(f"the answer to {self.question_id} was not timed")
+        return self.retrieve_seconds, self.answer_seconds
+
 
 @dataclass(frozen=True, slots=True)
 class HitRecord:

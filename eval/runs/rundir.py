@@ -21,6 +21,8 @@ from memsys.rows import RowError, check_fields
 from memsys.vocabulary import Json
 
 _LOCK_POLL_SECONDS = 0.5
+#: Of the settings in which two runs differ, as an error shows them.
+_MOST_LINES, _LINE_CHARS = 3, 120
 
 #: Fields of ``run.json`` without which a run cannot be taken up.
 _NEEDED = ("schema_version", "status", "identity", "started", "prompts", "resumed")
@@ -35,6 +37,8 @@ class RunRecord:
     ``identity`` is what must agree for a resume: resolved config without the fields that cannot change a result,
     data checksum, and model fingerprint. ``config`` is the whole resolved config. ``departures`` names where the memory
     departs from its paper or release (:mod:`eval.papers.departures`); ``None`` where its system does not say.
+    ``prompt_sources`` says of each role whether its prompt is the authors', from which file and with which checksums,
+    or why not (:mod:`eval.configs.prompt_choice`); ``None`` where all wording is ours.
     """
 
     run_id: str
@@ -60,6 +64,7 @@ class RunRecord:
     departures: list[dict[str, Json]] | None = None
     #: where the answers come from, if they were recorded elsewhere (:mod:`eval.recorded.importing`)
     recorded: dict[str, Json] | None = None
+    prompt_sources: list[dict[str, Json]] | None = None
     #: seconds that loading took, by part (``backbone``, ``embedder``), in the process that wrote this last
     loading: dict[str, float] = field(default_factory=dict)
 

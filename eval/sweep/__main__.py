@@ -1,4 +1,4 @@
-"""``python -m eval.sweep plan|status|collect ARGUMENTS``: a sweep before, while and after it runs.
+"""Plan a sweep, show how its cells stand, collect their numbers: ``python -m eval.sweep plan|status|collect ...``.
 
 The arguments are those of ``python -m eval.run -m``, so that one line serves for all four. ``python -m eval.sweep check
 [FOLDER ...]`` holds the estimates of plans against real runs.
@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.cli.commands import EXIT_INCOMPLETE, explains_errors, start
+from eval.cli.commands import EXIT_INCOMPLETE, explains_errors, program, start
 from eval.cli.places import use_checkout
 from eval.cli.terminal import console, stage
 from eval.export import export_run
@@ -59,7 +59,7 @@ COMMANDS = {"plan": plan, "status": status, "collect": collect}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and do as it says; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m eval.sweep", description="A sweep before (plan), while (status) and after (collect) it runs."
+        prog=program("sweep"), description="A sweep before (plan), while (status) and after (collect) it runs."
     )
     parser.add_argument("command", choices=(*COMMANDS, "check"))
     parser.add_argument(

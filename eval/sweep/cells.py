@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.cli.terminal import stage
+from eval.configs.compose import compose, config_loader
+from eval.configs.overrides import check_command_line, explained
 from eval.loaders.contract import LoadedData
-from eval.run import CONF, make_plan
+from eval.run import make_plan
 from eval.running.backbones import server_group
 from eval.running.experiment import Plan, identity_of, run_path
 from memsys.credentials import redacted, without_secrets
@@ -110,13 +112,7 @@ class Composer:
     """Composes configurations outside ``hydra.main``."""
 
     def __init__(self) -> None:
-        from hydra._internal.config_loader_impl import ConfigLoaderImpl
-        from hydra._internal.utils import create_config_search_path
-        from hydra.core.utils import setup_globals
-
-        setup_globals()
-        path = create_config_search_path(CONF)
-        self._loader = ConfigLoaderImpl(config_search_path=path)
+        self._loader = config_loader()
         self._datasets: dict[str, LoadedData] = {}
 
     def compose(self, overrides: Sequence[str], *, sweep: bool) -> "DictConfig":
@@ -126,14 +122,11 @@ class Composer:
             ConfigError: an override is wrong.
         """
         from hydra.errors import HydraException
-        from hydra.types import RunMode
 
         try:
-            return self._loader.load_configuration(
-                "config", list(overrides), RunMode.MULTIRUN if sweep else RunMode.RUN, from_shell=False
-            )
+            return compose(self._loader, overrides, sweep=sweep)
         except HydraException as error:
-            raise ConfigError(" ".join(str(error).split())) from error
+            raise explained([*(["-m"] if sweep else []), *overrides], error) from error
 
     def cell(self, overrides: Sequence[str]) -> Cell:
         """Compose one cell; one whose parts do not accept their settings says why.
@@ -154,6 +147,7 @@ class Composer:
         from hydra.core.override_parser.overrides_parser import OverridesParser
         from omegaconf import OmegaConf
 
+        overrides = check_command_line(["-m", *overrides]).overrides
         config = self.compose(overrides, sweep=True)
         sweeper: Any = OmegaConf.to_container(config.hydra.sweeper)
         params = [f"{key}={value}" for key, value in (sweeper.get("params") or {}).items()]

@@ -1,11 +1,11 @@
-"""``python -m eval.tables``: print and write the papers' tables from the runs there are."""
+"""Print and write the papers' tables, printed and measured side by side: ``python -m eval.tables``."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.cli.commands import add_runs_option, explains_errors, start
+from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.places import RESULTS, check_folder, tracked_remark
 from eval.cli.terminal import console, stage
 from eval.papers.departures import load_departures, render_departures
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m eval.tables",
+        prog=program("tables"),
         description="Write a paper's tables: printed number, measured number, difference, interval, what is missing.",
     )
     parser.add_argument(

@@ -13,11 +13,11 @@ from eval.runs.rows import answers, read_rows
 from eval.runs.rundir import RunRecord, identity_hash
 from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, load_scores
 from eval.tables.spec import NO_BACKBONE
+from memsys.assets.paths import workplace
 from memsys.errors import RunDirectoryError, ScoringError
 from memsys.rows import RowError, check_fields
 
-ROOT = Path(__file__).resolve().parents[2]
-RUNS, SUMMARIES = ROOT / "results" / "runs", ROOT / "results" / "summaries"
+RUNS, SUMMARIES = workplace("results", "runs"), workplace("results", "summaries")
 
 #: Mode of a record whose answers are constants.
 FLOOR = "floor"
@@ -199,14 +199,15 @@ def measured_latencies(path: Path) -> dict[str, dict[str, float]]:
     keywords = {
         row.question_id: _keyword_seconds(row.trace) for row in read_rows(path / "retrievals.jsonl", RetrievalRecord)
     }
-    return {
-        row.question_id: {
-            "retrieval_ms": round(1000 * (row.retrieve_seconds - keywords.get(row.question_id, 0.0)), 6),
-            "end_to_end_ms": round(1000 * (row.retrieve_seconds + row.answer_seconds), 6),
-        }
-        for row in answers(path / "answers.jsonl")
-        if row.measured
-    }
+    found = {}
+    for row in answers(path / "answers.jsonl"):
+        if row.measured:
+            retrieve, answer = row.measured_seconds
+            found[row.question_id] = {
+                "retrieval_ms": round(1000 * (retrieve - keywords.get(row.question_id, 0.0)), 6),
+                "end_to_end_ms": round(1000 * (retrieve + answer), 6),
+            }
+    return found
 
 
 def _keyword_seconds(trace: Mapping[str, Any]) -> float:
@@ -222,6 +223,8 @@ def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
         RunDirectoryError: a root does not exist.
     """
     for root in roots:
+        if root.is_file():
+            raise RunDirectoryError(f"{root} is a file; name a run directory or a folder of run directories")
         if not root.is_dir():
             trouble = "is a file" if root.exists() else "does not exist"
             raise RunDirectoryError(f"{root} {trouble}; name a run directory or a folder of run directories")
@@ -251,8 +254,8 @@ def stored_folders() -> list[Path]:
 
 def short_path(path: Path) -> str:
     """A path as seen from the checkout, for people."""
-    absolute = path.resolve()
-    return str(absolute.relative_to(ROOT)) if absolute.is_relative_to(ROOT) else str(path)
+    absolute, root = path.resolve(), workplace()
+    return str(absolute.relative_to(root)) if absolute.is_relative_to(root) else str(path)
 
 
 def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:

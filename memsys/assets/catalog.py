@@ -112,7 +112,7 @@ def find_asset(name: str) -> Asset:
 def asset_path(name: str) -> Path:
     """Path of an asset's file or folder.
 
-    Presence is checked, content is not: ``scripts/fetch_models.py`` verifies checksums before it puts files in place.
+    Presence is checked, content is not: :mod:`memsys.assets.fetch` verifies checksums before it puts files in place.
 
     Raises:
         AssetError: unknown name, or a file is missing.
@@ -122,7 +122,7 @@ def asset_path(name: str) -> Path:
     for file in file_paths(asset):
         if not file.is_file():
             shorter = "`make models` or " if asset.by_default else ""
-            raise AssetError(f"asset {name}: {file} is missing; run {shorter}`python scripts/fetch_models.py {name}`")
+            raise AssetError(f"asset {name}: {file} is missing; run {shorter}`memsys models {name}`")
     return destination
 
 

@@ -166,7 +166,7 @@ class _LocalModel:
     def _folder(self) -> Path:
         folder = models_dir() / self._config.model
         if not (folder / "config.json").is_file():
-            raise AssetError(f"embedding model {folder} is not there; run scripts/fetch_models.py or set MEMSYS_MODELS")
+            raise AssetError(f"embedding model {folder} is not there; run `memsys models` or set MEMSYS_MODELS")
         return folder
 
     def _device(self) -> str:

@@ -80,7 +80,7 @@ class BoundModel:
             RuntimeError: called outside a call scope.
         """
         scope = _current_scope(role)
-        prompt = role.prompt.render(values)
+        prompt, role = role.prompt.render(values), role.with_system(values)
         varies = effective_temperature(self._line.config, role) != 0
         retries = role.malformed_retries if role.schema is not None and varies else 0
         attempt = 0

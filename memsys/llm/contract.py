@@ -8,13 +8,14 @@ whichever system asks: ablations that share calls share replies.
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
 from typing import Any, Literal, Protocol
 
 from memsys.errors import ConfigError
 from memsys.llm.reading import TOLERANT, Reading, accepted_schema, make_reading
+from memsys.prompt_packs.local import is_reference, read_text
 from memsys.vocabulary import Completion, Json
 
 Phase = Literal["prepare", "write", "consolidate", "retrieve", "answer", "judge"]
@@ -55,7 +56,12 @@ class Prompt:
             raise ConfigError(
                 f"prompt file {path} does not exist; name an existing file or leave the key null"
             ) from error
-        return cls(text=text, source=path.name, sha256=hashlib.sha256(text.encode()).hexdigest())
+        return cls.of(text, path.name)
+
+    @classmethod
+    def of(cls, text: str, source: str) -> "Prompt":
+        """Make the prompt of a text, white space at its ends included."""
+        return cls(text=text, source=source, sha256=hashlib.sha256(text.encode()).hexdigest())
 
     def render(self, values: Mapping[str, str]) -> str:
         """Fill the placeholders.
@@ -83,6 +89,9 @@ class Role:
         max_tokens: limit of new tokens.
         schema: JSON schema the reply must follow (the server constrains decoding to it); ``None`` for free text.
         system: system message in chat mode; left out in completion mode.
+        system_prompt: template of the system message, rendered with the same values, where an authors' prompt has one
+            (:mod:`memsys.prompt_packs`); then ``system`` is not read.
+        system_first: in completion mode, where there are no system messages, it stands before the prompt.
         top_logprobs: alternatives to report per generated token; 0 asks for none.
         malformed_retries: further attempts, with other seeds, when the reply does not parse or validate.
         raw: the prompt goes to the completion endpoint without chat template, whatever the backbone's prompt mode.
@@ -101,6 +110,16 @@ class Role:
     raw: bool = False
     reading: Reading = TOLERANT
     accepts: Mapping[str, Json] | None = None
+    system_prompt: Prompt | None = None
+    system_first: bool = False
+
+    def with_system(self, values: Mapping[str, str]) -> "Role":
+        """The role with its system message rendered.
+
+        Raises:
+            ConfigError: a placeholder has no value.
+        """
+        return self if self.system_prompt is None else replace(self, system=self.system_prompt.render(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +200,10 @@ class LanguageModel(Protocol):
 class RoleSettings:
     """What a config says of a role.
 
-    ``prompt: null`` takes the file shipped with the system. ``min_items``, ``max_items`` and ``max_chars`` bound every
+    ``prompt: null`` takes the file shipped with the system; ``prompt`` and ``system`` may name a fetched text of the
+    authors (:mod:`memsys.prompt_packs`), and ``schema`` is the one their prompt asks for, where it is not ours.
+    ``system_first: true`` writes the system message before the prompt in completion mode, which else leaves it out.
+    ``min_items``, ``max_items`` and ``max_chars`` bound every
     list and every string of the role's schema: a small model otherwise closes each list at once, or repeats itself up
     to ``max_tokens``. The papers set no such bounds. ``field_order`` names every field of the schema in the order in
     which constrained decoding is to write them; null keeps the shipped order. ``reading`` holds fields of
@@ -199,6 +221,8 @@ class RoleSettings:
     raw: bool = False
     field_order: Sequence[str] | None = None
     reading: Mapping[str, Json] | None = None
+    schema: Mapping[str, Json] | None = None
+    system_first: bool = False
 
 
 def make_role(
@@ -227,21 +251,30 @@ def make_role(
         known = RoleSettings(**settings)
     except TypeError as error:
         raise ConfigError(f"role {name}: {error}; known settings are {', '.join(RoleSettings.__slots__)}") from error
-    path = Path(known.prompt) if known.prompt else shipped / f"{name}.txt"
     reading = make_reading(name, known.reading)
+    schema = schema if schema is None or known.schema is None else known.schema
+    fetched_system = known.system if is_reference(known.system) else None
     return Role(
         name=name,
-        prompt=Prompt.load(path),
+        prompt=_prompt(known.prompt, shipped / f"{name}.txt"),
         temperature=known.temperature,
         max_tokens=known.max_tokens,
         schema=None if schema is None else ordered(name, bounded(schema, known), known.field_order),
-        system=known.system,
+        system=None if fetched_system else known.system,
+        system_prompt=Prompt.of(read_text(fetched_system), fetched_system) if fetched_system else None,
+        system_first=known.system_first,
         top_logprobs=top_logprobs,
         malformed_retries=known.malformed_retries,
         raw=known.raw,
         reading=reading,
         accepts=accepted_schema(reading, schema, used),
     )
+
+
+def _prompt(setting: str | None, shipped: Path) -> Prompt:
+    if setting is not None and is_reference(setting):
+        return Prompt.of(read_text(setting), setting)
+    return Prompt.load(Path(setting) if setting else shipped)
 
 
 def ordered(name: str, schema: Mapping[str, Json], order: Sequence[str] | None) -> Mapping[str, Json]:

@@ -64,7 +64,7 @@ class ScriptedModel:
         Raises:
             ScriptEndedError: nothing is left to say.
         """
-        prompt = role.prompt.render(values)
+        prompt, role = role.prompt.render(values), role.with_system(values)
         for left in range(role.malformed_retries, -1, -1):
             self.calls.append(ScriptedCall(role.name, key, dict(values), prompt))
             said = self._next(role.name, values, key)

@@ -67,7 +67,7 @@ def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, 
     names = _LLAMACPP_NAMES if dialect == "llamacpp" else {}
     chosen = {name: config.sampling[name] for name in SAMPLING_FIELDS}
     body |= {names.get(name, name): value for name, value in chosen.items() if value is not None}
-    body |= {**_messages(role, prompt), **config.thinking_switch} if chat else {"prompt": prompt}
+    body |= {**_messages(role, prompt), **config.thinking_switch} if chat else {"prompt": _completion(role, prompt)}
     if role.top_logprobs:
         body |= {"logprobs": True, "top_logprobs": role.top_logprobs} if chat else {"logprobs": role.top_logprobs}
     body |= _constraint(config.structured, dialect, role, chat=chat)
@@ -77,6 +77,10 @@ def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, 
 def _messages(role: Role, prompt: str) -> dict[str, Json]:
     system = [{"role": "system", "content": role.system}] if role.system else []
     return {"messages": [*system, {"role": "user", "content": prompt}]}
+
+
+def _completion(role: Role, prompt: str) -> str:
+    return f"{role.system}\n\n{prompt}" if role.system_first and role.system else prompt
 
 
 def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dict[str, Json]:

@@ -15,9 +15,9 @@ import pytest
 
 from eval.loaders.bioasq import BioasqConfig
 from eval.loaders.hotpotqa import HotpotqaConfig
-from eval.loaders.locate import ROOT
 from eval.loaders.locomo import read_locomo
 from eval.metrics.evidence import evidence_scores, rank_by_lineage
+from memsys.assets.paths import ROOT
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Sample
 from tests.support.composing import ingest, memory_config, parts

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from eval.inspect_data import presets, read_config
 from eval.loaders import locate
-from eval.loaders.locate import ROOT
 from eval.loaders.registry import DATASETS
+from memsys.assets.paths import ROOT
 from memsys.errors import DataError
 
 SAMPLES = ROOT / "datasets"

@@ -200,7 +200,7 @@ def test_a_cell_that_fails_is_reported_and_the_others_run(
     output = ended(launch({**slurm, "MEMSYS_DATA": str(tmp_path)}, tmp_path, *sweep), code=3)
     assert "1 of 2 cells done, 1 failed" in output
     code, shown = status(tmp_path, *sweep)
-    assert code == 3 and "locomo10.json" in shown and "fetch_data" in shown
+    assert code == 3 and "locomo10.json" in shown and "memsys data" in shown
     (failed,) = [ticket for ticket in tickets(tmp_path) if ticket["state"] == "failed"]
     assert "locomo10.json" in failed["reason"] and Path(failed["log"]).is_file() and failed["log"] in shown
 

@@ -276,5 +276,5 @@ def test_script_is_a_quick_no_op_where_all_is_in_place(real_models: Path) -> Non
 def test_script_tells_an_unknown_name_in_one_line() -> None:
     line = [sys.executable, str(ROOT / "scripts" / "fetch_models.py"), "nothing"]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("error: there is no asset 'nothing'")

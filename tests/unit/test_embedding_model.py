@@ -71,7 +71,7 @@ def test_another_dimension_is_refused() -> None:
 
 def test_a_missing_model_names_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMSYS_MODELS", str(tmp_path))
-    with pytest.raises(AssetError, match="fetch_models"):
+    with pytest.raises(AssetError, match="memsys models"):
         asyncio.run(MINILM.build().embed(["x"]))
 
 

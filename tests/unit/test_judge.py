@@ -79,7 +79,7 @@ def test_presets_spell_out_every_field(name: str) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("judge=kind", "Available options in 'judge': lenient short strict"),
+        ("judge=kind", "there is no judge/kind; choose one of lenient, short, strict"),
         ("judge.adversarial=paper_trap", "judge.adversarial='paper_trap'; choose one of exclude, abstain"),
         ("judge.repeats=0", "judge.repeats=0; it must be at least 1"),
         ("judge.prompt=kind", "choose one of lenient, strict"),

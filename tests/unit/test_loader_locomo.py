@@ -149,7 +149,7 @@ def test_image_queries_stand_behind_text_and_caption_where_the_preset_asks_for_t
 
 
 def test_a_missing_file_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"locomo10.json: no such file.*fetch_data.py locomo.*MEMSYS_DATA.*sample=true"):
+    with pytest.raises(DataError, match=r"locomo10.json: no such file.*memsys data locomo.*MEMSYS_DATA.*sample=true"):
         LocomoConfig(data_dir=str(tmp_path)).load()
 
 

@@ -260,5 +260,5 @@ def test_bad_settings_are_refused() -> None:
 
 def test_a_missing_file_says_how_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "perltqa").mkdir()
-    with pytest.raises(DataError, match=r"perltmem_en_v2.json: no such file.*fetch_data.py perltqa.*sample=true"):
+    with pytest.raises(DataError, match=r"perltmem_en_v2.json: no such file.*memsys data perltqa.*sample=true"):
         PerltqaConfig(data_dir=str(tmp_path)).load()

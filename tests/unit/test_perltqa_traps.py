@@ -10,12 +10,13 @@ import yaml
 
 from eval.inspect_data import main
 from eval.loaders.label_problems import LABEL_PROBLEM
-from eval.loaders.locate import ROOT, sample_path
+from eval.loaders.locate import sample_path
 from eval.loaders.perltqa import PerltqaConfig
 from eval.loaders.perltqa_questions import SECTIONS
 from eval.metrics.locomo import locomo_official
 from eval.metrics.overlap import f1_set
 from eval.scoring.protocols import load_protocol
+from memsys.assets.paths import ROOT
 from memsys.errors import ConfigError
 from memsys.vocabulary import Question, Reference
 from tests.support.composing import ingest, memory_config, parts

@@ -1,4 +1,4 @@
-"""README.md's table of memory systems is what their presets say of themselves."""
+"""docs/choices.md's table of memory systems is what their presets say of themselves."""
 
 from pathlib import Path
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from memsys.assets.catalog import CATALOG, asset_path
 from memsys.assets.fetch import sha256
-from memsys.assets.paths import ROOT, models_dir
+from memsys.assets.paths import models_dir, workplace
 from memsys.errors import AssetError, BackboneError, ConfigError
 from memsys.llm.engines.contract import Endpoint, Engine
 from memsys.vocabulary import Json
@@ -177,7 +177,7 @@ class LlamaCppEngine:
         name = self._config.model_file
         if name in CATALOG:
             return asset_path(name)
-        for path in (Path(name).expanduser(), models_dir() / name, ROOT / name):
+        for path in (Path(name).expanduser(), models_dir() / name, workplace(name)):
             if path.is_file():
                 return path.resolve()
         raise AssetError(

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from memsys.assets.paths import ROOT, models_dir
+from memsys.assets.paths import models_dir, workplace
 from memsys.errors import BackboneError
 from memsys.llm.engines.vllm.config import VllmEngineConfig
 
@@ -45,10 +45,10 @@ def interpreter(config: VllmEngineConfig) -> str:
     Raises:
         BackboneError: it does not exist.
     """
-    chosen = config.interpreter or os.environ.get(INTERPRETER_VARIABLE) or ROOT / ".venv-serve" / "bin" / "python"
+    chosen = config.interpreter or os.environ.get(INTERPRETER_VARIABLE) or workplace(".venv-serve", "bin", "python")
     path = Path(chosen)
     if not path.is_absolute():
-        path = ROOT / path  # not resolved: a virtual environment's interpreter is a link that must be kept
+        path = workplace() / path  # not resolved: a virtual environment's interpreter is a link that must be kept
     if not path.is_file():
         raise BackboneError(
             f"no serving environment: {path} does not exist; run `make serve-env`, or name a Python that has vLLM in"

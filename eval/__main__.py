@@ -1,0 +1,52 @@
+"""All commands under one name: ``memsys COMMAND ...``, which is ``python -m eval COMMAND ...``."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+from typing import NoReturn
+
+from eval.cli.catalogue import Command, commands, find_command
+from eval.cli.commands import explains_errors, start
+
+_USAGE = """\
+memsys: benchmark and reproduce agent-memory systems.
+
+usage: memsys COMMAND [ARGUMENTS]     (or: python -m eval.COMMAND [ARGUMENTS])
+
+"""
+_CLOSING = """
+`memsys COMMAND --help` says more. To begin with: `memsys models` fetches the embedded models,
+`memsys run +experiment=quickstart` runs three systems over a small conversation on them.
+"""
+
+
+@explains_errors
+def main() -> int:
+    """Say what there is, or run the command that is named first; returns its exit status."""
+    asked = sys.argv[1] if sys.argv[1:] else "--help"
+    if asked in ("--help", "-h", "help"):
+        sys.stdout.write(listing(commands()))
+        return 0
+    if asked == "--version":
+        sys.stdout.write(f"memsys {version('memsys')}\n")
+        return 0
+    command = find_command(asked, commands())
+    sys.argv = [f"memsys {command.name}", *sys.argv[2:]]
+    status: int = import_module(command.module).main()
+    return status
+
+
+def entry() -> NoReturn:
+    """Run ``main`` as the console script ``memsys`` does."""
+    start(main)
+
+
+def listing(known: Sequence[Command]) -> str:
+    """Text that lists the commands."""
+    width = max(len(command.name) for command in known)
+    return _USAGE + "".join(f"  {each.name:<{width}}  {each.summary}\n" for each in known) + _CLOSING
+
+
+if __name__ == "__main__":
+    start(main)

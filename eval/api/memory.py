@@ -1,0 +1,205 @@
+"""A memory of one's own conversation, for programs with an event loop."""
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from eval.api.parts import Chosen, choose
+from eval.running.clocks import ConversationClock
+from eval.running.reader import Answer, ReaderConfig
+from eval.running.runner import Ingestion, Schedule
+from memsys.embedding.contract import Embedder
+from memsys.errors import ConfigError
+from memsys.llm.config import BackboneConfig
+from memsys.llm.contract import CallRecord, CallScope, LanguageModel, call_scope
+from memsys.llm.none import NoBackbone
+from memsys.protocol import MemoryConfig, MemorySystem, NeedsAssets, Parts
+from memsys.vocabulary import Conversation, Question, Reference, Retrieval, Sample, Turn
+
+#: A turn as a program has it: a :class:`Turn`, ``(speaker, text)``, or ``(speaker, text, date)``.
+TurnLike = Turn | Sequence[str]
+
+_CONVERSATION = "conversation"
+#: LoCoMo's number of a plain question about one thing that was said.
+_PLAIN_QUESTION = 4
+
+
+class AsyncMemory:
+    """One memory over one conversation: ``async with open_async_memory("rag", backbone=None) as memory``.
+
+    The memory is built when it is first asked. Turns that are added afterwards make it build again over the whole
+    conversation: a system is defined by what it does with a conversation from its beginning.
+
+    Attributes:
+        calls: every call of the backbone so far.
+    """
+
+    def __init__(self, chosen: Chosen, *, seed: int = 0, cache_dir: Path | None = None) -> None:
+        self.calls: list[CallRecord] = []
+        self._chosen, self._seed, self._cache_dir = chosen, seed, cache_dir
+        self._stack = AsyncExitStack()
+        self._llm: LanguageModel | None = None
+        self._turns: list[Turn] = []
+        self._sessions = self._questions = 0
+        self._built: MemorySystem | None = None
+        self._reader = chosen.reader.build(seed)
+
+    async def __aenter__(self) -> "AsyncMemory":
+        """Open the backbone.
+
+        Raises:
+            MemsysError: a model is missing, or a server cannot be reached.
+        """
+        if isinstance(self._chosen.memory, NeedsAssets):
+            self._chosen.memory.check_assets()
+        self._llm = await self._open_backbone()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the backbone."""
+        await self._stack.aclose()
+
+    def add(self, turns: Iterable[TurnLike]) -> None:
+        """Add turns to the end of the conversation; those of one call are one session.
+
+        Args:
+            turns: each a ``Turn``, or a sequence of speaker, text and, if known, date and time.
+
+        Raises:
+            ConfigError: a turn is neither, or its id is taken.
+        """
+        self._sessions += 1
+        known = {turn.turn_id for turn in self._turns}
+        for number, given in enumerate(turns, start=1):
+            turn = given if isinstance(given, Turn) else _turn(given, self._sessions, number)
+            if turn.turn_id in known:
+                raise ConfigError(f"turn id {turn.turn_id!r} is taken; ids are unique in a conversation")
+            known.add(turn.turn_id)
+            self._turns.append(turn)
+        self._built = None
+
+    async def retrieve(self, query: str) -> Retrieval:
+        """Find what helps to answer a query: memories best first, and the text that a reader would see.
+
+        Raises:
+            MemsysError: the memory needs a backbone and has none, or the backbone failed.
+        """
+        memory = await self._memory()
+        call_scope.set(CallScope("retrieve", query))
+        return await memory.retrieve(query)
+
+    async def answer(self, question: str) -> Answer:
+        """Answer a question from the memory.
+
+        Raises:
+            MemsysError: there is no backbone, or it failed.
+        """
+        if self._chosen.backbone is None:
+            raise ConfigError("answers need a backbone: name one in open_memory(..., backbone=...), or use retrieve()")
+        retrieval = await self.retrieve(question)
+        self._questions += 1
+        asked = Question(f"q{self._questions}", _CONVERSATION, question, _PLAIN_QUESTION)
+        call_scope.set(CallScope("answer", asked.question_id))
+        assert self._llm is not None
+        return await self._reader.answer(self._llm, asked, Reference(asked.question_id, ()), retrieval.context)
+
+    async def statistics(self) -> Mapping[str, Any]:
+        """What happened while the memory was built: sizes, causes, fallbacks."""
+        return (await self._memory()).statistics()
+
+    async def _memory(self) -> MemorySystem:
+        if self._llm is None:
+            raise ConfigError("the memory is not open; use it in `with open_memory(...) as memory`")
+        if not self._turns:
+            raise ConfigError("the conversation is empty; add turns before asking")
+        if self._built is None:
+            self._built = await self._build(self._llm)
+        return self._built
+
+    async def _build(self, llm: LanguageModel) -> MemorySystem:
+        chosen = self._chosen
+        memory = chosen.memory.build(Parts(_CONVERSATION, llm, chosen.embedder, self._seed))
+        speakers = tuple(dict.fromkeys(turn.speaker for turn in self._turns))
+        sample = Sample(Conversation(_CONVERSATION, tuple(self._turns), speakers), (), {})
+        nothing: Any = _Nothing()
+        await Ingestion(sample, memory, Schedule(checkpoint_every=0), nothing, nothing, ConversationClock()).run()
+        return memory
+
+    async def _open_backbone(self) -> LanguageModel:
+        backbone = self._chosen.backbone
+        if backbone is None:
+            return NoBackbone(self._chosen.memory.name)
+        if not isinstance(backbone, BackboneConfig):
+            return backbone
+        from memsys.llm.backbone import Backbone
+        from memsys.llm.cache import ReplyCache
+
+        engine = backbone.engine.build()
+        self._stack.callback(engine.stop)
+        logs = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="memsys-logs-")))
+        cache = ReplyCache(self._cache_dir) if self._cache_dir else None
+        opened = Backbone(backbone, engine, cache=cache, on_call=self.calls.append, log_dir=logs, run_seed=self._seed)
+        return (await self._stack.enter_async_context(opened)).bind(_CONVERSATION)
+
+
+class _Nothing:
+    """No snapshots, no display."""
+
+    def load(self, conversation_id: str) -> None:
+        """Nothing was stored."""
+
+    def save(self, conversation_id: str, snapshot: object) -> None:
+        """Nothing is stored."""
+
+    def restored(self, turns: int) -> None:
+        """Nothing is shown."""
+
+    def wrote(self, turns: int, seconds: float) -> None:
+        """Nothing is shown."""
+
+
+def open_async_memory(
+    memory: str | MemoryConfig,
+    *,
+    backbone: str | BackboneConfig | LanguageModel | None,
+    embedder: str | Embedder = "minilm",
+    reader: str | ReaderConfig = "sage",
+    settings: Sequence[str] = (),
+    cache_dir: Path | None = None,
+) -> AsyncMemory:
+    """Make a memory that is opened by ``async with``.
+
+    Args:
+        memory: a preset of ``conf/memory``, as ``memory=`` takes it, or a config object.
+        backbone: a preset of ``conf/backbone``, settings as :func:`endpoint` makes them, an open model, or ``None``
+            for memories that need none.
+        embedder: a preset of ``conf/embedder``, or an object.
+        reader: a preset of ``conf/reader``, or settings: how :meth:`AsyncMemory.answer` asks.
+        settings: as on the command line, for instance ``["memory.k=5", "seed=1"]``.
+        cache_dir: folder of replies, so that no call is paid twice; ``None`` keeps none.
+
+    Raises:
+        ConfigError: a name or a setting does not exist; says what may have been meant.
+    """
+    chosen = choose(memory, backbone, embedder, reader, settings)
+    return AsyncMemory(chosen, seed=_seed(settings), cache_dir=cache_dir)
+
+
+def _seed(settings: Sequence[str]) -> int:
+    given = [text.partition("=")[2] for text in settings if text.startswith("seed=")]
+    if given and not given[-1].isdigit():
+        raise ConfigError(f"seed={given[-1]!r} must be a whole number")
+    return int(given[-1]) if given else 0
+
+
+def _turn(given: Sequence[str], session: int, number: int) -> Turn:
+    if isinstance(given, str) or not 2 <= len(given) <= 3 or not all(isinstance(part, str) for part in given):
+        raise ConfigError(f"a turn is (speaker, text) or (speaker, text, date), not {given!r}")
+    turn = Turn(f"S{session}:{number}", f"S{session}", given[0], given[1])
+    return replace(turn, date_time=given[2]) if len(given) == 3 else turn

@@ -1,0 +1,96 @@
+"""The command line of a run, taken apart before Hydra sees it: options here, settings there.
+
+Hydra reads ``memory=a,b -m hydra/launcher=slurm`` as an error of its own options, answers an unknown option with its
+usage, and an unreadable value with its grammar.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+from eval.cli.suggestions import did_you_mean
+from memsys.errors import ConfigError
+
+_MULTIRUN = ("-m", "--multirun")
+_CONFIG_DIR = ("-cd", "--config-dir")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A command line in two parts.
+
+    Attributes:
+        options: Hydra's own, with their values.
+        overrides: settings, in order.
+    """
+
+    options: tuple[str, ...]
+    overrides: tuple[str, ...]
+
+    @property
+    def multirun(self) -> bool:
+        """Whether several values of a setting are one run each."""
+        return any(option in _MULTIRUN for option in self.options)
+
+    @property
+    def config_dir(self) -> Path | None:
+        """Further folder of configuration."""
+        for option, value in pairwise((*self.options, "")):
+            name, equals, own = option.partition("=")
+            if name in _CONFIG_DIR:
+                return Path(own if equals else value)
+        return None
+
+    def arguments(self) -> list[str]:
+        """All of it in an order that Hydra reads."""
+        return [*self.options, *self.overrides]
+
+
+def split(arguments: Sequence[str]) -> CommandLine:
+    """Take a command line apart.
+
+    Raises:
+        ConfigError: an option that does not exist.
+    """
+    options: list[str] = []
+    overrides: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        if argument.startswith("-"):
+            options += _option(argument, rest)
+        else:
+            overrides.append(argument)
+    return _with_optional_values(options, overrides)
+
+
+def _option(argument: str, rest: Iterator[str]) -> list[str]:
+    """An option and the value it needs."""
+    name, equals, _ = argument.partition("=")
+    actions = _actions()
+    if name not in actions:
+        bare = name.lstrip("-")
+        value = argument.partition("=")[2] if equals else next(rest, "VALUE")
+        settings = f"; settings have no dashes: write {bare}={value}" if bare else ""
+        guess = did_you_mean(name, [each for each in actions if each.startswith("--")])
+        raise ConfigError(f"{name} is no option of run{settings}{guess}")
+    if actions[name].nargs is None and not equals:
+        return [argument, *islice(rest, 1)]
+    return [argument]
+
+
+def _with_optional_values(options: list[str], overrides: list[str]) -> CommandLine:
+    """Give ``--info`` its topic back, which needs none."""
+    if "--info" in options or "-i" in options:
+        topics = [each for each in overrides if "=" not in each and not each.startswith(("+", "~"))]
+        place = options.index("--info" if "--info" in options else "-i")
+        options[place] = f"--info={topics[0]}" if topics else "--info"
+        overrides = [each for each in overrides if each not in topics[:1]]
+    return CommandLine(tuple(options), tuple(overrides))
+
+
+def _actions() -> dict[str, Any]:
+    from hydra._internal.utils import get_args_parser
+
+    return dict(get_args_parser()._option_string_actions)

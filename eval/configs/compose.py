@@ -1,0 +1,49 @@
+"""Hydra's loader of ``conf/`` outside of ``hydra.main``: what the command line's checks and sweeps compose with."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.configs.presets import CONF
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+
+def config_loader(folder: Path | None = None) -> Any:
+    """Make a loader, which needs and changes no state of Hydra's but its list of plug-ins and resolvers.
+
+    Args:
+        folder: a further folder of configuration, as Hydra's ``--config-dir`` names one.
+
+    Returns:
+        ``hydra._internal.config_loader_impl.ConfigLoaderImpl``.
+    """
+    from hydra._internal.config_loader_impl import ConfigLoaderImpl
+    from hydra._internal.utils import create_config_search_path
+    from hydra.core.utils import setup_globals
+
+    setup_globals()
+    path = create_config_search_path(str(CONF))
+    if folder is not None:
+        path.append("command-line", f"file://{folder.resolve()}")
+    return ConfigLoaderImpl(config_search_path=path)
+
+
+def compose(loader: Any, overrides: Sequence[str], *, sweep: bool = False, name: str = "config") -> "DictConfig":
+    """Compose one configuration, Hydra's own part included.
+
+    Args:
+        loader: of :func:`config_loader`.
+        overrides: as on the command line.
+        sweep: compose what stands above the cells of a sweep; overrides with several values are left out.
+        name: file of ``conf/`` to start from.
+
+    Raises:
+        HydraException: an override does not fit.
+    """
+    from hydra.types import RunMode
+
+    mode = RunMode.MULTIRUN if sweep else RunMode.RUN
+    config: DictConfig = loader.load_configuration(name, list(overrides), mode, from_shell=False)
+    return config

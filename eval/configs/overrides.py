@@ -1,0 +1,283 @@
+"""Settings of a command line, held against ``conf/``: what does not exist is one clear message, never Hydra's.
+
+Names of choices are checked before Hydra composes anything. Names of settings are checked against a composed
+configuration where Hydra would take them without a word (a new key written with ``+``, the cells of a sweep), and
+where Hydra has failed, to say why. A setting that nothing reads is refused.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.cli.suggestions import close_names, did_you_mean
+from eval.configs.command_line import CommandLine, split
+from eval.configs.compose import compose, config_loader
+from memsys.credentials import redacted
+from memsys.errors import ConfigError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+#: Groups that are in no default configuration: the only ones that are written with ``+``.
+ADDED = ("experiment", "sweep")
+#: Parts of the configuration with free-form mappings, to which a key may be added.
+_OPEN_PARTS = ("backbone", "second", "embedder", "memory", "dataset", "reader", "protocol", "scoring", "hydra")
+
+
+def check_command_line(arguments: Sequence[str]) -> CommandLine:
+    """Read the command line of a run and refuse what does not exist.
+
+    Raises:
+        ConfigError: says which argument is wrong, and what may have been meant.
+    """
+    line = split(arguments)
+    checker = Checker(line.config_dir)
+    parsed = checker.parse(line.overrides)
+    checker.check_choices(parsed)
+    if line.multirun or any(each.is_sweep_override() or _adds_key(each, checker) for each in parsed):
+        checker.check_keys(parsed, line.multirun)
+    return line
+
+
+def explained(arguments: Sequence[str], error: Exception) -> ConfigError:
+    """Say why Hydra could not compose what a command line asks for.
+
+    Args:
+        arguments: the command line.
+        error: what Hydra raised.
+    """
+    line = split(arguments)
+    checker = Checker(line.config_dir)
+    try:
+        checker.check_keys(checker.parse(line.overrides), line.multirun)
+    except ConfigError as problem:
+        return problem
+    return ConfigError(plain_message(error))
+
+
+def plain_message(error: Exception) -> str:
+    """What Hydra or OmegaConf says, in one line, without the advice to add settings that nothing reads."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    kept = [line for line in lines if "append" not in line and not line.startswith(("full_key", "object_type"))]
+    return redacted(f"the configuration cannot be composed: {' '.join(kept[:2]) or repr(error)}")
+
+
+class Checker:
+    """Checks parsed settings against the choices and keys that there are.
+
+    Args:
+        folder: a further folder of configuration.
+        name: file of ``conf/`` that the settings are for.
+    """
+
+    def __init__(self, folder: Path | None = None, name: str = "config") -> None:
+        self._loader, self._name = config_loader(folder), name
+
+    def parse(self, overrides: Iterable[str]) -> list[Any]:
+        """Parse settings.
+
+        Returns:
+            ``hydra.core.override_parser.types.Override``, one for each.
+
+        Raises:
+            ConfigError: one is not of the form KEY=VALUE, or its value cannot be read.
+        """
+        from hydra.core.override_parser.overrides_parser import OverridesParser
+        from hydra.errors import HydraException
+
+        parser, parsed = OverridesParser.create(config_loader=self._loader), []
+        for text in overrides:
+            try:
+                parsed.append(parser.parse_override(text))
+            except HydraException as error:
+                raise ConfigError(redacted(self._unreadable(text))) from error
+        return parsed
+
+    def _unreadable(self, text: str) -> str:
+        key, equals, value = text.partition("=")
+        if not equals:
+            groups = [group for group in self.groups() if value in self._options(group) or text in self._options(group)]
+            meant = f"; did you mean {' or '.join(f'{group}={text}' for group in groups)}?" if groups else ""
+            return f"{text} is no setting, which has a name and a value as in memory=rag{meant}"
+        if value.endswith(","):
+            return f"{text}: nothing follows the comma; write {text.rstrip(',')}, or more values with -m: {text}VALUE"
+        return f"{text}: the value cannot be read; put it in quotes: '{key}=\"{value}\"'"
+
+    def is_group(self, key: str) -> bool:
+        """Whether a key names a folder of choices."""
+        return bool(self._loader.repository.group_exists(key))
+
+    def groups(self) -> list[str]:
+        """Groups at the top of ``conf/``."""
+        return [group for group in self._loader.list_groups("") if group != "hydra"]
+
+    def _options(self, group: str) -> list[str]:
+        return list(self._loader.repository.get_group_options(group))
+
+    def check_choices(self, parsed: Iterable[Any]) -> None:
+        """Refuse choices that do not exist.
+
+        Raises:
+            ConfigError: names the group and what may have been meant.
+        """
+        for override in parsed:
+            group = override.key_or_group
+            if not self.is_group(group) or override.is_delete():
+                continue
+            self._check_sign(override)
+            for value in _values(override):
+                if isinstance(value, str) and not self._loader.repository.config_exists(f"{group}/{value}"):
+                    raise ConfigError(self._unknown_choice(group, value))
+
+    def _check_sign(self, override: Any) -> None:
+        group, text = override.key_or_group, override.input_line
+        if override.is_add() and not override.package and group in self._default_groups():
+            raise ConfigError(f"{text}: {group} is chosen already, a choice replaces it; write {text.lstrip('+')}")
+        if group in ADDED and not (override.is_add() or override.is_force_add()):
+            raise ConfigError(f"{text}: {group} is no part of the default configuration; write +{text}")
+
+    def _default_groups(self) -> set[str]:
+        source: Any = self._loader.repository.load_config(self._name)
+        return {entry.group for entry in source.defaults_list or () if getattr(entry, "group", None)}
+
+    def _unknown_choice(self, group: str, value: str) -> str:
+        options = self._options(group)
+        few = f"; choose one of {', '.join(options)}" if len(options) <= 12 else ""
+        guess = did_you_mean(value, options) or few
+        added = "+" if group in ADDED else ""
+        more = f"\n`memsys run --help {group}` says what each of its {len(options)} choices is"
+        return f"{added}{group}={value}: there is no {group}/{value}{guess}" + (more if self._name == "config" else "")
+
+    def check_keys(self, parsed: Sequence[Any], multirun: bool) -> None:
+        """Refuse settings that the chosen parts do not have, and several values where one is wanted.
+
+        Raises:
+            ConfigError: names the setting and what may have been meant.
+        """
+        from hydra.errors import HydraException
+
+        choices = [_first(override) for override in parsed if self.is_group(override.key_or_group)]
+        try:
+            config = compose(self._loader, choices, sweep=True, name=self._name)
+        except HydraException as error:
+            raise ConfigError(_unfit_choice(error)) from error
+        for override in parsed:
+            if not self.is_group(override.key_or_group):
+                self._check_key(override, config)
+        several = [override.input_line for override in parsed if override.is_sweep_override()]
+        if several and not multirun and str(config.hydra.mode).rpartition(".")[2] != "MULTIRUN":
+            raise ConfigError(f"{several[0]}: several values are one run each, which needs -m; or name one value")
+
+    def _check_key(self, override: Any, config: "DictConfig") -> None:
+        key, text = override.key_or_group, override.input_line
+        if _exists(config, key):
+            if override.is_add():
+                raise ConfigError(f"{text}: {key} is there already; write {text.lstrip('+')}")
+            return
+        if (override.is_add() or override.is_force_add()) and _is_open(config, key):
+            return
+        raise ConfigError(redacted(self._unknown_key(key, text, config)))
+
+    def _unknown_key(self, key: str, text: str, config: "DictConfig") -> str:
+        parent, _, name = key.rpartition(".")
+        if not parent:
+            close = close_names(key, [*self.groups(), *(str(each) for each in config)])
+            guess = f"; did you mean {' or '.join(f'{each}=' for each in close)}?" if close else ""
+            return f"{text}: there is no setting {key}{guess}\n`memsys run --help` lists the choices"
+        if not _exists(config, parent):
+            guess = did_you_mean(key, _keys(config))
+            return f"{text}: there is no {parent}{guess}\n`memsys run --cfg job` shows every setting"
+        part = key.partition(".")[0]
+        inside = list(_keys(config[part], part))
+        beside = [each.rpartition(".")[2] for each in inside if each.rpartition(".")[0] == parent]
+        close = [f"{parent}.{each}" for each in close_names(name, beside)]
+        close += [each for each in inside if each.rpartition(".")[2] == name]
+        if close:
+            return f"{text}: {parent} has no setting {name}; did you mean {' or '.join(close)}?"
+        return f"{text}: {parent} has no setting {name}; there are {', '.join(beside) or 'none'}"
+
+
+def _adds_key(override: Any, checker: Checker) -> bool:
+    return (override.is_add() or override.is_force_add()) and not checker.is_group(override.key_or_group)
+
+
+def _values(override: Any) -> Iterator[Any]:
+    """The values of a choice: one, several of a sweep, or those of a list."""
+    if override.is_sweep_override():
+        yield from (text.strip("'\"") for text in override.sweep_string_iterator())
+        return
+    value = override.value()
+    yield from value if isinstance(value, list) else [value]
+
+
+def _first(override: Any) -> str:
+    """The setting, with the first of its values where it has several."""
+    if not override.is_sweep_override():
+        return str(override.input_line)
+    sign, key = "+" if override.is_add() else "", override.get_key_element().lstrip("+~")
+    return f"{sign}{key}={next(iter(override.sweep_string_iterator()))}"
+
+
+def _exists(config: Any, key: str) -> bool:
+    node = config
+    for part in key.split("."):
+        node = _child(node, part)
+        if node is None:
+            return False
+    return True
+
+
+def _child(node: Any, part: str) -> Any:
+    """A child's node, ``None`` if there is none; values are not resolved."""
+    from omegaconf import DictConfig, ListConfig
+
+    if (
+        isinstance(node, DictConfig)
+        and not node._is_none()
+        and not node._is_interpolation()
+        and part in list(node.keys())
+    ):
+        return node._get_node(part)
+    if isinstance(node, ListConfig) and part.isdigit() and int(part) < len(node):
+        return node._get_node(int(part))
+    return None
+
+
+def _is_open(config: "DictConfig", key: str) -> bool:
+    """Whether a key may be added: below a part, in a mapping that is no object with settings of its own."""
+    parent = key.rpartition(".")[0]
+    if key.partition(".")[0] not in _OPEN_PARTS or not _exists(config, parent):
+        return False
+    if key.startswith("hydra."):
+        return True
+    node = config
+    for part in parent.split("."):
+        node = _child(node, part)
+    return hasattr(node, "keys") and "_target_" not in node.keys()  # noqa: SIM118 (keys of a node, unresolved)
+
+
+def _keys(node: Any, prefix: str = "") -> Iterator[str]:
+    """Dotted names of all settings but Hydra's."""
+    from omegaconf import DictConfig
+
+    if not isinstance(node, DictConfig) or node._is_none() or node._is_interpolation():
+        return
+    names: list[Any] = list(node.keys())  # of the node, unresolved
+    for name in names:
+        if name in ("hydra", "_target_"):
+            continue
+        key = f"{prefix}.{name}" if prefix else str(name)
+        yield key
+        yield from _keys(node._get_node(name), key)
+
+
+def _unfit_choice(error: Exception) -> str:
+    """Why choices that exist do not go together."""
+    found = re.search(r"Could not override '([\w/@.]+)'", str(error))
+    if not found:
+        return plain_message(error)
+    parent, _, child = found[1].rpartition("/")
+    if not parent:
+        return f"{found[1]} is no part of this configuration; `memsys run --help` lists the choices"
+    return f"{found[1]}: the chosen {parent} has no {child} that could be replaced; choose another {parent}"

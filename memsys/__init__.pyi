@@ -1,0 +1,14 @@
+from eval.api import AsyncMemory as AsyncMemory
+from eval.api import Memory as Memory
+from eval.api import endpoint as endpoint
+from eval.api import open_async_memory as open_async_memory
+from eval.api import open_memory as open_memory
+from eval.runs.record import Run as Run
+from eval.runs.record import load_run as load_run
+from memsys.errors import ConfigError as ConfigError
+from memsys.errors import MemsysError as MemsysError
+from memsys.vocabulary import Conversation as Conversation
+from memsys.vocabulary import Hit as Hit
+from memsys.vocabulary import Question as Question
+from memsys.vocabulary import Retrieval as Retrieval
+from memsys.vocabulary import Turn as Turn

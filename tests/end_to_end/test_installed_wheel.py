@@ -1,0 +1,91 @@
+"""The wheel, built and installed as a user has it: no checkout in sight, any folder, everything it needs inside."""
+
+import os
+import shutil
+import site
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("memsys", "baselines", "eval", "hydra_plugins", "conf", "datasets", "results/printed", "pyproject.toml",
+           "setup.py", "README.md", "LICENSE")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for name in SOURCES:
+        target = source / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, target, ignore=shutil.ignore_patterns("__pycache__", "local"))
+        else:
+            shutil.copy(ROOT / name, target)
+    command = [sys.executable, "-m", "pip", "wheel", str(source), "--no-deps", "--no-build-isolation", "-q", "-w", out]
+    subprocess.run(command, check=True, timeout=200)
+    (made,) = out.glob("memsys-*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def memsys(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The console script of an environment that has the wheel, and the dependencies of this one."""
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=100)
+    python = folder / "bin" / "python"
+    command = [sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "-q", wheel]
+    subprocess.run(command, check=True, timeout=200)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")
+    return folder / "bin" / "memsys"
+
+
+def run(memsys: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    kept = {
+        key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "MEMSYS_MODELS", "MEMSYS_DATA")
+    }
+    environment = {**kept, "XDG_CACHE_HOME": str(folder / "cache")}
+    return subprocess.run(
+        [memsys, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False
+    )
+
+
+def test_everything_that_is_read_is_inside(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    shipped = [name for name in names if name.startswith("memsys/_shipped/")]
+    for folder in ("conf", "datasets", "results/printed"):
+        here = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*") if path.is_file()}
+        here = {name for name in here if not name.startswith("conf/local/") and "__pycache__" not in name}
+        assert here <= {name.removeprefix("memsys/_shipped/") for name in shipped}
+    for package in ("memsys", "baselines", "eval"):
+        kept = [path for path in (ROOT / package).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+        assert {path.relative_to(ROOT).as_posix() for path in kept} <= names
+    assert "hydra_plugins/memsys_launchers/slurm.py" in names
+    assert not [name for name in names if name.startswith(("tests/", "results/")) or "/local/" in name]
+
+
+def test_it_runs_from_an_empty_folder(memsys: Path, tmp_path: Path) -> None:
+    settings = ("memory=rag_quickstart", "dataset=locomo_sample", "mode=retrieval_only", "embedder=hashing")
+    done = run(memsys, tmp_path, "run", *settings)
+    assert done.returncode == 0, done.stderr
+    (record,) = (tmp_path / "results" / "runs" / "adhoc").glob("rag_quickstart-*/run.json")
+    assert '"commit": null' in record.read_text() and (record.parent / "summary.json").is_file()
+    assert not (tmp_path / "conf").exists()
+    exported = run(memsys, tmp_path, "export", str(record.parent))
+    assert exported.returncode == 0, exported.stderr
+    assert list((tmp_path / "results" / "summaries" / "adhoc").glob("rag_quickstart-*/summary.json"))
+
+
+def test_it_says_what_there_is_and_where_models_go(memsys: Path, tmp_path: Path) -> None:
+    assert "compare" in run(memsys, tmp_path).stdout
+    assert "clag  " in run(memsys, tmp_path, "run", "--help", "memory").stdout
+    sweep = run(memsys, tmp_path, "run", "-m", "hydra/launcher=lokal")
+    assert sweep.returncode == 2 and "did you mean local" in sweep.stderr
+    missing = run(memsys, tmp_path, "run", "memory=no_memory")
+    assert missing.returncode == 2, missing.stderr
+    assert str(tmp_path / "cache" / "memsys" / "models") in missing.stderr and "memsys models" in missing.stderr
+    assert "MEMSYS_DATA" in run(memsys, tmp_path, "run", "dataset=locomo", "mode=retrieval_only").stderr

@@ -1,0 +1,68 @@
+"""The one command: what it lists, what it starts, and what it says to a name that is none."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eval.__main__ import listing
+from eval.cli.catalogue import Command, commands, find_command
+from eval.cli.commands import program
+from memsys.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def memsys(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "eval", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_every_command_of_eval_is_found_and_described() -> None:
+    found = {command.name: command for command in commands()}
+    assert {"run", "score", "compare", "tables", "report", "lens", "explain", "judge", "export", "inspect_data",
+            "sweep", "floors", "plots", "serve", "models", "data"} <= set(found)  # fmt: skip
+    for command in found.values():
+        assert 10 < len(command.summary) <= 75 and "`" not in command.summary, command
+
+
+def test_a_new_module_with_a_main_is_a_command(tmp_path: Path) -> None:
+    (tmp_path / "count.py").write_text(
+        '"""Count things: ``python -m eval.count``."""\ndef main() -> int:\n    return 0\n'
+    )
+    (tmp_path / "helper.py").write_text('"""No command."""\n')
+    (tmp_path / "big").mkdir()
+    (tmp_path / "big" / "__main__.py").write_text('"""Do it."""\ndef main() -> int:\n    return 0\n')
+    assert commands(tmp_path) == [
+        Command("big", "eval.big.__main__", "Do it"),
+        Command("count", "eval.count", "Count things"),
+    ]
+
+
+def test_a_beginning_is_enough_where_it_is_one_commands_alone() -> None:
+    known = commands()
+    assert find_command("inspect", known).module == "eval.inspect_data"
+    assert find_command("run", known).module == "eval.run"
+    with pytest.raises(ConfigError, match="exp may be explain or export"):
+        find_command("exp", known)
+    with pytest.raises(ConfigError, match="no command 'cmpare'; did you mean compare"):
+        find_command("cmpare", known)
+
+
+def test_alone_it_says_what_there_is_in_less_than_a_screen() -> None:
+    alone, asked = memsys(), memsys("--help")
+    assert alone.returncode == asked.returncode == 0
+    assert alone.stdout == asked.stdout == listing(commands())
+    assert len(alone.stdout.splitlines()) <= 30 and max(map(len, alone.stdout.splitlines())) <= 110
+
+
+def test_it_starts_a_command_whose_usage_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = memsys("compare", "--help")
+    assert done.returncode == 0 and done.stdout.startswith("usage: memsys compare ")
+    wrong = memsys("cmpare")
+    assert wrong.returncode == 2 and wrong.stderr.startswith("error: there is no command")
+    assert memsys("--version").stdout.startswith("memsys 0.")
+    monkeypatch.setattr(sys, "argv", ["/some/place/compare/__main__.py"])
+    assert program("compare") == "python -m eval.compare"

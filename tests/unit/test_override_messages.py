@@ -1,0 +1,130 @@
+"""What a user reads who mistypes a choice, a setting or an option: a few lines that say what was meant, status 2."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eval.cli.suggestions import close_names, did_you_mean
+from eval.configs.command_line import split
+from eval.configs.overrides import check_command_line, explained
+from memsys.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["+seeds=3"], ["no setting seeds", "did you mean seed="]),
+        (["memory=clga"], ["no memory/clga", "did you mean clag", "--help memory"]),
+        (["memory=rag,clga", "-m"], ["no memory/clga", "did you mean clag"]),
+        (["reader=clagg"], ["no reader/clagg", "clag"]),
+        (["reader=zzz"], ["no reader/zzz", "choose one of", "locomo"]),
+        (["memory=rag,", "-m"], ["nothing follows the comma", "write memory=rag"]),
+        (["seed=[1"], ["cannot be read", "quotes"]),
+        (["rag"], ["did you mean memory=rag?"]),
+        (["--memory", "rag"], ["--memory is no option", "write memory=rag"]),
+        (["--multirum"], ["did you mean --multirun?"]),
+        (["+memory=rag"], ["chosen already", "write memory=rag"]),
+        (["experiment=quickstart"], ["write +experiment=quickstart"]),
+        (["+experiment=quikstart"], ["no experiment/quikstart", "did you mean quickstart?"]),
+        (["+schedule.warmups=3"], ["schedule has no setting warmups", "did you mean schedule.warmup?"]),
+        (["+seed=3"], ["there already", "write seed=3"]),
+        (["+memory.nope=1"], ["memory has no setting nope"]),
+        (["-m", "memroy.k=1,2"], ["no memroy", "memory.k"]),
+        (["memory=rag,amem"], ["several values", "-m"]),
+        (["memory=rag,amem", "memory.k=1,2", "+x=1"], ["no setting x"]),
+        (["backbone/engine=vllm_attached", "seed=1,2"], ["the chosen backbone has no engine"]),
+        (["memory=rag,amem", "seed=1,2", "++seed2=1"], ["no setting seed2", "did you mean seed="]),
+    ],
+)  # fmt: skip
+def test_what_does_not_exist_is_refused_before_hydra_runs(arguments: list[str], words: list[str]) -> None:
+    with pytest.raises(ConfigError) as raised:
+        check_command_line(arguments)
+    _is_clear(str(raised.value), words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["memroy=rag"], ["no setting memroy", "did you mean memory=?"]),
+        (["memory.kk=3"], ["memory has no setting kk", "did you mean memory.k?"]),
+        (["reader.roles.default.temperatur=1"], ["did you mean reader.roles.default.temperature"]),
+        (["~sede"], ["no setting sede", "did you mean seed"]),
+        (["backbone/engine=vllm_attached"], ["the chosen backbone has no engine"]),
+    ],
+)
+def test_what_hydra_refuses_is_said_in_our_words(arguments: list[str], words: list[str]) -> None:
+    check_command_line(arguments)
+    message = str(explained(arguments, ValueError("To append to your config use +memroy=rag")))
+    _is_clear(message, words)
+
+
+def _is_clear(message: str, words: list[str]) -> None:
+    assert len(message.splitlines()) <= 5
+    assert "append" not in message and "struct" not in message
+    for word in words:
+        assert word in message, message
+
+
+def test_what_hydra_says_beyond_that_comes_without_the_advice_to_add() -> None:
+    error = ValueError(
+        "Missing mandatory value: backbone.engine.model\nTo append use +x\n full_key: a\nobject_type=dict"
+    )
+    assert str(explained([], error)) == (
+        "the configuration cannot be composed: Missing mandatory value: backbone.engine.model"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["memory=rag", "seed=1"],
+        ["+experiment=quickstart"],
+        ["-m", "+sweep=clag_table1"],
+        ["-m", "memory=rag,amem", "seed=0,1"],
+        ["+backbone@second=gpt41_mini", "second_roles=[probe]"],
+        ["+backbone.thinking_switch.authorization=x"],
+        ["+reader.roles.default.prompt=a.txt"],
+        ["hydra/launcher=joblib", "-m", "memory=rag", "+hydra.launcher.new=1"],
+        ["+experiment=quickstart", "memory=rag_quickstart,no_memory"],
+        ["++seed=3"],
+        ["~dataset.labels"],
+        ["dataset.conversations=[conv-26]"],
+        ["memory.k=5,10", "-m"],
+    ],
+)
+def test_what_exists_passes(arguments: list[str]) -> None:
+    check_command_line(arguments)
+
+
+def test_options_are_put_before_the_settings() -> None:
+    line = split(["memory=a,b", "-m", "hydra/launcher=slurm", "--config-dir", "there", "--cfg", "job"])
+    assert line.arguments() == ["-m", "--config-dir", "there", "--cfg", "job", "memory=a,b", "hydra/launcher=slurm"]
+    assert line.multirun and line.config_dir == Path("there")
+    assert split(["--config-dir=x"]).config_dir == Path("x") and split(["seed=1"]).config_dir is None
+    assert split(["--info", "searchpath", "seed=1"]).arguments() == ["--info=searchpath", "seed=1"]
+    assert split(["seed=1", "--info"]).arguments() == ["--info", "seed=1"]
+
+
+def test_suggestions_by_hand() -> None:
+    assert close_names("memroy", ["memory", "seed"]) == ["memory"]
+    assert close_names("memory.kk", ["memory.k", "memory.unit", "reader.name"])[0] == "memory.k"
+    assert did_you_mean("zzz", ["memory"]) == ""
+    assert did_you_mean("clga", ["clag", "rag"]) == "; did you mean clag?"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["memroy=rag"], ["+seeds=3"], ["memory.kk=3"], ["memory=a,b", "-m", "hydra/launcher=slurm"]]
+)
+def test_the_command_ends_with_2_and_no_word_of_hydras(tmp_path: Path, arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "eval", "run", *arguments, f"run_dir={tmp_path}"], cwd=ROOT, capture_output=True,
+        text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("error: ") and len(done.stderr.splitlines()) <= 5
+    assert "append" not in done.stderr and "HYDRA" not in done.stderr
+    assert list(tmp_path.iterdir()) == []

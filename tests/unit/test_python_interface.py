@@ -1,0 +1,154 @@
+"""``import memsys``: a memory of one's own conversation, and the record of a run as frames and TREC files."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import pytest
+
+import memsys
+from eval.export import main as export
+from eval.runs.trec import _id, ranked_turns
+from memsys.errors import ConfigError, RunDirectoryError
+from memsys.llm.scripted import ScriptedModel
+from tests.support.sample_run import retrieval_run
+
+ROOT = Path(__file__).resolve().parents[2]
+TURNS = [("Ann", "I have adopted a cat called Pixel.", "3 May 2024"), ("Ben", "I bake bread.", "3 May 2024")]
+
+
+def echo(role: str, values: Mapping[str, str], key: str) -> str:
+    return f"{role}: {values['question']} {values['context']}"
+
+
+def test_a_memory_without_a_backbone_retrieves() -> None:
+    with memsys.open_memory("rag", backbone=None, embedder="hashing", settings=["memory.k=1"]) as memory:
+        memory.add(TURNS)
+        (hit,) = memory.retrieve("a cat called?").hits
+        assert hit.turn_ids == ("S1:1",) and "Pixel" in hit.text
+        memory.add([("Ann", "The dog next door is called Rex the dog.")])
+        assert memory.retrieve("dog Rex next door").hits[0].turn_ids == ("S2:1",)
+        assert memory.calls == []
+        with pytest.raises(ConfigError, match="answers need a backbone"):
+            memory.answer("Who?")
+
+
+def test_the_reader_sees_question_and_memories() -> None:
+    model = ScriptedModel(echo)
+    with memsys.open_memory("rag", backbone=model, embedder="hashing", settings=["memory.k=1"]) as memory:
+        memory.add(TURNS)
+        answer = memory.answer("What is the cat called?")
+    assert "What is the cat called?" in answer.prediction and "Pixel" in answer.prediction
+    assert "bread" not in answer.prediction and len(model.calls) == 1
+
+
+def test_a_program_with_an_event_loop_waits_itself() -> None:
+    async def run() -> list[str]:
+        async with memsys.open_async_memory("bm25_turn", backbone=None, embedder="hashing") as memory:
+            memory.add([memsys.Turn("one", "s", "Ann", "A cat called Pixel.")])
+            found = await memory.retrieve("Pixel")
+            assert dict(await memory.statistics()) is not None
+            return [hit.memory_id for hit in found.hits]
+
+    assert asyncio.run(run()) == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"memory": "clga"}, "did you mean clag"),
+        ({"settings": ["memory.kk=1"]}, "did you mean memory.k"),
+        ({"settings": ["seed=x"]}, "whole number"),
+        ({"memory": "oracle"}, "gold"),
+        ({"embedder": "nope"}, "embedder/nope"),
+    ],
+)
+def test_a_wrong_choice_is_one_message(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        memsys.open_memory(**{"memory": "rag", "backbone": None, "embedder": "hashing", **arguments})
+
+
+def test_wrong_turns_are_named() -> None:
+    with memsys.open_memory("rag", backbone=None, embedder="hashing") as memory:
+        with pytest.raises(ConfigError, match="the conversation is empty"):
+            memory.retrieve("anything")
+        with pytest.raises(ConfigError, match="a turn is"):
+            memory.add(["just a text"])
+        with pytest.raises(ConfigError, match="'x' is taken"):
+            memory.add([memsys.Turn("x", "s", "A", "a"), memsys.Turn("x", "s", "A", "b")])
+    with (
+        pytest.raises(ConfigError, match="calls the backbone"),
+        memsys.open_memory("amem", backbone=None, embedder="hashing") as memory,
+    ):
+        memory.add(TURNS)
+        memory.retrieve("cat")
+
+
+def test_an_endpoint_is_a_backbone() -> None:
+    config = memsys.endpoint("http://127.0.0.1:9/v1", "my-model", context_length=4096)
+    assert (config.name, config.context_length, config.engine.model) == ("my-model", 4096, "my-model")  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="base_urls"):
+        memsys.endpoint("no address", "my-model")
+
+
+def test_memsys_imports_no_harness_before_it_is_asked() -> None:
+    code = "import sys, memsys; sys.exit(any(name == 'eval' or name.startswith('eval.') for name in sys.modules))"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)
+    assert set(memsys.__all__) <= {name for name in memsys.__all__ if getattr(memsys, name) is not None}
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        memsys.nothing_like_it  # noqa: B018
+
+
+def test_the_example_runs() -> None:
+    command = [sys.executable, "examples/own_conversation.py", "rag_quickstart", "smollm2_135m", "hashing"]
+    source = (ROOT / command[1]).read_text(encoding="utf-8")
+    assert 10 <= len(source.splitlines()) <= 35
+    compile(source, command[1], "exec")
+    replaced = source.replace('CHOICES.get("backbone", "smollm2_135m")', "MODEL").replace(
+        "CHOICES = ", "from memsys.llm.scripted import ScriptedModel\nMODEL = ScriptedModel(['Pixel'])\nCHOICES = "
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", replaced, "rag_quickstart", "-", "hashing"], cwd=ROOT, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "S1:1" in done.stdout and done.stdout.splitlines()[-2:] == ["Pixel", "0 calls of the backbone"]
+
+
+def test_a_run_is_frames(tmp_path: Path) -> None:
+    path = retrieval_run(tmp_path)
+    run = memsys.load_run(path)
+    assert run.complete and run.record["config"]["memory"]["name"] == "rag_turn"
+    retrievals, references = run.retrievals(), run.references()
+    assert len(retrievals) == len(references) == 6 and set(retrievals.question_id) == set(references.question_id)
+    assert run.answers().empty and run.calls().empty and len(run.conversations()) == 1
+    assert run.scores()["recall@10"].notna().any()
+    with pytest.raises(RunDirectoryError, match=r"no run\.json"):
+        memsys.load_run(tmp_path / "none")
+
+
+def test_trec_files_give_an_independent_tool_our_own_numbers(tmp_path: Path) -> None:
+    path = retrieval_run(tmp_path)
+    assert export([str(path), "--trec", "--out", str(tmp_path / "trec")]) == 0
+    ranking = list(ir_measures.read_trec_run(str(tmp_path / "trec" / f"{path.name}.run")))
+    gold = list(ir_measures.read_trec_qrels(str(tmp_path / "trec" / f"{path.name}.qrels")))
+    wanted = {"recall@5": ir_measures.R @ 5, "recall@10": ir_measures.R @ 10, "ndcg@10": ir_measures.nDCG @ 10}
+    for name, measure in wanted.items():
+        found = {each.query_id: each.value for each in ir_measures.iter_calc([measure], gold, ranking)}
+        own = memsys.load_run(path).scores().set_index("question_id")[name].dropna()
+        assert found == pytest.approx(own.to_dict(), abs=1e-6), name
+
+
+def test_turns_of_a_memory_stand_at_its_place_once() -> None:
+    assert ranked_turns([["b", "a"], ["a"], [], ["c", "b"]]) == ["b", "a", "c"]
+    assert _id("a b\tc") == "a%20b%09c" and _id("D1:3") == "D1:3"
+
+
+def test_a_run_without_ranking_is_refused(tmp_path: Path) -> None:
+    path = retrieval_run(tmp_path, "no_memory")
+    assert export([str(path), "--trec"]) == 2
+    assert not (path / "trec").exists()
