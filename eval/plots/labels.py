@@ -1,21 +1,24 @@
 """Labels beside what they name, where they hide neither a mark nor another label."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.transforms import Bbox
 
-#: Places of a label around its point, in points: horizontal and vertical distance, and how the text is aligned.
-_PLACES = [
-    (horizontal, vertical, side)
-    for far in (7, 16, 26, 38, 52)
-    for horizontal, vertical, side in (
+_Side = Literal["left", "center", "right"]
+
+
+def _around(far: int) -> list[tuple[int, int, _Side]]:
+    return [
         (far, 3, "left"), (-far, 3, "right"), (far, far, "left"), (-far, far, "right"), (far, -far, "left"),
         (-far, -far, "right"), (0, far, "center"), (0, -far - 4, "center"),
-    )
-]  # fmt: skip
+    ]  # fmt: skip
+
+
+#: Places of a label around its point, in points: horizontal and vertical distance, and how the text is aligned.
+_PLACES = [place for far in (7, 16, 26, 38, 52) for place in _around(far)]
 _SIZE = 7.5
 #: Pixels kept free around a mark.
 _MARK = 5.0
@@ -38,7 +41,7 @@ def _place(axes: "Axes", label: Label, taken: Sequence["Bbox"]) -> "Bbox":
     text, x, y, colour = label
     renderer = axes.figure.canvas.get_renderer()  # type: ignore[attr-defined]
     inside = axes.get_window_extent()
-    best: tuple[float, Bbox, tuple[int, int, str]] | None = None
+    best: tuple[float, Bbox, tuple[int, int, _Side]] | None = None
     written = axes.annotate(text, (x, y), (0, 0), textcoords="offset points", fontsize=_SIZE, color=colour)
     for horizontal, vertical, side in _PLACES:
         written.set_horizontalalignment(side)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from eval.configs.presets import CONF
+from eval.papers.printed import PRINTED
 from eval.runs.files import write_atomic
-from eval.tables.stored import ROOT
+from memsys.assets.paths import ROOT, workplace
 from memsys.vocabulary import Json
 
-FOLDER = ROOT / "results" / "cache" / "report"
+FOLDER = workplace("results", "cache", "report")
 #: Entries that no report used for so long are deleted.
 KEPT_SECONDS = 14 * 24 * 3600
 #: Files of a run whose change leaves every figure as it is.
@@ -86,6 +87,6 @@ def code_stamp() -> str:
     sources = (
         sorted((ROOT / "eval").rglob("*.py")) + sorted((ROOT / "eval").rglob("*.yaml")) + sorted(CONF.rglob("*.yaml"))
     )
-    for path in sources + sorted((ROOT / "results" / "printed").rglob("*.csv")):
+    for path in sources + sorted(PRINTED.rglob("*.csv")):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
