@@ -72,7 +72,8 @@ def evidence_columns() -> tuple[Column, ...]:
 
 def _column(metric: Metric) -> Column:
     direction = "" if metric.higher_is_better else ", lower is better"
-    return Column(metric.heading, 1, f"{metric.unit}{direction}", matching(metric.name))
+    meaning = f"{metric.name} ({metric.source}), {metric.unit}{direction}"
+    return Column(metric.heading, 1, meaning, matching(metric.name))
 
 
 AUDITED_COLUMNS = (
