@@ -72,7 +72,8 @@ def evidence_columns() -> tuple[Column, ...]:
 
 def _column(metric: Metric) -> Column:
     direction = "" if metric.higher_is_better else ", lower is better"
-    return Column(metric.heading, 1, f"{metric.unit}{direction}", matching(metric.name))
+    meaning = f"{metric.name} ({metric.source}), {metric.unit}{direction}"
+    return Column(metric.heading, 1, meaning, matching(metric.name))
 
 
 AUDITED_COLUMNS = (
@@ -253,12 +254,12 @@ def _abstentions(run: StoredRun) -> Estimate | None:
 
 def _mean_cost(runs: Sequence[StoredRun]) -> dict[str, Estimate]:
     """Means over the seeds of what all of them recorded."""
-    costs = [_cost(run.summary) for run in runs]
+    costs = [cost_estimates(run.summary) for run in runs]
     shared = [name for name in costs[0] if all(name in cost for cost in costs)]
     return {name: Estimate(fsum(cost[name].value for cost in costs) / len(costs)) for name in shared}
 
 
-def _cost(summary: Mapping[str, Any]) -> dict[str, Estimate]:
+def cost_estimates(summary: Mapping[str, Any]) -> dict[str, Estimate]:
     """Calls and tokens from the run's ledger; nothing for a run without one."""
     total = (summary.get("calls") or {}).get("total") or {}
     if not total.get("calls"):

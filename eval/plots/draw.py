@@ -5,16 +5,18 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from eval.plots.figures import GREY, MARKERS, PALETTE, STYLE, Point, marked, write_figure
+from eval.plots.figures import GREY, MARKERS, PALETTE, STYLE, Point, log_axis, marked, write_figure
+from eval.plots.labels import Label, label_ends, label_points
 from eval.plots.sheet import Curve, Panel, Sheet
 from eval.scoring.inference import ONE_CONVERSATION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _HEIGHT, _WIDTH = 3.9, 4.6
 _HATCHES = ("", "///", "...", "xx", "\\\\\\", "++")
+#: From this ratio of its ends on, a horizontal axis is logarithmic.
+_WIDE = 8
 _EMPTY = "nothing printed or measured"
 
 
@@ -34,21 +36,26 @@ def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
     from matplotlib import pyplot as plt
 
     with mpl.rc_context(STYLE):
-        widths = sheet.widths or (_WIDTH,) * len(sheet.panels)
+        shown = [index for index, panel in enumerate(sheet.panels) if any(curve.values for curve in panel.curves)]
+        shown = shown or [0]
+        panels = [sheet.panels[index] for index in shown]
+        widths = [sheet.widths[index] if sheet.widths else _WIDTH for index in shown]
         figure, grid = plt.subplots(
             1,
-            len(sheet.panels),
+            len(panels),
             figsize=(sum(widths), _HEIGHT),
             width_ratios=widths,
             layout="constrained",
             squeeze=False,
         )
-        for axes, panel in zip(grid[0], sheet.panels, strict=True):
+        for axes, panel in zip(grid[0], panels, strict=True):
             _draw_panel(axes, panel)
-        _legend(figure, grid[0], sum(widths))
         if remark := full_remark(sheet):
             text = "\n".join(fill(line, round(15 * sum(widths))) for line in remark.split("\n"))
             figure.supxlabel(text, fontsize=7.5, color=GREY, x=0.01, ha="left")
+        figure.draw_without_rendering()  # labels need the final places of the points
+        for axes, panel in zip(grid[0], panels, strict=True):
+            _label(axes, panel)
         paths = write_figure(figure, folder / sheet.name)
         plt.close(figure)
     return paths
@@ -56,8 +63,11 @@ def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
 
 def full_remark(sheet: Sheet) -> str:
     """What stands under a figure: its remark, and what the mark of one conversation means where a curve has it."""
+    lacking = [panel.title for panel in sheet.panels if not any(curve.values for curve in panel.curves)]
+    left_out = f" Left out, {_EMPTY}: {', '.join(lacking)}." if lacking and len(lacking) < len(sheet.panels) else ""
+    remark = f"{sheet.remark}{left_out}"
     points = (point for panel in sheet.panels for curve in panel.curves for point in curve.values.values())
-    return f"{sheet.remark}\n{ONE_CONVERSATION}." if any(point.by_question for point in points) else sheet.remark
+    return f"{remark}\n{ONE_CONVERSATION}." if any(point.by_question for point in points) else remark
 
 
 def _draw_panel(axes: "Axes", panel: Panel) -> None:
@@ -71,10 +81,64 @@ def _draw_panel(axes: "Axes", panel: Panel) -> None:
         return
     {"bars": _bars, "lines": _lines, "points": _points}[panel.kind](axes, panel)
     for level in panel.levels:
-        axes.axhline(level.value, color=_colour(level.colour), linestyle="--", linewidth=1.1, label=level.label)
+        axes.axhline(level.value, color=_colour(level.colour), linestyle="--", linewidth=1.1)
     if panel.limits is not None:
         axes.set_xlim(*panel.limits)
-    axes.set_ylim(bottom=0)
+    if panel.kind == "bars":
+        axes.set_ylim(bottom=0)
+        axes.margins(y=0.12)
+        _bar_legend(axes, panel)
+    else:
+        axes.margins(y=0.12)
+        axes.set_ylim(bottom=max(0.0, axes.get_ylim()[0]))
+
+
+def _bar_legend(axes: "Axes", panel: Panel) -> None:
+    """Close above the bars, where more than one quantity needs a name; a single one is named by the axis."""
+    if len(panel.curves) > 1:
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, fontsize=7.5, borderpad=0)
+    else:
+        axes.set_ylabel(f"{marked(panel.curves[0].label, panel.curves[0].values.values())}: {panel.y}")
+
+
+def _label(axes: "Axes", panel: Panel) -> None:
+    """Name points and lines where they are."""
+    curves = [curve for curve in panel.curves if curve.values]
+    if panel.kind == "bars" or not curves:
+        return
+    if panel.kind == "points" and not panel.places:
+        named = [
+            (marked(curve.label, curve.values.values()), float(x), point.value, _shade(curve))
+            for curve in curves
+            for x, point in curve.values.items()
+            if curve.origin != "computed"
+        ]
+        label_points(axes, named)
+        return
+    ends = [_end(curve, panel, _beside(panel, curve)) for curve in curves]
+    right = axes.get_xlim()[1]
+    label_ends(axes, ends + [(level.label, right, level.value, _colour(level.colour)) for level in panel.levels])
+
+
+def _beside(panel: Panel, curve: Curve) -> float:
+    """How far a curve's marks stand from the middle of their place, so that systems do not cover each other."""
+    step = min(0.12, 0.7 / len(panel.curves))
+    return (panel.curves.index(curve) - (len(panel.curves) - 1) / 2) * step
+
+
+def _end(curve: Curve, panel: Panel, beside: float) -> Label:
+    """The last point of a curve with its name."""
+    if panel.places:
+        place = [place for place in panel.places if place in curve.values][-1]
+        x, y = panel.places.index(place) + beside, curve.values[place].value
+    else:
+        last = max(curve.values, key=float)
+        x, y = float(last), curve.values[last].value
+    return marked(curve.label, curve.values.values()), x, y, _shade(curve)
+
+
+def _shade(curve: Curve) -> str:
+    return GREY if curve.origin == "reference" else _colour(curve.colour)
 
 
 def _colour(number: int) -> str:
@@ -94,7 +158,9 @@ def _bars(axes: "Axes", panel: Panel) -> None:
             "hatch": _HATCHES[curve.colour % len(_HATCHES)] if curve.origin == "measured" else "",
             "linewidth": 0.8,
         }
-        axes.bar([x for x, _ in found], [point.value for _, point in found], **style)
+        drawn = axes.bar([x for x, _ in found], [point.value for _, point in found], **style)
+        if not any(point.high > point.low for _, point in found):
+            axes.bar_label(drawn, fmt="{:,.4g}", fontsize=6.5, color=GREY, padding=1)
         _whiskers(axes, [x for x, _ in found], [point for _, point in found])
     axes.set_xticks(range(len(panel.places)), [place.replace(" ", "\n", 1) for place in panel.places], fontsize=8)
     axes.grid(visible=False, axis="x")
@@ -128,10 +194,9 @@ def _lines(axes: "Axes", panel: Panel) -> None:
 
 
 def _points(axes: "Axes", panel: Panel) -> None:
-    step = min(0.12, 0.7 / len(panel.curves))
-    for number, curve in enumerate(panel.curves):
+    for curve in panel.curves:
         if panel.places:
-            beside = (number - (len(panel.curves) - 1) / 2) * step
+            beside = _beside(panel, curve)
             found = [(i + beside, curve.values[place]) for i, place in enumerate(panel.places) if place in curve.values]
         else:
             found = sorted(((float(x), point) for x, point in curve.values.items()), key=lambda item: item[0])
@@ -142,35 +207,30 @@ def _points(axes: "Axes", panel: Panel) -> None:
         axes.set_xlim(-0.5, len(panel.places) - 0.5)
     else:
         axes.margins(x=0.15)
+        costs = [float(x) for curve in panel.curves for x in curve.values]
+        if min(costs) > 0 and max(costs) / min(costs) > _WIDE:
+            log_axis(axes)
+
+
+def _marker(curve: Curve) -> str:
+    if curve.origin in ("computed", "reference"):
+        return "" if curve.origin == "computed" else "x"
+    return MARKERS[curve.colour % len(MARKERS)]
 
 
 def _errorbar(axes: "Axes", curve: Curve, x: Sequence[float], points: Sequence[Point], line: str) -> None:
-    colour = _colour(curve.colour)
+    colour = _shade(curve)
     style: dict[str, Any] = {
         "color": colour,
-        "marker": "" if curve.origin == "computed" else MARKERS[curve.colour % len(MARKERS)],
+        "marker": _marker(curve),
         "markersize": 5.5,
         "markerfacecolor": "white" if curve.origin == "measured" else colour,
         "markeredgecolor": colour,
         "linestyle": line,
         "linewidth": 1.2,
-        "label": marked(curve.label, curve.values.values()),
     }
     values = [point.value for point in points]
     if any(point.high > point.low for point in points):
         axes.errorbar(x, values, yerr=_errors(points), elinewidth=1.0, capsize=2, **style)
     else:
         axes.plot(x, values, **style)
-
-
-def _legend(figure: "Figure", grid: Sequence["Axes"], width: float) -> None:
-    """One legend above all panels, every label once."""
-    entries: dict[str, Any] = {}
-    for axes in grid:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-    if entries:
-        columns = max(1, min(len(entries), round(width / 2.2)))
-        figure.legend(
-            entries.values(), entries.keys(), loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5
-        )

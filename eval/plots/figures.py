@@ -100,14 +100,24 @@ def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> li
     with mpl.rc_context(STYLE):
         groups = list(dict.fromkeys(group for one in series for group in one.groups))
         width = max(4.2, 1.0 + 0.16 * len(groups) * (len(series) + 2))
-        figure, (left, right) = plt.subplots(
-            1, 2, figsize=(width + 4.4, 3.8), width_ratios=[width, 3.6], layout="constrained"
+        costly = any(one.overall is not None and one.cost is not None for one in series)
+        figure, grid = plt.subplots(
+            1,
+            1 + costly,
+            figsize=(width + (4.4 if costly else 0.8), 3.8),
+            width_ratios=[width, 3.6][: 1 + costly],
+            layout="constrained",
+            squeeze=False,
         )
-        _draw_groups(left, series, groups, wording)
-        _draw_cost(right, series, wording)
-        _legend(figure, left, len(series))
-        remark = "\n".join(fill(line, round(13 * figure.get_figwidth())) for line in wording.remark.split("\n"))
+        _draw_groups(grid[0][0], series, groups, wording)
+        if costly:
+            _draw_cost(grid[0][1], series, wording)
+        _legend(figure, grid[0][0], len(series))
+        said = wording.remark if costly else f"{wording.remark} There is no cost recorded."
+        remark = "\n".join(fill(line, round(13 * figure.get_figwidth())) for line in said.split("\n"))
         figure.supxlabel(remark, fontsize=7.5, color=GREY, x=0.01, ha="left")
+        if costly:
+            _label_costs(figure, grid[0][1], series)
         paths = write_figure(figure, out)
         plt.close(figure)
     return paths
@@ -142,15 +152,37 @@ def _draw_cost(axes: "Axes", series: Sequence[Series], wording: Wording) -> None
         if one.overall is not None and one.cost is not None:
             _errorbar(axes, [one.cost], [one.overall], number, _label(one))
             costs.append(one.cost)
-    if not costs:
-        axes.text(0.5, 0.5, "no cost recorded", transform=axes.transAxes, ha="center", va="center", color=GREY)
-        return
     axes.set_ylim(bottom=0)
     if min(costs) > 0 and max(costs) / min(costs) > 8:
-        axes.set_xscale("log")
+        log_axis(axes)
         axes.margins(x=0.15)
     else:
         axes.set_xlim(0, 1.15 * max(*costs, 1.0))
+
+
+def log_axis(axes: "Axes") -> None:
+    """Make the horizontal axis logarithmic, with plain numbers: an SVG keeps text, and so would show raw math."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.12g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _label_costs(figure: "Figure", axes: "Axes", series: Sequence[Series]) -> None:
+    """Name each point where it is."""
+    from eval.plots.labels import label_points
+
+    figure.draw_without_rendering()
+    label_points(
+        axes,
+        [
+            (one.label, one.cost, one.overall.value, PALETTE[number % len(PALETTE)])
+            for number, one in enumerate(series)
+            if one.overall is not None and one.cost is not None
+        ],
+    )
 
 
 def _errorbar(axes: "Axes", x: Sequence[float], points: Sequence[Point], number: int, label: str) -> None:

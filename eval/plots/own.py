@@ -1,12 +1,14 @@
 """Our own figures: what accuracy costs, what evidence is worth, and what the definition of F1 alone moves."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from eval.compare.rows import Estimate, SystemRow, estimate, f1_metric, system_rows
 from eval.metrics.registry import METRICS, TOKEN_F1
 from eval.plots.figures import Point
-from eval.plots.sheet import Curve, Panel, Place, Sheet
+from eval.plots.sheet import Curve, Origin, Panel, Place, Sheet
 from eval.scoring.protocols import Protocol
 from eval.tables.measure import mean_value
 from eval.tables.spec import NO_BACKBONE
@@ -61,12 +63,18 @@ def _cut(floor: StoredRun, asked: Sequence[str]) -> StoredRun | None:
 
 def own_sheets(group: Group, protocol: Protocol) -> list[Sheet]:
     """Make the figures of one group."""
-    rows = system_rows(group.runs, protocol)
+    rows = _short(system_rows(group.runs, protocol))
     return [
         pareto(group, rows, protocol),
         evidence(group, rows, protocol),
         definitions(group, [*rows, *system_rows(group.floors, protocol)], protocol),
     ]
+
+
+def _short(rows: Sequence[SystemRow]) -> list[SystemRow]:
+    """Rows called by their memory alone where that tells them apart."""
+    repeated = Counter(row.run.memory for row in rows)
+    return [replace(row, label=row.run.memory) if repeated[row.run.memory] == 1 else row for row in rows]
 
 
 def pareto(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
@@ -78,7 +86,8 @@ def pareto(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet
     )
     panels = tuple(_pareto_panel(name, cost, rows) for name, cost in costs)
     remark = (
-        f"{group.title}; protocol {protocol.name}. {_INTERVALS}. Line: no other system is as good for less. "
+        f"{group.title}; protocol {protocol.name}. {_INTERVALS}. Line, where intervals do not overlap: no other "
+        "system is as good for less. Grey crosses: references, which are no choice. "
         "Latency comes from runs that time one question after the other."
     )
     return Sheet(f"pareto_{group.name}", panels, remark)
@@ -94,14 +103,26 @@ def _pareto_panel(name: str, cost: Callable[[SystemRow], float | None], rows: Se
         for number, row in enumerate(rows)
         if "F1" in row.estimates and (price := cost(row)) is not None
     ]
-    curves = [Curve(row.label, {price: row.estimates["F1"].point}, number, "measured") for number, row, price in known]
-    front = pareto_front([(price, row.estimates["F1"].value) for _, row, price in known])
-    return Panel(f"F1 against {name.split(' per ')[0]}", name, "F1 (%)", "points", (*curves, *_front(front)))
+    curves = [
+        Curve(row.label, {price: row.estimates["F1"].point}, number, _origin(row)) for number, row, price in known
+    ]
+    ranked = [(price, row.estimates["F1"].point) for _, row, price in known if not row.run.reference]
+    return Panel(f"F1 against {name.split(' per ')[0]}", name, "F1 (%)", "points", (*curves, *_front(ranked)))
 
 
-def _front(front: Sequence[tuple[float, float]]) -> list[Curve]:
-    values: dict[Place, Point] = {price: Point(value, value, value) for price, value in front}
-    return [Curve("not beaten on both", values, 5, "computed")] if len(front) > 1 else []
+def _origin(row: SystemRow) -> Origin:
+    return "reference" if row.run.reference else "measured"
+
+
+def _front(points: Sequence[tuple[float, Point]]) -> list[Curve]:
+    """The systems that no other beats on both, joined; nothing where two neighbours' intervals overlap."""
+    known = {(price, point.value): point for price, point in points}
+    front = [(price, known[price, value]) for price, value in pareto_front(list(known))]
+    overlap = any(high.low <= low.high for (_, low), (_, high) in pairwise(front))
+    if len(front) < 2 or overlap:
+        return []
+    values: dict[Place, Point] = {price: Point(point.value, point.value, point.value) for price, point in front}
+    return [Curve("not beaten on both", values, 5, "computed")]
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -125,7 +146,7 @@ def evidence(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> She
         recall = mean_value(row.run.rows, "recall@10", None, answerable)
         answers = estimate(row.run, f1_metric(protocol), answerable)
         if recall is not None and answers is not None:
-            curves.append(Curve(row.label, {100 * recall: answers.point}, number, "measured"))
+            curves.append(Curve(row.label, {100 * recall: answers.point}, number, _origin(row)))
     panel = Panel("evidence and answers", "evidence recall@10 by turn ids (%)", "F1 (%)", "points", tuple(curves))
     remark = f"{group.title}, without category 5; protocol {protocol.name}. {_INTERVALS}."
     return Sheet(f"evidence_{group.name}", (panel,), remark, (6.0,))
@@ -138,7 +159,7 @@ def definitions(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> 
     for number, row in enumerate(rows):
         found = {label: estimate(row.run, metric, protocol) for metric, label in named.items()}
         values: dict[Place, Point] = {label: value.point for label, value in found.items() if value is not None}
-        curves.append(Curve(row.label, values, number, "measured"))
+        curves.append(Curve(row.label, values, number, _origin(row)))
     panel = Panel(
         "one set of answers", "definition of token F1", "F1 (%)", "points", tuple(curves), tuple(named.values())
     )

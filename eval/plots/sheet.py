@@ -6,8 +6,9 @@ from typing import Literal
 
 from eval.plots.figures import Point
 
-#: Where a number comes from, which decides how it is drawn: filled, hollow, or as a thin line.
-Origin = Literal["printed", "measured", "computed"]
+#: Where a number comes from, which decides how it is drawn: filled, hollow, as a thin line, or as a
+#: grey cross: a reference is no system to choose.
+Origin = Literal["printed", "measured", "computed", "reference"]
 Kind = Literal["lines", "bars", "points"]
 #: On the horizontal axis: a number, or the name of a category.
 Place = float | str

@@ -1,4 +1,4 @@
-"""Write one page of everything measured: ``python -m eval.report``."""
+"""Write one page of everything measured, once or again whenever a run changes: ``python -m eval.report``."""
 
 import argparse
 from collections.abc import Sequence
@@ -7,13 +7,45 @@ from pathlib import Path
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.places import RESULTS, check_file
 from eval.cli.terminal import console, stage
+from eval.report.cache import FOLDER, Cache
 from eval.report.config import load_config
-from eval.report.data import collect, page_data
+from eval.report.data import Collected, collect, page_data
 from eval.report.page import render_page
+from eval.report.watch import watch
 from eval.runs.files import write_atomic
 from eval.tables.stored import stored_folders
 
 OUT = RESULTS / "report.html"
+
+
+def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
+    """Write the page once and say what it holds.
+
+    Args:
+        options: the command line.
+        roots: folders of runs.
+
+    Raises:
+        RunDirectoryError: there is nothing to show, or a file is broken.
+    """
+    cache = Cache(None if options.no_cache else FOLDER)
+    with stage("reading the runs"):
+        collected = collect(roots)
+    data = page_data(collected, load_config(), with_questions=not options.no_questions, cache=cache)
+    with stage("writing the page"):
+        page = render_page(data, refresh=options.every if options.watch else None)
+        write_atomic(options.out, page.encode())
+        cache.prune()
+    _say(options.out, len(page), collected, data["groups"])
+
+
+def _say(out: Path, size: int, collected: Collected, groups: Sequence[dict[str, object]]) -> None:
+    for one in collected.skipped:
+        console().print(f"left out: {one.path}: {one.reason}", style="yellow", highlight=False, markup=False)
+    count = f"{len(collected.runs)} run{'' if len(collected.runs) == 1 else 's'}"
+    waiting = f", {len(collected.unfinished)} not ended" if collected.unfinished else ""
+    text = f"written: {out} ({size / 2**20:.1f} MiB, {count}{waiting})"
+    console().print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 @explains_errors
@@ -21,24 +53,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and write the page; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog=program("report"),
-        description="One HTML file with leaderboard, tables, definitions, plots and every question. It quotes the data "
-        "sets: keep it to yourself.",
+        description="One HTML file that says which memory to use and whether the difference is real, with all scores, "
+        "tables, definitions, plots and every question. It quotes the data sets: keep it to yourself.",
     )
     add_runs_option(parser)
     parser.add_argument("--no-questions", action="store_true", help="leave the questions out: a small page, no text")
     parser.add_argument("--out", type=Path, default=OUT, help="HTML file (default: results/report.html)")
+    parser.add_argument("--no-cache", action="store_true", help="compute everything anew and keep nothing")
+    parser.add_argument("--watch", action="store_true", help="write it again whenever a run changes, until Ctrl-C")
+    parser.add_argument(
+        "--every", type=_seconds, default=10, metavar="SECONDS", help="how often --watch looks (default: 10)"
+    )
     options = parser.parse_args(arguments)
     check_file(options.out)
-    with stage("making the report"):
-        collected = collect(options.runs or stored_folders())
-        page = render_page(page_data(collected, load_config(), with_questions=not options.no_questions))
-    write_atomic(options.out, page.encode())
-    for one in collected.skipped:
-        console().print(f"left out: {one.path}: {one.reason}", style="yellow", highlight=False, markup=False)
-    count = f"{len(collected.runs)} run{'s' if len(collected.runs) > 1 else ''}"
-    text = f"written: {options.out} ({len(page) / 2**20:.1f} MiB, {count})"
-    console().print(text, highlight=False, markup=False, soft_wrap=True)
+    roots = options.runs or stored_folders()
+    if options.watch:
+        watch(roots, options.every, lambda: build(options, roots))
+    else:
+        build(options, roots)
     return 0
+
+
+def _seconds(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of seconds from 1 to 3600")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -18,15 +18,17 @@ class PageConfig:
     """What the page shows.
 
     Attributes:
+        answer: metrics of the first view, the first one being shown at first.
         leaderboard: group -> metrics to choose from.
         questions: scores shown beside each answer.
     """
 
+    answer: Sequence[str]
     leaderboard: Mapping[str, Sequence[str]]
     questions: Sequence[str]
 
     def __post_init__(self) -> None:
-        for name in (*self.questions, *(name for group in self.leaderboard.values() for name in group)):
+        for name in (*self.answer, *self.questions, *(name for group in self.leaderboard.values() for name in group)):
             if name not in METRICS and name not in _SHARES:
                 raise ConfigError(f"report: {name!r} is no score; `python -m eval.score --list` lists them")
 

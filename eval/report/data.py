@@ -1,16 +1,25 @@
 """All of the page's data, as one JSON value."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 
 from eval.cli.terminal import stage
+from eval.report.answer import Board, group_answer
+from eval.report.cache import Cache, fingerprint
+from eval.report.calls import first_difference
 from eval.report.config import PageConfig
 from eval.report.definitions import definitions
+from eval.report.groups import Group, find_groups, scored
 from eval.report.papers import tables
-from eval.report.questions import Browser
-from eval.report.runs import dataset_names, run_cards
+from eval.report.probes import judge_faults
+from eval.report.progress import Unfinished, unfinished
+from eval.report.questions import Browser, Read
+from eval.report.runs import dataset_names, group_labels, run_cards, run_costs
 from eval.report.scores import category_names, metric_list, run_scores
+from eval.report.slices import Known, distances, slices
 from eval.tables.stored import Skipped, StoredRun, find_run_folders, read_json, read_runs
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
@@ -18,11 +27,18 @@ from memsys.vocabulary import Json
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Runs with their directories; ``None`` where only the summary is here."""
+    """Runs with their directories, ``None`` where only the summary is here, and where their figures were read."""
 
     runs: tuple[StoredRun, ...]
     folders: tuple[Path | None, ...]
     skipped: tuple[Skipped, ...]
+    unfinished: tuple[Unfinished, ...] = ()
+    sources: tuple[Path, ...] = ()
+
+    def inputs(self, numbers: Iterable[int] | None = None) -> Json:
+        """What the figures of some runs were computed from."""
+        chosen = range(len(self.runs)) if numbers is None else numbers
+        return [fingerprint(self.sources[number]) for number in chosen]
 
 
 def collect(roots: Sequence[Path]) -> Collected:
@@ -31,12 +47,23 @@ def collect(roots: Sequence[Path]) -> Collected:
     Raises:
         RunDirectoryError: a folder does not exist, a file is broken, or there is no run that can be shown.
     """
+    folders = list(find_run_folders(roots))
+    waiting = unfinished(folders)
     runs, skipped = read_runs(roots)
-    if not runs:
+    if not runs and not waiting:
         reasons = "; ".join(f"{one.path}: {one.reason}" for one in skipped) or "no run directory"
         raise RunDirectoryError(f"nothing to report under {', '.join(map(str, roots))}: {reasons}")
+    places: dict[str, Path] = {}
+    for folder in folders:
+        places.setdefault(str(read_json(folder / "run.json").get("run_id")), folder)
     whole = run_directories(roots)
-    return Collected(tuple(runs), tuple(whole.get(run.run_id) for run in runs), tuple(skipped))
+    return Collected(
+        tuple(runs),
+        tuple(whole.get(run.run_id) for run in runs),
+        tuple(skipped),
+        tuple(waiting),
+        tuple(whole.get(run.run_id, places[run.run_id]) for run in runs),
+    )
 
 
 def run_directories(roots: Iterable[Path]) -> dict[str, Path]:
@@ -48,34 +75,116 @@ def run_directories(roots: Iterable[Path]) -> dict[str, Path]:
     return found
 
 
-def page_data(collected: Collected, config: PageConfig, *, with_questions: bool = True) -> Json:
+def page_data(
+    collected: Collected, config: PageConfig, *, with_questions: bool = True, cache: Cache | None = None
+) -> Json:
     """Compute everything that the page shows; without questions it holds no word of a data set."""
-    runs, names_of_sets = collected.runs, dataset_names(collected.runs)
+    cache = cache or Cache(None)
+    runs, names = collected.runs, dataset_names(collected.runs)
+    read = _read(collected) if with_questions else {}
     metrics = metric_list(runs, config)
-    names = [metric["name"] for metric in metrics]
     browser = Browser(config.questions)
-    folders = collected.folders if with_questions else (None,) * len(runs)
-    for number, (run, folder) in enumerate(zip(runs, folders, strict=True)):
-        if folder is not None:
-            with stage(f"reading the questions of run {number + 1} of {len(runs)}"):
-                browser.add(number, names_of_sets[number], run, folder)
+    for number, own in read.items():
+        browser.add(number, names[number], runs[number], own)
+    everything = collected.inputs()
     return {
-        "runs": run_cards(runs, [folder is not None for folder in folders]),
+        "runs": _cards(collected, read),
+        "groups": _groups(collected, read, config, cache),
         "metrics": metrics,
-        "categories": _categories(runs, names_of_sets),
-        "scores": [_scores(number, runs, names) for number in range(len(runs))],
-        "tables": tables(runs),
-        "definitions": definitions(runs),
+        "judgeFaults": judge_faults(runs),
+        "categories": _categories(runs, names),
+        "scores": _scores(collected, [metric["name"] for metric in metrics], cache),
+        "tables": cache.get("tables", [everything], partial(tables, runs)),
+        "definitions": _definitions(runs, everything, cache),
         "questions": browser.questions,
         "questionScores": browser.score_names,
         "texts": browser.texts.all,
         "skipped": [f"{one.path.name}: {one.reason}" for one in collected.skipped],
+        "unfinished": [asdict(one) for one in collected.unfinished],
     }
 
 
-def _scores(number: int, runs: Sequence[StoredRun], names: Sequence[str]) -> Json:
-    with stage(f"means of run {number + 1} of {len(runs)}"):
-        return run_scores(runs[number], names)
+def _definitions(runs: Sequence[StoredRun], inputs: Json, cache: Cache) -> Json:
+    with stage("the same answers under every definition"):
+        return cache.get("lens", [inputs], partial(definitions, runs))
+
+
+def _read(collected: Collected) -> dict[int, Read]:
+    found = {}
+    for number, folder in enumerate(collected.folders):
+        if folder is not None:
+            with stage(f"reading the texts of run {number + 1} of {len(collected.runs)}"):
+                found[number] = Read.of(folder)
+    return found
+
+
+def _cards(collected: Collected, read: Mapping[int, Read]) -> list[Json]:
+    cards = run_cards(collected.runs, [number in read for number in range(len(collected.runs))])
+    for number, own in read.items():
+        if own.seconds is not None:
+            cards[number]["costs"]["seconds"] = round(own.seconds, 3)
+    return cards
+
+
+def _groups(collected: Collected, read: Mapping[int, Read], config: PageConfig, cache: Cache) -> list[Json]:
+    runs, found = collected.runs, []
+    names = dataset_names(runs)
+    costs = [run_costs(run) for run in runs]
+    groups = [group for group in find_groups(runs) if group.questions]
+    for place, group in enumerate(groups):
+        title = f"comparing the runs of group {place + 1} of {len(groups)}"
+        board = Board(runs, group_labels(runs, group.members), costs, names[group.members[0]])
+        metrics = _metrics(runs, group, config)
+        with stage(title):
+            inputs = [collected.inputs(group.members), list(group.members), board.dataset, metrics]
+            answer = cache.get("group", inputs, partial(group_answer, group, board, metrics))
+        answer["slices"] = _slices(group, collected, read, answer, cache)
+        answer["writing"] = _writing(group, read)
+        found.append(answer)
+    return found
+
+
+def _metrics(runs: Sequence[StoredRun], group: Group, config: PageConfig) -> list[str]:
+    """The metrics of the configuration, and the judges of any run of the group."""
+    judges = {name for number in group.members for name in (runs[number].summary.get("judges") or {})}
+    return [*config.answer, *sorted(judges)]
+
+
+def _slices(group: Group, collected: Collected, read: Mapping[int, Read], answer: Json, cache: Cache) -> Json:
+    """Slices under the first metric, category 5 left out where there are others."""
+    metric = next(iter(answer["boards"]), None)
+    if metric is None:
+        return None
+    five = next(iter(answer["boards"][metric]))
+    found = scored(collected.runs, group, metric, five)
+    if found is None:
+        return None
+    own = [read[number] for number in group.members if number in read]
+    references = {name: one for part in own for name, one in part.references.items()}
+    places, ages = distances(references, [part.memories for part in own])
+    names = {k: v for number in group.members for k, v in category_names(collected.runs[number]).items()}
+    with stage("slices"):
+        kinds = slices(found, Known(references, places, ages, names))
+    return {"metric": metric, "five": five, "runs": list(found.runs), "kinds": kinds}
+
+
+def _writing(group: Group, read: Mapping[int, Read]) -> dict[str, dict[str, str]]:
+    """By two runs and conversation: the first call of writing in which they differ."""
+    found: dict[str, dict[str, str]] = {}
+    for one, other in combinations([number for number in group.members if number in read], 2):
+        ours, theirs = read[one].ledger.writing, read[other].ledger.writing
+        texts = {name: first_difference(ours.get(name, ()), theirs.get(name, ())) for name in {*ours, *theirs}}
+        found[f"{one}-{other}"] = {name: text for name, text in sorted(texts.items()) if text}
+    return found
+
+
+def _scores(collected: Collected, names: Sequence[str], cache: Cache) -> list[Json]:
+    found = []
+    for number, run in enumerate(collected.runs):
+        with stage(f"means of run {number + 1} of {len(collected.runs)}"):
+            inputs = [collected.inputs([number]), list(names)]
+            found.append(cache.get("scores", inputs, partial(run_scores, run, names)))
+    return found
 
 
 def _categories(runs: Sequence[StoredRun], datasets: Sequence[str]) -> dict[str, dict[str, str]]:

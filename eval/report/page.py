@@ -15,20 +15,28 @@ from memsys.vocabulary import Json
 TEMPLATES = Path(__file__).parent / "templates"
 #: In this order: each uses what stands before it.
 SCRIPTS = (
-    "core.js", "charts.js", "leaderboard.js", "plots.js", "definitions.js", "tables.js", "questions.js", "answers.js",
-    "runs.js", "main.js",
+    "core.js", "charts.js", "answer.js", "compare.js", "leaderboard.js", "plots.js", "definitions.js", "tables.js",
+    "questions.js", "answers.js", "runs.js", "main.js",
 )  # fmt: skip
 
 
-def render_page(data: Json) -> str:
-    """Return the page as HTML; the same bytes for the same data."""
+def render_page(data: Json, refresh: int | None = None) -> str:
+    """Return the page as HTML; the same bytes for the same data.
+
+    Args:
+        data: what it shows.
+        refresh: seconds after which it loads itself again; ``None``: never.
+    """
     style = _read("style.css")
     script = '"use strict";\n(() => {\n' + "\n".join(_read(name) for name in SCRIPTS) + "})();\n"
     policy = (
         f"default-src 'none'; script-src '{_checksum(script)}'; style-src '{_checksum(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    return Template(_read("page.html")).substitute(policy=policy, style=style, script=script, data=script_json(data))
+    again = f' data-refresh="{refresh}"' if refresh else ""
+    return Template(_read("page.html")).substitute(
+        policy=policy, style=style, script=script, data=script_json(data), refresh=again
+    )
 
 
 def _read(name: str) -> str:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from eval.judge.store import Judged, load_judged
 from eval.loaders.kinds import ADVERSARIAL
+from eval.report.calls import Ledger, read_ledger
+from eval.report.memories import Memories
 from eval.report.scores import DIGITS
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.stored import load_answers, load_references, load_retrievals
@@ -30,6 +32,46 @@ class Texts:
         return list(self.numbers)
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a run directory holds, read once for all views."""
+
+    references: Mapping[str, ReferenceRecord]
+    answers: Mapping[str, AnswerRecord]
+    retrievals: Mapping[str, RetrievalRecord]
+    judged: Sequence[Judged]
+    ledger: Ledger
+    memories: Memories
+
+    @classmethod
+    def of(cls, folder: Path) -> "Read":
+        """Read a run directory.
+
+        Raises:
+            ScoringError: a file is missing or broken.
+            RunDirectoryError: a snapshot or a verdict is.
+        """
+        references = load_references(folder)
+        return cls(
+            references,
+            load_answers(folder),
+            load_retrievals(folder),
+            load_judged(folder),
+            read_ledger(folder, list(references)),
+            Memories(folder),
+        )
+
+    @property
+    def seconds(self) -> float | None:
+        """Mean wall time of a question as it was run, waiting for other questions included; ``None`` if not timed."""
+        times = [
+            answer.retrieve_seconds + answer.answer_seconds
+            for answer in self.answers.values()
+            if answer.retrieve_seconds is not None and answer.answer_seconds is not None
+        ]
+        return sum(times) / len(times) if times else None
+
+
 @dataclass
 class Browser:
     """Collects the questions of runs.
@@ -42,17 +84,16 @@ class Browser:
     texts: Texts = field(default_factory=Texts)
     _questions: dict[tuple[str, str], Json] = field(default_factory=dict)
 
-    def add(self, number: int, dataset: str, run: StoredRun, run_dir: Path) -> None:
+    def add(self, number: int, dataset: str, run: StoredRun, read: "Read") -> None:
         """Add one run's answers and retrievals.
 
         Args:
             number: of the run on the page.
             dataset: name of its data set on the page.
             run: its scores.
-            run_dir: its directory.
+            read: what its directory holds.
         """
-        references, answers = load_references(run_dir), load_answers(run_dir)
-        retrievals, judged = load_retrievals(run_dir), load_judged(run_dir)
+        references, answers, retrievals, judged = read.references, read.answers, read.retrievals, read.judged
         scores = {row.question_id: row for row in run.rows}
         for question_id, reference in references.items():
             if question_id not in scores:
@@ -65,6 +106,9 @@ class Browser:
                 "scores": self._scores(scores[question_id], judged),
                 "judges": _verdicts(judged, question_id),
                 "hits": self._hits(retrieval, reference),
+                "context": self.texts.number(retrieval.context) if retrieval else None,
+                "calls": read.ledger.question(question_id),
+                "stored": self._stored(read.memories, reference),
             }
 
     def _entry(self, dataset: str, reference: ReferenceRecord) -> Json:
@@ -90,6 +134,13 @@ class Browser:
         names = (*self.scores, *(one.column for one in judged))
         found = {name: row.metrics.get(name) for name in names}
         return {name: round(value, DIGITS) for name, value in found.items() if value is not None}
+
+    def _stored(self, memories: Memories, reference: ReferenceRecord) -> Json:
+        """By gold turn: numbers of the texts of the memories that name it, and how many more there are."""
+        if not memories.known(reference.conversation_id):
+            return None
+        found = {turn: memories.of(reference.conversation_id, turn) for turn in reference.evidence}
+        return {turn: [[self.texts.number(text) for text in texts], more] for turn, (texts, more) in found.items()}
 
     def _hits(self, retrieval: RetrievalRecord | None, reference: ReferenceRecord) -> list[Json]:
         """Text number, and the gold turns that the memory comes from, best first."""
@@ -123,7 +174,12 @@ def _question(answer: AnswerRecord | None, retrieval: RetrievalRecord | None) ->
 def _answer(answer: AnswerRecord | None) -> Json:
     if answer is None:
         return {"answer": None}
-    return {"answer": answer.prediction, "malformed": answer.malformed, "options": list(answer.options)}
+    return {
+        "answer": answer.prediction,
+        "raw": answer.raw,
+        "malformed": answer.malformed,
+        "options": list(answer.options),
+    }
 
 
 def _verdicts(judged: Sequence[Judged], question_id: str) -> Mapping[str, list[Json]]:

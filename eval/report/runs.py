@@ -1,21 +1,22 @@
 """Where the page's numbers come from: one card per run."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from eval.compare.rows import system_rows
+from eval.compare.rows import cost_estimates
 from eval.configs.presets import CONF
 from eval.judge.agreement import agreement, majority
-from eval.scoring.protocols import load_protocol
+from eval.report.prices import load_prices
+from eval.scoring.aggregate import mean_of
 from eval.tables.places import without_places
 from eval.tables.stored import StoredRun
 from eval.tables.variants import flat, overrides, variant_label
 from memsys.vocabulary import Json
 
 _PARTS = ("dataset", "memory", "reader", "backbone")
-_COSTS = ("context", "calls", "tokens", "write", "malformed", "cached")
+_COSTS = ("context", "calls", "tokens", "write", "malformed", "cached", "dollars")
 
 
 def dataset_names(runs: Sequence[StoredRun]) -> list[str]:
@@ -46,12 +47,10 @@ def run_cards(runs: Sequence[StoredRun], with_texts: Sequence[bool]) -> list[Jso
 
 def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
     record = run.record
-    changed = overrides(record["config"].get("memory") or {})
-    label = f"{run.memory} [{variant_label(changed)}]" if changed else run.memory
-    costs = system_rows([run], load_protocol("clag"))[0].estimates
+    costs = run_costs(run)
     return {
         "id": run.run_id,
-        "system": label,
+        "system": run_label(run),
         "backbone": run.backbone,
         "without": _without(run),
         "dataset": dataset,
@@ -67,10 +66,43 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
         "model": _pairs(record.get("model") or {}),
         "hardware": _hardware(record.get("hardware") or {}),
         "changed": [pair for part in _PARTS for pair in _changed(record["config"], part)],
-        "costs": {name: round(costs[name].value, 2) for name in _COSTS if name in costs},
+        "costs": costs,
+        "reference": run.reference,
         "agreements": _agreements(run),
         "hasTexts": has_texts,
     }
+
+
+def run_label(run: StoredRun) -> str:
+    """The memory with the settings in which it differs from its file."""
+    changed = overrides(run.record["config"].get("memory") or {})
+    return f"{run.memory} [{variant_label(changed)}]" if changed else run.memory
+
+
+def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int, str]:
+    """Short names of a group's runs: the memory, with its changed settings and the run's hash where that is needed."""
+    found = {number: runs[number].memory for number in members}
+    steps: tuple[Callable[[StoredRun], str], ...] = (
+        run_label,
+        lambda run: f"{run_label(run)}, {run.run_id.rpartition('-')[2]}",
+    )
+    for longer in steps:
+        repeated = Counter(found.values())
+        found = {number: longer(runs[number]) if repeated[text] > 1 else text for number, text in found.items()}
+    return found
+
+
+def run_costs(run: StoredRun) -> dict[str, float]:
+    """What a question costs: context, calls, tokens; tokens per turn written; dollars where a price is known."""
+    context = mean_of(row.metrics.get("context_tokens") for row in run.rows).value
+    found = {name: one.value for name, one in cost_estimates(run.summary).items()}
+    if context is not None:
+        found["context"] = context
+    price = load_prices().get(run.backbone)
+    read = (run.summary.get("cost") or {}).get("read_per_question") or {}
+    if price is not None and read:
+        found["dollars"] = (read["prompt_tokens"] * price.prompt + read["completion_tokens"] * price.completion) / 1e6
+    return {name: round(found[name], 6 if name == "dollars" else 2) for name in _COSTS if name in found}
 
 
 def _agreements(run: StoredRun) -> list[list[Json]]:

@@ -45,6 +45,22 @@ def load_snapshot(path: Path) -> Any | None:
         raise RunDirectoryError(message) from error
 
 
+def load_texts(path: Path) -> Any | None:
+    """Read a state tree without its arrays, which stay placeholders; ``None`` when there is none.
+
+    Raises:
+        RunDirectoryError: the file is damaged.
+    """
+    if not path.is_file():
+        return None
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
+            return json.loads(archive["tree"].tobytes())
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+        message = f"memory snapshot {path} is damaged ({error}); delete it and start the same command again"
+        raise RunDirectoryError(message) from error
+
+
 def _take_arrays(node: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
     if isinstance(node, np.ndarray):
         name = f"a{len(arrays)}"

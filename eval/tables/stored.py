@@ -22,6 +22,8 @@ RUNS, SUMMARIES = workplace("results", "runs"), workplace("results", "summaries"
 
 #: Mode of a record whose answers are constants.
 FLOOR = "floor"
+#: Memories that bound what a memory can do.
+_REFERENCES = ("no_memory", "oracle", "full_context")
 #: Settings that cannot move a score; runs that differ in nothing else and the seed are repetitions of each other.
 _NOT_SETTINGS = ("seed", "experiment", "schedule", "protocol", "scoring", "progress", "score", "use_cache", "timing")
 
@@ -74,6 +76,11 @@ class StoredRun:
     def floor(self) -> bool:
         """Whether its answers are constants, given without a model."""
         return bool(self.record["mode"] == FLOOR)
+
+    @property
+    def reference(self) -> bool:
+        """Whether it bounds what a memory can do (nothing, the gold evidence, everything) and is no choice itself."""
+        return self.floor or any(self.memory == name or self.memory.startswith(f"{name}_") for name in _REFERENCES)
 
     @property
     def backbone(self) -> str:

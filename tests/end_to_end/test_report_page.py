@@ -12,7 +12,7 @@ from eval.report.__main__ import main
 from tests.support.browser import Page, chromium
 from tests.support.fake_run import FakeRun, rewrite
 
-VIEWS = ("leaderboard", "plots", "definitions", "tables", "questions", "runs")
+VIEWS = ("answer", "compare", "leaderboard", "plots", "definitions", "tables", "questions", "runs")
 ATTACKS = (
     "</script><img src=x onerror=\"document.title='taken'\">",
     "<svg onload=alert(1)><style>*{display:none}</style>",
@@ -35,6 +35,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ),
         )
         rewrite(path, "retrievals.jsonl", lambda n, row: row["hits"][0].update(text=f"memory {n} {attack(n)}"))
+        rewrite(path, "calls.jsonl", lambda n, row: row.update(item=f"conv-26:{row['item']}"))
         rewrite(path, "references.jsonl", lambda n, row: row.update(answers=[f"gold {attack(n)}"]))
     judge(path)
     FakeRun(memory="oracle", mode="retrieval_only", dataset="hotpotqa20", data_sha256="2" * 64).write(root)
@@ -121,6 +122,92 @@ def test_text_of_models_is_shown_as_it_is_and_does_nothing(page: Page, report: P
         assert page.run("document.querySelectorAll('#question img, #question svg, #question style').length") == 0
     assert page.problems == []
     assert page.run("document.title") == "Questions - memsys report"
+
+
+def test_the_answer_comes_first_and_its_switches_change_it(page: Page, report: Path) -> None:
+    go(page, report)
+    assert page.run("document.querySelector('nav [aria-current]').dataset.view") == "answer"
+    first = text(page, "#verdict")
+    assert first.startswith(("Use rag: 75.0", "No clear winner: rag is highest with 75.0"))
+    assert "16 questions that all 3 runs answered, category 5 left out" in first
+    assert "16 of 20 questions" in text(page, "#same-questions")
+    assert page.run("document.querySelector('details.settings').open") is False
+    labels = page.run("[...document.querySelectorAll('#forest g text')].map((node) => node.textContent)")
+    assert [label.split()[0] for label in labels] == ["rag", "clag", "amem"]
+    assert "75.0" in labels[0]
+    choose(page, "five", "paper_trap")
+    assert "20 questions that all 3 runs answered" in text(page, "#verdict")
+    assert "category 5 left out" not in text(page, "#verdict")
+    amem = page.run(
+        "[...document.querySelectorAll('#filter-baseline option')].find((one) => one.text === 'amem').value"
+    )
+    choose(page, "baseline", amem)
+    assert "difference to amem" in text(page, "main table thead")
+    row = page.run("[...document.querySelectorAll('main table tbody tr')][0].innerText")
+    assert "+50.0" in row
+    assert "By category" in text(page)
+
+
+def test_a_judge_no_better_than_a_constant_is_never_green(page: Page, report: Path) -> None:
+    go(page, report, "answer?metric=judge_x_y")
+    assert text(page, "#verdict").startswith("These scores cannot tell which memory is better: judge_x_y is no better")
+    assert "Not a ranking" in text(page)
+    tier = "[...document.querySelector('main table tbody').rows].map((row) => row.children[0].innerText)"
+    assert set(page.run(tier)) == {""}
+    assert "real" not in text(page, "main table")
+    go(page, report, "leaderboard?dataset=locomo_clag&metric=judge_x_y")
+    assert "Not a ranking" in text(page)
+    go(page, report, "questions?q=conv-26:0")
+    assert "Verdict not to be relied on: judge_x_y is no better than a constant" in text(page, "#question")
+    assert page.run("document.querySelectorAll('.worthless .chip').length") == 0
+
+
+def test_two_runs_side_by_side_lead_to_a_question_and_its_first_other_call(page: Page, report: Path) -> None:
+    go(page, report, "compare")
+    assert "20" not in text(page, "#pair").split("over")[0]
+    assert "over 16 questions" in text(page, "#pair")
+    assert page.run("document.querySelectorAll('.changes li').length") == 16
+    page.run("document.getElementById('filter-with5').click()")
+    assert "over 20 questions" in text(page, "#pair")
+    page.run("document.querySelector('.changes a').click()")
+    page.wait("document.querySelector('#first-call') !== null")
+    assert page.run("document.querySelectorAll('#question .pair > section').length") == 2
+    assert "calls about this question" in text(page, "#first-call")
+
+
+def test_a_question_shows_the_whole_way_of_an_answer(page: Page, report: Path) -> None:
+    go(page, report, "questions?q=conv-26:1")
+    parts = page.run("[...new Set([...document.querySelectorAll('#question [data-part]')].map((n) => n.dataset.part))]")
+    assert parts == ["prompt", "reply", "calls"]  # these runs keep no memory
+    page.run("document.querySelectorAll('#question details').forEach((node) => { node.open = true; })")
+    shown = text(page, "#question")
+    for word in ("secret evidence", "secret context", "memories retrieved", "answer", "gold"):
+        assert word in shown
+
+
+def test_numbers_are_not_cut_on_a_phone_and_all_is_open_on_paper(page: Page, report: Path) -> None:
+    page.size(390, 800, mobile=True)
+    go(page, report, "answer")
+    cut = """[...document.querySelectorAll('main td, #forest text, #verdict')].filter((node) => node.textContent
+        && (node.getBoundingClientRect().right > 391 || node.getBoundingClientRect().left < -1
+        || node.scrollWidth > node.clientWidth + 1 && node.clientWidth > 0)).map((node) => node.textContent)"""
+    assert page.run(cut) == []
+    page.run("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.run("[...document.querySelectorAll('main details')].every((node) => node.open)") is True
+    page.send("Emulation.setEmulatedMedia", media="print")
+    assert page.run("getComputedStyle(document.querySelector('.top')).display") == "none"
+    page.send("Emulation.setEmulatedMedia", media="")
+
+
+def test_runs_that_have_not_ended_are_shown_with_their_progress(page: Page, tmp_path: Path) -> None:
+    FakeRun(status="running").write(tmp_path / "runs")
+    out = tmp_path / "report.html"
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(out), "--no-cache"]) == 0
+    go(page, out)
+    assert "rag, smollm2_135m" in text(page, "#unfinished")
+    assert "20 of 20 questions, running" in text(page, "#unfinished")
+    assert page.run("document.querySelectorAll('nav a').length") == 1
+    assert page.problems == []
 
 
 def test_leaderboard_ranks_and_filters(page: Page, report: Path) -> None:
@@ -212,7 +299,7 @@ def test_keyboard_reaches_views_and_skips_navigation(page: Page, report: Path) -
     for _ in range(3):
         page.press("Tab")
     page.press("Enter")
-    page.wait("document.querySelector('main h2').innerText === 'Plots'")
+    page.wait("document.querySelector('main h2').innerText === 'Two runs side by side'")
 
 
 def test_theme_can_be_chosen(page: Page, report: Path) -> None:

@@ -153,7 +153,7 @@ def test_retrieval_only_runs_are_compared_by_recall(tmp_path: Path) -> None:
 def test_evidence_says_how_it_is_matched_in_every_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = make_report([stored(tmp_path), stored(tmp_path, memory="clag")], CLAG)
     assert "| R@10 (turn ids) |" in render_markdown(report)
-    assert "R@10 (turn ids): evidence recall, percent" in render_markdown(report)
+    assert "R@10 (turn ids): recall@10 (CLAG equations 14-18), percent" in render_markdown(report)
     assert "& R@10 (turn ids) &" in render_latex(report)
     assert "F1: token F1, percent" in render_latex(report)
     assert ",R@10 (turn ids)," in render_csv(report)

@@ -137,7 +137,9 @@ def test_settings_that_cannot_work(changes: dict[str, int]) -> None:
 
 def test_the_number_of_sequences_is_a_runtime_field_only_if_it_cannot_move_a_reply() -> None:
     def names(**changes: Any) -> frozenset[str]:
-        return backbone_config(engine=engine_config(**changes), model="SmolLM2-135M-Instruct").runtime_fields()
+        return backbone_config(
+            engine=engine_config(**changes), model="SmolLM2-135M-Instruct", context_length=1024
+        ).runtime_fields()
 
     assert "engine.parallel" in names() and "engine.threads" in names() and "max_in_flight" in names()
     assert "engine.parallel" not in names(batch_invariant=False)

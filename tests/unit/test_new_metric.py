@@ -57,7 +57,7 @@ def test_comparisons_show_it_in_its_unit(tmp_path: Path) -> None:
     report = make_report([stored(tmp_path, "rag", 3.0), stored(tmp_path, "amem", 5.0)], load_protocol("clag"))
     assert {row.estimates["Extra"].value for row in report.rows} == {3.0, 5.0}
     column = next(column for column in report.columns if column.name == "Extra")
-    assert column.meaning == "words, lower is better" and "Extra" in render_csv(report)
+    assert column.meaning == "extra_words (here), words, lower is better" and "Extra" in render_csv(report)
 
 
 def test_the_lens_ranks_it_by_its_direction(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from eval.papers.sage.figures import thresholds
 from eval.plots.__main__ import main, sheets
 from eval.plots.draw import draw_sheet
 from eval.plots.figures import Point
-from eval.plots.own import groups, own_sheets, pareto_front
+from eval.plots.labels import spread
+from eval.plots.own import _front, groups, own_sheets, pareto_front
 from eval.plots.sheet import Curve, Level, Panel, Sheet, exact
 from eval.scoring.protocols import load_protocol
 from eval.tables.stored import SUMMARIES, StoredRun, read_runs
@@ -22,10 +24,11 @@ PAPERS = {
     "memfly_figure2", "sage_figure2", "sage_figure3", "sage_figure4",
     "xmemory_figure3", "xmemory_figure4", "xmemory_figure5",
 }  # fmt: skip
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def words(path: Path) -> str:
-    return " ".join("".join(node.itertext()).strip() for node in ElementTree.parse(path).iter() if node.text)
+    return " ".join("".join(node.itertext()).strip() for node in ElementTree.parse(path).iter(f"{SVG}text"))
 
 
 def by_name(runs: Sequence[StoredRun]) -> dict[str, Sheet]:
@@ -64,7 +67,7 @@ def test_sages_figures_hold_its_thresholds() -> None:
     quality, calls = found["sage_figure2"].panels
     assert [level.value for level in quality.levels] == [25.83, 31.15, 85.32]
     assert quality.curves[1].values[0.1] == exact(32.35)
-    assert (calls.curves[0].values[0.1].value, calls.levels[0].value) == (202, 74)
+    assert [point.value for point in calls.curves[0].values.values()] == [202, 74]
     assert [panel.title for panel in found["sage_figure4"].panels] == ["Qwen2.5-1.5B", "Qwen2.5-3B"]
     assert found["sage_figure4"].panels[0].curves[2].values[0.3] == exact(71.69)
 
@@ -116,7 +119,31 @@ def test_own_figures_show_what_was_measured(tmp_path: Path) -> None:
     assert not pareto.panels[2].curves
     assert [list(curve.values) for curve in definitions.panels[0].curves] == [["A-Mem, mem0"]] * 2
     svg, _ = draw_sheet(pareto, tmp_path / "figures")
-    assert "nothing printed or measured" in words(svg)
+    text = " ".join(words(svg).split())
+    assert "Left out, nothing printed or measured: F1 against latency." in text
+    assert "latency per question (ms)" not in text
+    assert text.count("rag") == text.count("amem") == 2  # beside its point in both panels, and in no legend
+
+
+def test_no_front_passes_through_references_or_overlapping_intervals() -> None:
+    apart = [(1.0, Point(10, 9, 11)), (2.0, Point(20, 19, 21))]
+    (front,) = _front(apart)
+    assert list(front.values) == [1.0, 2.0]
+    assert _front([(1.0, Point(10, 5, 15)), (2.0, Point(12, 8, 16))]) == []
+    summaries = [run for run in read_runs([SUMMARIES])[0] if run.backbone == "smollm2_135m_vllm_bf16"]
+    for group in groups(summaries):
+        pareto = own_sheets(group, load_protocol("clag"))[0]
+        origins = {curve.label: curve.origin for panel in pareto.panels for curve in panel.curves}
+        assert all((origin == "reference") == label.startswith(("no_memory", "oracle", "full_context"))
+                   for label, origin in origins.items() if origin != "computed")  # fmt: skip
+
+
+@given(st.lists(st.floats(-100, 100), max_size=12), st.floats(0.1, 10))
+def test_labels_are_moved_apart_and_keep_their_order(values: list[float], step: float) -> None:
+    found = spread(sorted(values), step)
+    assert all(high - low >= step - 1e-6 for low, high in pairwise(found))
+    if all(high - low >= step for low, high in pairwise(sorted(values))):
+        assert found == pytest.approx(sorted(values))
 
 
 def test_a_figure_marks_what_rests_on_one_conversation(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ def test_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert out.read_text().startswith("<!doctype html>")
     shown = " ".join(capsys.readouterr().out.split())
     assert "1 runs" not in shown
-    assert "1 run)" in shown
+    assert "1 run, 1 not ended)" in shown
     assert "not complete (interrupted)" in shown
     assert main(["--runs", str(tmp_path / "nothing"), "--out", str(out)]) == 2
 
@@ -249,6 +249,8 @@ def test_nothing_to_show_is_an_error(tmp_path: Path) -> None:
 
 def test_unknown_scores_are_refused() -> None:
     with pytest.raises(ConfigError, match="'f1_sets' is no score"):
-        PageConfig({"answers": ["f1_sets"]}, [])
+        PageConfig([], {"answers": ["f1_sets"]}, [])
     with pytest.raises(ConfigError, match="'f1_sets' is no score"):
-        PageConfig({}, ["f1_sets"])
+        PageConfig([], {}, ["f1_sets"])
+    with pytest.raises(ConfigError, match="'f1_sets' is no score"):
+        PageConfig(["f1_sets"], {}, [])

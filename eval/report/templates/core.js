@@ -121,7 +121,7 @@ const DATASET = setting(
   "dataset",
   "Data set",
   [...datasets.map((name) => option(name)), option("all", "all data sets")],
-  fullest,
+  fullest ?? "all",
 );
 const BACKBONE = setting("backbone", "Backbone", [
   option("all", "all backbones"),
@@ -133,9 +133,9 @@ const METRIC = setting(
   DATA.metrics.map((metric) => option(metric.name, words(metric.name), metric.group)),
 );
 const FIVE = setting("five", "Category 5", [
+  option("exclude", "left out"),
   option("paper_trap", "trap: the false answer is right"),
   option("abstain", "declining is right"),
-  option("exclude", "left out"),
 ]);
 const WEIGHTS = setting("weights", "Mean", [
   option("question_mean", "all questions alike (micro)"),

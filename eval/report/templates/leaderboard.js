@@ -42,11 +42,11 @@ function leaderboardView() {
   const draw = () => body.replaceChildren(scoreFilters(draw), leaderboard());
   draw();
   return [
-    el("h2", {}, "Leaderboard"),
+    el("h2", {}, "All scores of all runs"),
     el(
       "p",
       { class: "faint" },
-      `${plural(DATA.runs.length, "run")} on ${plural(datasets.length, "data set")}. Percent; bars and brackets: mean with its 95 % bootstrap interval.`,
+      `${plural(DATA.runs.length, "run")} on ${plural(datasets.length, "data set")}. Percent; bars and brackets: mean with its 95 % cluster t interval.`,
     ),
     body,
   ];
@@ -78,9 +78,11 @@ function leaderboard() {
     head("tokens", true, "wide"),
   ];
   const unscored = numbers.filter((number) => !rows.some((row) => row.number === number));
+  const fault = DATA.judgeFaults[metric];
   return el(
     "div",
     {},
+    fault ? el("p", { class: "note warning" }, `Not a ranking: ${fault}.`) : null,
     coverageNote(rows),
     table("Leaderboard", heads, parts),
     el(
@@ -101,17 +103,20 @@ function leaderboard() {
 function boardRow(row, own, most) {
   const run = DATA.runs[row.number],
     [value, low, high, unit] = row.figures;
-  const place = 1 + own.filter((other) => other.figures[0] > value).length;
+  const unranked = run.reference || Boolean(DATA.judgeFaults[valueOf(METRIC)]);
+  const place = unranked
+    ? 0
+    : 1 + own.filter((other) => !DATA.runs[other.number].reference && other.figures[0] > value).length;
   const interval = low === undefined ? "" : `[${fixed(low)}, ${fixed(high)}]${unit === "question" ? "‡" : ""}`;
   return el(
     "tr",
     {},
-    cell(String(place), true),
+    cell(place ? String(place) : "", true),
     el(
       "th",
       { scope: "row" },
       el("a", { href: address("runs", { run: run.id }), class: place === 1 ? "first" : null }, run.system),
-      el("div", { class: "small faint" }, run.without || run.backbone),
+      el("div", { class: "small faint" }, [run.without || run.backbone, run.reference ? "reference, not ranked" : ""].filter(Boolean).join("; ")),
     ),
     el("td", { class: "bar wide" }, track(row.figures, most)),
     el("td", { class: place === 1 ? "number first" : "number" }, fixed(value)),

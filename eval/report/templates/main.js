@@ -1,12 +1,17 @@
 // Views, navigation and theme.
 VIEWS.push(
-  { id: "leaderboard", text: "Leaderboard", make: leaderboardView },
+  { id: "answer", text: "Answer", make: answerView },
+  { id: "compare", text: "Two runs", make: compareView },
+  { id: "leaderboard", text: "All scores", make: leaderboardView },
   { id: "plots", text: "Plots", make: plotsView },
   { id: "definitions", text: "Definitions", make: definitionsView },
   { id: "tables", text: "Tables", make: tablesView },
   { id: "questions", text: "Questions", make: questionsView },
   { id: "runs", text: "Runs", make: runsView },
 );
+
+// Before the first run has ended there is nothing but its progress.
+if (!DATA.runs.length) VIEWS.length = 1;
 
 const content = document.getElementById("content");
 
@@ -54,3 +59,10 @@ document.getElementById("theme").addEventListener("click", () => {
 prefersDark.addEventListener("change", paint);
 paint();
 render();
+
+// Print opens what is folded, so that nothing is missing on paper; a page that is being rebuilt loads itself again.
+window.addEventListener("beforeprint", () => {
+  for (const node of document.querySelectorAll("main details")) node.open = true;
+});
+const REFRESH = document.documentElement.dataset.refresh;
+if (REFRESH) setTimeout(() => location.reload(), 1000 * Number(REFRESH));

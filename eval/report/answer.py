@@ -1,0 +1,97 @@
+"""The page's first view: which memory to use, whether the difference is real, and what it costs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from eval.report.groups import Group, Scored, scored
+from eval.report.probes import judge_faults
+from eval.report.verdict import Side, verdict
+from eval.scoring.protocols import Adversarial
+from eval.scoring.several import Several, compare_all, tiers
+from eval.tables.stored import StoredRun
+from memsys.vocabulary import Json
+
+#: Decimals of figures in the page's data.
+DIGITS = 4
+#: Category 5 is left out unless the reader of the page says otherwise.
+FIVES: tuple[Adversarial, ...] = ("exclude", *(way for way in get_args(Adversarial) if way != "exclude"))
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """What a group's boards need.
+
+    Attributes:
+        runs: all runs.
+        labels: name of each of the group's runs.
+        costs: figures of each run, ``tokens`` among them.
+        dataset: name of the group's data set.
+    """
+
+    runs: Sequence[StoredRun]
+    labels: Mapping[int, str]
+    costs: Sequence[dict[str, Any]]
+    dataset: str
+
+
+def group_answer(group: Group, board: Board, metrics: Sequence[str]) -> Json:
+    """One group: its runs, and a board per metric and treatment of category 5."""
+    boards: dict[str, dict[str, Json]] = {}
+    for metric in metrics:
+        for five in FIVES:
+            found = scored(board.runs, group, metric, five)
+            if found is not None:
+                boards.setdefault(metric, {})[five] = _board(found, group, board, metric, five)
+    return {
+        "dataset": board.dataset,
+        "backbone": board.runs[group.members[0]].backbone,
+        "labels": {str(number): board.labels[number] for number in group.members},
+        "systems": list(group.systems),
+        "references": list(group.references),
+        "common": len(group.questions),
+        "asked": group.asked,
+        "conversations": len(board.runs[group.members[0]].conversations),
+        "boards": boards,
+    }
+
+
+def _board(found: Scored, group: Group, board: Board, metric: str, five: str) -> Json:
+    ranked = [number for number in found.runs if number in group.systems]
+    several = compare_all(found.values, [row.conversation_id for row in found.rows], tested=len(ranked))
+    own = [one for one in several.differences if one.second < len(ranked)]
+    levels = tiers(several.means[: len(ranked)], own)
+    fault = judge_faults([board.runs[number] for number in found.runs]).get(metric, "")
+    sides = [
+        Side(board.labels[number], several.means[i], number in group.systems, board.costs[number].get("tokens"))
+        for i, number in enumerate(found.runs)
+    ]
+    return {
+        "sentence": verdict(sides, several, _setting(found, group, board, metric, five), fault),
+        "fault": fault,
+        "questions": several.questions,
+        "by": several.by,
+        "runs": list(found.runs),
+        "figures": _figures(several),
+        "tiers": levels,
+        "differences": [_difference(one) for one in several.differences],
+    }
+
+
+def _setting(found: Scored, group: Group, board: Board, metric: str, five: str) -> str:
+    count = len(found.rows)
+    left_out = ", category 5 left out" if five == "exclude" and count < len(group.questions) else ""
+    runs = "1 run" if len(found.runs) == 1 else f"all {len(found.runs)} runs"
+    return f"{metric} on {board.dataset}, {count} questions that {runs} answered{left_out}"
+
+
+def _figures(several: Several) -> list[Json]:
+    return [
+        [round(mean, DIGITS), *(round(end, DIGITS) for end in ends or ())]
+        for mean, ends in zip(several.means, several.intervals, strict=True)
+    ]
+
+
+def _difference(one: Any) -> Json:
+    rounded = [None if value is None else round(value, DIGITS) for value in (one.value, one.low, one.high)]
+    return [one.first, one.second, *rounded, one.p_value, one.gained, one.lost, one.separated]

@@ -1,0 +1,92 @@
+"""Computed parts of the page, kept under ``results/cache/report`` until a file of their runs or our code changes."""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from eval.configs.presets import CONF
+from eval.papers.printed import PRINTED
+from eval.runs.files import write_atomic
+from memsys.assets.paths import ROOT, workplace
+from memsys.vocabulary import Json
+
+FOLDER = workplace("results", "cache", "report")
+#: Entries that no report used for so long are deleted.
+KEPT_SECONDS = 14 * 24 * 3600
+#: Files of a run whose change leaves every figure as it is.
+_NO_FIGURES = ("logs", ".lock")
+
+
+class Cache:
+    """Parts of the page by name and by what they were computed from.
+
+    Args:
+        folder: of the entries; ``None`` computes everything anew.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    def get(self, name: str, inputs: Iterable[Json], make: Callable[[], Json]) -> Json:
+        """A part of the page, from the cache where its inputs are the same.
+
+        Args:
+            name: of the part.
+            inputs: everything it depends on but the code, as JSON.
+            make: computes it.
+        """
+        if self._folder is None:
+            return make()
+        digest = hashlib.sha256(json.dumps([code_stamp(), name, list(inputs)]).encode()).hexdigest()
+        path = self._folder / f"{name}-{digest[:24]}.json"
+        if (known := _read(path)) is not None:
+            path.touch()
+            return known[0]
+        # Both ways give what JSON makes of it, so that a page is the same with and without the cache.
+        text = json.dumps([make()], allow_nan=False)
+        write_atomic(path, text.encode())
+        return json.loads(text)[0]
+
+    def prune(self) -> None:
+        """Delete entries that were not used for two weeks."""
+        oldest = time.time() - KEPT_SECONDS
+        for path in self._folder.glob("*.json") if self._folder else ():
+            if path.stat().st_mtime < oldest:
+                path.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> list[Any] | None:
+    """An entry; a damaged one counts as absent and is computed again."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, list) and len(value) == 1 else None
+
+
+def fingerprint(folder: Path) -> list[Json]:
+    """Names, sizes and times of change of a run's files, sorted."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    found: list[Json] = [str(folder.resolve())]
+    for path in files:
+        name = path.relative_to(folder)
+        if name.parts[0] not in _NO_FIGURES:
+            status = path.stat()
+            found.append([str(name), status.st_size, status.st_mtime_ns])
+    return found
+
+
+@cache
+def code_stamp() -> str:
+    """Checksum of the code and settings that figures depend on."""
+    digest = hashlib.sha256()
+    sources = (
+        sorted((ROOT / "eval").rglob("*.py")) + sorted((ROOT / "eval").rglob("*.yaml")) + sorted(CONF.rglob("*.yaml"))
+    )
+    for path in sources + sorted(PRINTED.rglob("*.csv")):
+        digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

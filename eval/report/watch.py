@@ -1,0 +1,54 @@
+"""Writing the page again whenever a run changes: for a sweep that is still running."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from eval.cli.terminal import console
+from eval.report.cache import fingerprint
+from eval.tables.stored import find_run_folders
+from memsys.errors import RunDirectoryError, ScoringError
+from memsys.vocabulary import Json
+
+
+def watch(
+    roots: Sequence[Path], every: int, build: Callable[[], None], pause: Callable[[float], None] = time.sleep
+) -> None:
+    """Build the page, and again after each change, until the user interrupts.
+
+    A file that is being written while it is read makes a build fail; it is tried again at the next look.
+
+    Args:
+        roots: folders of runs.
+        every: seconds between two looks.
+        build: writes the page.
+        pause: waits.
+
+    Raises:
+        RunDirectoryError: a folder does not exist.
+    """
+    say = console().print
+    say(f"watching {', '.join(map(str, roots))}; Ctrl-C ends it", highlight=False, markup=False, soft_wrap=True)
+    seen: Json = None
+    try:
+        while True:
+            now = state(roots)
+            if now != seen:
+                seen = now if _built(build) else None
+            pause(every)
+    except KeyboardInterrupt:
+        say("stopped; the page stays as it was last written", highlight=False, markup=False)
+
+
+def state(roots: Sequence[Path]) -> Json:
+    """Names, sizes and times of change of all files of all runs."""
+    return [fingerprint(folder) for folder in find_run_folders(roots)]
+
+
+def _built(build: Callable[[], None]) -> bool:
+    try:
+        build()
+    except (RunDirectoryError, ScoringError) as error:
+        console().print(f"not written yet: {error}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+        return False
+    return True

@@ -1,0 +1,187 @@
+"""The report's first view: groups, common questions, the sentence, judges that mean nothing, cache, progress."""
+
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eval.report.__main__ import main
+from eval.report.cache import Cache, fingerprint
+from eval.report.calls import first_difference
+from eval.report.config import load_config
+from eval.report.data import collect, page_data
+from eval.report.memories import Memories, parse_date
+from eval.report.progress import unfinished
+from eval.report.slices import distances
+from eval.report.verdict import Side, verdict
+from eval.report.watch import watch
+from eval.runs.records import ReferenceRecord
+from eval.runs.snapshot import save_snapshot
+from eval.runs.stored import load_calls
+from eval.scoring.several import compare_all
+from memsys.errors import RunDirectoryError
+from tests.support.fake_run import FakeRun, rewrite
+
+
+def data_of(*roots: Path, cache: Cache | None = None) -> Any:
+    return page_data(collect(roots), load_config(), cache=cache)
+
+
+def fixed_score(share: float, jitter: float = 0.0) -> Any:
+    return lambda number, metric: min(1.0, max(0.0, share + jitter * (number % 3 - 1)))
+
+
+def write(root: Path, scores: dict[str, float], **settings: Any) -> None:
+    for memory, share in scores.items():
+        FakeRun(memory=memory, values=fixed_score(share), conversations=("c",), questions_each=20, **settings).write(
+            root
+        )
+
+
+def sentence(root: Path, metric: str = "f1_set", five: str = "exclude") -> str:
+    return str(data_of(root)["groups"][0]["boards"][metric][five]["sentence"])
+
+
+def test_a_real_difference_is_called_real_and_held_against_no_memory(tmp_path: Path) -> None:
+    write(tmp_path, {"rag": 0.75, "amem": 0.25, "no_memory": 0.1})
+    found = sentence(tmp_path)
+    assert found.startswith("Use rag: 75.0, +50.0 [50.0, 50.0] over amem, and the difference is real;")
+    assert "rag is measurably better than no_memory (+65.0 [65.0, 65.0])" in found
+    assert "16 questions that all 3 runs answered, category 5 left out; one conversation only" in found
+
+
+def test_equal_systems_have_no_winner_and_the_cheapest_is_named(tmp_path: Path) -> None:
+    write(tmp_path, {"rag": 0.5, "amem": 0.5})
+    found = sentence(tmp_path)
+    assert found.startswith("No clear winner")
+    assert "of these rag takes the fewest tokens per question" in found
+    assert "no run without memory is here" in found
+
+
+def test_references_are_not_ranked_however_high(tmp_path: Path) -> None:
+    write(tmp_path, {"rag": 0.25, "oracle": 1.0, "full_context": 0.9, "no_memory": 0.3})
+    data = data_of(tmp_path)
+    board = data["groups"][0]["boards"]["f1_set"]["exclude"]
+    assert len(board["tiers"]) == 1
+    assert board["sentence"].startswith("rag is the only memory system here: 25.0;")
+    assert "measurably worse than no_memory" in board["sentence"]
+
+
+def test_only_common_questions_count(tmp_path: Path) -> None:
+    FakeRun(memory="rag", conversations=("c",), questions_each=20, values=fixed_score(0.5)).write(tmp_path)
+    FakeRun(memory="amem", conversations=("c",), questions_each=10, values=fixed_score(0.5)).write(tmp_path)
+    group = data_of(tmp_path)["groups"][0]
+    assert (group["common"], group["asked"]) == (10, 20)
+    assert group["boards"]["f1_set"]["exclude"]["questions"] == 8
+    assert group["boards"]["f1_set"]["paper_trap"]["questions"] == 10
+
+
+def test_another_part_of_the_data_is_another_group(tmp_path: Path) -> None:
+    for turns, memory in ((92, "rag"), (419, "amem")):
+        path = FakeRun(memory=memory).write(tmp_path)
+        record = json.loads((path / "run.json").read_text())
+        record["data"]["turns"] = turns
+        (path / "run.json").write_text(json.dumps(record))
+    assert [group["systems"] for group in data_of(tmp_path)["groups"]] == [[0], [1]]
+
+
+def test_a_judge_no_better_than_a_constant_gives_no_ranking() -> None:
+    sides = [Side("rag", 100.0, True, None), Side("amem", 0.0, True, None)]
+    several = compare_all(np.array([[100.0, 0.0]] * 20), ["c"] * 20)
+    found = verdict(sides, several, "judge on x, 20 questions", "judge is no better than a constant on its probe")
+    assert found.startswith("These scores cannot tell which memory is better: judge is no better than a constant")
+    assert "Use" not in found
+
+
+def test_the_cache_gives_the_same_page_and_notices_changes(tmp_path: Path) -> None:
+    path = FakeRun().write(tmp_path / "runs")
+    cache = Cache(tmp_path / "cache")
+    assert data_of(tmp_path / "runs") == data_of(tmp_path / "runs", cache=cache)
+    made = {entry.name for entry in (tmp_path / "cache").iterdir()}
+    assert data_of(tmp_path / "runs", cache=cache) == data_of(tmp_path / "runs")
+    assert {entry.name for entry in (tmp_path / "cache").iterdir()} == made
+    before = fingerprint(path)
+    rewrite(path, "scores.jsonl", lambda number, row: row["metrics"].update(f1_set=1.0))
+    assert fingerprint(path) != before
+    assert data_of(tmp_path / "runs", cache=cache)["scores"][0]["f1_set"]["1"][0] == 100.0
+
+
+def test_a_damaged_entry_is_made_again_and_old_ones_go(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    assert cache.get("x", [1], lambda: {"a": 1}) == {"a": 1}
+    (entry,) = tmp_path.iterdir()
+    entry.write_text("{")
+    assert cache.get("x", [1], lambda: {"a": 2}) == {"a": 2}
+    os.utime(entry, (0, 0))
+    cache.prune()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_on_its_way_is_shown_with_its_progress_and_enters_no_figure(tmp_path: Path) -> None:
+    path = FakeRun(status="running").write(tmp_path)
+    lines = (path / "answers.jsonl").read_text().splitlines(keepends=True)
+    (path / "answers.jsonl").write_text("".join(lines[:7]) + lines[7][:20])
+    (one,) = unfinished([path])
+    assert (one.answered, one.asked, one.status) == (7, 20, "running")
+    data = data_of(tmp_path)
+    assert (data["groups"], data["runs"], len(data["unfinished"])) == ([], [], 1)
+    assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "page.html"), "--no-cache"]) == 0
+
+
+def test_watching_writes_again_after_a_change_and_waits_out_a_torn_file(tmp_path: Path) -> None:
+    path = FakeRun().write(tmp_path)
+    built: list[int] = []
+    looks = iter(range(6))
+
+    def build() -> None:
+        built.append(len(built))
+        if len(built) == 2:
+            raise RunDirectoryError("torn")
+
+    def pause(_: float) -> None:
+        look = next(looks)
+        if look == 1:
+            (path / "calls.jsonl").write_text("")
+        if look == 4:
+            raise KeyboardInterrupt
+
+    watch([tmp_path], 1, build, pause)
+    assert len(built) == 3  # first, after the change, and again because that one failed
+
+
+def test_memories_of_a_turn_and_its_distance(tmp_path: Path) -> None:
+    entries = [
+        {"turn_ids": [f"D{n}:1"], "text": f"note {n}", "date_time": f"1:56 pm on {n} May, 2023", "vector": np.zeros(2)}
+        for n in (1, 2, 10)
+    ]
+    save_snapshot(tmp_path / "snapshots" / "c.npz", {"memory": {"notes": entries}})
+    memories = Memories(tmp_path)
+    assert memories.of("c", "D2:1") == (["turn_ids: D2:1\ntext: note 2\ndate_time: 1:56 pm on 2 May, 2023"], 0)
+    assert memories.of("c", "D3:1") == ([], 0)
+    reference = ReferenceRecord("q", "c", 1, ["x"], None, ["D2:1", "D10:1"], [], ["", ""])
+    assert distances({"q": reference}, [memories]) == ({"q": 1}, {"q": 8.0})
+    assert distances({"q": reference}, []) == ({}, {})
+
+
+def test_dates_that_are_none() -> None:
+    assert parse_date("1:56 pm on 8 May, 2023") == datetime(2023, 5, 8, 13, 56)  # noqa: DTZ001 - LoCoMo's dates have no zone
+    assert parse_date("2023-05-08T13:56:00+00:00") == datetime(2023, 5, 8, 13, 56)  # noqa: DTZ001 - LoCoMo's dates have no zone
+    assert [parse_date(value) for value in ("99:99 pm on 8 May, 2023", "yesterday", 3, None)] == [None] * 4
+
+
+def test_the_first_call_that_differs(tmp_path: Path) -> None:
+    one, other = (load_calls(FakeRun(seed=seed).write(tmp_path)) for seed in (0, 1))
+    assert first_difference(one, other) == ""
+    assert first_difference(one, other[2:]) == "call 1: write analyse about analyse:0 was made by the first run alone"
+    assert first_difference(one[:2], other[:4]) == "write analyse about analyse:1 was made by the second run alone"
+
+
+@pytest.mark.parametrize("every", ["0", "soon", "1.5"])
+def test_a_wrong_pause_is_refused(every: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--watch", "--every", every])
+    assert "no whole number of seconds" in capsys.readouterr().err
