@@ -26,7 +26,7 @@ from eval.runs.records import ReferenceRecord
 from eval.runs.rundir import RunDirectory, RunRecord, identity_hash, now, without_name
 from memsys.credentials import redacted, without_secrets
 from memsys.embedding.contract import Embedder
-from memsys.errors import ConfigError, MemsysError
+from memsys.errors import ConfigError, MemsysError, RunDirectoryError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.none import NoBackbone
 from memsys.protocol import MemoryConfig, NeedsAssets
@@ -275,6 +275,7 @@ def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool
     Raises:
         RunDirectoryError: a row or a snapshot cannot be read.
     """
+    _check_ledger(directory)
     ids = [sample.conversation.conversation_id for sample in samples]
     snapshots, ingested = directory.snapshots(ids), directory.ingested_conversations()
     snapshots.check_earlier()
@@ -292,6 +293,16 @@ def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool
     if lost:
         complain(f"{directory.path} says that it is complete, but its files lack {lost}; the run is taken up again")
     return not lost
+
+
+def _check_ledger(directory: RunDirectory) -> None:
+    """Refuse a complete run whose ledger has lost calls: which they were, no other file says."""
+    wanted = ((directory.stored_record() or {}).get("counts") or {}).get("calls", 0)
+    if directory.booked_calls < wanted:
+        raise RunDirectoryError(
+            f"{directory.path / 'calls.jsonl'} holds {directory.booked_calls} of the run's {wanted} calls; restore it, "
+            "or delete the run directory and start again: replies come from the cache"
+        )
 
 
 async def _run(
@@ -404,7 +415,8 @@ async def _run_beside_loading(
 def _close(directory: RunDirectory, record: RunRecord, data: LoadedData, plan: Plan, outcome: Outcome) -> bool:
     wanted = sum(len(sample.questions) for sample in data.samples)
     done = len(directory.finished_questions(plan.mode))
-    record.counts = {**record.counts, "questions": wanted, "questions_done": done}
+    booked = {"calls": directory.booked_calls}
+    record.counts = {**record.counts, "questions": wanted, "questions_done": done, **booked}
     record.problems = [redacted(f"{name}: {message}") for name, message in sorted(outcome.failures.items())]
     record.status = "complete" if done == wanted and not outcome.failures else "incomplete"
     record.finished = now()

@@ -248,6 +248,11 @@ class RunDirectory:
         write_atomic(path, content)
         return True
 
+    @property
+    def booked_calls(self) -> int:
+        """Calls in the ledger."""
+        return len(self._known_calls)
+
     def add_call(self, record: CallRecord) -> None:
         """Append to the ledger; a call that a resumed run repeats from the cache is not booked twice."""
         identity = _call_identity(record)

@@ -14,6 +14,7 @@ from eval.loaders.contract import LoadedData
 from eval.run import make_plan
 from eval.running.backbones import server_group
 from eval.running.experiment import Plan, identity_of, run_path
+from eval.sweep.numbering import sweep_jobs
 from memsys.credentials import redacted, without_secrets
 from memsys.errors import ConfigError, DataError, MemsysError
 
@@ -143,17 +144,9 @@ class Composer:
         Raises:
             ConfigError: an override is wrong.
         """
-        from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-        from hydra.core.override_parser.overrides_parser import OverridesParser
-        from omegaconf import OmegaConf
-
         overrides = check_command_line(["-m", *overrides]).overrides
         config = self.compose(overrides, sweep=True)
-        sweeper: Any = OmegaConf.to_container(config.hydra.sweeper)
-        params = [f"{key}={value}" for key, value in (sweeper.get("params") or {}).items()]
-        arguments = [*params, *config.hydra.overrides.task]
-        parsed = OverridesParser.create(config_loader=self._loader).parse_overrides(arguments)
-        (jobs,) = BasicSweeper.split_arguments(parsed, None)
+        jobs = sweep_jobs(config, self._loader)
         cells = []
         for number, job in enumerate(jobs, start=1):
             with stage(f"composing cell {number} of {len(jobs)}"):

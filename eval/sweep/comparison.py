@@ -4,11 +4,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from hydra.core.global_hydra import GlobalHydra
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from eval.cli.commands import EXIT_INCOMPLETE, one_message
-from eval.sweep.numbering import count_cells, expect_cells
+from eval.sweep.numbering import expect_cells, sweep_jobs
 
 
 class Comparison(Callback):
@@ -21,7 +22,7 @@ class Comparison(Callback):
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """As before a run."""
         self._make(config.hydra.sweep.dir)
-        expect_cells(count_cells(list(config.hydra.overrides.task)))
+        expect_cells(len(sweep_jobs(config, GlobalHydra.instance().config_loader())))
 
     def _make(self, folder: str) -> None:
         from memsys.errors import RunDirectoryError

@@ -2,31 +2,35 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from eval.running.progress import duration
+
+if TYPE_CHECKING:
+    from hydra._internal.config_loader_impl import ConfigLoader
+    from omegaconf import DictConfig
 
 #: Environment variable that tells the processes of a sweep how many cells it has.
 CELLS_VARIABLE = "MEMSYS_SWEEP_CELLS"
 
 
-def count_cells(overrides: Sequence[str]) -> int:
-    """How many cells the arguments of a sweep make: the product of what their commas list.
+def sweep_jobs(config: "DictConfig", loader: "ConfigLoader | None" = None) -> list[list[str]]:
+    """Overrides of each cell of a sweep, in the order in which Hydra launches them.
 
-    What cannot be read counts as one value: Hydra says what is wrong with it.
+    Args:
+        config: composed for a sweep: ``hydra.sweeper.params`` count as the command line does, which wins.
+        loader: knows the groups that ``glob(...)`` is over; ``None`` where nobody asks for one.
     """
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
     from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
 
-    number = 1
-    for text in overrides:
-        try:
-            parsed = OverridesParser.create().parse_override(text)
-        except HydraException:
-            continue
-        if parsed.is_sweep_override():
-            number *= sum(1 for _ in parsed.sweep_iterator())
-    return number
+    sweeper: Any = OmegaConf.to_container(config.hydra.sweeper)
+    params = [f"{key}={value}" for key, value in (sweeper.get("params") or {}).items()]
+    parsed = OverridesParser.create(config_loader=loader).parse_overrides([*params, *config.hydra.overrides.task])
+    (jobs,) = BasicSweeper.split_arguments(parsed, None)
+    return [list(job) for job in jobs]
 
 
 def expect_cells(number: int) -> None:

@@ -115,7 +115,6 @@ def test_missing_model_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.Mo
     ("overrides", "words"),
     [
         (("dataset=bioasq20_sample", "reader=amem"), ["reader amem", "category 6 (list)", "reader=clag", "[4]"]),
-        (("dataset=perltqa_sample", "reader=xmemory"), ["reader xmemory", "7 (profile)", "reader=perltqa"]),
         (("+reader.roles.default.prompt=no/such.txt",), ["no/such.txt", "prompt file"]),
     ],
 )

@@ -112,7 +112,7 @@ def written(value: Any) -> str:
 def load(folder: Path, preset: str) -> str:
     """Load a sample from a folder of samples; returns the message of the project's error, empty where it loads."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(locate, "ROOT", folder)
+        patch.setattr(locate, "shipped", folder.joinpath)
         try:
             data = read_config(preset, {"sample": True}).load()
         except DataError as error:
