@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from eval.running.progress import duration
 
 if TYPE_CHECKING:
-    from hydra._internal.config_loader_impl import ConfigLoader
+    from hydra.core.config_loader import ConfigLoader
     from omegaconf import DictConfig
 
 #: Environment variable that tells the processes of a sweep how many cells it has.

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from eval.configs.choices import presets
+from eval.configs.choices import experiment_on_backbone, presets
 from eval.configs.presets import CONF, preset_names, read_settings
 from eval.papers.printed import load_printed
 from eval.tables.__main__ import build_tables
@@ -44,7 +44,9 @@ def test_every_printed_system_of_a_measured_table_is_declared(paper: str) -> Non
 
 
 def composed(experiment: str) -> dict[str, str]:
-    """Choices of an experiment with those that it builds on, by group."""
+    """Choices of an experiment with those that it builds on, by group; its name may end in a backbone's."""
+    if on_backbone := experiment_on_backbone(experiment):
+        return composed(on_backbone[0]) | {"backbone": on_backbone[1]}
     found: dict[str, str] = {}
     for entry in read_settings(CONF / "experiment" / f"{experiment}.yaml").get("defaults", []):
         if isinstance(entry, str):
@@ -54,15 +56,25 @@ def composed(experiment: str) -> dict[str, str]:
     return found
 
 
+def planned_runs(paper: str) -> Iterator[dict[str, str]]:
+    """Data set and backbone of every cell of a paper's sweeps, and of its experiments as they stand."""
+    for name in preset_names(CONF / "experiment"):
+        if name.startswith(f"{paper}_"):
+            yield composed(name)
+    for sweep in SWEEPS:
+        if sweep.startswith(f"{paper}_"):
+            params = read_settings(CONF / "sweep" / f"{sweep}.yaml")["hydra"]["sweeper"]["params"]
+            for experiment in params["+experiment"].split(","):
+                parts = composed(experiment)
+                for backbone in params.get("backbone", parts["backbone"]).split(","):
+                    yield parts | {"backbone": backbone}
+
+
 @pytest.mark.parametrize("paper", spec_names())
 def test_every_printed_cell_has_a_run_to_be_made_or_a_reason_why_none_fills_it(paper: str) -> None:
     """A cell needs an experiment of its paper on its data set and backbone, and a memory for its row."""
     spec = load_spec(paper)
-    names = [name for name in preset_names(CONF / "experiment") if name.startswith(f"{paper}_")]
-    # an experiment is run on any backbone
-    backbones = preset_names(CONF / "backbone")
-    parts = [found | {"backbone": backbone} for found in map(composed, names) for backbone in backbones]
-    planned = {(spec.dataset_of(found["dataset"]), found["backbone"]) for found in parts}
+    planned = {(spec.dataset_of(parts["dataset"]), parts.get("backbone")) for parts in planned_runs(paper)}
     lost = [
         number
         for number in load_printed(paper)
