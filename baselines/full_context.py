@@ -67,7 +67,7 @@ class FullContextConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TranscriptLine:
     """One turn as written, with its session and the tokens of the line and of its session's header."""
 
     turn_id: str
@@ -101,14 +101,14 @@ class FullContext(BaseMemory):
         self._config = config
         self._llm = parts.llm
         self._turn_format = parts.turn_format
-        self._lines: list[Line] = []
+        self._lines: list[TranscriptLine] = []
         self._transcript: Transcript | None = None
 
-    async def prepare(self, unit: Unit) -> Sequence[Line]:
+    async def prepare(self, unit: Unit) -> Sequence[TranscriptLine]:
         """Write the unit's turns and count their tokens."""
         return [await self._line(turn) for turn in unit.turns]
 
-    async def write(self, unit: Unit, prepared: Sequence[Line]) -> None:
+    async def write(self, unit: Unit, prepared: Sequence[TranscriptLine]) -> None:
         """Append the lines."""
         self._lines.extend(prepared)
         self._transcript = None
@@ -138,17 +138,17 @@ class FullContext(BaseMemory):
 
     def load_state(self, state: State) -> None:
         """Restore a snapshot."""
-        self._lines = [Line(**entry) for entry in state["lines"]]
+        self._lines = [TranscriptLine(**entry) for entry in state["lines"]]
         self._transcript = None
 
     async def consolidate(self) -> None:
         """Fill the window, so that the statistics know what was cut."""
         self._transcript = await self._fill()
 
-    async def _line(self, turn: Turn) -> Line:
+    async def _line(self, turn: Turn) -> TranscriptLine:
         text = _locomo_line(turn, self._turn_format) if self._config.turn_line == "locomo" else None
         text = text or self._turn_format.render(turn)
-        return Line(
+        return TranscriptLine(
             turn_id=turn.turn_id,
             session_id=turn.session_id,
             date_time=turn.date_time,
@@ -209,7 +209,7 @@ def session_header(date_time: str) -> str:
     return f"DATE: {date_time}\nCONVERSATION:" if date_time else "CONVERSATION:"
 
 
-def _opening(lines: Sequence[Line]) -> str:
+def _opening(lines: Sequence[TranscriptLine]) -> str:
     """Introduce a conversation of two people; other material (passages) goes without."""
     speakers = list(dict.fromkeys(line.speaker for line in lines))
     if len(speakers) != 2:
@@ -221,7 +221,7 @@ def _opening(lines: Sequence[Line]) -> str:
     )
 
 
-def _written(opening: str, lines: Sequence[Line]) -> str:
+def _written(opening: str, lines: Sequence[TranscriptLine]) -> str:
     """Write sessions in order, an empty line before each."""
     if not lines:
         return ""
@@ -238,5 +238,5 @@ def _locomo_line(turn: Turn, turn_format: TurnFormat) -> str:
     return f'{turn.speaker} said, "{turn.text}"' + (f" [shares {caption}]" if caption else "")
 
 
-def _line_state(line: Line) -> dict[str, Any]:
-    return {name: getattr(line, name) for name in Line.__slots__}
+def _line_state(line: TranscriptLine) -> dict[str, Any]:
+    return {name: getattr(line, name) for name in TranscriptLine.__slots__}

@@ -11,7 +11,7 @@ from pathlib import Path
 from eval.cli.commands import EXIT_ERROR, explains_errors, program, start
 from eval.cli.terminal import console
 from eval.loaders.contract import DatasetInfo, PinnedFile
-from eval.loaders.fetch import Outcome, copy, fetch, sha256_of
+from eval.loaders.fetch import FetchOutcome, copy, fetch, sha256_of
 from eval.loaders.locate import data_folder
 from eval.loaders.registry import DATASETS
 from memsys.errors import DataError
@@ -64,7 +64,7 @@ def _get(info: DatasetInfo, file: PinnedFile, folder: Path, source: Path | None)
     except (DataError, OSError) as error:
         _warn(f"  {file.name}: {error}")
         return False
-    if outcome in (Outcome.DOWNLOADED, Outcome.RESUMED):
+    if outcome in (FetchOutcome.DOWNLOADED, FetchOutcome.RESUMED):
         _warn("")
     digest = sha256_of(folder / file.name)
     note = "" if file.sha256 else " (no published checksum to compare with)"

@@ -112,12 +112,12 @@ def run_cell(config: "DictConfig", overrides: list[str], number: int = 1) -> str
     from eval.cli.terminal import complain, console
     from eval.sweep.cells import make_cell
     from eval.sweep.numbering import CLOCK
-    from eval.sweep.tickets import Attendance
+    from eval.sweep.tickets import TicketWriter
     from memsys.errors import MemsysError
 
     cell = make_cell(config, overrides)
     console().print(f"{CLOCK.begin(number)}: {cell.label}", style="bold", highlight=False, markup=False)
-    with Attendance(cell.folder, cell.key, overrides) as ticket:
+    with TicketWriter(cell.folder, cell.key, overrides) as ticket:
         try:
             path, code = run_one(cell.valid_plan(), LOCK_WAIT_S)
         except MemsysError as error:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from baselines.amem.roles import make_roles
 from memsys.call_model import DataShape, ExpectedCalls
-from memsys.notes.context import ContextRules, context_rules, note_labels
+from memsys.notes.context import NoteContextRules, context_rules, note_labels
 from memsys.notes.evolve import EvolutionRules
 from memsys.notes.note import TextFormat
 from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
@@ -49,7 +49,7 @@ class AmemConfig:
         search_query: what is searched by: keywords that the backbone makes of the question, or the question itself.
         empty_keywords: what stands in for an empty keyword string.
         retrieve_k: hits.
-        context: fields of :class:`memsys.notes.context.ContextRules`; ``max_links: 0`` shows no
+        context: fields of :class:`memsys.notes.context.NoteContextRules`; ``max_links: 0`` shows no
             links, ``max_links: null`` as many as ``retrieve_k``.
         note_labels: fields of :class:`memsys.notes.context.NoteLabels`; what a model reads before each field.
         roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
@@ -88,7 +88,7 @@ class AmemConfig:
         return from_settings(EvolutionRules, given, "memory.evolution_rules")
 
     @property
-    def context_rules(self) -> ContextRules:
+    def context_rules(self) -> NoteContextRules:
         """How hits become text."""
         return context_rules(self.context, self.retrieve_k, note_labels(self.note_labels))
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from baselines.mem0.graph import GraphRules
+from baselines.mem0.graph import EntityGraphRules
 from baselines.mem0.roles import Decisions, ExtractContext, ExtractPrompt, make_roles, needed_roles
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
@@ -40,7 +40,7 @@ class Mem0Config:
         update_timestamp: a rewritten memory bears the new date alone (code), the old ones, or both.
         top_k: memories retrieved per scope.
         context_max_tokens: tokens of memories and relations shown to the reader; null for no limit.
-        graph: fields of :class:`baselines.mem0.graph.GraphRules`.
+        graph: fields of :class:`baselines.mem0.graph.EntityGraphRules`.
         roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`; those that are not asked are unused.
     """
 
@@ -84,9 +84,9 @@ class Mem0Config:
         self.make_roles()
 
     @property
-    def graph_rules(self) -> GraphRules:
+    def graph_rules(self) -> EntityGraphRules:
         """How the graph is kept and read."""
-        return from_settings(GraphRules, self.graph, "memory.graph")
+        return from_settings(EntityGraphRules, self.graph, "memory.graph")
 
     @property
     def needed(self) -> tuple[str, ...]:

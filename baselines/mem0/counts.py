@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from baselines.mem0.scope import Scope
+from baselines.mem0.scope import Mem0Scope
 from memsys.counting import counts_with
 from memsys.llm.usage import Usage
 from memsys.vocabulary import Json
@@ -33,7 +33,7 @@ _ALWAYS = (
 )
 
 
-def write_statistics(scopes: Sequence[Scope], summaries: Usage) -> dict[str, Json]:
+def write_statistics(scopes: Sequence[Mem0Scope], summaries: Usage) -> dict[str, Json]:
     """Return counts, calls and sizes as JSON values, in all and by scope.
 
     ``non_empty_adds`` counts the adds (a batch into a scope) that changed a memory: what SAGE's Table 8 prints as
@@ -68,7 +68,7 @@ def write_statistics(scopes: Sequence[Scope], summaries: Usage) -> dict[str, Jso
     }
 
 
-def _rewritten(scopes: Sequence[Scope]) -> int:
+def _rewritten(scopes: Sequence[Mem0Scope]) -> int:
     return sum(memory.merges > 0 for scope in scopes for memory in scope.memories.values())
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from baselines.mem0.config import Mem0Config
 from baselines.mem0.events import Event, Events, event_of_decide, events_of_route
-from baselines.mem0.scope import Scope
+from baselines.mem0.scope import Mem0Scope
 from memsys.embedding.contract import Embedder, Vectors
-from memsys.facts.stored import Memory
+from memsys.facts.stored import StoredFact
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.vocabulary import Unit
 
@@ -41,7 +41,7 @@ class Decider:
     embedder: Embedder
     roles: Mapping[str, Role]
 
-    async def write(self, scope: Scope, unit: Unit, facts: NewFacts) -> None:
+    async def write(self, scope: Mem0Scope, unit: Unit, facts: NewFacts) -> None:
         """Add, rewrite and delete memories; without a fact nobody is asked."""
         before = _visible(scope)
         if self.config.decisions == "none":
@@ -57,14 +57,14 @@ class Decider:
         scope.counts["writes.non_empty"] += acted
         scope.counts["writes.facts_without_event"] += bool(facts.texts) and not acted
 
-    async def _route(self, scope: Scope, unit: Unit, facts: NewFacts) -> None:
+    async def _route(self, scope: Mem0Scope, unit: Unit, facts: NewFacts) -> None:
         """Decide on all facts with one call, also while nothing is stored yet."""
         old = scope.similar(facts.vectors, self.config.similar)
         values = {"stored": _listed(old), "facts": json.dumps(list(facts.texts), ensure_ascii=False, indent=0)}
         reply = await self._ask("route", scope, values, f"{unit.unit_id}:{scope.owner}")
         await self._apply(scope, unit, events_of_route(reply), old, facts.by_text)
 
-    async def _decide(self, scope: Scope, unit: Unit, fact: str, vector: Vectors, number: int) -> None:
+    async def _decide(self, scope: Mem0Scope, unit: Unit, fact: str, vector: Vectors, number: int) -> None:
         """Decide on one fact, given what those before it have changed."""
         old = scope.similar(vector[None], self.config.similar)
         reply = await self._ask(
@@ -72,13 +72,13 @@ class Decider:
         )
         await self._apply(scope, unit, event_of_decide(reply, fact), old, {fact: vector})
 
-    async def _ask(self, role: str, scope: Scope, values: Mapping[str, str], key: str) -> Reply:
+    async def _ask(self, role: str, scope: Mem0Scope, values: Mapping[str, str], key: str) -> Reply:
         reply = await self.llm.ask(self.roles[role], {"owner": scope.subject, **values}, key=key)
         scope.note(role, reply.completion, malformed=reply.malformed)
         return reply
 
     async def _apply(
-        self, scope: Scope, unit: Unit, events: Events, old: Sequence[Memory], vectors: Mapping[str, Vectors]
+        self, scope: Mem0Scope, unit: Unit, events: Events, old: Sequence[StoredFact], vectors: Mapping[str, Vectors]
     ) -> None:
         """Carry out the events in their order."""
         scope.counts.update({f"skipped.{reason}": count for reason, count in events.skipped.items()})
@@ -92,7 +92,7 @@ class Decider:
             scope.counts[self._done(scope, unit, event, ids, known)] += 1
 
     def _done(
-        self, scope: Scope, unit: Unit, event: Event, ids: Mapping[str, str], vectors: Mapping[str, Vectors]
+        self, scope: Mem0Scope, unit: Unit, event: Event, ids: Mapping[str, str], vectors: Mapping[str, Vectors]
     ) -> str:
         """Carry out one event and return what to count."""
         if event.kind == "NONE":
@@ -114,11 +114,11 @@ class Decider:
         return "event.update"
 
 
-def _listed(memories: Sequence[Memory]) -> str:
+def _listed(memories: Sequence[StoredFact]) -> str:
     """Write memories as the backbone sees them: numbered from 0, one per line."""
     rows = [json.dumps({"id": str(n), "text": memory.text}, ensure_ascii=False) for n, memory in enumerate(memories)]
     return "[\n" + ",\n".join(rows) + "\n]" if rows else "[]"
 
 
-def _visible(scope: Scope) -> int:
+def _visible(scope: Mem0Scope) -> int:
     return sum(scope.counts[f"event.{kind}"] for kind in VISIBLE)

@@ -18,11 +18,11 @@ Removal = Literal["soft", "hard"]
 #: Type of an entity that a relation names and the entity extraction does not.
 UNTYPED = "__User__"
 
-T = TypeVar("T", "Node", "Edge")
+T = TypeVar("T", "Entity", "Edge")
 
 
 @dataclass(frozen=True, slots=True)
-class GraphRules:
+class EntityGraphRules:
     """How the graph is kept and read.
 
     Attributes:
@@ -87,7 +87,7 @@ class Triple:
 
 
 @dataclass(slots=True)
-class Node:
+class Entity:
     """An entity. ``mentions`` counts the stated relations that named it."""
 
     name: str
@@ -131,13 +131,13 @@ class EntityGraph:
 
     Args:
         dimension: length of a vector.
-        rules: see :class:`GraphRules`.
+        rules: see :class:`EntityGraphRules`.
     """
 
-    def __init__(self, dimension: int, rules: GraphRules) -> None:
+    def __init__(self, dimension: int, rules: EntityGraphRules) -> None:
         self._rules = rules
         self._index = VectorIndex(dimension)
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, Entity] = {}
         self.edges: dict[Triple, Edge] = {}
         #: edges of a node: those that leave it, then those that reach it
         self._out: dict[str, dict[Triple, None]] = {}
@@ -179,7 +179,7 @@ class EntityGraph:
         for name, stated in zip(ends, (triple.source, triple.destination), strict=True):
             if name not in self.nodes:
                 self._index.add([name], vectors[stated][None])
-                self.nodes[name] = Node(name, kinds.get(stated, UNTYPED), batch_date(unit))
+                self.nodes[name] = Entity(name, kinds.get(stated, UNTYPED), batch_date(unit))
                 self._out[name], self._in[name] = {}, {}
             self.nodes[name].mentions += 1
         self._state_edge(Triple(ends[0], triple.relation, ends[1]), unit)
@@ -233,7 +233,7 @@ class EntityGraph:
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore a snapshot."""
-        self.nodes = {entry["name"]: Node(**entry) for entry in state["nodes"]}
+        self.nodes = {entry["name"]: Entity(**entry) for entry in state["nodes"]}
         self._out, self._in = {name: {} for name in self.nodes}, {name: {} for name in self.nodes}
         self.edges = {}
         for entry in state["edges"]:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from baselines.mem0.graph import Edge, EntityGraph, GraphRules, Triple, entity_name, relation_name
+from baselines.mem0.graph import Edge, EntityGraph, EntityGraphRules, Triple, entity_name, relation_name
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.facts.batches import subject
 from memsys.index.bm25 import BM25Index
@@ -15,7 +15,7 @@ from memsys.vocabulary import Json, Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class ExtractedTriples:
     """What a batch states for one scope.
 
     Attributes:
@@ -42,7 +42,7 @@ class GraphCalls:
     roles: Mapping[str, Role]
     owner: str
 
-    async def stated(self, unit: Unit, turn_format: TurnFormat) -> Stated:
+    async def stated(self, unit: Unit, turn_format: TurnFormat) -> ExtractedTriples:
         """List a batch's entities and relations with two calls, which depend on the batch alone."""
         text, key = "\n".join(turn_format.render(turn) for turn in unit.turns), f"{unit.unit_id}:{self.owner}"
         kinds, entities = await self._entities(text, key)
@@ -52,9 +52,11 @@ class GraphCalls:
         ends = (name for triple in triples for name in (triple.source, triple.destination))
         names = list(dict.fromkeys((*kinds, *ends)))
         vectors = dict(zip(names, await self.embedder.embed(names), strict=True))
-        return Stated(text, kinds, triples, vectors, {"entities": entities, "relations": relations})
+        return ExtractedTriples(text, kinds, triples, vectors, {"entities": entities, "relations": relations})
 
-    async def contradicted(self, edges: Sequence[Edge], stated: Stated, key: str) -> tuple[tuple[Triple, ...], Reply]:
+    async def contradicted(
+        self, edges: Sequence[Edge], stated: ExtractedTriples, key: str
+    ) -> tuple[tuple[Triple, ...], Reply]:
         """Ask which relations a batch contradicts, also where there is none that it could."""
         lines = "\n".join(edge.triple.text for edge in edges) or "none"
         values = {"owner": subject(self.owner), "relations": lines, "text": stated.text}
@@ -62,7 +64,7 @@ class GraphCalls:
         return triples_of(reply.value["relations"] if reply.value is not None else []), reply
 
     async def found(
-        self, graph: EntityGraph, question: str, rules: GraphRules
+        self, graph: EntityGraph, question: str, rules: EntityGraphRules
     ) -> tuple[list[tuple[Edge, float]], bool]:
         """Find the relations for a question, best first, with one call; tells whether its reply was malformed."""
         key = f"{hashlib.sha256(question.encode()).hexdigest()[:16]}:{self.owner}"
@@ -86,7 +88,7 @@ def triples_of(items: Sequence[Mapping[str, Json]]) -> tuple[Triple, ...]:
     return tuple(triple for triple in triples if triple.source and triple.relation and triple.destination)
 
 
-def ranked(edges: Sequence[Edge], question: str, rules: GraphRules) -> list[tuple[Edge, float]]:
+def ranked(edges: Sequence[Edge], question: str, rules: EntityGraphRules) -> list[tuple[Edge, float]]:
     """Rank relations by BM25 over their three names and keep the best; ties in the order given.
 
     Source: mem0 ``graph_memory.py``, ``search``; there ties come in the order of a sort that is not stable.
@@ -110,7 +112,7 @@ class GraphWrite:
     unknown: int
 
 
-async def write_graph(graph: EntityGraph, calls: GraphCalls, stated: Stated, unit: Unit) -> GraphWrite:
+async def write_graph(graph: EntityGraph, calls: GraphCalls, stated: ExtractedTriples, unit: Unit) -> GraphWrite:
     """Take back what a batch contradicts (one call), then store what it states."""
     near = graph.around(stated.vectors[name] for name in stated.kinds)
     triples, reply = await calls.contradicted(near, stated, f"{unit.unit_id}:{calls.owner}")

@@ -9,13 +9,13 @@ from baselines.mem0.counts import write_statistics
 from baselines.mem0.deciding import Decider, NewFacts
 from baselines.mem0.dialogue import Dialogue
 from baselines.mem0.graph import EntityGraph
-from baselines.mem0.graph_calls import GraphCalls, Stated, write_graph
+from baselines.mem0.graph_calls import ExtractedTriples, GraphCalls, write_graph
 from baselines.mem0.reading import Relation, shown_with_relations
-from baselines.mem0.scope import Scope
+from baselines.mem0.scope import Mem0Scope
 from memsys.embedding.contract import Vectors
 from memsys.facts.batches import batch_date, owners_of_unit, session_batches
 from memsys.facts.extraction import ExtractCall, Facts, extract
-from memsys.facts.shown import Found, best_first
+from memsys.facts.formatting import ScopedHit, best_first
 from memsys.index.vector import VectorIndex
 from memsys.llm.usage import Usage
 from memsys.notes.spans import timed
@@ -24,7 +24,7 @@ from memsys.vocabulary import Completion, Conversation, Json, Retrieval, Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class FactBatch:
     """The facts of a batch for one scope, their embeddings (facts, d), and the call that listed them."""
 
     facts: Facts
@@ -37,8 +37,8 @@ class PreparedBatch:
     """What is known of a batch before the store is looked at, by owner; nothing where it cannot be known yet."""
 
     owners: Sequence[str]
-    extracted: Mapping[str, Extracted] = field(default_factory=dict)
-    stated: Mapping[str, Stated] = field(default_factory=dict)
+    extracted: Mapping[str, FactBatch] = field(default_factory=dict)
+    stated: Mapping[str, ExtractedTriples] = field(default_factory=dict)
 
 
 class Mem0Memory(BaseMemory):
@@ -59,7 +59,7 @@ class Mem0Memory(BaseMemory):
         self._decider = Decider(config, parts.llm, parts.embedder, self._roles)
         self._dialogue = Dialogue(config.history_messages)
         self._summaries, self._summary_counts = Usage(), {"summary.cut": 0, "summary.kept_old": 0}
-        self._scopes: dict[str, Scope] = {}
+        self._scopes: dict[str, Mem0Scope] = {}
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
         """Cut each session into batches."""
@@ -116,13 +116,13 @@ class Mem0Memory(BaseMemory):
         hits = (*(each.memory.hit(each.score) for each in found), *(each.hit for each in relations))
         return Retrieval(hits, shown.text, trace)
 
-    async def _extract(self, unit: Unit, owner: str, background: Mapping[str, str]) -> Extracted:
+    async def _extract(self, unit: Unit, owner: str, background: Mapping[str, str]) -> FactBatch:
         config, parts = self._config, self._parts
         date = batch_date(unit) if config.prompt_date == "session" else config.prompt_date
         whose = owner if config.scopes == "speakers" else None
         call = ExtractCall(whose, date, config.max_facts, f"{unit.unit_id}:{owner}", background)
         facts, completion = await extract(parts.llm, self._roles["extract"], unit, parts.turn_format, call)
-        return Extracted(facts, await parts.embedder.embed(facts.texts), completion)
+        return FactBatch(facts, await parts.embedder.embed(facts.texts), completion)
 
     async def _background(self, unit: Unit) -> Mapping[str, str]:
         """Return what the paper's extraction is shown beside the batch; summarise the session that has just ended."""
@@ -138,13 +138,13 @@ class Mem0Memory(BaseMemory):
         return self._dialogue.values()
 
     async def _write_facts(
-        self, scope: Scope, unit: Unit, prepared: PreparedBatch, background: Mapping[str, str]
+        self, scope: Mem0Scope, unit: Unit, prepared: PreparedBatch, background: Mapping[str, str]
     ) -> None:
         extracted = prepared.extracted.get(scope.owner) or await self._extract(unit, scope.owner, background)
         scope.note_extraction(extracted.facts, extracted.completion)
         await self._decider.write(scope, unit, NewFacts(extracted.facts.texts, extracted.vectors))
 
-    async def _write_graph(self, scope: Scope, unit: Unit, stated: Stated) -> None:
+    async def _write_graph(self, scope: Mem0Scope, unit: Unit, stated: ExtractedTriples) -> None:
         written = await write_graph(scope.graph, self._graph_calls(scope.owner), stated, unit)
         for role, reply in (*stated.replies.items(), ("delete", written.reply)):
             scope.note(role, reply.completion, malformed=reply.malformed)
@@ -152,10 +152,10 @@ class Mem0Memory(BaseMemory):
         scope.counts["relations.removed"] += written.removed
         scope.counts["relations.remove_unknown"] += written.unknown
 
-    def _nearest(self, vector: Vectors) -> list[Found]:
+    def _nearest(self, vector: Vectors) -> list[ScopedHit]:
         return best_first(
             [
-                Found(owner, scope.memories[memory_id], score)
+                ScopedHit(owner, scope.memories[memory_id], score)
                 for owner, scope in self._scopes.items()
                 for memory_id, score in scope.index.search(vector, self._config.top_k)
             ]
@@ -182,7 +182,7 @@ class Mem0Memory(BaseMemory):
         dimension = self._parts.embedder.dimension
         for name in names:
             if name not in self._scopes:
-                self._scopes[name] = Scope(name, VectorIndex(dimension), EntityGraph(dimension, self._rules))
+                self._scopes[name] = Mem0Scope(name, VectorIndex(dimension), EntityGraph(dimension, self._rules))
 
     def statistics(self) -> Mapping[str, Json]:
         """Count memories, events, fallbacks, calls and the graph, in all and by scope."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memsys.facts.shown import Found, shown
+from memsys.facts.formatting import ScopedHit, format_context
 from memsys.llm.contract import LanguageModel
 from memsys.vocabulary import Hit
 
@@ -18,7 +18,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Mem0Context:
     """The context, and how many memories and relations its limit left out."""
 
     text: str
@@ -27,13 +27,13 @@ class Shown:
 
 async def shown_with_relations(
     llm: LanguageModel,
-    found: Sequence[Found],
+    found: Sequence[ScopedHit],
     relations: Sequence[Relation],
     owners: Sequence[str],
     max_tokens: int | None,
-) -> Shown:
+) -> Mem0Context:
     """Write the memories, then the relations, person by person; relations get the room that memories leave."""
-    memories, left_out = await shown(llm, found, owners, max_tokens)
+    memories, left_out = await format_context(llm, found, owners, max_tokens)
     kept = list(relations)
     if max_tokens is not None:
         kept = await _within(llm, kept, max_tokens - await llm.count_tokens(memories + "\n"))
@@ -42,7 +42,7 @@ async def shown_with_relations(
         lines = [each.line for each in kept if each.owner == owner]
         whose = f" of {owner}" if len(owners) > 1 else ""
         blocks.append("\n".join([f"Relations{whose}:", *lines]) if lines else "")
-    return Shown("\n\n".join(block for block in blocks if block), left_out + len(relations) - len(kept))
+    return Mem0Context("\n\n".join(block for block in blocks if block), left_out + len(relations) - len(kept))
 
 
 async def _within(llm: LanguageModel, relations: Sequence[Relation], max_tokens: int) -> list[Relation]:

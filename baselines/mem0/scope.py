@@ -10,14 +10,14 @@ from memsys.counting import counter_from, counter_state
 from memsys.embedding.contract import Vectors
 from memsys.facts.batches import subject
 from memsys.facts.extraction import Facts
-from memsys.facts.stored import Memory, UpdateTimestamp
+from memsys.facts.stored import StoredFact, UpdateTimestamp
 from memsys.index.vector import VectorIndex
 from memsys.llm.usage import Usage
 from memsys.vocabulary import Completion, Json, Unit
 
 
 @dataclass(slots=True)
-class Scope:
+class Mem0Scope:
     """Memories in the order they were added, with their vectors, their history, counts, and the graph of Mem0g.
 
     Ids are numbered, not random, so that runs can be compared line by line; the number of a deleted memory is not
@@ -37,7 +37,7 @@ class Scope:
     owner: str
     index: VectorIndex
     graph: EntityGraph
-    memories: dict[str, Memory] = field(default_factory=dict)
+    memories: dict[str, StoredFact] = field(default_factory=dict)
     added: int = 0
     history: list[dict[str, Json]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -48,7 +48,7 @@ class Scope:
         """Whose memory it is, as prompts say it."""
         return subject(self.owner)
 
-    def similar(self, vectors: Vectors, count: int) -> list[Memory]:
+    def similar(self, vectors: Vectors, count: int) -> list[StoredFact]:
         """Return the ``count`` nearest memories of each vector (n, d): each once, in the order they are first seen."""
         seen = dict.fromkeys(memory_id for vector in vectors for memory_id, _ in self.index.search(vector, count))
         return [self.memories[memory_id] for memory_id in seen]
@@ -56,7 +56,7 @@ class Scope:
     def add(self, text: str, vector: Vectors, unit: Unit) -> None:
         """Store a text with its embedding (d,)."""
         memory_id = f"{self.owner}#{self.added}"
-        self.memories[memory_id] = Memory.of(memory_id, text, unit)
+        self.memories[memory_id] = StoredFact.of(memory_id, text, unit)
         self.index.add([memory_id], vector[None])
         self.added += 1
         self._book("ADD", memory_id, None, text, unit)
@@ -107,7 +107,7 @@ class Scope:
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore a snapshot."""
-        self.memories = {entry["memory_id"]: Memory.from_state(entry) for entry in state["memories"]}
+        self.memories = {entry["memory_id"]: StoredFact.from_state(entry) for entry in state["memories"]}
         self.index.load_state(state["index"])
         self.graph.load_state(state["graph"])
         self.added = int(state["added"])

@@ -11,7 +11,7 @@ from memsys.vocabulary import Hit, Turn, Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BankEntry:
     """A piece of talk, or the summary of a day or of a part of one.
 
     Attributes:
@@ -43,7 +43,7 @@ class Entry:
         return {**{name: getattr(self, name) for name in self.__slots__}, "turn_ids": list(self.turn_ids)}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "Entry":
+    def from_state(cls, state: Mapping[str, Any]) -> "BankEntry":
         """Make the entry that :meth:`state` described."""
         return cls(**{**state, "turn_ids": tuple(state["turn_ids"])})
 
@@ -60,8 +60,8 @@ class Day:
     """
 
     date: str
-    pieces: list[Entry] = field(default_factory=list)
-    summaries: list[Entry] = field(default_factory=list)
+    pieces: list[BankEntry] = field(default_factory=list)
+    summaries: list[BankEntry] = field(default_factory=list)
     personality: list[str] = field(default_factory=list)
 
     def state(self) -> dict[str, Any]:
@@ -78,20 +78,20 @@ class Day:
         """Make the day that :meth:`state` described."""
         return cls(
             date=state["date"],
-            pieces=[Entry.from_state(entry) for entry in state["pieces"]],
-            summaries=[Entry.from_state(entry) for entry in state["summaries"]],
+            pieces=[BankEntry.from_state(entry) for entry in state["pieces"]],
+            summaries=[BankEntry.from_state(entry) for entry in state["summaries"]],
             personality=list(state["personality"]),
         )
 
 
-def pieces_of(unit: Unit, turn_format: TurnFormat, cut: PieceCut) -> list[Entry]:
+def pieces_of(unit: Unit, turn_format: TurnFormat, cut: PieceCut) -> list[BankEntry]:
     """Cut a session into pieces; no turn is lost.
 
     Turns of one speaker in a row belong together. Such a run and the next speaker's make a pair; the last run of a
     session may be left without a reply.
     """
     return [
-        Entry(
+        BankEntry(
             entry_id=turns[0].turn_id,
             date=turns[0].date_time,
             text="\n".join(turn_format.render(turn) for turn in turns),

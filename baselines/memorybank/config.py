@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from baselines.memorybank.forgetting import ForgettingRules
 from baselines.memorybank.roles import make_roles
-from baselines.memorybank.rules import ContextRules, PieceCut, SummaryRules
+from baselines.memorybank.rules import MemoryBankContextRules, PieceCut, SummaryRules
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
@@ -26,7 +26,7 @@ class MemoryBankConfig:
         summaries: fields of :class:`baselines.memorybank.rules.SummaryRules`.
         forgetting: fields of :class:`baselines.memorybank.forgetting.ForgettingRules`.
         retrieve_k: pieces and summaries found by a question.
-        context: fields of :class:`baselines.memorybank.rules.ContextRules`.
+        context: fields of :class:`baselines.memorybank.rules.MemoryBankContextRules`.
         roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
     """
 
@@ -61,9 +61,9 @@ class MemoryBankConfig:
         return from_settings(ForgettingRules, self.forgetting, "memory.forgetting")
 
     @property
-    def context_rules(self) -> ContextRules:
+    def context_rules(self) -> MemoryBankContextRules:
         """What the reader sees."""
-        return from_settings(ContextRules, self.context, "memory.context")
+        return from_settings(MemoryBankContextRules, self.context, "memory.context")
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
         """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from baselines.memorybank.bank import Entry
-from baselines.memorybank.rules import ContextRules
+from baselines.memorybank.bank import BankEntry
+from baselines.memorybank.rules import MemoryBankContextRules
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class MemoryBankContext:
     """The text, and how many of its parts (portrait, digest, entries) the limit left out."""
 
     text: str
@@ -30,7 +30,7 @@ class Overall:
         return [f"{label}{text}" for label, text in named if text]
 
 
-def context_limit(llm: LanguageModel, rules: ContextRules) -> int:
+def context_limit(llm: LanguageModel, rules: MemoryBankContextRules) -> int:
     """Return the tokens that a context may have.
 
     Raises:
@@ -46,8 +46,12 @@ def context_limit(llm: LanguageModel, rules: ContextRules) -> int:
 
 
 async def write_context(
-    llm: LanguageModel, rules: ContextRules, overall: Overall, found: Sequence[Entry], position: Mapping[str, int]
-) -> Context:
+    llm: LanguageModel,
+    rules: MemoryBankContextRules,
+    overall: Overall,
+    found: Sequence[BankEntry],
+    position: Mapping[str, int],
+) -> MemoryBankContext:
     """Write portrait, digest and entries; entries stand in the order of the conversation.
 
     Args:
@@ -71,7 +75,7 @@ async def write_context(
     lines = [*heads[:kept], *(entry.shown for entry in entries)]
     if rules.dates_recalled and entries:
         lines.append(_dates(entries))
-    return Context("".join(f"{line}\n" for line in lines if line), len(blocks) - kept)
+    return MemoryBankContext("".join(f"{line}\n" for line in lines if line), len(blocks) - kept)
 
 
 async def _fitting(llm: LanguageModel, blocks: Sequence[str], room: int) -> int:
@@ -83,6 +87,6 @@ async def _fitting(llm: LanguageModel, blocks: Sequence[str], room: int) -> int:
     return len(blocks)
 
 
-def _dates(entries: Sequence[Entry]) -> str:
+def _dates(entries: Sequence[BankEntry]) -> str:
     dates = [date for date in dict.fromkeys(entry.date for entry in entries) if date]
     return f"Days recalled: {'; '.join(dates)}" if dates else ""

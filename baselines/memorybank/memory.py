@@ -5,12 +5,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from baselines.memorybank.bank import Day, Entry, pieces_of
+from baselines.memorybank.bank import BankEntry, Day, pieces_of
 from baselines.memorybank.config import MemoryBankConfig
 from baselines.memorybank.context import Overall, context_limit, write_context
 from baselines.memorybank.forgetting import days_ago, is_kept
 from baselines.memorybank.roles import ROLES, make_roles
-from baselines.memorybank.summaries import Part, Told, cut_to, dated_entries, first_sentences, parts_of, told, unwanted
+from baselines.memorybank.summaries import (
+    DayPart,
+    DaySummary,
+    cut_to,
+    dated_entries,
+    first_sentences,
+    parts_of,
+    told,
+    unwanted,
+)
 from memsys.counting import counter_from, counter_state, counts_with
 from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
@@ -128,7 +137,7 @@ class MemoryBankMemory(BaseMemory):
         trace = {"stored": len(stored), "left_out": context.left_out, "fallbacks": [], "spans": spans}
         return Retrieval(hits, context.text, trace)
 
-    async def _tell(self, unit: Unit, number: int, part: Part) -> tuple[Told, Told]:
+    async def _tell(self, unit: Unit, number: int, part: DayPart) -> tuple[DaySummary, DaySummary]:
         """Summarise and describe a part of a day, with one call each; what is not wanted is empty."""
         rules, key = self._summaries, f"{unit.unit_id}:{number}"
         date = part.turns[0].date_time or "one day"
@@ -140,10 +149,10 @@ class MemoryBankMemory(BaseMemory):
             self._told("day_personality", values | subjects, key) if rules.portrait != "off" else unwanted(),
         )
 
-    async def _told(self, role: str, values: Mapping[str, str], key: str, otherwise: str = "") -> Told:
+    async def _told(self, role: str, values: Mapping[str, str], key: str, otherwise: str = "") -> DaySummary:
         return await told(self._parts.llm, self._roles[role], values, key=key, otherwise=otherwise)
 
-    async def _history(self) -> Told:
+    async def _history(self) -> DaySummary:
         entries = [(each.date, each.text) for day in self._days for each in day.summaries]
         if not self._summaries.overall_history or not entries:
             return await unwanted()
@@ -152,7 +161,7 @@ class MemoryBankMemory(BaseMemory):
         shortened = await cut_to(llm, text, self._roles["overall_history"].max_tokens)
         return await self._told("overall_history", {"entries": text}, "overall", shortened)
 
-    async def _personality(self) -> Told:
+    async def _personality(self) -> DaySummary:
         entries = [(day.date, text) for day in self._days for text in day.personality]
         if not entries:
             return await unwanted()
@@ -191,7 +200,7 @@ class MemoryBankMemory(BaseMemory):
             day.pieces = kept
             day.summaries = [summary for summary in day.summaries if summary not in bare]
 
-    def _entries(self) -> dict[str, Entry]:
+    def _entries(self) -> dict[str, BankEntry]:
         """All that can be found, in the order of the conversation, a day's summaries before its pieces."""
         return {entry.entry_id: entry for day in self._days for entry in (*day.summaries, *day.pieces)}
 
@@ -227,9 +236,11 @@ class MemoryBankMemory(BaseMemory):
         self._counts = counter_from(state["counts"])
 
 
-def _summary(unit: Unit, number: int, part: Part, summary: Told) -> Entry:
+def _summary(unit: Unit, number: int, part: DayPart, summary: DaySummary) -> BankEntry:
     turn_ids = tuple(turn.turn_id for turn in part.turns)
-    return Entry(f"{unit.unit_id}#summary_{number}", part.turns[0].date_time, summary.text, turn_ids, is_summary=True)
+    return BankEntry(
+        f"{unit.unit_id}#summary_{number}", part.turns[0].date_time, summary.text, turn_ids, is_summary=True
+    )
 
 
 def _user(unit: Unit) -> str:
@@ -239,5 +250,5 @@ def _user(unit: Unit) -> str:
     return (*unit.conversation.speakers, *(turn.speaker for turn in unit.conversation.turns[:1]), "")[0]
 
 
-def _counted(role: str, made: Told) -> Counter[str]:
+def _counted(role: str, made: DaySummary) -> Counter[str]:
     return Counter({f"fallback.{role}": int(made.fallback), f"cut.{role}": int(made.was_cut)})

@@ -39,7 +39,7 @@ class SummaryRules:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextRules:
+class MemoryBankContextRules:
     """What the reader sees.
 
     Attributes:

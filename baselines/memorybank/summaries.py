@@ -15,7 +15,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DayPart:
     """Consecutive turns of a day, and their transcript."""
 
     turns: tuple[Turn, ...]
@@ -23,7 +23,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DaySummary:
     """A text from the backbone, or what stands in for an empty one; ``was_cut`` at the limit of new tokens."""
 
     text: str
@@ -31,19 +31,19 @@ class Told:
     was_cut: bool = False
 
 
-async def parts_of(llm: LanguageModel, turns: Sequence[Turn], turn_format: TurnFormat, limit: int) -> list[Part]:
+async def parts_of(llm: LanguageModel, turns: Sequence[Turn], turn_format: TurnFormat, limit: int) -> list[DayPart]:
     """Split a day into parts of at most ``limit`` tokens; a longer turn is cut from its end to fit.
 
     A part ends with a record of the data set, unless the record alone is longer.
     """
     lines = [turn_format.render(turn) for turn in turns]
     costs = await asyncio.gather(*(llm.count_tokens(f"{line}\n") for line in lines))
-    parts: list[Part] = []
+    parts: list[DayPart] = []
     for rows in _packed([str(turn.extra.get("record", "")) for turn in turns], costs, limit):
         text = "\n".join(lines[row] for row in rows)
         if len(rows) == 1 and costs[rows[0]] > limit:
             text = await cut_to(llm, text, limit)
-        parts.append(Part(tuple(turns[row] for row in rows), text))
+        parts.append(DayPart(tuple(turns[row] for row in rows), text))
     return parts
 
 
@@ -66,16 +66,18 @@ def _ends(records: Sequence[str], row: int) -> bool:
     return row + 1 == len(records) or records[row + 1] != records[row]
 
 
-async def unwanted() -> Told:
+async def unwanted() -> DaySummary:
     """Make no call."""
-    return Told("")
+    return DaySummary("")
 
 
-async def told(llm: LanguageModel, role: Role, values: Mapping[str, str], *, key: str, otherwise: str = "") -> Told:
+async def told(
+    llm: LanguageModel, role: Role, values: Mapping[str, str], *, key: str, otherwise: str = ""
+) -> DaySummary:
     """Ask for a text; an empty reply gives ``otherwise``."""
     reply = await llm.ask(role, values, key=key)
     text = reply.text.strip()
-    return Told(text or otherwise, not text, reply.completion.finish_reason == "length")
+    return DaySummary(text or otherwise, not text, reply.completion.finish_reason == "length")
 
 
 def first_sentences(transcript: str, count: int) -> str:

@@ -4,7 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.nemori.roles import make_roles
-from baselines.nemori.rules import GROUPS, BatchRules, ContextRules, FactRules, MergeRules, SearchRules, Segmentation
+from baselines.nemori.rules import (
+    GROUPS,
+    BatchRules,
+    FactRules,
+    MergeRules,
+    NemoriContextRules,
+    SearchRules,
+    Segmentation,
+)
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.episodes.context import ContextTexts
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
@@ -31,7 +39,7 @@ class NemoriConfig:
         merge: fields of :class:`baselines.nemori.rules.MergeRules`.
         facts: fields of :class:`baselines.nemori.rules.FactRules`.
         search: fields of :class:`baselines.nemori.rules.SearchRules`.
-        context: fields of :class:`baselines.nemori.rules.ContextRules`.
+        context: fields of :class:`baselines.nemori.rules.NemoriContextRules`.
         context_texts: fields of :class:`memsys.episodes.context.ContextTexts`.
         roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
     """
@@ -96,9 +104,9 @@ class NemoriConfig:
         return from_settings(ContextTexts, self.context_texts, "memory.context_texts")
 
     @property
-    def context_rules(self) -> ContextRules:
+    def context_rules(self) -> NemoriContextRules:
         """What the reader sees."""
-        return from_settings(ContextRules, self.context, "memory.context")
+        return from_settings(NemoriContextRules, self.context, "memory.context")
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
         """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""

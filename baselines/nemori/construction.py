@@ -5,17 +5,17 @@ from collections.abc import Sequence
 
 from baselines.nemori.config import NemoriConfig
 from baselines.nemori.merging import Merger
-from baselines.nemori.roles import Roles
-from baselines.nemori.store import Store
+from baselines.nemori.roles import NemoriRoles
+from baselines.nemori.store import NemoriStore
 from memsys.embedding.contract import Vectors
-from memsys.episodes.extraction import Extracted, extract_by_prediction, extract_directly
+from memsys.episodes.extraction import EpisodeStatements, extract_by_prediction, extract_directly
 from memsys.episodes.nodes import Episode, Fact
-from memsys.episodes.telling import Teller, Told, Waiting
+from memsys.episodes.writing import EpisodeDraft, EpisodeWriter, PendingExtraction
 from memsys.index.vector import SCORE_DECIMALS
 from memsys.protocol import Parts
 
 
-class Construction:
+class EpisodeConstruction:
     """The steps behind the cutting of the stream.
 
     Storing an episode (which may merge it) and learning its facts are two chains: the first needs no facts, the second
@@ -27,17 +27,17 @@ class Construction:
         counts: what happened.
     """
 
-    def __init__(self, config: NemoriConfig, parts: Parts, roles: Roles, store: Store) -> None:
+    def __init__(self, config: NemoriConfig, parts: Parts, roles: NemoriRoles, store: NemoriStore) -> None:
         self._parts, self._roles, self._store = parts, roles, store
         self._episode_rules, self._rules = config.episode_rules, config.fact_rules
         self.counts: Counter[str] = Counter()
         self._merger = Merger(parts.llm, parts.embedder, roles, config.merge_rules, config.episode_rules, store,
                               self.counts)  # fmt: skip
         directly = self._rules.mode == "direct" and config.merge_rules.scope == "never"
-        self.teller = Teller(parts.llm, roles, config.episode_rules, directly)
-        self.waiting: list[Waiting] = []
+        self.teller = EpisodeWriter(parts.llm, roles, config.episode_rules, directly)
+        self.waiting: list[PendingExtraction] = []
 
-    async def keep(self, told: Sequence[Told], *, batch: bool) -> None:
+    async def keep(self, told: Sequence[EpisodeDraft], *, batch: bool) -> None:
         """Store episodes, in order; their facts wait. They are one batch, or else each is a batch of its own."""
         if not told:
             return
@@ -48,7 +48,7 @@ class Construction:
             first = row == 0 or not batch
             await self._keep_one(episode, vectors[row : row + 1], each, first=first)
 
-    async def _keep_one(self, episode: Episode, vector: Vectors, told: Told, *, first: bool) -> None:
+    async def _keep_one(self, episode: Episode, vector: Vectors, told: EpisodeDraft, *, first: bool) -> None:
         if told.story.fallback:
             self.counts.update(("fallback.episode", f"episode.{told.story.fallback}"))
         key, replaces = told.story.block.key, None
@@ -59,17 +59,17 @@ class Construction:
                 vector = await self._parts.embedder.embed([self._indexed(episode)])
         self._store.add_episode(episode, vector, replaces=replaces)
         if self._rules.mode != "none":
-            self.waiting.append(Waiting(episode.episode_id, key, told.extracted))
+            self.waiting.append(PendingExtraction(episode.episode_id, key, told.extracted))
 
     def _indexed(self, episode: Episode) -> str:
         return episode.content if self._episode_rules.vector == "content" else episode.headline
 
-    def take_waiting(self) -> list[Waiting]:
+    def take_waiting(self) -> list[PendingExtraction]:
         """Return the episodes whose facts are still to be learnt; from now on none waits."""
         waiting, self.waiting = self.waiting, []
         return waiting
 
-    async def learn(self, waiting: Sequence[Waiting]) -> None:
+    async def learn(self, waiting: Sequence[PendingExtraction]) -> None:
         """Learn the facts of episodes, one episode after the other: a prediction sees all facts before."""
         for each in waiting:
             episode = self._store.episodes[each.episode_id]
@@ -77,7 +77,7 @@ class Construction:
             self.counts.update(extracted.events)
             await self._store_facts(episode, extracted.statements)
 
-    async def _extract(self, episode: Episode, key: str) -> Extracted:
+    async def _extract(self, episode: Episode, key: str) -> EpisodeStatements:
         llm, rules, index = self._parts.llm, self._rules, self._store.fact_index
         if rules.mode == "direct" or not self._store.facts:
             return await extract_directly(llm, self._roles, episode, key)
@@ -100,6 +100,6 @@ class Construction:
             self._store.add_fact(fact, vectors[row : row + 1])
 
 
-def _episode(number: int, told: Told) -> Episode:
+def _episode(number: int, told: EpisodeDraft) -> Episode:
     story = told.story
     return Episode(f"e{number}", story.title, story.content, story.time, story.block.messages)

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.nemori.config import NemoriConfig
-from baselines.nemori.construction import Construction
+from baselines.nemori.construction import EpisodeConstruction
 from baselines.nemori.roles import make_roles
 from baselines.nemori.search import TwoStoreRetrieval
 from baselines.nemori.segmenting import cut_batches, segment
-from baselines.nemori.store import Store
+from baselines.nemori.store import NemoriStore
 from memsys.counting import counter_from, counter_state, counts_with
 from memsys.episodes.boundary import Segmenter
-from memsys.episodes.nodes import Block, Message
-from memsys.episodes.telling import Told, Waiting
+from memsys.episodes.nodes import Message, MessageBlock
+from memsys.episodes.writing import EpisodeDraft, PendingExtraction
 from memsys.protocol import BaseMemory, Parts, State
 from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Turn, Unit
@@ -42,7 +42,7 @@ _ALWAYS = (
 class PreparedEpisodes:
     """Episodes of a unit that is cut by itself, and what happened on the way."""
 
-    told: tuple[Told, ...]
+    told: tuple[EpisodeDraft, ...]
     counts: Mapping[str, int]
 
 
@@ -58,10 +58,10 @@ class NemoriMemory(BaseMemory):
     def __init__(self, config: NemoriConfig, parts: Parts) -> None:
         self._config, self._parts = config, parts
         self._roles = make_roles(config.roles)
-        self._store = Store(parts.embedder.dimension)
+        self._store = NemoriStore(parts.embedder.dimension)
         self._segmenter = self._new_segmenter()
-        self._blocks: list[Block] = []
-        self._construction = Construction(config, parts, self._roles, self._store)
+        self._blocks: list[MessageBlock] = []
+        self._construction = EpisodeConstruction(config, parts, self._roles, self._store)
         self._retrieval = TwoStoreRetrieval(config, parts.llm, parts.embedder, self._store)
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
@@ -170,9 +170,9 @@ class NemoriMemory(BaseMemory):
         self._store.load_state(state["store"])
         self._segmenter.load_state(state["open"])
         self._segmenter.counts = counter_from(state["cuts"])
-        self._blocks = [Block.from_state(entry) for entry in state["blocks"]]
+        self._blocks = [MessageBlock.from_state(entry) for entry in state["blocks"]]
         construction = self._construction
-        construction.waiting = [Waiting.from_state(entry) for entry in state["waiting"]]
+        construction.waiting = [PendingExtraction.from_state(entry) for entry in state["waiting"]]
         construction.counts.clear()  # in place: merging adds to it too
         construction.counts.update(counter_from(state["counts"]))
         self._index_words()

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from baselines.nemori.roles import Roles
+from baselines.nemori.roles import NemoriRoles
 from baselines.nemori.rules import MergeRules
-from baselines.nemori.store import Store
+from baselines.nemori.store import NemoriStore
 from memsys.embedding.contract import Embedder, Vectors
-from memsys.episodes.narrating import happened
-from memsys.episodes.nodes import Block, Episode
+from memsys.episodes.narrating import resolve_timestamp
+from memsys.episodes.nodes import Episode, MessageBlock
 from memsys.episodes.recovery import loose_object, text_of
 from memsys.episodes.rules import EpisodeRules
 from memsys.index.vector import SCORE_DECIMALS
@@ -40,10 +40,10 @@ class Merger:
 
     llm: LanguageModel
     embedder: Embedder
-    roles: Roles
+    roles: NemoriRoles
     rules: MergeRules
     episode_rules: EpisodeRules
-    store: Store
+    store: NemoriStore
     counts: Counter[str]
 
     def due(self, *, first: bool) -> bool:
@@ -95,7 +95,9 @@ class Merger:
             self.counts["fallback.merge"] += 1
             return None
         messages = (*stored.messages, *new.messages)
-        time = happened(Block(messages, "model", ""), text_of(found, "timestamp"), self.episode_rules.slack_days)
+        time = resolve_timestamp(
+            MessageBlock(messages, "model", ""), text_of(found, "timestamp"), self.episode_rules.slack_days
+        )
         self.counts["merges"] += 1
         title = text_of(found, "title") or stored.title
         return Merged(Episode(new.episode_id, title, content, time, messages), stored.episode_id)

@@ -27,7 +27,7 @@ SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {**episodes.SCHEMAS, **OWN}
 
 
 @dataclass(frozen=True, slots=True)
-class Roles(EpisodeRoles):
+class NemoriRoles(EpisodeRoles):
     """All roles of Nemori but the reader's.
 
     Attributes:
@@ -41,7 +41,7 @@ class Roles(EpisodeRoles):
     merge: Role
 
 
-def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> Roles:
+def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> NemoriRoles:
     """Make the roles from the config's ``roles``.
 
     Raises:
@@ -52,4 +52,4 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> Roles:
             f"memory.roles: {', '.join(settings) or 'none'} were given; exactly these are needed: {', '.join(SCHEMAS)}"
         )
     own = {name: make_role(name, settings[name], PROMPTS, schema) for name, schema in OWN.items()}
-    return Roles(**shared_roles(settings), **own)
+    return NemoriRoles(**shared_roles(settings), **own)

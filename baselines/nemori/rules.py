@@ -113,7 +113,7 @@ class SearchRules:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextRules:
+class NemoriContextRules:
     """What the reader sees.
 
     Attributes:
@@ -143,6 +143,6 @@ GROUPS: Mapping[str, Any] = {
     "merge": MergeRules,
     "facts": FactRules,
     "search": SearchRules,
-    "context": ContextRules,
+    "context": NemoriContextRules,
     "context_texts": ContextTexts,
 }

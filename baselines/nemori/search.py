@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from baselines.nemori.config import NemoriConfig
 from baselines.nemori.rules import SearchRules
-from baselines.nemori.store import Store
+from baselines.nemori.store import NemoriStore
 from memsys.embedding.contract import Embedder, Vectors
-from memsys.episodes.context import Context, episode_entry, fact_line, write_sections
+from memsys.episodes.context import EpisodeContext, episode_entry, fact_line, write_sections
 from memsys.index.bm25 import BM25Index
 from memsys.index.fusion import fuse
 from memsys.index.vector import VectorIndex
@@ -19,14 +19,16 @@ Found = list[tuple[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class EmbeddedQuestion:
     """A question, and its vector ``(d,)``; ``None`` where nothing is searched by vector."""
 
     text: str
     vector: Vectors | None
 
 
-def search(rules: SearchRules, question: Question, index: VectorIndex, documents: BM25Index, count: int) -> Found:
+def search(
+    rules: SearchRules, question: EmbeddedQuestion, index: VectorIndex, documents: BM25Index, count: int
+) -> Found:
     """Find the best ``count`` of one store; scores are cosines, BM25's, or sums of reciprocal ranks."""
     if question.vector is None:
         return _by_words(documents, question.text, count)
@@ -50,13 +52,15 @@ class TwoStoreRetrieval:
     config: NemoriConfig
     llm: LanguageModel
     embedder: Embedder
-    store: Store
+    store: NemoriStore
 
     async def retrieve(self, text: str) -> Retrieval:
         """Find what helps to answer a question."""
         rules, store, spans = self.config.search_rules, self.store, dict[str, float]()
         with timed(spans, "embed"):
-            question = Question(text, None if rules.method == "bm25" else (await self.embedder.embed([text]))[0])
+            question = EmbeddedQuestion(
+                text, None if rules.method == "bm25" else (await self.embedder.embed([text]))[0]
+            )
         with timed(spans, "search"):
             facts = search(rules, question, store.fact_index, store.fact_words, rules.facts)
             episodes = search(rules, question, store.episode_index, store.episode_words, rules.episodes)
@@ -77,7 +81,7 @@ class TwoStoreRetrieval:
         }
         return Retrieval(hits, context.text, trace)
 
-    async def _context(self, facts: Found, episodes: Found, raw: tuple[str, ...]) -> Context:
+    async def _context(self, facts: Found, episodes: Found, raw: tuple[str, ...]) -> EpisodeContext:
         rules, texts, store = self.config.context_rules, self.config.texts, self.store
         lines = [fact_line(store.facts[name], texts) for name, _ in facts]
         entries = [

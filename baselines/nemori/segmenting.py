@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from baselines.nemori.rules import BatchRules
-from memsys.episodes.nodes import Block, Message
+from memsys.episodes.nodes import Message, MessageBlock
 from memsys.episodes.recovery import loose_object, text_of
 from memsys.llm.contract import LanguageModel, Role
 from memsys.vocabulary import Turn
@@ -16,12 +16,12 @@ from memsys.vocabulary import Turn
 class Segmented:
     """Blocks of a batch, by their first message, and what happened on the way."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[MessageBlock, ...]
     counts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class MessageGroup:
     """Messages that belong together: places in the batch, from 0 and ascending, and their subject."""
 
     places: tuple[int, ...]
@@ -50,7 +50,7 @@ async def segment(llm: LanguageModel, role: Role, messages: Sequence[Message], r
     Fallback of ``segment``: the groups that the reply holds nevertheless; one block of everything where it has none.
     """
     if len(messages) < rules.least:
-        return Segmented((Block(tuple(messages), "end", ""),), {"batch.unsegmented": 1, "cut.end": 1})
+        return Segmented((MessageBlock(tuple(messages), "end", ""),), {"batch.unsegmented": 1, "cut.end": 1})
     lines = (f"{number}. {_clipped(message, rules.clip_chars)}" for number, message in enumerate(messages, start=1))
     key = f"{messages[0].turn_id}..{messages[-1].turn_id}"
     reply = await llm.ask(role, {"messages": "\n".join(lines), "count": str(len(messages))}, key=key)
@@ -58,7 +58,7 @@ async def segment(llm: LanguageModel, role: Role, messages: Sequence[Message], r
     groups = read_groups(loose_object(reply, role.reading), len(messages), counts)
     if not groups:
         counts["segment.whole"] += 1
-        groups = [Group(tuple(range(len(messages))), "")]
+        groups = [MessageGroup(tuple(range(len(messages))), "")]
     counts["cut.batch"] += 1
     counts["cut.model"] += len(groups) - 1
     last = groups[-1]
@@ -69,12 +69,12 @@ def _clipped(message: Message, chars: int | None) -> str:
     return replace(message, line=message.line[:chars]).dated
 
 
-def _block(messages: Sequence[Message], group: Group, *, last: bool) -> Block:
+def _block(messages: Sequence[Message], group: MessageGroup, *, last: bool) -> MessageBlock:
     reason = f"its messages share a subject: {group.topic}" if group.topic else "its messages belong together"
-    return Block(tuple(messages[place] for place in group.places), "batch" if last else "model", reason)
+    return MessageBlock(tuple(messages[place] for place in group.places), "batch" if last else "model", reason)
 
 
-def read_groups(found: Mapping[str, Any], count: int, counts: Counter[str]) -> list[Group]:
+def read_groups(found: Mapping[str, Any], count: int, counts: Counter[str]) -> list[MessageGroup]:
     """Make a partition of ``count`` messages of the groups in a reply, by their first message; empty where none is.
 
     A number that names no message is left out; a message named twice belongs to the group that named it first; one that
@@ -102,7 +102,7 @@ def read_groups(found: Mapping[str, Any], count: int, counts: Counter[str]) -> l
     for place in range(count):
         current = owner.get(place, current)
         places.setdefault(current, []).append(place)
-    return [Group(tuple(kept), text_of(entries[number], "topic")) for number, kept in places.items()]
+    return [MessageGroup(tuple(kept), text_of(entries[number], "topic")) for number, kept in places.items()]
 
 
 def _numbers(value: Any) -> list[int]:

@@ -11,7 +11,7 @@ from memsys.index.vector import VectorIndex
 from memsys.vocabulary import Hit
 
 
-class Store:
+class NemoriStore:
     """Episodes and facts, each in an index of its own.
 
     An episode that was merged into another is found no more, but its facts stay, and with it the turns they came from.

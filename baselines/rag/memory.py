@@ -24,7 +24,7 @@ class PreparedTurns:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class SearchQuery:
     """What is searched by. ``fallback`` says that the keyword reply was no use and the question stands in."""
 
     text: str
@@ -105,11 +105,11 @@ class RagMemory(BaseMemory):
         self._index.add(passages, vectors)
         self._passages.update({passage.passage_id: passage for passage in passages})
 
-    async def _searched(self, question: str) -> Query:
+    async def _searched(self, question: str) -> SearchQuery:
         if self._config.query == "question":
-            return Query(question)
+            return SearchQuery(question)
         keywords = await ask_keywords(self._parts.llm, self._role, question)
-        return Query(question, fallback=True) if keywords.fallback else Query(keywords.text)
+        return SearchQuery(question, fallback=True) if keywords.fallback else SearchQuery(keywords.text)
 
     def _within_limit(self, query: str, vector: Vectors) -> Ranking:
         """Return the first ``k`` passages, or those that fit the token budget."""

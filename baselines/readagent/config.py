@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.readagent.roles import Replies, make_roles
-from baselines.readagent.rules import ContextRules, GistRules, LookupRules, PageRules, Rules
+from baselines.readagent.rules import GistContextRules, GistRules, LookupRules, PageRules, ReadAgentRules
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.llm.contract import Role
 from memsys.notes.settings import check_choices, from_settings, refuse_gold
@@ -24,7 +24,7 @@ class ReadAgentConfig:
         pages: fields of :class:`baselines.readagent.rules.PageRules`.
         gists: fields of :class:`baselines.readagent.rules.GistRules`.
         lookup: fields of :class:`baselines.readagent.rules.LookupRules`.
-        context: fields of :class:`baselines.readagent.rules.ContextRules`.
+        context: fields of :class:`baselines.readagent.rules.GistContextRules`.
         replies: marks and page numbers come as ``json`` that is bound to the valid numbers, or as free ``text``.
         roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
     """
@@ -48,17 +48,17 @@ class ReadAgentConfig:
         """Never; see :class:`memsys.protocol.TellsEmbedding`."""
         return False
 
-    def rules(self) -> Rules:
+    def rules(self) -> ReadAgentRules:
         """Return the groups as checked dataclasses.
 
         Raises:
             ConfigError: an unknown, missing or wrong setting.
         """
-        return Rules(
+        return ReadAgentRules(
             pages=from_settings(PageRules, self.pages, "memory.pages"),
             gists=from_settings(GistRules, self.gists, "memory.gists"),
             lookup=from_settings(LookupRules, self.lookup, "memory.lookup"),
-            context=from_settings(ContextRules, self.context, "memory.context"),
+            context=from_settings(GistContextRules, self.context, "memory.context"),
         )
 
     def make_roles(self) -> Mapping[str, Role]:

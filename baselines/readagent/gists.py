@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from baselines.readagent.pages import Page
+from baselines.readagent.pages import GistPage
 from baselines.readagent.rules import GistRules
 from memsys.index.words import words as content_words
 from memsys.llm.contract import LanguageModel, Role
 
 
 async def with_gist(
-    llm: LanguageModel, role: Role, page: Page, rules: GistRules, *, key: str
-) -> tuple[Page, list[str]]:
+    llm: LanguageModel, role: Role, page: GistPage, rules: GistRules, *, key: str
+) -> tuple[GistPage, list[str]]:
     """Give a page its gist.
 
     A reply that is no gist is replaced by the beginning of the page.
@@ -29,7 +29,7 @@ async def with_gist(
     return replace(page, gist=gist), counts
 
 
-def no_gist(gist: str, page: Page, rules: GistRules) -> str | None:
+def no_gist(gist: str, page: GistPage, rules: GistRules) -> str | None:
     """Say why a reply is no gist: ``empty``, ``long`` or ``unrelated``; ``None`` when it is one."""
     if not gist:
         return "empty"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from baselines.readagent.pages import Page, mix, tagged
+from baselines.readagent.pages import GistPage, mix, tagged
 from baselines.readagent.roles import STOP, lookup_for, lookup_next_for
 from baselines.readagent.rules import LookupRules
 from memsys.llm.contract import LanguageModel, Reply, Role
@@ -18,7 +18,7 @@ _STEP = re.compile(rf"\b{STOP}\b|\d{{1,9}}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class LookupRequest:
     """Pages to read again, in the order of request; calls made; names of fallbacks taken."""
 
     pages: tuple[int, ...] = ()
@@ -42,24 +42,26 @@ class Lookup:
     rules: LookupRules
     limit: int
 
-    async def request(self, pages: Sequence[Page], question: str) -> Request:
+    async def request(self, pages: Sequence[GistPage], question: str) -> LookupRequest:
         """Choose pages; none of an empty memory, without a call."""
         if not pages:
-            return Request()
+            return LookupRequest()
         key = hashlib.sha256(question.encode()).hexdigest()[:16]
         ask = self._parallel if self.rules.mode == "parallel" else self._sequential
         return await ask(pages, question, key)
 
-    async def _parallel(self, pages: Sequence[Page], question: str, key: str) -> Request:
+    async def _parallel(self, pages: Sequence[GistPage], question: str, key: str) -> LookupRequest:
         """Ask once about all gists that fit one call; of several calls, the first pages named by each come first."""
         batches = gist_batches(pages, self.limit)
         calls = [self._named(pages, batch, question, f"{key}:{number}") for number, batch in enumerate(batches)]
         named = await asyncio.gather(*calls)
         ranked = (number for rank in zip_longest(*(each or [] for each in named)) for number in rank)
         requested = tuple(number for number in ranked if number is not None)
-        return Request(requested, len(batches), ("lookup:no_pages",) * sum(each is None for each in named))
+        return LookupRequest(requested, len(batches), ("lookup:no_pages",) * sum(each is None for each in named))
 
-    async def _named(self, pages: Sequence[Page], batch: Sequence[int], question: str, key: str) -> list[int] | None:
+    async def _named(
+        self, pages: Sequence[GistPage], batch: Sequence[int], question: str, key: str
+    ) -> list[int] | None:
         """Return the pages of a batch that a call names; ``None`` when it names none."""
         most = min(self.rules.parallel_pages, len(batch))
         gists = "".join(tagged(number, pages[number].short) for number in batch)
@@ -67,7 +69,7 @@ class Lookup:
         reply = await self.llm.ask(lookup_for(self.roles["lookup"], batch, most), values, key=key)
         return named_pages(reply, batch)[:most] or None
 
-    async def _sequential(self, pages: Sequence[Page], question: str, key: str) -> Request:
+    async def _sequential(self, pages: Sequence[GistPage], question: str, key: str) -> LookupRequest:
         """Open a page per call until the backbone stops; what names no further page is a stop, and counted."""
         opened: list[int] = []
         for calls in range(self.rules.sequential_pages):
@@ -75,7 +77,7 @@ class Lookup:
             # A page that was opened but does not fit in full is not offered again.
             offered = [number for number in mixed.gists if number not in opened]
             if not offered:
-                return Request(tuple(opened), calls)
+                return LookupRequest(tuple(opened), calls)
             values = {"gists": mixed.text, "opened": ", ".join(map(str, opened)) or "none", "question": question}
             reply = await self.llm.ask(
                 lookup_next_for(self.roles["lookup_next"], offered), values, key=f"{key}:{calls}"
@@ -83,12 +85,12 @@ class Lookup:
             step = next_step(reply)
             if not isinstance(step, int) or step not in offered:
                 fallbacks = () if step == STOP else ("lookup_next:stop",)
-                return Request(tuple(opened), calls + 1, fallbacks)
+                return LookupRequest(tuple(opened), calls + 1, fallbacks)
             opened.append(step)
-        return Request(tuple(opened), self.rules.sequential_pages)
+        return LookupRequest(tuple(opened), self.rules.sequential_pages)
 
 
-def gist_batches(pages: Sequence[Page], limit: int) -> list[list[int]]:
+def gist_batches(pages: Sequence[GistPage], limit: int) -> list[list[int]]:
     """Split page numbers, in order, so that the gists of each batch fit; a larger gist is a batch of its own."""
     batches: list[list[int]] = []
     spent = 0

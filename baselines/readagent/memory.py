@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from baselines.readagent.config import ReadAgentConfig
 from baselines.readagent.gists import with_gist
 from baselines.readagent.lookup import Lookup
-from baselines.readagent.pages import Mixed, Page, mix, page_of, tagged
+from baselines.readagent.pages import GistPage, Mixed, mix, page_of, tagged
 from baselines.readagent.pagination import paginate
 from baselines.readagent.paragraphs import paragraphs_of
 from memsys.counting import counter_from, counter_state, counts_with
@@ -26,7 +26,7 @@ _ALWAYS = ("paginate.chunks", "paginate.tails", "gist.cut", "fallback.paginate",
 class PreparedPages:
     """Pages of a unit with their gists, and what happened."""
 
-    pages: Sequence[Page]
+    pages: Sequence[GistPage]
     counts: Counter[str]
 
 
@@ -42,7 +42,7 @@ class ReadAgentMemory(BaseMemory):
         self._rules = config.rules()
         self._parts = parts
         self._roles = config.make_roles()
-        self._pages: list[Page] = []
+        self._pages: list[GistPage] = []
         self._counts: Counter[str] = Counter()
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
@@ -144,7 +144,7 @@ class ReadAgentMemory(BaseMemory):
 
     def load_state(self, state: State) -> None:
         """Restore a snapshot."""
-        self._pages = [Page.from_state(entry) for entry in state["pages"]]
+        self._pages = [GistPage.from_state(entry) for entry in state["pages"]]
         self._counts = counter_from(state["counts"])
 
 

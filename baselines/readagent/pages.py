@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baselines.readagent.paragraphs import Paragraph
+from baselines.readagent.paragraphs import TranscriptParagraph
 from baselines.readagent.rules import Dates
 from memsys.vocabulary import Hit
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class GistPage:
     """A page and its gist.
 
     Attributes:
@@ -50,15 +50,15 @@ class Page:
         return {**{name: getattr(self, name) for name in self.__slots__}, "turn_ids": list(self.turn_ids)}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "Page":
+    def from_state(cls, state: Mapping[str, Any]) -> "GistPage":
         """Make the page that :meth:`state` described."""
         return cls(**{**state, "turn_ids": tuple(state["turn_ids"])})
 
 
-def page_of(paragraphs: Sequence[Paragraph], dates: Dates) -> Page:
+def page_of(paragraphs: Sequence[TranscriptParagraph], dates: Dates) -> GistPage:
     """Make a page of consecutive paragraphs; a header names the dates of all its sessions."""
     days = [day for day in dict.fromkeys(each.date_time for each in paragraphs) if day] if dates == "header" else []
-    return Page(
+    return GistPage(
         header=f"[{'; '.join(days)}]" if days else "",
         text="\n".join(each.text for each in paragraphs),
         turn_ids=tuple(dict.fromkeys(each.turn_id for each in paragraphs)),
@@ -86,7 +86,7 @@ class Mixed:
     gists: tuple[int, ...]
 
 
-def mix(pages: Sequence[Page], requested: Sequence[int], limit: int, *, tags: bool = True) -> Mixed:
+def mix(pages: Sequence[GistPage], requested: Sequence[int], limit: int, *, tags: bool = True) -> Mixed:
     """Show requested pages in full and the others by their gists, within a limit of tokens.
 
     Requested pages come first, in the order of request; one that does not fit is shown by its gist. Then come the gists

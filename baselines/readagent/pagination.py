@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from baselines.readagent.paragraphs import Paragraph
+from baselines.readagent.paragraphs import TranscriptParagraph
 from baselines.readagent.roles import paginate_for
 from baselines.readagent.rules import PageRules
 from memsys.llm.contract import LanguageModel, Reply, Role
@@ -27,11 +27,11 @@ class Chunk:
 class Pagination:
     """Pages as lists of paragraphs, in order, and what happened."""
 
-    pages: list[list[Paragraph]] = field(default_factory=list)
+    pages: list[list[TranscriptParagraph]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def next_chunk(paragraphs: Sequence[Paragraph], start: int, rules: PageRules) -> Chunk:
+def next_chunk(paragraphs: Sequence[TranscriptParagraph], start: int, rules: PageRules) -> Chunk:
     """Take paragraphs from ``start`` until there are enough words, and place the marks."""
     words, end = paragraphs[start].words, start + 1
     labels: list[int] = []
@@ -44,7 +44,7 @@ def next_chunk(paragraphs: Sequence[Paragraph], start: int, rules: PageRules) ->
 
 
 async def paginate(
-    llm: LanguageModel, role: Role, paragraphs: Sequence[Paragraph], rules: PageRules, *, key: str
+    llm: LanguageModel, role: Role, paragraphs: Sequence[TranscriptParagraph], rules: PageRules, *, key: str
 ) -> Pagination:
     """Cut paragraphs into pages, one call for each page that could end at more than one place.
 
@@ -84,7 +84,9 @@ def chosen_label(reply: Reply, labels: Sequence[int]) -> int | None:
     return label if label in labels else None
 
 
-def _values(before: Sequence[Paragraph], paragraphs: Sequence[Paragraph], chunk: Chunk) -> dict[str, str]:
+def _values(
+    before: Sequence[TranscriptParagraph], paragraphs: Sequence[TranscriptParagraph], chunk: Chunk
+) -> dict[str, str]:
     following = paragraphs[chunk.end].text.split("\n")[0] if chunk.end < len(paragraphs) else "(the text ends)"
     return {
         "previous": "\n".join(each.text for each in before) or "(none: the text begins)",
@@ -93,7 +95,7 @@ def _values(before: Sequence[Paragraph], paragraphs: Sequence[Paragraph], chunk:
     }
 
 
-def marked(paragraphs: Sequence[Paragraph], chunk: Chunk) -> str:
+def marked(paragraphs: Sequence[TranscriptParagraph], chunk: Chunk) -> str:
     """Write a chunk with its marks, each on a line of its own."""
     lines: list[str] = []
     for position in range(chunk.start, chunk.end):

@@ -12,7 +12,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Paragraph:
+class TranscriptParagraph:
     """What is never cut. ``words`` are those between white space."""
 
     text: str
@@ -21,9 +21,9 @@ class Paragraph:
     words: int
 
 
-def paragraphs_of(turns: Sequence[Turn], turn_format: TurnFormat, rules: PageRules) -> list[Paragraph]:
+def paragraphs_of(turns: Sequence[Turn], turn_format: TurnFormat, rules: PageRules) -> list[TranscriptParagraph]:
     """Write turns as paragraphs, one each; a long turn becomes several."""
-    found: list[Paragraph] = []
+    found: list[TranscriptParagraph] = []
     session = None
     for turn in turns:
         text = turn_format.render(turn)
@@ -31,7 +31,7 @@ def paragraphs_of(turns: Sequence[Turn], turn_format: TurnFormat, rules: PageRul
             text = f"[{turn.date_time}]\n{text}"
         session = turn.session_id
         parts = _split(text, rules.split_words)
-        found += [Paragraph(part, turn.turn_id, turn.date_time, len(part.split())) for part in parts]
+        found += [TranscriptParagraph(part, turn.turn_id, turn.date_time, len(part.split())) for part in parts]
     return found
 
 

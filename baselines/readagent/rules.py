@@ -93,7 +93,7 @@ class LookupRules:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextRules:
+class GistContextRules:
     """What the reader sees.
 
     Attributes:
@@ -115,10 +115,10 @@ class ContextRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ReadAgentRules:
     """All groups."""
 
     pages: PageRules
     gists: GistRules
     lookup: LookupRules
-    context: ContextRules
+    context: GistContextRules

@@ -16,7 +16,7 @@ from eval.cli.commands import explains_errors, start
 from eval.cli.escaping import markdown_row
 from eval.runs.files import write_atomic
 from eval.scoring.clusters import cluster_interval
-from eval.scoring.inference import MICRO, Scores, Totals, multiplicities
+from eval.scoring.inference import MICRO, MetricScores, ScoreTotals, multiplicities
 from memsys.seeding import generator
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +61,7 @@ def simulate(correlation: float, simulations: int = SIMULATIONS, resamples: int 
     names = tuple(name for number, size in enumerate(SIZES) for name in [f"c{number}"] * size)
     hits = np.zeros(3)
     for _ in range(simulations):
-        scores = Scores(_draw(rng, correlation), names, np.ones(len(names), dtype=np.int64))
+        scores = MetricScores(_draw(rng, correlation), names, np.ones(len(names), dtype=np.int64))
         hits += _inside(scores, resamples)
     percentile, cluster_t, one = hits / simulations
     return Coverage(correlation, float(percentile), float(cluster_t), float(one))
@@ -74,13 +74,13 @@ def _draw(rng: np.random.Generator, correlation: float) -> Floats:
     return (rng.random(sum(SIZES)) < np.repeat(shares, SIZES)).astype(np.float64)
 
 
-def _inside(scores: Scores, resamples: int) -> Floats:
+def _inside(scores: MetricScores, resamples: int) -> Floats:
     units = np.repeat(np.arange(len(SIZES)), SIZES)
-    drawn = Totals.of(scores, units, MICRO).means(multiplicities(len(SIZES), resamples, 0))
+    drawn = ScoreTotals.of(scores, units, MICRO).means(multiplicities(len(SIZES), resamples, 0))
     low, high = np.quantile(drawn, [0.025, 0.975])
     cluster = cluster_interval(scores)
     first = slice(0, SIZES[0])
-    alone = cluster_interval(Scores(scores.values[first], scores.conversations[first], scores.strata[first]))
+    alone = cluster_interval(MetricScores(scores.values[first], scores.conversations[first], scores.strata[first]))
     bounds = [(low, high), *((found.low, found.high) for found in (cluster, alone) if found)]
     return np.array([below <= CENTRE <= above for below, above in bounds], dtype=np.float64)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from eval.api.parts import Chosen, choose
+from eval.api.parts import MemoryParts, choose
 from eval.running.clocks import ConversationClock
 from eval.running.reader import Answer, ReaderConfig
-from eval.running.runner import Ingestion, Schedule
+from eval.running.runner import ConversationIngestion, Schedule
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
@@ -38,7 +38,7 @@ class AsyncMemory:
         calls: every call of the backbone so far.
     """
 
-    def __init__(self, chosen: Chosen, *, seed: int = 0, cache_dir: Path | None = None) -> None:
+    def __init__(self, chosen: MemoryParts, *, seed: int = 0, cache_dir: Path | None = None) -> None:
         self.calls: list[CallRecord] = []
         self._chosen, self._seed, self._cache_dir = chosen, seed, cache_dir
         self._stack = AsyncExitStack()
@@ -128,7 +128,9 @@ class AsyncMemory:
         speakers = tuple(dict.fromkeys(turn.speaker for turn in self._turns))
         sample = Sample(Conversation(_CONVERSATION, tuple(self._turns), speakers), (), {})
         nothing: Any = _Nothing()
-        await Ingestion(sample, memory, Schedule(checkpoint_every=0), nothing, nothing, ConversationClock()).run()
+        await ConversationIngestion(
+            sample, memory, Schedule(checkpoint_every=0), nothing, nothing, ConversationClock()
+        ).run()
         return memory
 
     async def _open_backbone(self) -> LanguageModel:

@@ -19,7 +19,7 @@ _HOSTED = "gpt4o_mini"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class MemoryParts:
     """What a memory is made of.
 
     Attributes:
@@ -41,7 +41,7 @@ def choose(
     embedder: str | Embedder,
     reader: str | ReaderConfig,
     overrides: Sequence[str] = (),
-) -> Chosen:
+) -> MemoryParts:
     """Make the parts of a memory; see :func:`eval.api.memory.open_async_memory`.
 
     Raises:
@@ -54,7 +54,7 @@ def choose(
         raise ConfigError(f"memory={made['memory'].name} reads gold evidence, which a conversation of one's own lacks")
     if isinstance(embedder, str):
         made["embedder"] = made["embedder"].build()
-    return Chosen(**made)
+    return MemoryParts(**made)
 
 
 def endpoint(url: str, model: str, *, api_key_env: str | None = None, context_length: int = 8192) -> BackboneConfig:

@@ -13,7 +13,7 @@ from memsys.errors import DataError
 if TYPE_CHECKING:
     from eval.audit.field import Row
     from eval.audit.scores import ScoredRun
-    from eval.recorded.catalogue import Entry
+    from eval.recorded.catalogue import CatalogueEntry
 
 OUT, CACHE = Path("results") / "audit", Path("results") / "cache" / "audit"
 
@@ -62,7 +62,7 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int) -> None:
     console().print(f"written: {out}/audit.md, .csv, .tex, .svg", highlight=False, markup=False, soft_wrap=True)
 
 
-def _present(entries: "Sequence[Entry]") -> "list[Entry]":
+def _present(entries: "Sequence[CatalogueEntry]") -> "list[CatalogueEntry]":
     """Entries whose files are here; the others are named."""
     from eval.recorded.catalogue import paths_of
 

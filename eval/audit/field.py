@@ -7,10 +7,10 @@ from math import comb
 from statistics import median, stdev
 
 from eval.audit.config import AuditConfig
-from eval.audit.readings import COUNTING_TEXT, JUDGE, Reading, all_readings, applies, estimate, values
+from eval.audit.readings import COUNTING_TEXT, JUDGE, RunReading, all_readings, applies, estimate, values
 from eval.audit.scores import ScoredRun
 from eval.metrics.locomo import ADVERSARIAL
-from eval.scoring.inference import Mean, Scores
+from eval.scoring.inference import MeanRule, MetricScores
 from eval.scoring.paired import compare_paired, holm
 
 Row = dict[str, object]
@@ -54,7 +54,7 @@ def leaderboard(run: ScoredRun, config: AuditConfig) -> list[Row]:
 
 def paired_tests(runs: Sequence[ScoredRun], config: AuditConfig, metric: str) -> list[Row]:
     """Every two runs on their common questions under one metric, with Holm's correction over all pairs."""
-    reading = Reading(metric, "printed", "question")
+    reading = RunReading(metric, "printed", "question")
     scored = {
         run.entry.name: {answer.question_id: (value, answer) for answer, value in values(run.answers, reading)}
         for run in runs
@@ -65,11 +65,11 @@ def paired_tests(runs: Sequence[ScoredRun], config: AuditConfig, metric: str) ->
         common = sorted(scored[one].keys() & scored[two].keys())
         if len(common) < LEAST_SHARED:
             continue
-        differences = Scores.of(
+        differences = MetricScores.of(
             (scored[one][q][0] - scored[two][q][0], scored[one][q][1].conversation_id, scored[one][q][1].category)
             for q in common
         )
-        result = compare_paired(differences, Mean(), resamples=config.resamples)
+        result = compare_paired(differences, MeanRule(), resamples=config.resamples)
         found.append(
             {
                 "metric": metric,
@@ -95,7 +95,8 @@ def headlines(runs: Sequence[ScoredRun]) -> list[Row]:
     for run in runs:
         for printed in run.entry.printed:
             by_question, by_category = (
-                estimate(run, Reading(printed.metric, "printed", counting), 0) for counting in ("question", "category")
+                estimate(run, RunReading(printed.metric, "printed", counting), 0)
+                for counting in ("question", "category")
             )
             if by_question is None or by_category is None:
                 continue
@@ -122,7 +123,7 @@ def headlines(runs: Sequence[ScoredRun]) -> list[Row]:
 
 
 def _mean_of_repeats(group: Sequence[ScoredRun], metric: str) -> float:
-    means = [estimate(one, Reading(metric, "printed", "question"), 0) for one in group]
+    means = [estimate(one, RunReading(metric, "printed", "question"), 0) for one in group]
     known = [one.value for one in means if one is not None]
     return sum(known) / len(known)
 
@@ -222,7 +223,7 @@ def renamed(run: ScoredRun) -> list[str]:
         number = int(max(counts, key=lambda name: counts[name]))
         if not label.isdecimal() and label != CATEGORY_NAMES[number]:
             found[label] = CATEGORY_NAMES[number]
-    judged = {number: estimate(run, Reading(JUDGE, "printed", "question"), 0, number) for number in CATEGORY_NAMES}
+    judged = {number: estimate(run, RunReading(JUDGE, "printed", "question"), 0, number) for number in CATEGORY_NAMES}
     for label, value in run.entry.categories.items():
         same = [number for number, mean in judged.items() if mean and abs(mean.value - value) <= ROUNDING]
         if len(same) == 1 and CATEGORY_NAMES[same[0]] != label:
@@ -252,7 +253,7 @@ def repeat_spread(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
     groups: dict[str, list[float]] = defaultdict(list)
     questions: dict[str, int] = {}
     for run in runs:
-        mean = estimate(run, Reading(config.lead, "printed", "question"), 0)
+        mean = estimate(run, RunReading(config.lead, "printed", "question"), 0)
         if run.entry.repeats and mean is not None:
             groups[run.entry.repeats].append(mean.value)
             questions[run.entry.repeats] = mean.questions

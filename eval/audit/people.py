@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from eval.audit.config import AuditConfig
 from eval.audit.field import CATEGORY_NAMES, Row
-from eval.audit.readings import JUDGE, Reading, values
-from eval.audit.scores import Answered, ScoredRun
+from eval.audit.readings import JUDGE, RunReading, values
+from eval.audit.scores import AnsweredQuestion, ScoredRun
 from eval.metrics.locomo import ADVERSARIAL
 from eval.scoring.inference import Floats, Ints, multiplicities
 
@@ -37,7 +37,7 @@ def against_people(run: ScoredRun, config: AuditConfig) -> list[Row]:
     return found
 
 
-def _groups(answers: Sequence[Answered]) -> list[tuple[str, list[Answered]]]:
+def _groups(answers: Sequence[AnsweredQuestion]) -> list[tuple[str, list[AnsweredQuestion]]]:
     answerable = [answer for answer in answers if answer.category != ADVERSARIAL]
     single = [
         (CATEGORY_NAMES[number], [answer for answer in answers if answer.category == number])
@@ -46,7 +46,7 @@ def _groups(answers: Sequence[Answered]) -> list[tuple[str, list[Answered]]]:
     return [("1-4", answerable), *single]
 
 
-def _labelled(answers: Iterable[Answered], metric: str) -> Labelled | None:
+def _labelled(answers: Iterable[AnsweredQuestion], metric: str) -> Labelled | None:
     rows = [
         (answer.metrics[metric], next(iter(answer.verdicts.values())) > 0.5, answer.conversation_id)
         for answer in answers
@@ -197,8 +197,8 @@ def on_wrong_answers(run: ScoredRun) -> list[Row]:
     """Share of answers, wrong on purpose, that a judge accepts, with the scores that they get all the same."""
     found = []
     for name, answers in _groups(run.answers):
-        judged = [value for _, value in values(answers, Reading(JUDGE, "printed", "abstain"))]
-        scored = [value for _, value in values(answers, Reading("f1_set", "printed", "abstain"))]
+        judged = [value for _, value in values(answers, RunReading(JUDGE, "printed", "abstain"))]
+        scored = [value for _, value in values(answers, RunReading("f1_set", "printed", "abstain"))]
         if judged:
             found.append(
                 {
@@ -222,7 +222,7 @@ def length_bias(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
         rows = [
             (run.entry.name, answer.question_id, answer.words, value)
             for run in runs
-            for answer, value in values(run.answers, Reading(metric, "printed", "question"))
+            for answer, value in values(run.answers, RunReading(metric, "printed", "question"))
         ]
         found.append(
             {

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from eval.audit.config import AuditConfig
-from eval.audit.scores import Answered, ScoredRun
+from eval.audit.scores import AnsweredQuestion, ScoredRun
 from eval.metrics.locomo import ADVERSARIAL
-from eval.scoring.inference import Interval, Mean, Scores, bootstrap_interval, point
+from eval.scoring.inference import Interval, MeanRule, MetricScores, bootstrap_interval, point
 from eval.scoring.labels import LabelView
 
 #: ``question``: categories 1 to 4, every question alike (Mem0, xMemory); ``category``: mean of their four means (SAGE);
@@ -23,7 +23,7 @@ JUDGE = "judge"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RunReading:
     """One way to read a run; ``metric`` is ``judge`` for the verdicts in its file."""
 
     metric: str
@@ -32,7 +32,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ReadingEstimate:
     """A mean in percent with its interval over conversations, and how many questions it is of."""
 
     value: float
@@ -40,10 +40,10 @@ class Estimate:
     questions: int
 
 
-def all_readings(config: AuditConfig) -> list[Reading]:
+def all_readings(config: AuditConfig) -> list[RunReading]:
     """Every metric under every view and counting; verdicts cannot be corrected, only masked."""
     found = [
-        Reading(metric, labels, counting)
+        RunReading(metric, labels, counting)
         for metric in (*config.metrics, JUDGE)
         for labels in get_args(LabelView)
         for counting in get_args(Counting)
@@ -54,7 +54,7 @@ def all_readings(config: AuditConfig) -> list[Reading]:
 _JUDGED = ("question", "category")
 
 
-def values(answers: Iterable[Answered], reading: Reading) -> Iterator[tuple[Answered, float]]:
+def values(answers: Iterable[AnsweredQuestion], reading: RunReading) -> Iterator[tuple[AnsweredQuestion, float]]:
     """Answers that count under a reading, with their scores."""
     for answer in answers:
         if reading.labels == "masked" and answer.doubtful:
@@ -66,7 +66,7 @@ def values(answers: Iterable[Answered], reading: Reading) -> Iterator[tuple[Answ
             yield answer, value
 
 
-def _value(answer: Answered, reading: Reading) -> float | None:
+def _value(answer: AnsweredQuestion, reading: RunReading) -> float | None:
     if reading.metric == JUDGE:
         known = list(answer.verdicts.values())
         return known[0] if known else None
@@ -77,14 +77,14 @@ def _value(answer: Answered, reading: Reading) -> float | None:
     return answer.metrics.get(reading.metric)
 
 
-def scores(answers: Iterable[Answered], reading: Reading) -> tuple[Scores, Mean]:
+def scores(answers: Iterable[AnsweredQuestion], reading: RunReading) -> tuple[MetricScores, MeanRule]:
     """Scores by question and how they are averaged."""
-    found = Scores.of((value, one.conversation_id, one.category) for one, value in values(answers, reading))
+    found = MetricScores.of((value, one.conversation_id, one.category) for one, value in values(answers, reading))
     strata = sorted({int(stratum) for stratum in found.strata})
-    return found, Mean(tuple((one, 1.0) for one in strata)) if reading.counting == "category" else Mean()
+    return found, MeanRule(tuple((one, 1.0) for one in strata)) if reading.counting == "category" else MeanRule()
 
 
-def applies(run: ScoredRun, reading: Reading) -> bool:
+def applies(run: ScoredRun, reading: RunReading) -> bool:
     """Whether a reading says something of a run that no other reading says."""
     categories = {answer.category for answer in run.answers}
     many = sum(answer.category == ADVERSARIAL for answer in run.answers)
@@ -97,9 +97,11 @@ def applies(run: ScoredRun, reading: Reading) -> bool:
     return reading.metric != JUDGE or (bool(run.judges) and bool(categories - {ADVERSARIAL}))
 
 
-def estimate(run: ScoredRun, reading: Reading, resamples: int, category: int | None = None) -> Estimate | None:
+def estimate(
+    run: ScoredRun, reading: RunReading, resamples: int, category: int | None = None
+) -> ReadingEstimate | None:
     """Mean of a run under a reading, percent; ``None`` where nothing is scored."""
-    answers: Sequence[Answered] = run.answers
+    answers: Sequence[AnsweredQuestion] = run.answers
     if category is not None:
         answers = [answer for answer in answers if answer.category == category]
     found, mean = scores(answers, reading)
@@ -108,4 +110,4 @@ def estimate(run: ScoredRun, reading: Reading, resamples: int, category: int | N
     interval = bootstrap_interval(found, mean, resamples=resamples) if resamples else None
     if interval is not None:
         interval = Interval(100 * interval.low, 100 * interval.high, interval.level, interval.by, interval.units)
-    return Estimate(100 * point(found, mean), interval, len(found.values))
+    return ReadingEstimate(100 * point(found, mean), interval, len(found.values))

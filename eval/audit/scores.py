@@ -15,7 +15,7 @@ from eval.loaders.label_problems import LABEL_PROBLEM, answer_is_doubtful
 from eval.metrics.locomo import ADVERSARIAL, abstains
 from eval.metrics.registry import find_metric
 from eval.metrics.text import squad_tokens
-from eval.recorded.catalogue import Entry, import_entry, load_catalogue, paths_of
+from eval.recorded.catalogue import CatalogueEntry, import_entry, load_catalogue, paths_of
 from eval.recorded.importing import Imported
 from eval.recorded.labels import corrected_answers
 from eval.recorded.source import read_tree
@@ -28,7 +28,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredQuestion:
     """One answered question.
 
     Attributes:
@@ -61,10 +61,10 @@ class Answered:
 class ScoredRun:
     """A run of the catalogue with its scores; ``counts`` and ``categories`` say how its rows fit."""
 
-    entry: Entry
+    entry: CatalogueEntry
     counts: Mapping[str, int]
     categories: Mapping[str, Mapping[str, int]]
-    answers: tuple[Answered, ...]
+    answers: tuple[AnsweredQuestion, ...]
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class ScoredRun:
         return tuple(sorted({name for answer in self.answers for name in answer.verdicts}))
 
 
-def score_all(entries: Sequence[Entry], config: AuditConfig, cache: Path, workers: int) -> Iterator[ScoredRun]:
+def score_all(entries: Sequence[CatalogueEntry], config: AuditConfig, cache: Path, workers: int) -> Iterator[ScoredRun]:
     """Score runs, from the cache where nothing changed.
 
     Args:
@@ -113,12 +113,12 @@ def default_workers() -> int:
     return min(4, len(os.sched_getaffinity(0)))
 
 
-def cache_path(entry: Entry, config: AuditConfig, cache: Path, kind: str = "scores") -> Path:
+def cache_path(entry: CatalogueEntry, config: AuditConfig, cache: Path, kind: str = "scores") -> Path:
     """File that keeps what was computed of an entry; another one when anything that can change it changes."""
     return cache / f"{entry.name}-{kind}-{_key(entry, config)}.json"
 
 
-def _key(entry: Entry, config: AuditConfig) -> str:
+def _key(entry: CatalogueEntry, config: AuditConfig) -> str:
     """Everything that can change the scores of an entry."""
     shape = asdict(load_catalogue().shapes[entry.shape])
     parts: list[Any] = [
@@ -134,27 +134,27 @@ def _key(entry: Entry, config: AuditConfig) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _stored(entry: Entry, path: Path) -> ScoredRun | None:
+def _stored(entry: CatalogueEntry, path: Path) -> ScoredRun | None:
     if not path.is_file():
         return None
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         return None  # a cut cache file is written again
-    return ScoredRun(entry, row["counts"], row["categories"], tuple(Answered(**one) for one in row["answers"]))
+    return ScoredRun(entry, row["counts"], row["categories"], tuple(AnsweredQuestion(**one) for one in row["answers"]))
 
 
 def _kept(run: ScoredRun, path: Path) -> ScoredRun:
     row = {
         "counts": run.counts,
         "categories": run.categories,
-        "answers": [{name: getattr(one, name) for name in Answered.__slots__} for one in run.answers],
+        "answers": [{name: getattr(one, name) for name in AnsweredQuestion.__slots__} for one in run.answers],
     }
     write_atomic(path, json.dumps(row).encode())
     return run
 
 
-def score_entry(entry: Entry, metrics: Sequence[str]) -> ScoredRun:
+def score_entry(entry: CatalogueEntry, metrics: Sequence[str]) -> ScoredRun:
     """Import and score one run."""
     _check(entry)
     imported = import_entry(entry)
@@ -169,7 +169,7 @@ def score_entry(entry: Entry, metrics: Sequence[str]) -> ScoredRun:
     return ScoredRun(entry, imported.counts(), imported.category_labels(), tuple(answers))
 
 
-def _check(entry: Entry) -> None:
+def _check(entry: CatalogueEntry) -> None:
     """Refuse a file that is not the published one.
 
     Raises:
@@ -181,7 +181,7 @@ def _check(entry: Entry) -> None:
         is_there(file, path)
 
 
-def _reruns(entry: Entry) -> frozenset[str]:
+def _reruns(entry: CatalogueEntry) -> frozenset[str]:
     if not entry.reruns:
         return frozenset()
     node: Any = read_tree(paths_of(entry)[0])
@@ -196,7 +196,7 @@ def _answered(
     metrics: Sequence[str],
     correction: str | None,
     reruns: frozenset[str],
-) -> Answered:
+) -> AnsweredQuestion:
     row = imported.alignment.rows[gold.question_id]
     prediction, answers = row.prediction or "", gold_answers(gold)
     one = answers[0] if answers else ""
@@ -205,7 +205,7 @@ def _answered(
         readable = [verdict for verdict in own if verdict is not None]
         if readable:
             verdicts[judge] = sum(readable) / len(readable)
-    return Answered(
+    return AnsweredQuestion(
         question_id=gold.question_id,
         conversation_id=gold.conversation_id,
         category=gold.category,

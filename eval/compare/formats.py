@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from eval.cli.escaping import csv_row, latex, markdown, markdown_cell, markdown_code, markdown_row
 from eval.compare.model import Report, cell, interval_text, shown_columns, spread_text
-from eval.compare.rows import Column, Estimate, SystemRow
+from eval.compare.rows import ComparisonColumn, ComparisonEstimate, SystemRow
 from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
 
 
@@ -39,7 +39,7 @@ def _run_ids(row: SystemRow) -> str:
     return ", ".join(markdown_code(run.run_id) for run in row.repeats.runs)
 
 
-def _meanings(columns: Sequence[Column]) -> list[str]:
+def _meanings(columns: Sequence[ComparisonColumn]) -> list[str]:
     return [f"{column.heading}: {column.meaning}" for column in columns]
 
 
@@ -51,7 +51,7 @@ def _rows(report: Report) -> list[list[str]]:
     ]
 
 
-def _with_interval(estimate: Estimate | None, column: Column) -> str:
+def _with_interval(estimate: ComparisonEstimate | None, column: ComparisonColumn) -> str:
     spread = spread_text(estimate)
     return f"{cell(estimate, column)} {interval_text(estimate)} {f'(sd {spread})' if spread else ''}".strip()
 
@@ -108,7 +108,7 @@ def render_csv(report: Report) -> str:
     return text.getvalue()
 
 
-def _ends(estimate: Estimate | None) -> tuple[str, str]:
+def _ends(estimate: ComparisonEstimate | None) -> tuple[str, str]:
     if estimate is None or estimate.interval is None:
         return "", ""
     return f"{estimate.interval.low:.4f}", f"{estimate.interval.high:.4f}"

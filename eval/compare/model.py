@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from eval.compare.baseline import choose_baseline
 from eval.compare.conclusion import conclusion
 from eval.compare.pairs import compare_with
-from eval.compare.rows import Column, Estimate, SystemRow, columns, judge_columns, lead_metric, system_rows
+from eval.compare.rows import (
+    ComparisonColumn,
+    ComparisonEstimate,
+    SystemRow,
+    columns,
+    judge_columns,
+    lead_metric,
+    system_rows,
+)
 from eval.scoring.aggregate import unlabelled_kinds
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol
@@ -36,7 +44,7 @@ class Report:
     protocol: Protocol
     rows: tuple[SystemRow, ...]
     pairs: tuple[Pair, ...]
-    judges: tuple[Column, ...]
+    judges: tuple[ComparisonColumn, ...]
     baseline: str
     conclusion: str
 
@@ -62,7 +70,7 @@ class Report:
         ]
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[ComparisonColumn, ...]:
         """All columns, judges last."""
         return (*columns(), *self.judges)
 
@@ -117,12 +125,12 @@ def _place(row: SystemRow, lead: str) -> tuple[bool, float]:
     return (True, 0.0) if found is None else (False, -found.value)
 
 
-def cell(estimate: Estimate | None, column: Column) -> str:
+def cell(estimate: ComparisonEstimate | None, column: ComparisonColumn) -> str:
     """Rounded mean; empty where there is none."""
     return "" if estimate is None else f"{estimate.value:.{column.digits}f}"
 
 
-def interval_text(estimate: Estimate | None) -> str:
+def interval_text(estimate: ComparisonEstimate | None) -> str:
     """``[low, high]`` with the mark of an interval over questions."""
     if estimate is None or estimate.interval is None:
         return ""
@@ -130,7 +138,7 @@ def interval_text(estimate: Estimate | None) -> str:
     return f"[{estimate.interval.low:.1f}, {estimate.interval.high:.1f}]{mark}"
 
 
-def spread_text(estimate: Estimate | None) -> str:
+def spread_text(estimate: ComparisonEstimate | None) -> str:
     """Standard deviation over seeds; empty where there is one seed."""
     return "" if estimate is None or estimate.spread is None else f"{estimate.spread:.1f}"
 
@@ -144,6 +152,6 @@ def seeds_text(row: SystemRow) -> str:
     return f"{len(seeds)} ({f'{seeds[0]}-{seeds[-1]}' if whole else ','.join(map(str, seeds))})"
 
 
-def shown_columns(report: Report, candidates: Sequence[Column]) -> list[Column]:
+def shown_columns(report: Report, candidates: Sequence[ComparisonColumn]) -> list[ComparisonColumn]:
     """Columns that at least one run fills."""
     return [column for column in candidates if any(column.name in row.estimates for row in report.rows)]

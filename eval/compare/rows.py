@@ -22,7 +22,7 @@ from eval.tables.variants import overrides, variant_label
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ComparisonEstimate:
     """A mean with its interval, in the column's unit; ``spread``: its standard deviation over seeds."""
 
     value: float
@@ -36,7 +36,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ComparisonColumn:
     """One column of the comparison: name, decimals, what it says; ``matching``: how it finds evidence."""
 
     name: str
@@ -54,42 +54,44 @@ class Column:
 _LINEAGE = matching("recall@10")
 
 
-def answer_columns() -> tuple[Column, ...]:
+def answer_columns() -> tuple[ComparisonColumn, ...]:
     """Columns of answers: F1 as the protocol defines it, every listed metric of answers, abstentions."""
     return (
-        Column("F1", 1, "token F1, percent"),
-        Column("F1 w/o 5", 1, "token F1 without category 5, percent"),
+        ComparisonColumn("F1", 1, "token F1, percent"),
+        ComparisonColumn("F1 w/o 5", 1, "token F1 without category 5, percent"),
         *(_column(metric) for metric in listed(retrieval=False)),
-        Column("abstain", 1, "questions of category 5 that were declined, percent"),
+        ComparisonColumn("abstain", 1, "questions of category 5 that were declined, percent"),
     )
 
 
-def evidence_columns() -> tuple[Column, ...]:
+def evidence_columns() -> tuple[ComparisonColumn, ...]:
     """Columns of retrievals: every listed metric of evidence, and the size of the context."""
     columns = (_column(metric) for metric in listed(retrieval=True))
-    return (*columns, Column("context", 0, "tokens of retrieved context per question"))
+    return (*columns, ComparisonColumn("context", 0, "tokens of retrieved context per question"))
 
 
-def _column(metric: Metric) -> Column:
+def _column(metric: Metric) -> ComparisonColumn:
     direction = "" if metric.higher_is_better else ", lower is better"
     meaning = f"{metric.name} ({metric.source}), {metric.unit}{direction}"
-    return Column(metric.heading, 1, meaning, matching(metric.name))
+    return ComparisonColumn(metric.heading, 1, meaning, matching(metric.name))
 
 
 AUDITED_COLUMNS = (
-    Column("F1 audited", 1, "token F1 without the questions whose gold answer is in doubt, percent"),
-    Column("R@10 audited", 1, "evidence recall without the questions whose gold is in doubt, percent", _LINEAGE),
+    ComparisonColumn("F1 audited", 1, "token F1 without the questions whose gold answer is in doubt, percent"),
+    ComparisonColumn(
+        "R@10 audited", 1, "evidence recall without the questions whose gold is in doubt, percent", _LINEAGE
+    ),
 )
 COST_COLUMNS = (
-    Column("calls", 1, "calls of the backbone per question"),
-    Column("tokens", 0, "prompt and completion tokens per question"),
-    Column("write", 0, "prompt and completion tokens per turn written"),
-    Column("malformed", 1, "replies that did not parse, percent of calls"),
-    Column("cached", 1, "prompt tokens that the server had computed for an earlier call, percent"),
+    ComparisonColumn("calls", 1, "calls of the backbone per question"),
+    ComparisonColumn("tokens", 0, "prompt and completion tokens per question"),
+    ComparisonColumn("write", 0, "prompt and completion tokens per turn written"),
+    ComparisonColumn("malformed", 1, "replies that did not parse, percent of calls"),
+    ComparisonColumn("cached", 1, "prompt tokens that the server had computed for an earlier call, percent"),
 )
 
 
-def columns() -> tuple[Column, ...]:
+def columns() -> tuple[ComparisonColumn, ...]:
     """Columns that every comparison may have; those of judges depend on the runs."""
     return (*answer_columns(), *evidence_columns(), *AUDITED_COLUMNS, *COST_COLUMNS)
 
@@ -113,8 +115,8 @@ class SystemRow:
     label: str
     run: StoredRun
     questions: int
-    estimates: Mapping[str, Estimate]
-    by_category: Mapping[int, Estimate]
+    estimates: Mapping[str, ComparisonEstimate]
+    by_category: Mapping[int, ComparisonEstimate]
     repeats: Repeats
 
 
@@ -148,13 +150,13 @@ def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow
     ]
 
 
-def judge_columns(runs: Sequence[StoredRun]) -> dict[Column, JudgeGroup]:
+def judge_columns(runs: Sequence[StoredRun]) -> dict[ComparisonColumn, JudgeGroup]:
     """A column per judge, settings and model that graded any of the runs."""
     groups = judge_groups(runs)
     repeated = set(unlike_judges(runs))
     names = ["judge"] if len(groups) == 1 else [f"judge {number}" for number in range(1, len(groups) + 1)]
     return {
-        Column(
+        ComparisonColumn(
             name, 1, f"answers called right, percent, by {group.text}{_UNLIKE if group.metric in repeated else ''}"
         ): group
         for name, group in zip(names, groups, strict=True)
@@ -182,7 +184,7 @@ def labels(runs: Sequence[StoredRun]) -> list[str]:
     ]
 
 
-def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | None = None) -> Estimate | None:
+def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | None = None) -> ComparisonEstimate | None:
     """Mean of a score with its interval, in the metric's unit (shares: percent); ``None`` where nothing was scored."""
     value = mean_value(run.rows, metric, category, protocol)
     if value is None:
@@ -191,16 +193,18 @@ def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | No
     interval = cluster_interval(*scores_and_mean(run.rows, metric, category, protocol))
     if interval is not None:
         interval = replace(interval, low=scale * interval.low, high=scale * interval.high)
-    return Estimate(scale * value, interval)
+    return ComparisonEstimate(scale * value, interval)
 
 
-def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, Estimate]:
+def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, ComparisonEstimate]:
     counted = {row.category for row in run.rows if protocol.counts(row.kind)}
     found = {category: estimate(run, metric, protocol, category) for category in sorted(counted)}
     return {category: value for category, value in found.items() if value is not None}
 
 
-def _with_spread(system: Repeats, estimates: Mapping[str, Estimate], protocol: Protocol) -> dict[str, Estimate]:
+def _with_spread(
+    system: Repeats, estimates: Mapping[str, ComparisonEstimate], protocol: Protocol
+) -> dict[str, ComparisonEstimate]:
     """Add the standard deviation over seeds to the shares."""
     if len(system.runs) == 1:
         return dict(estimates)
@@ -216,7 +220,9 @@ def _with_spread(system: Repeats, estimates: Mapping[str, Estimate], protocol: P
     return {name: replace(value, spread=spread(name)) for name, value in estimates.items()}
 
 
-def _estimates(system: Repeats, protocol: Protocol, judges: Mapping[Column, JudgeGroup]) -> dict[str, Estimate]:
+def _estimates(
+    system: Repeats, protocol: Protocol, judges: Mapping[ComparisonColumn, JudgeGroup]
+) -> dict[str, ComparisonEstimate]:
     run = system.averaged
     answerable = replace(protocol, adversarial="exclude")
     shown = (*listed(retrieval=False), *listed(retrieval=True))
@@ -229,11 +235,11 @@ def _estimates(system: Repeats, protocol: Protocol, judges: Mapping[Column, Judg
     found |= {name: estimate(run, metric, protocol) for name, metric in graded.items()}
     found |= _audited(run, protocol)
     context = mean_value(run.rows, "context_tokens", None, protocol)
-    found["context"] = None if context is None else Estimate(context)
+    found["context"] = None if context is None else ComparisonEstimate(context)
     return {name: value for name, value in found.items() if value is not None} | _mean_cost(system.runs)
 
 
-def _audited(run: StoredRun, protocol: Protocol) -> dict[str, Estimate | None]:
+def _audited(run: StoredRun, protocol: Protocol) -> dict[str, ComparisonEstimate | None]:
     """The lead figures without the questions that the loader marked as doubtful; nothing where it marked none."""
     wanted = {"R@10 audited": ("recall@10", DOUBTFUL_EVIDENCE)}
     if not run.retrieval_only:
@@ -246,36 +252,36 @@ def _audited(run: StoredRun, protocol: Protocol) -> dict[str, Estimate | None]:
     }
 
 
-def _abstentions(run: StoredRun) -> Estimate | None:
+def _abstentions(run: StoredRun) -> ComparisonEstimate | None:
     values = [row.metrics.get("abstained") for row in run.rows if row.kind == ADVERSARIAL]
     known = [value for value in values if value is not None]
-    return Estimate(100 * sum(known) / len(known)) if known else None
+    return ComparisonEstimate(100 * sum(known) / len(known)) if known else None
 
 
-def _mean_cost(runs: Sequence[StoredRun]) -> dict[str, Estimate]:
+def _mean_cost(runs: Sequence[StoredRun]) -> dict[str, ComparisonEstimate]:
     """Means over the seeds of what all of them recorded."""
     costs = [cost_estimates(run.summary) for run in runs]
     shared = [name for name in costs[0] if all(name in cost for cost in costs)]
-    return {name: Estimate(fsum(cost[name].value for cost in costs) / len(costs)) for name in shared}
+    return {name: ComparisonEstimate(fsum(cost[name].value for cost in costs) / len(costs)) for name in shared}
 
 
-def cost_estimates(summary: Mapping[str, Any]) -> dict[str, Estimate]:
+def cost_estimates(summary: Mapping[str, Any]) -> dict[str, ComparisonEstimate]:
     """Calls and tokens from the run's ledger; nothing for a run without one."""
     total = (summary.get("calls") or {}).get("total") or {}
     if not total.get("calls"):
         return {}
-    found = {"malformed": Estimate(100 * total["malformed"] / total["calls"])}
+    found = {"malformed": ComparisonEstimate(100 * total["malformed"] / total["calls"])}
     if total.get("cached_share") is not None:
-        found["cached"] = Estimate(100 * total["cached_share"])
+        found["cached"] = ComparisonEstimate(100 * total["cached_share"])
     read = (summary.get("cost") or {}).get("read_per_question")
     if read:
-        found["calls"] = Estimate(read["calls"])
-        found["tokens"] = Estimate(read["prompt_tokens"] + read["completion_tokens"])
+        found["calls"] = ComparisonEstimate(read["calls"])
+        found["tokens"] = ComparisonEstimate(read["prompt_tokens"] + read["completion_tokens"])
     turns = _turns(summary)
     if turns:
         phases = (summary["calls"].get("by_phase") or {}).items()
         totals = [phase["total"] for name, phase in phases if name in ("prepare", "write", "consolidate")]
-        found["write"] = Estimate(sum(t["prompt_tokens"] + t["completion_tokens"] for t in totals) / turns)
+        found["write"] = ComparisonEstimate(sum(t["prompt_tokens"] + t["completion_tokens"] for t in totals) / turns)
     return found
 
 

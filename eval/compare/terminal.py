@@ -6,11 +6,11 @@ from eval.cli.folding import Column as Shown
 from eval.cli.folding import show_folded
 from eval.cli.terminal import console
 from eval.compare.model import Report, cell, interval_text, seeds_text, shown_columns, spread_text
-from eval.compare.rows import AUDITED_COLUMNS, COST_COLUMNS, Column, answer_columns, evidence_columns
+from eval.compare.rows import AUDITED_COLUMNS, COST_COLUMNS, ComparisonColumn, answer_columns, evidence_columns
 from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
 
 
-def _terminal_tables() -> tuple[tuple[str, Sequence[Column]], ...]:
+def _terminal_tables() -> tuple[tuple[str, Sequence[ComparisonColumn]], ...]:
     return (
         ("Answers", answer_columns()),
         ("Evidence by turn ids", evidence_columns()),
@@ -59,7 +59,7 @@ def _keys(report: Report, names: Sequence[str]) -> list[Shown]:
     return keys
 
 
-def _shown(report: Report, column: Column) -> list[Shown]:
+def _shown(report: Report, column: ComparisonColumn) -> list[Shown]:
     """A column, and beside it its interval and its spread over seeds where it is one of the headline's."""
     found = [row.estimates.get(column.name) for row in report.rows]
     shown = [Shown(column.name, [cell(estimate, column) for estimate in found])]

@@ -17,7 +17,7 @@ _NO_PACK = Pack("", {}, (), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RoleGroup:
     """A part of the configuration that has roles.
 
     Attributes:
@@ -92,8 +92,8 @@ def prompt_rows(settings: Mapping[str, Any]) -> list[dict[str, Json]] | None:
     return [_row(group, role, entry) for group in groups for role, entry in group.entries()]
 
 
-def _group(name: str, part: Mapping[str, Any]) -> Group:
-    return Group(name, part, pack_of(str(part.get("_target_", ""))) or _NO_PACK)
+def _group(name: str, part: Mapping[str, Any]) -> RoleGroup:
+    return RoleGroup(name, part, pack_of(str(part.get("_target_", ""))) or _NO_PACK)
 
 
 def _references(pack: Pack, prompt: PackPrompt) -> dict[str, str]:
@@ -101,7 +101,7 @@ def _references(pack: Pack, prompt: PackPrompt) -> dict[str, str]:
     return {part: str(reference) for part, reference in references.items() if reference is not None}
 
 
-def _check_present(group: Group) -> None:
+def _check_present(group: RoleGroup) -> None:
     wanted = [(entry, part) for _, entry in group.entries() if isinstance(entry, PackPrompt) for part in PARTS]
     references = [group.pack.reference(entry, part) for entry, part in wanted]
     missing = [reference for reference in references if reference is not None and not is_present(reference)]
@@ -112,7 +112,7 @@ def _check_present(group: Group) -> None:
         )
 
 
-def _row(group: Group, role: str, entry: PackPrompt | Absence) -> dict[str, Json]:
+def _row(group: RoleGroup, role: str, entry: PackPrompt | Absence) -> dict[str, Json]:
     name, used = f"{group.name}.{role}", group.settings["roles"][role].get("prompt")
     if isinstance(entry, Absence):
         return {"role": name, "source": "ours", "why": entry.why}

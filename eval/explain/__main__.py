@@ -7,7 +7,7 @@ from pathlib import Path
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.escaping import one_line
 from eval.cli.terminal import console
-from eval.explain.find import Place, find_cells
+from eval.explain.find import CellPlace, find_cells
 from eval.explain.questions import read_questions, worst
 from eval.explain.settings import differences
 from eval.explain.show import cell_lines, heading, question_lines, run_lines, setting_lines
@@ -54,7 +54,7 @@ def _table(name: str, runs: Sequence[StoredRun]) -> Table:
     return build_tables(paper or "clag", runs, [int(number)])[0][0]
 
 
-def _worth_showing(places: Sequence[Place]) -> Sequence[Place]:
+def _worth_showing(places: Sequence[CellPlace]) -> Sequence[CellPlace]:
     """Measured cells, or all of them where none was measured."""
     return [place for place in places if place.cell.measured is not None] or places
 
@@ -69,7 +69,7 @@ def run_folders(roots: Iterable[Path]) -> dict[str, Path]:
     return found
 
 
-def _explain(place: Place, runs: Mapping[str, StoredRun], folders: Mapping[str, Path], count: int) -> None:
+def _explain(place: CellPlace, runs: Mapping[str, StoredRun], folders: Mapping[str, Path], count: int) -> None:
     spec, cell = place.table.paper, place.cell
     protocol = load_protocol(spec.protocol)
     console().print(heading(place), style="bold", highlight=False, markup=False)

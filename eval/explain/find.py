@@ -4,22 +4,22 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from eval.tables.model import Block, Cell, Column, Row, Table
+from eval.tables.model import Row, Table, TableBlock, TableCell, TableColumn
 from memsys.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CellPlace:
     """One cell with where it stands."""
 
     table: Table
-    block: Block
+    block: TableBlock
     row: Row
-    column: Column
-    cell: Cell
+    column: TableColumn
+    cell: TableCell
 
 
-def find_cells(table: Table, row: str, column: str, block: str | None = None) -> list[Place]:
+def find_cells(table: Table, row: str, column: str, block: str | None = None) -> list[CellPlace]:
     """Find the cells of a row and column, one per block that has the row.
 
     Args:
@@ -44,7 +44,7 @@ def find_cells(table: Table, row: str, column: str, block: str | None = None) ->
     labels = list(dict.fromkeys(entry.label for _, entry in rows))
     chosen = _match(row, ((entry.label, _name(entry)) for _, entry in rows), f"row {row!r}", labels, table)
     return [
-        Place(table, *rows[index], table.columns[place], rows[index][1].cells[place])
+        CellPlace(table, *rows[index], table.columns[place], rows[index][1].cells[place])
         for index in chosen
         for place in wanted
     ]

@@ -15,7 +15,7 @@ from eval.tables.measure import is_verdict, score_name
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExplainedQuestion:
     """One question of a run.
 
     Attributes:
@@ -63,7 +63,7 @@ def worst(
     ]
 
 
-def read_questions(run_dir: Path | None, chosen: Sequence[tuple[ScoreRow, float]]) -> list[Asked]:
+def read_questions(run_dir: Path | None, chosen: Sequence[tuple[ScoreRow, float]]) -> list[ExplainedQuestion]:
     """Read texts and evidence of some questions.
 
     Args:
@@ -71,7 +71,10 @@ def read_questions(run_dir: Path | None, chosen: Sequence[tuple[ScoreRow, float]
         chosen: questions with their scores.
     """
     if run_dir is None:
-        return [Asked(row.question_id, row.category, row.kind, score, {}, has_texts=False) for row, score in chosen]
+        return [
+            ExplainedQuestion(row.question_id, row.category, row.kind, score, {}, has_texts=False)
+            for row, score in chosen
+        ]
     references, answers = load_references(run_dir), load_answers(run_dir)
     retrievals = load_retrievals(run_dir)
     return [
@@ -86,8 +89,8 @@ def _asked(
     reference: ReferenceRecord,
     answer: AnswerRecord | None,
     retrieval: RetrievalRecord | None,
-) -> Asked:
-    return Asked(
+) -> ExplainedQuestion:
+    return ExplainedQuestion(
         row.question_id,
         row.category,
         row.kind,

@@ -13,7 +13,7 @@ from eval.tables.variants import default_settings, flat, overrides
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SettingDifference:
     """One setting: its path in the configuration, the paper's value, the run's."""
 
     setting: str
@@ -21,7 +21,7 @@ class Difference:
     run: Any
 
 
-def differences(run: StoredRun, dataset: str, system: str, spec: PaperSpec) -> list[Difference]:
+def differences(run: StoredRun, dataset: str, system: str, spec: PaperSpec) -> list[SettingDifference]:
     """Compare a run with the presets that stand for the paper.
 
     Args:
@@ -40,22 +40,22 @@ def differences(run: StoredRun, dataset: str, system: str, spec: PaperSpec) -> l
         found += _part(config.get(part) or {}, part, preset, spec.settings_of(part, run.backbone))
     embedder, expected = (config.get("embedder") or {}).get("name"), spec.embedder_of(run.backbone)
     if embedder and embedder != expected:
-        found.append(Difference("embedder.name", expected, embedder))
+        found.append(SettingDifference("embedder.name", expected, embedder))
     return found
 
 
-def _part(settings: Mapping[str, Any], part: str, preset: str, named: Mapping[str, Any]) -> list[Difference]:
+def _part(settings: Mapping[str, Any], part: str, preset: str, named: Mapping[str, Any]) -> list[SettingDifference]:
     """Compare one part with its preset, and with what the paper says of it beside (``named``)."""
     name = str(settings.get("name"))
     same = current_name(name, CONF / part) == current_name(preset, CONF / part)
-    found = [] if same else [Difference(f"{part}.name", preset, name)]
+    found = [] if same else [SettingDifference(f"{part}.name", preset, name)]
     defaults = default_settings(preset, CONF / part)
     if defaults is None:
         return found
     own, expected = flat(settings), {**defaults, **named}
     changed = {*overrides({**settings, "name": preset}, CONF / part), *_added(own, defaults), *named}
     return found + [
-        Difference(f"{part}.{key}", without_places(expected.get(key)), without_places(own[key]))
+        SettingDifference(f"{part}.{key}", without_places(expected.get(key)), without_places(own[key]))
         for key in sorted(changed)
         if key in own and own[key] != expected.get(key)
     ]

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from eval.cli.escaping import one_line
-from eval.explain.find import Place
-from eval.explain.questions import Asked, is_trap
-from eval.explain.settings import Difference
+from eval.explain.find import CellPlace
+from eval.explain.questions import ExplainedQuestion, is_trap
+from eval.explain.settings import SettingDifference
 from eval.metrics.registry import METRICS
 from eval.tables.measure import Measured
 from eval.tables.places import without_places
@@ -17,13 +17,13 @@ from eval.tables.variants import flat
 NOTHING = "none"
 
 
-def heading(place: Place) -> str:
+def heading(place: CellPlace) -> str:
     """Where the cell stands."""
     paper = place.table.paper
     return f"{paper.label} Table {place.table.number}, {place.block.label}, {place.row.label}, {place.column.heading}"
 
 
-def cell_lines(place: Place, protocol: str) -> Iterator[str]:
+def cell_lines(place: CellPlace, protocol: str) -> Iterator[str]:
     """Printed number, measured number, metric."""
     printed, measured = place.cell.printed, place.cell.measured
     yield f"printed    {printed.text if printed else NOTHING}{_note(printed.note) if printed else ''}"
@@ -69,7 +69,7 @@ def run_lines(run: StoredRun, where: str) -> Iterator[str]:
     yield f"seed       {record.get('seed')}; finished {record.get('finished') or 'unknown'}"
 
 
-def setting_lines(found: Sequence[Difference]) -> Iterator[str]:
+def setting_lines(found: Sequence[SettingDifference]) -> Iterator[str]:
     """Settings that are not the paper's."""
     yield "settings that differ from the paper's:" if found else "settings: the paper's"
     width = max((len(difference.setting) for difference in found), default=0)
@@ -77,7 +77,7 @@ def setting_lines(found: Sequence[Difference]) -> Iterator[str]:
         yield f"  {difference.setting:{width}}  {json.dumps(difference.paper)} -> {json.dumps(difference.run)}"
 
 
-def question_lines(asked: Asked) -> Iterator[str]:
+def question_lines(asked: ExplainedQuestion) -> Iterator[str]:
     """One question; texts where the run directory was at hand."""
     yield f"  {asked.question_id}, category {asked.category}, score {asked.score:g}"
     if not asked.has_texts:

@@ -7,7 +7,7 @@ from eval.judge.config import CORRECT, WRONG
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class JudgeAgreement:
     """Two judges on the answers that both gave a verdict on.
 
     Attributes:
@@ -54,9 +54,9 @@ def majority(shares: Mapping[str, float | None]) -> dict[str, str]:
     return found
 
 
-def agreement(one: Mapping[str, str], two: Mapping[str, str]) -> Agreement:
+def agreement(one: Mapping[str, str], two: Mapping[str, str]) -> JudgeAgreement:
     """Compare two judges on the questions that both decided."""
     common = sorted(one.keys() & two.keys())
     ours, theirs = [one[name] for name in common], [two[name] for name in common]
     agree = sum(a == b for a, b in zip(ours, theirs, strict=True)) / len(common) if common else None
-    return Agreement(len(common), agree, cohen_kappa(ours, theirs))
+    return JudgeAgreement(len(common), agree, cohen_kappa(ours, theirs))

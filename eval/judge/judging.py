@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from eval.judge.config import JudgeConfig
-from eval.judge.store import Verdict, input_digest
+from eval.judge.store import AnswerVerdict, input_digest
 from eval.running.runner import first_error
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from memsys.errors import BackboneError
@@ -13,7 +13,7 @@ from memsys.llm.contract import CallScope, LanguageModel, Role, call_scope
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class JudgedItem:
     """One answer to judge."""
 
     item_id: str
@@ -28,7 +28,9 @@ class Item:
         return input_digest(self.question, self.gold, self.answer)
 
 
-def items_of(config: JudgeConfig, references: Iterable[ReferenceRecord], answers: Iterable[AnswerRecord]) -> list[Item]:
+def items_of(
+    config: JudgeConfig, references: Iterable[ReferenceRecord], answers: Iterable[AnswerRecord]
+) -> list[JudgedItem]:
     """Answers of a run that the judge grades, in the order of the references."""
     given = {answer.question_id: answer for answer in answers}
     found = []
@@ -36,13 +38,13 @@ def items_of(config: JudgeConfig, references: Iterable[ReferenceRecord], answers
         answer, gold = given.get(reference.question_id), config.gold(reference)
         if answer is not None and gold is not None:
             found.append(
-                Item(reference.question_id, reference.conversation_id, answer.question, gold, answer.prediction)
+                JudgedItem(reference.question_id, reference.conversation_id, answer.question, gold, answer.prediction)
             )
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class AnswerJudge:
     """A judge at work.
 
     Attributes:
@@ -58,7 +60,7 @@ class Judge:
     in_flight: int
 
     async def grade(
-        self, items: Sequence[Item], done: Sequence[Verdict], on_verdict: Callable[[Verdict], None]
+        self, items: Sequence[JudgedItem], done: Sequence[AnswerVerdict], on_verdict: Callable[[AnswerVerdict], None]
     ) -> None:
         """Get the verdicts that are not there yet; verdicts on another text of an answer do not count as there.
 
@@ -73,7 +75,7 @@ class Judge:
         known = {(verdict.question_id, verdict.repeat, verdict.input_sha256) for verdict in done}
         role, slots = self.config.make_role(), asyncio.Semaphore(self.in_flight)
 
-        async def one(item: Item, repeat: int) -> None:
+        async def one(item: JudgedItem, repeat: int) -> None:
             async with slots:
                 on_verdict(await self._verdict(role, item, repeat))
 
@@ -89,13 +91,13 @@ class Judge:
                 raise
             raise BackboneError(str(first_error(failed))) from group_error
 
-    async def _verdict(self, role: Role, item: Item, repeat: int) -> Verdict:
+    async def _verdict(self, role: Role, item: JudgedItem, repeat: int) -> AnswerVerdict:
         call_scope.set(CallScope("judge", item.item_id))
         values = {"question": item.question, "gold": item.gold, "answer": item.answer, "form": self.config.form}
         key = f"{self.backbone}:{item.item_id}:{repeat}"
         reply = await self.bind(item.conversation_id).ask(role, values, key=key)
         if reply.value is None:
-            return Verdict(item.item_id, repeat, None, reply.text, item.digest)
-        return Verdict(
+            return AnswerVerdict(item.item_id, repeat, None, reply.text, item.digest)
+        return AnswerVerdict(
             item.item_id, repeat, str(reply.value["verdict"]), str(reply.value.get("reason", "")), item.digest
         )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.judge.config import CORRECT, WRONG
-from eval.judge.judging import Item
-from eval.judge.store import Verdict
+from eval.judge.judging import JudgedItem
+from eval.judge.store import AnswerVerdict
 from memsys.errors import ConfigError
 from memsys.vocabulary import Json
 
@@ -18,15 +18,15 @@ CONVERSATION = "probe"
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class ProbeAnswer:
     """One answer with its known grade; ``kind`` says what is special about it."""
 
-    item: Item
+    item: JudgedItem
     kind: str
     grade: str
 
 
-def load_probe(path: Path = FILE) -> tuple[Probe, ...]:
+def load_probe(path: Path = FILE) -> tuple[ProbeAnswer, ...]:
     """Read the probe set.
 
     Raises:
@@ -38,7 +38,7 @@ def load_probe(path: Path = FILE) -> tuple[Probe, ...]:
     for number, entry in enumerate(yaml.safe_load(path.read_text(encoding="utf-8"))):
         try:
             texts = (entry["question"], entry["reference"], entry["answer"])
-            probe = Probe(Item(f"probe-{number:02}", CONVERSATION, *texts), entry["kind"], entry["grade"])
+            probe = ProbeAnswer(JudgedItem(f"probe-{number:02}", CONVERSATION, *texts), entry["kind"], entry["grade"])
         except KeyError as error:
             raise ConfigError(f"{path}: item {number} lacks {error}") from error
         if probe.grade not in (CORRECT, WRONG) or not all(isinstance(text, str) for text in texts):
@@ -52,7 +52,7 @@ def probe_sha256(path: Path = FILE) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def judge_accuracy(probes: Sequence[Probe], verdicts: Sequence[Verdict]) -> dict[str, Json]:
+def judge_accuracy(probes: Sequence[ProbeAnswer], verdicts: Sequence[AnswerVerdict]) -> dict[str, Json]:
     """How often the judge is right; verdicts that are none count apart.
 
     Returns:

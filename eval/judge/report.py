@@ -6,10 +6,10 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
 from eval.judge.agreement import agreement, majority
-from eval.judge.store import Judged, share
+from eval.judge.store import StoredVerdicts, share
 from eval.scoring.aggregate import mean_of
 from eval.scoring.clusters import cluster_interval
-from eval.scoring.inference import Scores
+from eval.scoring.inference import MetricScores
 from eval.scoring.rows import ScoreRow
 from memsys.vocabulary import Json
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def judge_summary(judged: Judged, rows: Sequence[ScoreRow]) -> Json:
+def judge_summary(judged: StoredVerdicts, rows: Sequence[ScoreRow]) -> Json:
     """Describe a judge's verdicts on a run.
 
     Args:
@@ -56,11 +56,11 @@ def judge_summary(judged: Judged, rows: Sequence[ScoreRow]) -> Json:
 
 
 def _interval(values: Sequence[tuple[ScoreRow, float]]) -> Json:
-    interval = cluster_interval(Scores.of((value, row.conversation_id, row.category) for row, value in values))
+    interval = cluster_interval(MetricScores.of((value, row.conversation_id, row.category) for row, value in values))
     return None if interval is None else {"low": interval.low, "high": interval.high, "by": interval.by}
 
 
-def _repeats(judged: Judged) -> Json:
+def _repeats(judged: StoredVerdicts) -> Json:
     """Accuracy of each repeat, as papers that judge several times report it."""
     accuracies = [share(verdicts.values()) for verdicts in judged.by_repeat()]
     known = [value for value in accuracies if value is not None]
@@ -73,7 +73,7 @@ def _repeats(judged: Judged) -> Json:
     }
 
 
-def show(run_id: str, judges: Mapping[str, Json], judged: Sequence[Judged]) -> None:
+def show(run_id: str, judges: Mapping[str, Json], judged: Sequence[StoredVerdicts]) -> None:
     """Print what every judge said of a run, and how far judges agree."""
     from eval.cli.terminal import console
 
@@ -125,7 +125,7 @@ def _verdicts(judges: Mapping[str, Json]) -> "Table":
     return table
 
 
-def _agreements(judged: Sequence[Judged]) -> "Table":
+def _agreements(judged: Sequence[StoredVerdicts]) -> "Table":
     table = _table("agreement of two judges")
     for heading in ("judges", "answers", "agree", "Cohen's kappa"):
         table.add_column(heading, justify="left" if heading == "judges" else "right")

@@ -23,7 +23,7 @@ INPUTS = ("answers.jsonl", "references.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AnswerVerdict:
     """One verdict.
 
     Attributes:
@@ -46,12 +46,12 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class StoredVerdicts:
     """A complete set of verdicts on one run; ``meta`` is the file beside them (identity, probe, counts)."""
 
     column: str
     meta: Mapping[str, Any]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[AnswerVerdict, ...]
 
     def shares(self) -> dict[str, float | None]:
         """Question id -> share of its readable verdicts that are ``CORRECT``; ``None`` where none is readable."""
@@ -93,21 +93,21 @@ def verdict_paths(run_dir: Path, name: str) -> tuple[Path, Path]:
     return run_dir / FOLDER / f"{name}.jsonl", run_dir / FOLDER / f"{name}.json"
 
 
-def read_verdicts(path: Path) -> list[Verdict]:
+def read_verdicts(path: Path) -> list[AnswerVerdict]:
     """Read verdicts as stored, complete or not.
 
     Raises:
         RunDirectoryError: a row is of another version.
     """
-    return list(read_rows(path, Verdict, advice="delete the file and judge again"))
+    return list(read_rows(path, AnswerVerdict, advice="delete the file and judge again"))
 
 
-def verdict_row(verdict: Verdict) -> dict[str, Any]:
+def verdict_row(verdict: AnswerVerdict) -> dict[str, Any]:
     """A verdict as JSON."""
     return asdict(verdict)
 
 
-def load_judged(run_dir: Path) -> list[Judged]:
+def load_judged(run_dir: Path) -> list[StoredVerdicts]:
     """Complete sets of verdicts on a run, by name; unfinished ones are left out.
 
     Raises:
@@ -124,7 +124,7 @@ def load_judged(run_dir: Path) -> list[Judged]:
                 f"{path}: {', '.join(changed)} changed since the verdicts; run `python -m eval.judge {run_dir}` again "
                 "with this judge, or delete its files"
             )
-        found.append(Judged(meta["column"], meta, tuple(read_verdicts(path.with_suffix(".jsonl")))))
+        found.append(StoredVerdicts(meta["column"], meta, tuple(read_verdicts(path.with_suffix(".jsonl")))))
     return found
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from eval.judge.config import JudgeConfig
-from eval.judge.judging import Item, Judge, items_of
+from eval.judge.judging import AnswerJudge, JudgedItem, items_of
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
-from eval.judge.store import Verdict, input_checksums, read_verdicts, verdict_paths, verdict_row
+from eval.judge.store import AnswerVerdict, input_checksums, read_verdicts, verdict_paths, verdict_row
 from eval.running.backbones import engines_for
 from eval.running.experiment import without
 from eval.runs.files import JsonLines, write_atomic, write_json
@@ -148,7 +148,9 @@ def judge_run(plan: JudgePlan, run_dir: Path, probe: Mapping[str, Json]) -> None
         directory.close()
 
 
-async def _judge(plan: JudgePlan, directory: RunDirectory, items: Sequence[Item], probe: Mapping[str, Json]) -> None:
+async def _judge(
+    plan: JudgePlan, directory: RunDirectory, items: Sequence[JudgedItem], probe: Mapping[str, Json]
+) -> None:
     rows, meta_path = verdict_paths(directory.path, plan.name)
     async with _backbone(plan, directory.add_call, directory.path / "logs") as backbone:
         meta = _meta(plan, directory.path, backbone, probe)
@@ -157,7 +159,7 @@ async def _judge(plan: JudgePlan, directory: RunDirectory, items: Sequence[Item]
         write_json(meta_path, {**meta, "status": "running"})
         file = JsonLines(rows)
         try:
-            judge = Judge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
+            judge = AnswerJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
             await judge.grade(items, read_verdicts(rows), lambda verdict: file.append(verdict_row(verdict)))
         finally:
             file.close()
@@ -167,7 +169,7 @@ async def _judge(plan: JudgePlan, directory: RunDirectory, items: Sequence[Item]
     write_json(meta_path, {**meta, "status": "complete", "repeats": repeats})
 
 
-def _in_order(items: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
+def _in_order(items: Sequence[JudgedItem], verdicts: Sequence[AnswerVerdict]) -> list[AnswerVerdict]:
     """One row per answer and repeat, in the order of the questions; verdicts on texts that changed are dropped."""
     place = {(item.item_id, item.digest): number for number, item in enumerate(items)}
     known = {
@@ -203,9 +205,9 @@ def probe_judge(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
 
 
 async def _probe(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
-    probes, verdicts = load_probe(), list[Verdict]()
+    probes, verdicts = load_probe(), list[AnswerVerdict]()
     async with _backbone(plan, None, log_dir) as backbone:
-        judge = Judge(plan.judge, lambda _: backbone.bind(CONVERSATION), plan.backbone.name, plan.in_flight)
+        judge = AnswerJudge(plan.judge, lambda _: backbone.bind(CONVERSATION), plan.backbone.name, plan.in_flight)
         await judge.grade([probe.item for probe in probes], [], verdicts.append)
     return judge_accuracy(probes, verdicts)
 

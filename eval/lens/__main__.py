@@ -10,7 +10,7 @@ from eval.cli.places import RESULTS, check_file
 from eval.cli.terminal import console
 from eval.lens.config import load_config
 from eval.lens.markdown import render_markdown
-from eval.lens.standings import look
+from eval.lens.standings import compare_readings
 from eval.lens.terminal import show
 from eval.runs.files import write_atomic
 from eval.scoring.labels import under
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for run in skipped:
         console().print(f"left out: {run.path}: {run.reason}", style="yellow", highlight=False, markup=False)
     runs = [replace(run, rows=tuple(under(run.rows, options.labels, run.run_id))) for run in runs]
-    lenses = look(runs, load_config(), [load_protocol(name) for name in protocol_names()])
+    lenses = compare_readings(runs, load_config(), [load_protocol(name) for name in protocol_names()])
     show(lenses)
     write_atomic(options.out, render_markdown(lenses).encode())
     console().print(f"written: {options.out}", highlight=False, markup=False, soft_wrap=True)

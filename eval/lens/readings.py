@@ -27,7 +27,7 @@ _WEIGHTINGS: Mapping[str, Weights] = {"question_mean": "question", "category_mea
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MetricReading:
     """One way to read the answers.
 
     Attributes:
@@ -77,7 +77,7 @@ class Section:
     """Readings that belong together; each is held against the first."""
 
     title: str
-    readings: tuple[Reading, ...]
+    readings: tuple[MetricReading, ...]
 
 
 def sections(config: LensConfig, holdings: Holdings, protocols: Sequence[Protocol]) -> list[Section]:
@@ -99,13 +99,13 @@ def sections(config: LensConfig, holdings: Holdings, protocols: Sequence[Protoco
 
 def _definitions(config: LensConfig, holdings: Holdings) -> Section:
     readings = [
-        Reading(f"{group}: {metric}", metric, source=METRICS[metric].source)
+        MetricReading(f"{group}: {metric}", metric, source=METRICS[metric].source)
         for group, names in config.definitions.items()
         for metric in names
         if metric in holdings.metrics
     ]
     readings += [
-        Reading(f"judge: {text}", column, source="eval.judge")
+        MetricReading(f"judge: {text}", column, source="eval.judge")
         for column, text in holdings.judges.items()
         if column in holdings.metrics
     ]
@@ -115,10 +115,12 @@ def _definitions(config: LensConfig, holdings: Holdings) -> Section:
 
 def _category_five(config: LensConfig, metrics: frozenset[str]) -> Section:
     lead = config.lead
-    whole = [Reading(f"all, {text}", lead, adversarial=name) for name, text in _treatments(frozenset({ADVERSARIAL}))]
-    alone = Reading(f"5 alone, {lead} against the false answer", lead, (ADVERSARIAL,), "paper_trap")
+    whole = [
+        MetricReading(f"all, {text}", lead, adversarial=name) for name, text in _treatments(frozenset({ADVERSARIAL}))
+    ]
+    alone = MetricReading(f"5 alone, {lead} against the false answer", lead, (ADVERSARIAL,), "paper_trap")
     shares = [
-        Reading(f"5 alone, {text}", name, (ADVERSARIAL,), "paper_trap")
+        MetricReading(f"5 alone, {text}", name, (ADVERSARIAL,), "paper_trap")
         for name, text in (("trapped", "share that gives the false answer"), ("abstained", "share that declines"))
         if name in metrics
     ]
@@ -134,7 +136,7 @@ def _treatments(kinds: frozenset[str]) -> list[tuple[Adversarial, str]]:
 
 def _weights(config: LensConfig, holdings: Holdings) -> Section:
     readings = [
-        Reading(_joined(WEIGHTS_TEXT[weights], text), config.lead, adversarial=name, weights=weights)
+        MetricReading(_joined(WEIGHTS_TEXT[weights], text), config.lead, adversarial=name, weights=weights)
         for name, text in _treatments(holdings.kinds)
         if name != "abstain"
         for weights in holdings.weights
@@ -148,7 +150,7 @@ def _joined(*texts: str) -> str:
 
 def _papers(protocols: Sequence[Protocol], metrics: frozenset[str]) -> Section:
     readings = [
-        Reading(
+        MetricReading(
             f"{protocol.name}: {column} ({metric}, {ADVERSARIAL_TEXT[protocol.adversarial]})",
             metric,
             None,
@@ -163,10 +165,10 @@ def _papers(protocols: Sequence[Protocol], metrics: frozenset[str]) -> Section:
     return Section("As the papers print", tuple(readings))
 
 
-def grid(config: LensConfig, holdings: Holdings) -> list[Reading]:
+def grid(config: LensConfig, holdings: Holdings) -> list[MetricReading]:
     """Cross the definitions of one metric with the readings of category 5 and the means."""
     return [
-        Reading(_joined(metric, text, weights), metric, adversarial=name, weights=weights)
+        MetricReading(_joined(metric, text, weights), metric, adversarial=name, weights=weights)
         for metric in config.grid
         if metric in holdings.shared
         for name, text in _treatments(holdings.kinds)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from eval.lens.config import LensConfig
-from eval.lens.readings import Holdings, Reading, Section, Weights, grid, sections
+from eval.lens.readings import Holdings, MetricReading, Section, Weights, grid, sections
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import info_of
 from eval.metrics.registry import METRICS, higher_is_better, scale_of
 from eval.scoring.aggregate import ABSTENTION
 from eval.scoring.clusters import cluster_interval
-from eval.scoring.inference import Mean, Scores, point
+from eval.scoring.inference import MeanRule, MetricScores, point
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow
 from eval.tables.judges import judge_texts, unlike_judges
@@ -43,10 +43,10 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StandingsRow:
     """One reading with every system's standing, in the order of the systems; ``questions`` counts the common ones."""
 
-    reading: Reading
+    reading: MetricReading
     questions: int
     standings: tuple[Standing, ...]
 
@@ -83,13 +83,13 @@ class Lens:
     runs: tuple[str, ...]
     questions: int
     covered: tuple[int, ...]
-    sections: Mapping[str, tuple[Line, ...]]
+    sections: Mapping[str, tuple[StandingsRow, ...]]
     tallies: tuple[Tally, ...]
     readings: int
     left_out: tuple[str, ...] = ()
 
 
-def look(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> list[Lens]:
+def compare_readings(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> list[Lens]:
     """Set runs side by side, one lens per data set.
 
     Raises:
@@ -173,23 +173,25 @@ def _metrics(rows: Mapping[str, ScoreRow]) -> frozenset[str]:
     return frozenset(name for row in rows.values() for name, value in row.metrics.items() if value is not None)
 
 
-def _lines(section: Section, systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int]) -> tuple[Line, ...]:
+def _lines(
+    section: Section, systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int]
+) -> tuple[StandingsRow, ...]:
     lines = [_line(reading, systems, counts) for reading in section.readings]
     return tuple(line for line in lines if line.questions)
 
 
 def _line(
-    reading: Reading, systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int], sure: bool = True
-) -> Line:
+    reading: MetricReading, systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int], sure: bool = True
+) -> StandingsRow:
     """Rank the systems that were scored in this way, on the questions that all of these were scored on."""
     kinds = {row.category: row.kind for rows in systems for row in rows.values()}
     if reading.weights == "counts" and not any(reading.takes(kinds[name]) for name in counts if name in kinds):
-        return Line(reading, 0, tuple(Standing(None) for _ in systems))
+        return StandingsRow(reading, 0, tuple(Standing(None) for _ in systems))
     everyone = [_scored(rows, reading) for rows in systems]
     scored = [one for one in everyone if one]
     common = sorted(set(scored[0]).intersection(*scored[1:])) if scored else []
     if not common:
-        return Line(reading, 0, tuple(Standing(None) for _ in systems))
+        return StandingsRow(reading, 0, tuple(Standing(None) for _ in systems))
     values = [scale_of(reading.metric) * _mean([one[name] for name in common], reading, counts) for one in scored]
     better = 1 if higher_is_better(reading.metric) else -1
     ranks = rank([better * value for value in values])
@@ -205,7 +207,7 @@ def _line(
         )
         for one, value, place in zip(scored, values, ranks, strict=True)
     )
-    return Line(reading, len(common), tuple(next(ranked) if one else Standing(None) for one in everyone))
+    return StandingsRow(reading, len(common), tuple(next(ranked) if one else Standing(None) for one in everyone))
 
 
 def rank(values: Sequence[float]) -> list[int]:
@@ -214,7 +216,7 @@ def rank(values: Sequence[float]) -> list[int]:
     return [1 + sum(other > value for other in rounded) for value in rounded]
 
 
-def _scored(rows: Mapping[str, ScoreRow], reading: Reading) -> _Scored:
+def _scored(rows: Mapping[str, ScoreRow], reading: MetricReading) -> _Scored:
     found = {}
     for name, row in rows.items():
         if reading.takes(row.kind):
@@ -224,40 +226,42 @@ def _scored(rows: Mapping[str, ScoreRow], reading: Reading) -> _Scored:
     return found
 
 
-def _score_name(reading: Reading, kind: str) -> str:
+def _score_name(reading: MetricReading, kind: str) -> str:
     """An abstention stands for every metric of an answer to an adversarial question, where abstaining is right."""
     abstention = kind == ADVERSARIAL and reading.adversarial == "abstain" and reading.metric in METRICS
     return ABSTENTION if abstention else reading.metric
 
 
 def _spread(
-    values: Sequence[tuple[float, str, int]], reading: Reading, counts: Mapping[int, int]
-) -> tuple[Scores, Mean]:
+    values: Sequence[tuple[float, str, int]], reading: MetricReading, counts: Mapping[int, int]
+) -> tuple[MetricScores, MeanRule]:
     """Scores with what the mean weighs by: categories, or conversations."""
     if reading.weights == "conversation":
         number = {name: index for index, name in enumerate(sorted({conversation for _, conversation, _ in values}))}
         values = [(value, conversation, number[conversation]) for value, conversation, _ in values]
-    scores = Scores.of(values)
+    scores = MetricScores.of(values)
     if reading.weights == "question":
-        return scores, Mean()
+        return scores, MeanRule()
     weights = {stratum: 1.0 for stratum in sorted({stratum for _, _, stratum in values})}
     if reading.weights == "counts":
         weights = {category: float(counts[category]) for category in weights if category in counts}
-    return scores, Mean(tuple(weights.items()))
+    return scores, MeanRule(tuple(weights.items()))
 
 
-def _mean(values: Sequence[tuple[float, str, int]], reading: Reading, counts: Mapping[int, int]) -> float:
+def _mean(values: Sequence[tuple[float, str, int]], reading: MetricReading, counts: Mapping[int, int]) -> float:
     return point(*_spread(values, reading, counts))
 
 
-def _unsure(pair: tuple[_Scored, _Scored], common: Sequence[str], reading: Reading, counts: Mapping[int, int]) -> bool:
+def _unsure(
+    pair: tuple[_Scored, _Scored], common: Sequence[str], reading: MetricReading, counts: Mapping[int, int]
+) -> bool:
     first, other = pair
     differences = [(first[name][0] - other[name][0], *first[name][1:]) for name in common]
     interval = cluster_interval(*_spread(differences, reading, counts))
     return interval is None or interval.low <= 0
 
 
-def _tally(lines: Sequence[Line], system: int) -> Tally:
+def _tally(lines: Sequence[StandingsRow], system: int) -> Tally:
     own = [line.standings[system] for line in lines]
     ranks = [standing.rank or 0 for standing in own]
     values = [standing.value or 0.0 for standing in own]
@@ -269,7 +273,7 @@ def _tally(lines: Sequence[Line], system: int) -> Tally:
     return Tally(first, min(ranks), max(ranks), min(values), max(values))
 
 
-def reversals(line: Line, reference: Line) -> tuple[int, int]:
+def reversals(line: StandingsRow, reference: StandingsRow) -> tuple[int, int]:
     """Count the pairs of systems whose order is the opposite of the reference's, and those tied in one of the two.
 
     Systems without a value in one of them form no pair.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import comb
 
-from eval.lens.standings import Lens, Line, Standing, reversals
+from eval.lens.standings import Lens, Standing, StandingsRow, reversals
 
 UNSURE = "~"
 
@@ -23,7 +23,7 @@ def standing_text(standing: Standing) -> str:
     return f"{standing.value:.1f} /{standing.rank}{'=' if standing.tied else ''}{UNSURE if standing.unsure else ''}"
 
 
-def order_text(line: Line, reference: Line) -> str:
+def order_text(line: StandingsRow, reference: StandingsRow) -> str:
     """How the order differs from the reference's."""
     if line is reference:
         return "reference"
@@ -34,7 +34,7 @@ def order_text(line: Line, reference: Line) -> str:
     return ", ".join(parts) or "same"
 
 
-def line_cells(line: Line, reference: Line) -> list[str]:
+def line_cells(line: StandingsRow, reference: StandingsRow) -> list[str]:
     """One row: reading, n, systems, order."""
     return [
         line.reading.label,

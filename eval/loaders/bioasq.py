@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
-from eval.loaders.jsonfile import Node, read_json
+from eval.loaders.jsonfile import JsonNode, read_json
 from eval.loaders.kinds import LIST, SINGLE_HOP
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.pooled import PooledQuestion, PooledSelection, PooledText, make_pool
@@ -154,7 +154,7 @@ def read_batches(folder: Path, keep_repeats: bool) -> tuple[list[BioasqRecord], 
     return records, skipped, hashes
 
 
-def _record(node: Node, keep_repeats: bool, skipped: Counter[str]) -> BioasqRecord | None:
+def _record(node: JsonNode, keep_repeats: bool, skipped: Counter[str]) -> BioasqRecord | None:
     kind = node.get("type").text()
     if kind not in (*CATEGORIES, *_UNUSED):
         known = ", ".join((*CATEGORIES, *_UNUSED))
@@ -176,7 +176,7 @@ def _record(node: Node, keep_repeats: bool, skipped: Counter[str]) -> BioasqReco
     )
 
 
-def _snippets(node: Node, keep_repeats: bool, skipped: Counter[str]) -> list[str]:
+def _snippets(node: JsonNode, keep_repeats: bool, skipped: Counter[str]) -> list[str]:
     found = node.find("snippets")
     texts = [snippet.get("text").text() for snippet in found.elements()] if found else []
     texts = [text for text in texts if text.strip()]
@@ -194,7 +194,7 @@ def split_sentences(text: str) -> list[str]:
     return [sentence for sentence in _SENTENCE_END.split(" ".join(text.split())) if sentence]
 
 
-def _answer_items(node: Node) -> tuple[tuple[str, ...], ...]:
+def _answer_items(node: JsonNode) -> tuple[tuple[str, ...], ...]:
     """Read the answer's items, each a list of synonyms; items without a first synonym are left out."""
     answer = node.find("exact_answer")
     items = [item.texts() for item in answer.elements()] if answer else []

@@ -17,7 +17,7 @@ Progress = Callable[[int, int], None]
 _CHUNK = 1 << 16
 
 
-class Outcome(Enum):
+class FetchOutcome(Enum):
     """What had to be done for a file."""
 
     PRESENT = "already there"
@@ -32,7 +32,7 @@ def silent(done: int, total: int) -> None:
 
 def fetch(
     info: DatasetInfo, file: PinnedFile, folder: Path, progress: Progress = silent, timeout: float = 30.0
-) -> Outcome:
+) -> FetchOutcome:
     """Download one file of a data set into ``folder``.
 
     What has arrived is kept as ``<name>.part``; a later call asks the server for the rest.
@@ -42,7 +42,7 @@ def fetch(
     """
     target = folder / file.name
     if is_there(file, target):
-        return Outcome.PRESENT
+        return FetchOutcome.PRESENT
     if not file.url:
         raise DataError(
             f"{file.name} of {info.title} cannot be downloaded by a script. {info.how_to_get} {by_hand(file, folder)}"
@@ -59,10 +59,10 @@ def fetch(
             f"{file.url} cannot be reached ({reason}). Run the same command again to resume. {by_hand(file, folder)}"
         ) from error
     _into_place(file, part, target)
-    return Outcome.RESUMED if resumed else Outcome.DOWNLOADED
+    return FetchOutcome.RESUMED if resumed else FetchOutcome.DOWNLOADED
 
 
-def copy(info: DatasetInfo, file: PinnedFile, source: Path, folder: Path) -> Outcome:
+def copy(info: DatasetInfo, file: PinnedFile, source: Path, folder: Path) -> FetchOutcome:
     """Take a file from a folder that has it, with the same checks as a download.
 
     Raises:
@@ -70,7 +70,7 @@ def copy(info: DatasetInfo, file: PinnedFile, source: Path, folder: Path) -> Out
     """
     target = folder / file.name
     if is_there(file, target):
-        return Outcome.PRESENT
+        return FetchOutcome.PRESENT
     candidates = [source / file.name, source / Path(file.name).name]
     found = next((path for path in candidates if path.is_file()), None)
     if found is None:
@@ -79,7 +79,7 @@ def copy(info: DatasetInfo, file: PinnedFile, source: Path, folder: Path) -> Out
     part = target.with_name(target.name + ".part")
     shutil.copyfile(found, part)
     _into_place(file, part, target)
-    return Outcome.COPIED
+    return FetchOutcome.COPIED
 
 
 def is_there(file: PinnedFile, target: Path) -> bool:

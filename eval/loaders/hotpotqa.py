@@ -13,8 +13,8 @@ from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.hotpotqa_files import HUB_NAME, read_hub, read_official, read_released
 from eval.loaders.hotpotqa_pools import (
     CATEGORY,
+    ParagraphPool,
     PassageUnit,
-    Pool,
     draw_pools,
     one_memory_per_pool,
     one_memory_per_question,
@@ -132,7 +132,7 @@ class HotpotqaConfig(PooledSelection):
             },
         )
 
-    def _read(self) -> tuple[list[Pool], str, str]:
+    def _read(self) -> tuple[list[ParagraphPool], str, str]:
         if self.source == "released":
             path = self._path("sample.json", HOTPOTQA)
             pools, sha256 = read_released(path)

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from eval.loaders.hotpotqa_pools import CATEGORY, Asked, Paragraph, Pool, Record
-from eval.loaders.jsonfile import Node, read_json
+from eval.loaders.hotpotqa_pools import CATEGORY, ArticleParagraph, ParagraphPool, PoolEntry, Record
+from eval.loaders.jsonfile import JsonNode, read_json
 from memsys.errors import DataError
 
 HUB_NAME = "hotpotqa/hotpot_qa"
 _TITLE, _CONTENT = "Title: ", "\nContent: "
 
 
-def read_released(path: Path) -> tuple[list[Pool], str]:
+def read_released(path: Path) -> tuple[list[ParagraphPool], str]:
     """Read ``hotpot_200.json``.
 
     Returns:
@@ -24,12 +24,12 @@ def read_released(path: Path) -> tuple[list[Pool], str]:
     return [_released_pool(node) for node in top.elements()], sha256
 
 
-def _released_pool(node: Node) -> Pool:
+def _released_pool(node: JsonNode) -> ParagraphPool:
     turns = node.get("conversation").get("session_0").elements()
     titled = [_title_and_content(turn.get("text")) for turn in turns]
     paragraph_of: dict[str, int] = {}
     sizes: list[int] = []
-    paragraphs: list[Paragraph] = []
+    paragraphs: list[ArticleParagraph] = []
     runs = groupby(zip(turns, titled, strict=True), key=lambda item: item[1][0])
     for number, (title, group) in enumerate(runs):
         sentences: list[str] = []
@@ -40,13 +40,13 @@ def _released_pool(node: Node) -> Pool:
             paragraph_of[turn_id.text()] = number
             sentences.append(content)
         sizes.append(len(sentences))
-        paragraphs.append(Paragraph(title, tuple(sentences)))
+        paragraphs.append(ArticleParagraph(title, tuple(sentences)))
     items = node.get("qa").elements()
     _check_unique([item.get("question_id") for item in items])
-    return Pool(tuple(paragraphs), tuple(_released_question(item, paragraph_of, sizes) for item in items))
+    return ParagraphPool(tuple(paragraphs), tuple(_released_question(item, paragraph_of, sizes) for item in items))
 
 
-def _check_unique(ids: list[Node]) -> None:
+def _check_unique(ids: list[JsonNode]) -> None:
     seen: set[str] = set()
     for node in ids:
         if node.text() in seen:
@@ -54,14 +54,14 @@ def _check_unique(ids: list[Node]) -> None:
         seen.add(node.text())
 
 
-def _title_and_content(text: Node) -> tuple[str, str]:
+def _title_and_content(text: JsonNode) -> tuple[str, str]:
     head, separator, content = text.text().partition(_CONTENT)
     if not separator or not head.startswith(_TITLE):
         raise text.error("expected 'Title: <title>' and 'Content: <sentence>' on two lines")
     return head.removeprefix(_TITLE), content
 
 
-def _released_question(node: Node, paragraph_of: dict[str, int], sizes: list[int]) -> Asked:
+def _released_question(node: JsonNode, paragraph_of: dict[str, int], sizes: list[int]) -> PoolEntry:
     """Read a question. Its gold ids are whole paragraphs, which is checked: the pools are rebuilt from paragraphs."""
     gold_ids = node.get("gold_turn_ids")
     unknown = [turn_id for turn_id in gold_ids.texts() if turn_id not in paragraph_of]
@@ -72,7 +72,7 @@ def _released_question(node: Node, paragraph_of: dict[str, int], sizes: list[int
         raise gold_ids.error("does not hold every sentence of its paragraphs")
     if node.get("category").integer() != CATEGORY:
         raise node.get("category").error(f"unknown category {node.get('category').value}; known is {CATEGORY}")
-    return Asked(
+    return PoolEntry(
         source_id=node.get("question_id").text(),
         question=node.get("question").text(),
         answer=node.get("answer").text(),
@@ -116,11 +116,11 @@ def read_hub(split: str) -> tuple[list[Record], str]:
 def records_of_rows(rows: list[dict[str, object]], name: str) -> tuple[list[Record], str]:
     """Turn the hub's rows, whose lists are columns, into records; see :func:`read_hub`."""
     sha256 = hashlib.sha256(json.dumps(rows, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
-    records = [_official_record(Node(_row(row), row.path, name)) for row in Node(rows, "", name).elements()]
+    records = [_official_record(JsonNode(_row(row), row.path, name)) for row in JsonNode(rows, "", name).elements()]
     return records, sha256
 
 
-def _row(row: Node) -> dict[str, object]:
+def _row(row: JsonNode) -> dict[str, object]:
     context, facts = row.get("context"), row.get("supporting_facts")
     titles, sentences = context.get("title").texts(), [node.texts() for node in context.get("sentences").elements()]
     fact_titles, fact_ids = facts.get("title").texts(), [node.integer() for node in facts.get("sent_id").elements()]
@@ -133,13 +133,13 @@ def _row(row: Node) -> dict[str, object]:
     }
 
 
-def _joined(node: Node, one: Sequence[object], other: Sequence[object]) -> list[list[object]]:
+def _joined(node: JsonNode, one: Sequence[object], other: Sequence[object]) -> list[list[object]]:
     if len(one) != len(other):
         raise node.error(f"columns of different lengths, {len(one)} and {len(other)}")
     return [list(pair) for pair in zip(one, other, strict=True)]
 
 
-def _official_record(node: Node) -> Record:
+def _official_record(node: JsonNode) -> Record:
     paragraphs = tuple(_paragraph(pair) for pair in node.get("context").elements())
     titles = {paragraph.title for paragraph in paragraphs}
     facts = []
@@ -160,12 +160,12 @@ def _official_record(node: Node) -> Record:
     )
 
 
-def _paragraph(node: Node) -> Paragraph:
+def _paragraph(node: JsonNode) -> ArticleParagraph:
     title, sentences = _pair(node)
-    return Paragraph(title.text(), tuple(sentences.texts()))
+    return ArticleParagraph(title.text(), tuple(sentences.texts()))
 
 
-def _pair(node: Node) -> tuple[Node, Node]:
+def _pair(node: JsonNode) -> tuple[JsonNode, JsonNode]:
     parts = node.elements()
     if len(parts) != 2:
         raise node.error(f"expected a pair, found {len(parts)} elements")

@@ -19,7 +19,7 @@ PassageUnit = Literal["sentence", "paragraph"]
 
 
 @dataclass(frozen=True, slots=True)
-class Paragraph:
+class ArticleParagraph:
     """The first paragraph of a Wikipedia article, in sentences."""
 
     title: str
@@ -33,13 +33,13 @@ class Record:
     source_id: str
     question: str
     answer: str
-    paragraphs: tuple[Paragraph, ...]
+    paragraphs: tuple[ArticleParagraph, ...]
     gold_titles: tuple[str, ...]
     facts: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PoolEntry:
     """One question of a pool. ``own`` and ``gold`` are positions of paragraphs, ``facts`` of (paragraph, sentence)."""
 
     source_id: str
@@ -51,14 +51,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class ParagraphPool:
     """The paragraphs of several questions, and the questions."""
 
-    paragraphs: tuple[Paragraph, ...]
-    questions: tuple[Asked, ...]
+    paragraphs: tuple[ArticleParagraph, ...]
+    questions: tuple[PoolEntry, ...]
 
 
-def draw_pools(records: Sequence[Record], pools: int, pool_questions: int, seed: int) -> list[Pool]:
+def draw_pools(records: Sequence[Record], pools: int, pool_questions: int, seed: int) -> list[ParagraphPool]:
     """Draw questions without repetition and join the paragraphs of each ``pool_questions`` of them."""
     wanted = pools * pool_questions
     order = generator(seed, "hotpotqa").permutation(len(records))[:wanted]
@@ -67,18 +67,18 @@ def draw_pools(records: Sequence[Record], pools: int, pool_questions: int, seed:
     ]
 
 
-def _join(records: Sequence[Record]) -> Pool:
+def _join(records: Sequence[Record]) -> ParagraphPool:
     """Lay the paragraphs out in the order of the questions; a title met again is not repeated."""
     positions: dict[str, int] = {}
-    paragraphs: list[Paragraph] = []
-    asked: list[Asked] = []
+    paragraphs: list[ArticleParagraph] = []
+    asked: list[PoolEntry] = []
     for record in records:
         for paragraph in record.paragraphs:
             if paragraph.title not in positions:
                 positions[paragraph.title] = len(paragraphs)
                 paragraphs.append(paragraph)
         asked.append(
-            Asked(
+            PoolEntry(
                 source_id=record.source_id,
                 question=record.question,
                 answer=record.answer,
@@ -87,16 +87,18 @@ def _join(records: Sequence[Record]) -> Pool:
                 facts=tuple((positions[title], sentence) for title, sentence in record.facts),
             )
         )
-    return Pool(tuple(paragraphs), tuple(asked))
+    return ParagraphPool(tuple(paragraphs), tuple(asked))
 
 
-def one_memory_per_pool(pools: Sequence[Pool], unit: PassageUnit, date_time: str | None = None) -> list[Sample]:
+def one_memory_per_pool(
+    pools: Sequence[ParagraphPool], unit: PassageUnit, date_time: str | None = None
+) -> list[Sample]:
     """One memory per pool, its questions asked of it."""
     return [_sample(number, pool, unit, date_time) for number, pool in enumerate(pools)]
 
 
 def one_memory_per_question(
-    pools: Sequence[Pool], unit: PassageUnit, passages: int, seed: int, date_time: str | None = None
+    pools: Sequence[ParagraphPool], unit: PassageUnit, passages: int, seed: int, date_time: str | None = None
 ) -> list[Sample]:
     """One memory per question: its own paragraphs, filled up to ``passages`` with others of its pool, shuffled.
 
@@ -106,7 +108,7 @@ def one_memory_per_question(
     return [_sample(number, pool, unit, date_time) for number, pool in enumerate(single)]
 
 
-def _narrow(pool: Pool, asked: Asked, passages: int, seed: int) -> Pool:
+def _narrow(pool: ParagraphPool, asked: PoolEntry, passages: int, seed: int) -> ParagraphPool:
     if passages < len(asked.own) or passages > len(pool.paragraphs):
         raise ConfigError(
             f"dataset.passages_per_question={passages} must lie between the question's own {len(asked.own)} "
@@ -117,7 +119,7 @@ def _narrow(pool: Pool, asked: Asked, passages: int, seed: int) -> Pool:
     added = random.choice(others, size=passages - len(asked.own), replace=False).tolist()
     chosen = random.permutation([*asked.own, *added]).tolist()
     place = {old: new for new, old in enumerate(chosen)}
-    moved = Asked(
+    moved = PoolEntry(
         source_id=asked.source_id,
         question=asked.question,
         answer=asked.answer,
@@ -125,10 +127,10 @@ def _narrow(pool: Pool, asked: Asked, passages: int, seed: int) -> Pool:
         gold=tuple(place[n] for n in asked.gold),
         facts=tuple((place[n], sentence) for n, sentence in asked.facts),
     )
-    return Pool(tuple(pool.paragraphs[n] for n in chosen), (moved,))
+    return ParagraphPool(tuple(pool.paragraphs[n] for n in chosen), (moved,))
 
 
-def _sample(number: int, pool: Pool, unit: PassageUnit, date_time: str | None) -> Sample:
+def _sample(number: int, pool: ParagraphPool, unit: PassageUnit, date_time: str | None) -> Sample:
     texts: list[PooledText] = []
     places: list[list[int]] = []
     for paragraph in pool.paragraphs:
@@ -151,7 +153,7 @@ def _sample(number: int, pool: Pool, unit: PassageUnit, date_time: str | None) -
     return make_pool(PREFIX, number, texts, questions, date_time)
 
 
-def _facts(number: int, asked: Asked, places: Sequence[Sequence[int]], unit: PassageUnit) -> dict[str, list[str]]:
+def _facts(number: int, asked: PoolEntry, places: Sequence[Sequence[int]], unit: PassageUnit) -> dict[str, list[str]]:
     """Supporting facts, which are fewer than the gold paragraphs' sentences; an index past the end is left out."""
     if not asked.facts or unit == "paragraph":
         return {}

@@ -30,7 +30,7 @@ def type_name(value: Json) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class JsonNode:
     """A JSON value with its place. Every accessor checks the type and raises :class:`DataError` naming the place."""
 
     value: Json
@@ -60,30 +60,30 @@ class Node:
             raise self.error(f"expected string or number, found {type_name(self.value)}")
         return str(self.value)
 
-    def elements(self) -> list["Node"]:
+    def elements(self) -> list["JsonNode"]:
         """Return the array's elements."""
         array = self._expect(list, "array")
-        return [Node(element, f"{self.path}[{index}]", self.file) for index, element in enumerate(array)]
+        return [JsonNode(element, f"{self.path}[{index}]", self.file) for index, element in enumerate(array)]
 
     def texts(self) -> list[str]:
         """Return the array's elements, all of them strings."""
         return [element.text() for element in self.elements()]
 
-    def members(self) -> dict[str, "Node"]:
+    def members(self) -> dict[str, "JsonNode"]:
         """Return the object's members in the order of the file."""
         members = self._expect(dict, "object")
-        return {key: Node(value, self._below(key), self.file) for key, value in members.items()}
+        return {key: JsonNode(value, self._below(key), self.file) for key, value in members.items()}
 
-    def find(self, key: str) -> "Node | None":
+    def find(self, key: str) -> "JsonNode | None":
         """Return the member ``key``, or ``None`` where the object does not have it."""
         members = self._expect(dict, "object")
-        return Node(members[key], self._below(key), self.file) if key in members else None
+        return JsonNode(members[key], self._below(key), self.file) if key in members else None
 
-    def get(self, key: str) -> "Node":
+    def get(self, key: str) -> "JsonNode":
         """Return the member ``key``, which must be there."""
         node = self.find(key)
         if node is None:
-            raise Node(None, self._below(key), self.file).error("missing field")
+            raise JsonNode(None, self._below(key), self.file).error("missing field")
         return node
 
     def _below(self, key: str) -> str:
@@ -94,7 +94,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}... ({len(text)} characters)"
 
 
-def read_json(path: Path) -> tuple[Node, str]:
+def read_json(path: Path) -> tuple[JsonNode, str]:
     """Read a JSON file.
 
     Returns:
@@ -110,7 +110,7 @@ def read_json(path: Path) -> tuple[Node, str]:
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check dataset.path, dataset.data_dir") from error
     faults = _Faults()
-    top = Node(_parsed(path, content, faults), "", path.name)
+    top = JsonNode(_parsed(path, content, faults), "", path.name)
     if faults.values or _SURROGATE_ESCAPE.search(content):
         faults.raise_first(top)
     return top, hashlib.sha256(content).hexdigest()
@@ -177,7 +177,7 @@ class _Faults:
         self.values.append((placeholder, f"{what}; write it as a string, or correct it"))
         return placeholder
 
-    def raise_first(self, top: Node) -> None:
+    def raise_first(self, top: JsonNode) -> None:
         """Raise the error of the first fault in the order of the file, if there is one below ``top``."""
         problems = {id(value): problem for value, problem in self.values}
         waiting = [top]
@@ -189,7 +189,7 @@ class _Faults:
             waiting += reversed(_below(node))
 
 
-def _below(node: Node) -> list[Node]:
+def _below(node: JsonNode) -> list[JsonNode]:
     if isinstance(node.value, list):
         return node.elements()
     return list(node.members().values()) if isinstance(node.value, dict) else []

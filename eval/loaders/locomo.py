@@ -13,7 +13,7 @@ from typing import get_args
 
 from eval.loaders import kinds
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
-from eval.loaders.jsonfile import Node, read_json
+from eval.loaders.jsonfile import JsonNode, read_json
 from eval.loaders.kinds import MULTI_HOP, OPEN_DOMAIN, SINGLE_HOP, TEMPORAL
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.locomo_category5 import read_category5
@@ -133,7 +133,7 @@ def read_locomo(path: Path) -> tuple[list[Sample], Counter[str], str]:
     return samples, quirks, sha256
 
 
-def _sample(node: Node, quirks: Counter[str]) -> Sample:
+def _sample(node: JsonNode, quirks: Counter[str]) -> Sample:
     conversation = _conversation(node, quirks)
     turn_ids = {_canonical(turn.turn_id): turn.turn_id for turn in conversation.turns}
     questions: list[Question] = []
@@ -146,7 +146,7 @@ def _sample(node: Node, quirks: Counter[str]) -> Sample:
     return Sample(conversation=conversation, questions=tuple(questions), references=references)
 
 
-def _conversation(node: Node, quirks: Counter[str]) -> Conversation:
+def _conversation(node: JsonNode, quirks: Counter[str]) -> Conversation:
     """Read the sessions that are there, in numeric order; a date without a session is counted and left."""
     body = node.get("conversation")
     members = body.members()
@@ -173,7 +173,7 @@ def _conversation(node: Node, quirks: Counter[str]) -> Conversation:
     )
 
 
-def _numbers(body: Node, *, dates: bool) -> set[int]:
+def _numbers(body: JsonNode, *, dates: bool) -> set[int]:
     """Numbers of the sessions, or of their dates, that a conversation has.
 
     Raises:
@@ -190,7 +190,7 @@ def _numbers(body: Node, *, dates: bool) -> set[int]:
     return found
 
 
-def _turn(node: Node, session_id: str, date_time: str) -> Turn:
+def _turn(node: JsonNode, session_id: str, date_time: str) -> Turn:
     caption, query = node.find("blip_caption"), node.find("query")
     extra: dict[str, Json] = {"img_url": True} if node.find("img_url") else {}
     return Turn(
@@ -204,7 +204,7 @@ def _turn(node: Node, session_id: str, date_time: str) -> Turn:
     )
 
 
-def _question(node: Node, question_id: str, conversation_id: str) -> Question:
+def _question(node: JsonNode, question_id: str, conversation_id: str) -> Question:
     category = node.get("category")
     if category.integer() not in LOCOMO.category_names:
         known = ", ".join(f"{number} {name}" for number, name in LOCOMO.category_names.items())
@@ -218,7 +218,7 @@ def _question(node: Node, question_id: str, conversation_id: str) -> Question:
     )
 
 
-def _reference(node: Node, question: Question, turn_ids: Mapping[str, str], quirks: Counter[str]) -> Reference:
+def _reference(node: JsonNode, question: Question, turn_ids: Mapping[str, str], quirks: Counter[str]) -> Reference:
     """Read the gold. Category 5 has a false answer, and only twice in the published file a true one as well."""
     adversarial = node.get("adversarial_answer") if question.category == ADVERSARIAL else None
     answer = node.find("answer") if adversarial else node.get("answer")

@@ -58,7 +58,7 @@ class AuditedQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class ReaderAgreement:
     """How far the two readers agree.
 
     Attributes:
@@ -111,10 +111,10 @@ def _row(row: Mapping[str, str | None], place: str) -> AuditedQuestion:
     )
 
 
-def agreement(questions: Sequence[AuditedQuestion]) -> Agreement:
+def agreement(questions: Sequence[AuditedQuestion]) -> ReaderAgreement:
     """Compare the two readers (Cohen, 1960). Kappa is 1 where both gave every question the same single code."""
     same = sum(each.reader_a == each.reader_b for each in questions)
     first, second = Counter(each.reader_a for each in questions), Counter(each.reader_b for each in questions)
     by_chance = sum(first[code] * second[code] for code in CODES) / len(questions) ** 2
     kappa = 1.0 if by_chance == 1 else (same / len(questions) - by_chance) / (1 - by_chance)
-    return Agreement(len(questions), same, kappa)
+    return ReaderAgreement(len(questions), same, kappa)

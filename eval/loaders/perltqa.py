@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
-from eval.loaders.jsonfile import Node, read_json
+from eval.loaders.jsonfile import JsonNode, read_json
 from eval.loaders.label_problems import LABEL_PROBLEM, LOW_SUPPORT
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.perltqa_memory import Source, read_character, records
@@ -162,9 +162,9 @@ def _characters(path: Path) -> int:
     return len(path.read_text(encoding="utf-8"))
 
 
-def _by_name(pairs: Iterable[tuple[str, Node]]) -> dict[str, Node]:
+def _by_name(pairs: Iterable[tuple[str, JsonNode]]) -> dict[str, JsonNode]:
     """Index by the trimmed name; characters are matched by nothing else."""
-    found: dict[str, Node] = {}
+    found: dict[str, JsonNode] = {}
     for name, node in pairs:
         if name in found:
             raise node.error(f"duplicate character {name!r}")

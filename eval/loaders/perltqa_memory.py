@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from html import unescape
 from typing import Literal
 
-from eval.loaders.jsonfile import Node, literal
+from eval.loaders.jsonfile import JsonNode, literal
 from eval.loaders.perltqa_time import Moment, parse_fuzzy
 from memsys.vocabulary import Conversation, Json, Turn
 
@@ -23,7 +23,7 @@ _LONGEST_NAME = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class CharacterMemory:
     """One memory of a character: what a question's reference names. Its turns lie in one or more sessions."""
 
     item_id: str
@@ -50,7 +50,7 @@ def clean(text: str) -> str:
         return text.strip()
 
 
-def records(top: Node) -> Iterator[tuple[str, Node]]:
+def records(top: JsonNode) -> Iterator[tuple[str, JsonNode]]:
     """Yield (name, record) of a memory file; it is an object by name, or an array whose records name themselves."""
     if isinstance(top.value, list):
         for node in top.elements():
@@ -60,7 +60,7 @@ def records(top: Node) -> Iterator[tuple[str, Node]]:
         yield clean(name), node
 
 
-def read_character(name: str, node: Node, sources: Sequence[Source], quirks: Counter[str]) -> Character:
+def read_character(name: str, node: JsonNode, sources: Sequence[Source], quirks: Counter[str]) -> Character:
     """Read one record of the memory file and lay its items out in time."""
     readers = {
         "profile": _profile,
@@ -83,7 +83,7 @@ def read_character(name: str, node: Node, sources: Sequence[Source], quirks: Cou
     return Character(name, Conversation(name, turns, speakers=(name,)), turns_of, texts)
 
 
-def entries(node: Node | None) -> Iterator[tuple[str, Node]]:
+def entries(node: JsonNode | None) -> Iterator[tuple[str, JsonNode]]:
     """Yield (id, value) of a section, which is an object by id or an array of objects with one id each."""
     if node is None:
         return
@@ -99,15 +99,15 @@ def _turn(turn_id: str, session: str, speaker: str, text: str, date_time: str, i
     return Turn(turn_id, session, speaker, clean(text), date_time, extra=extra)
 
 
-def _single(item_id: str, kind: Source, session: str, speaker: str, text: str) -> Item:
+def _single(item_id: str, kind: Source, session: str, speaker: str, text: str) -> CharacterMemory:
     """Make an item of one turn that shares its session. Only the profile's fields belong together beyond that."""
     turn = _turn(item_id, session, speaker, text, "", item_id)
     if kind != "profile":
         turn = replace(turn, extra={**turn.extra, "record": item_id})
-    return Item(item_id, kind, None, ((turn,),))
+    return CharacterMemory(item_id, kind, None, ((turn,),))
 
 
-def _profile(name: str, node: Node, quirks: Counter[str]) -> Iterator[Item]:
+def _profile(name: str, node: JsonNode, quirks: Counter[str]) -> Iterator[CharacterMemory]:
     for key, value in node.get("profile").members().items():
         text = value.text_or_number().strip()
         quirks["empty_profile_fields"] += not text
@@ -115,19 +115,19 @@ def _profile(name: str, node: Node, quirks: Counter[str]) -> Iterator[Item]:
             yield _single(f"profile:{key}", "profile", "profile", name, f"{key}: {text}")
 
 
-def _description(name: str, node: Node, quirks: Counter[str]) -> Iterator[Item]:
+def _description(name: str, node: JsonNode, quirks: Counter[str]) -> Iterator[CharacterMemory]:
     text = node.find("profile_description")
     if text and text.text().strip():
         yield _single("profile_description", "profile_description", "profile", NARRATOR, text.text())
 
 
-def _relationships(name: str, node: Node, quirks: Counter[str]) -> Iterator[Item]:
+def _relationships(name: str, node: JsonNode, quirks: Counter[str]) -> Iterator[CharacterMemory]:
     for item_id, person in _numbered(_section(node.find("social_relationship"), quirks)):
         who, what, how = (person.get(k).text() for k in ("Supporting Characters", "Relationship", "Description"))
         yield _single(item_id, "relationships", "relationships", NARRATOR, f"{who} ({what}): {how}")
 
 
-def _numbered(node: Node | None) -> Iterator[tuple[str, Node]]:
+def _numbered(node: JsonNode | None) -> Iterator[tuple[str, JsonNode]]:
     """Yield (id, person); the original version's arrays hold bare persons, who get their position as id."""
     if node is not None and isinstance(node.value, list):
         for position, element in enumerate(node.elements()):
@@ -139,19 +139,19 @@ def _numbered(node: Node | None) -> Iterator[tuple[str, Node]]:
     yield from entries(node)
 
 
-def _section(node: Node | None, quirks: Counter[str]) -> Node | None:
+def _section(node: JsonNode | None, quirks: Counter[str]) -> JsonNode | None:
     """Read a section that some records hold as the text of a Python dict."""
     if node is None or not isinstance(node.value, str):
         return node
     value = literal(node.value)
     if value is not None:
         quirks["sections_from_text"] += 1
-        return Node(value, node.path, node.file)
+        return JsonNode(value, node.path, node.file)
     quirks["sections_unreadable"] += 1
     return None
 
 
-def _events(name: str, node: Node, quirks: Counter[str]) -> Iterator[Item]:
+def _events(name: str, node: JsonNode, quirks: Counter[str]) -> Iterator[CharacterMemory]:
     for item_id, event in entries(node.find("events")):
         written = clean(event.get("Creation Time").text_or_number())
         moment = parse_fuzzy(written)
@@ -162,10 +162,10 @@ def _events(name: str, node: Node, quirks: Counter[str]) -> Iterator[Item]:
         text += f" Theme: {theme.text()}." if theme and theme.text() else ""
         text += f" Time: {written}." if written and moment is None else ""
         turn = _turn(item_id, item_id, NARRATOR, text, written if moment else "", item_id)
-        yield Item(item_id, "events", moment, ((turn,),))
+        yield CharacterMemory(item_id, "events", moment, ((turn,),))
 
 
-def _dialogues(name: str, node: Node, quirks: Counter[str]) -> Iterator[Item]:
+def _dialogues(name: str, node: JsonNode, quirks: Counter[str]) -> Iterator[CharacterMemory]:
     for item_id, dialogue in entries(node.find("dialogues")):
         sessions: list[tuple[Turn, ...]] = []
         first: Moment | None = None
@@ -180,7 +180,7 @@ def _dialogues(name: str, node: Node, quirks: Counter[str]) -> Iterator[Item]:
                 session.append(_turn(f"{item_id}:{position}", f"{item_id}/{block}", speaker, text, date_time, item_id))
                 position += 1
             sessions.append(tuple(session))
-        yield Item(item_id, "dialogues", first, tuple(sessions))
+        yield CharacterMemory(item_id, "dialogues", first, tuple(sessions))
 
 
 def said(lines: Sequence[str], quirks: Counter[str]) -> list[tuple[str, str]]:
@@ -199,7 +199,7 @@ def said(lines: Sequence[str], quirks: Counter[str]) -> list[tuple[str, str]]:
     return out
 
 
-def _in_order(items: Sequence[Item]) -> list[tuple[tuple[Turn, ...], ...]]:
+def _in_order(items: Sequence[CharacterMemory]) -> list[tuple[tuple[Turn, ...], ...]]:
     """Sort sessions by time; each block of a dialogue goes to its own time."""
     dated = {item.item_id: item.moment for item in items if item.kind == "events" and item.moment}
     keyed = []

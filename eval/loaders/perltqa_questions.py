@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from eval.loaders.jsonfile import Node, literal
+from eval.loaders.jsonfile import JsonNode, literal
 from eval.loaders.perltqa_memory import Character, clean, entries
 from memsys.vocabulary import Json, Question, Reference
 
@@ -23,7 +23,7 @@ _FUNCTION_WORDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class QuestionEntry:
     """One question as written, with its place."""
 
     section: str
@@ -34,15 +34,15 @@ class Entry:
     reference: str
 
 
-def by_character(top: Node) -> Iterator[tuple[str, Node]]:
+def by_character(top: JsonNode) -> Iterator[tuple[str, JsonNode]]:
     """Yield (name, sections) of a question file, an object by name or an array of objects with one name each."""
     for name, node in entries(top):
         yield clean(name), node
 
 
-def read_entries(node: Node) -> list[Entry]:
+def read_entries(node: JsonNode) -> list[QuestionEntry]:
     """Read one character's questions; the profile's are a plain array, the others are grouped by memory id."""
-    out: list[Entry] = []
+    out: list[QuestionEntry] = []
     known = {*SECTIONS.values(), *(section.replace("_", " ") for section in SECTIONS.values())}
     for name, section_node in node.members().items():
         if name not in known:
@@ -53,7 +53,7 @@ def read_entries(node: Node) -> list[Entry]:
     return out
 
 
-def _groups(node: Node, section: str) -> list[tuple[str, Node]]:
+def _groups(node: JsonNode, section: str) -> list[tuple[str, JsonNode]]:
     """Questions of a section by memory id.
 
     Raises:
@@ -72,13 +72,13 @@ def _groups(node: Node, section: str) -> list[tuple[str, Node]]:
     return groups
 
 
-def _by_memory(node: Node, section: str) -> list[tuple[str, Node]]:
+def _by_memory(node: JsonNode, section: str) -> list[tuple[str, JsonNode]]:
     return [("-", node)] if section == "profile" else list(entries(node))
 
 
-def _entry(section: str, group: str, position: int, node: Node) -> Entry:
+def _entry(section: str, group: str, position: int, node: JsonNode) -> QuestionEntry:
     reference = node.get("Reference Memory")
-    return Entry(
+    return QuestionEntry(
         section=section,
         group=group,
         position=position,
@@ -90,7 +90,9 @@ def _entry(section: str, group: str, position: int, node: Node) -> Entry:
     )
 
 
-def ask(character: Character, read: Sequence[Entry], quirks: Counter[str]) -> tuple[list[Question], list[Reference]]:
+def ask(
+    character: Character, read: Sequence[QuestionEntry], quirks: Counter[str]
+) -> tuple[list[Question], list[Reference]]:
     """Make a character's questions and their gold; questions without answer are left out and counted."""
     category_of = {name: number for number, name in SECTIONS.items()}
     twins = Counter((entry.section, entry.group, entry.question) for entry in read)
@@ -111,12 +113,12 @@ def ask(character: Character, read: Sequence[Entry], quirks: Counter[str]) -> tu
     return questions, references
 
 
-def _twins(one: Entry, other: Entry) -> bool:
+def _twins(one: QuestionEntry, other: QuestionEntry) -> bool:
     return (one.section, one.group, one.question) == (other.section, other.group, other.question)
 
 
 def _reference(
-    question_id: str, entry: Entry, character: Character, same_question: Sequence[str], quirks: Counter[str]
+    question_id: str, entry: QuestionEntry, character: Character, same_question: Sequence[str], quirks: Counter[str]
 ) -> Reference:
     named = referenced_items(entry, quirks)
     known = [item for item in named if item in character.turns_of]
@@ -136,7 +138,7 @@ def _reference(
     )
 
 
-def referenced_items(entry: Entry, quirks: Counter[str]) -> list[str]:
+def referenced_items(entry: QuestionEntry, quirks: Counter[str]) -> list[str]:
     """Read ``Reference Memory``: a profile field, the text of a Python list of ids, or plain ids."""
     if entry.section == "profile":
         return [f"profile:{entry.reference}"]
@@ -149,7 +151,7 @@ def referenced_items(entry: Entry, quirks: Counter[str]) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in entry.reference.split(",") if part.strip()))
 
 
-def support(entry: Entry, text: str) -> float:
+def support(entry: QuestionEntry, text: str) -> float:
     """Share of what the answer adds to the question that the referenced memory holds; 1 where it adds nothing.
 
     Counted in content words. The v2 dialogues were rewritten after their questions were: a low value marks an answer

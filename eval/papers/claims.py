@@ -7,7 +7,7 @@ from eval.papers.arithmetic import Recomputed
 from eval.papers.printed import TEXT, PrintedNumber
 
 
-class Printed:
+class PrintedTable:
     """Printed numbers of one paper, looked up by their place."""
 
     def __init__(self, numbers: Sequence[PrintedNumber]) -> None:
@@ -35,7 +35,7 @@ class Claim:
 
     row: str
     rule: str
-    compute: Callable[[Printed, PrintedNumber], float]
+    compute: Callable[[PrintedTable, PrintedNumber], float]
 
 
 def recompute_claims(claims: Sequence[Claim], numbers: Sequence[PrintedNumber]) -> list[Recomputed]:
@@ -45,7 +45,7 @@ def recompute_claims(claims: Sequence[Claim], numbers: Sequence[PrintedNumber]) 
         claims: of the paper.
         numbers: its printed numbers.
     """
-    printed = Printed(numbers)
+    printed = PrintedTable(numbers)
     # The text's rounding alone: whoever writes a difference reads it off the table's own digits.
     return [
         Recomputed(number, claim.compute(printed, number), number.half_unit, claim.rule)

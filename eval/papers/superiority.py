@@ -49,7 +49,7 @@ class Superiority:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedClaim:
     """A claim's verdict, with the cells that contradict it."""
 
     finding: Finding
@@ -78,7 +78,9 @@ def printed_value(number: PrintedNumber) -> float | None:
     return number.value
 
 
-def check_claim(claim: Superiority, numbers: Sequence[PrintedNumber], value_of: ValueOf = printed_value) -> Checked:
+def check_claim(
+    claim: Superiority, numbers: Sequence[PrintedNumber], value_of: ValueOf = printed_value
+) -> CheckedClaim:
     """Check a claim against values of its cells.
 
     Args:
@@ -98,9 +100,9 @@ def check_claim(claim: Superiority, numbers: Sequence[PrintedNumber], value_of: 
     found = {number: value_of(number) for number in chosen}
     known = {number: value for number, value in found.items() if value is not None}
     if len(known) < len(found):
-        return Checked("cannot say")
+        return CheckedClaim("cannot say")
     lost, tied = _CHECKS[claim.kind](claim, known)
-    return Checked("does not hold" if lost else "ties" if tied else "holds", tuple(lost or tied))
+    return CheckedClaim("does not hold" if lost else "ties" if tied else "holds", tuple(lost or tied))
 
 
 def _selected(number: PrintedNumber, cells: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from eval.compare.rows import Estimate, SystemRow, estimate, f1_metric, system_rows
+from eval.compare.rows import ComparisonEstimate, SystemRow, estimate, f1_metric, system_rows
 from eval.metrics.registry import METRICS, TOKEN_F1
 from eval.plots.figures import Point
 from eval.plots.sheet import Curve, Origin, Panel, Place, Sheet
@@ -19,7 +19,7 @@ _LATENCY = "end_to_end_ms"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PlotGroup:
     """Runs on the same questions with the same backbone, and the floors on these questions."""
 
     name: str
@@ -28,7 +28,7 @@ class Group:
     floors: tuple[StoredRun, ...]
 
 
-def groups(runs: Sequence[StoredRun]) -> list[Group]:
+def groups(runs: Sequence[StoredRun]) -> list[PlotGroup]:
     """Sort answering runs into groups whose members can be held against each other.
 
     Args:
@@ -44,7 +44,7 @@ def groups(runs: Sequence[StoredRun]) -> list[Group]:
             found.setdefault((run.dataset, run.backbone, asked), []).append(run)
     floors = [run for run in runs if run.floor]
     return [
-        Group(
+        PlotGroup(
             f"{dataset}_{backbone}_{len(asked)}",
             f"{dataset}, {backbone}, {len(asked)} questions",
             tuple(members),
@@ -61,7 +61,7 @@ def _cut(floor: StoredRun, asked: Sequence[str]) -> StoredRun | None:
     return replace(floor, rows=rows) if len(rows) == len(wanted) else None
 
 
-def own_sheets(group: Group, protocol: Protocol) -> list[Sheet]:
+def own_sheets(group: PlotGroup, protocol: Protocol) -> list[Sheet]:
     """Make the figures of one group."""
     rows = _short(system_rows(group.runs, protocol))
     return [
@@ -77,7 +77,7 @@ def _short(rows: Sequence[SystemRow]) -> list[SystemRow]:
     return [replace(row, label=row.run.memory) if repeated[row.run.memory] == 1 else row for row in rows]
 
 
-def pareto(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
+def pareto(group: PlotGroup, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
     """F1 against calls, tokens and latency; systems that no other beats on both are joined."""
     costs: tuple[tuple[str, Callable[[SystemRow], float | None]], ...] = (
         ("calls per question", lambda row: _value(row.estimates.get("calls"))),
@@ -93,7 +93,7 @@ def pareto(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet
     return Sheet(f"pareto_{group.name}", panels, remark)
 
 
-def _value(found: Estimate | None) -> float | None:
+def _value(found: ComparisonEstimate | None) -> float | None:
     return None if found is None else found.value
 
 
@@ -138,7 +138,7 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, flo
     return front
 
 
-def evidence(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
+def evidence(group: PlotGroup, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
     """Recall of the evidence against the F1 of the answers, on questions that have an answer."""
     answerable = replace(protocol, adversarial="exclude")
     curves = []
@@ -152,7 +152,7 @@ def evidence(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> She
     return Sheet(f"evidence_{group.name}", (panel,), remark, (6.0,))
 
 
-def definitions(group: Group, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
+def definitions(group: PlotGroup, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
     """The same answers under every definition of token F1."""
     curves = []
     named = {metric.name: metric.whose for metric in METRICS.values() if metric.group == TOKEN_F1 and metric.whose}

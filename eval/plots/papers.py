@@ -10,7 +10,7 @@ from eval.papers.discover import figure_modules
 from eval.papers.printed import TEXT, PrintedNumber
 from eval.plots.figures import Point, point_of
 from eval.plots.sheet import Place, Sheet, exact
-from eval.tables.model import Cell, Table
+from eval.tables.model import Table, TableCell
 
 #: What the remark of a figure with measured values says of them.
 HOLLOW = "Filled: printed. Hollow or hatched: measured, with its 95 % interval."
@@ -48,7 +48,7 @@ class Source:
         ]
 
 
-def _column(table: Table, column: str, backbone: str) -> list[tuple[str, Cell]]:
+def _column(table: Table, column: str, backbone: str) -> list[tuple[str, TableCell]]:
     return [
         (row.label, cell)
         for block, row, heading, cell in table.cells

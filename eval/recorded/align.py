@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from eval.recorded.questions import Asked
+from eval.recorded.questions import RecordedQuestion
 from eval.recorded.rows import Recorded
 
 
@@ -34,7 +34,9 @@ def normal(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def align(rows: Iterable[Recorded], questions: Sequence[Asked], conversations: Mapping[str, str]) -> Alignment:
+def align(
+    rows: Iterable[Recorded], questions: Sequence[RecordedQuestion], conversations: Mapping[str, str]
+) -> Alignment:
     """Find the question of each row.
 
     Args:
@@ -68,7 +70,7 @@ def align(rows: Iterable[Recorded], questions: Sequence[Asked], conversations: M
     return found
 
 
-def _answered(found: Alignment, questions: Sequence[Asked]) -> list[Asked]:
+def _answered(found: Alignment, questions: Sequence[RecordedQuestion]) -> list[RecordedQuestion]:
     """Questions of conversations and categories that the file covers, by what it answers.
 
     A category of which fewer than one question in ten is answered was not part of the experiment: some files hold the
@@ -85,7 +87,7 @@ def _answered(found: Alignment, questions: Sequence[Asked]) -> list[Asked]:
 class _Index:
     """Questions that are still free, by id and by text."""
 
-    def __init__(self, questions: Sequence[Asked], conversations: Mapping[str, str]) -> None:
+    def __init__(self, questions: Sequence[RecordedQuestion], conversations: Mapping[str, str]) -> None:
         self._questions, self._conversations = questions, conversations
         self._ids = {one.question_id: place for place, one in enumerate(questions)}
         self._texts: dict[str, list[int]] = defaultdict(list)
@@ -122,7 +124,7 @@ def _by_order(
     found: Alignment,
     left: Sequence[tuple[int, Recorded]],
     places: list[int | None],
-    questions: Sequence[Asked],
+    questions: Sequence[RecordedQuestion],
 ) -> None:
     """Fit rows with unknown texts into the gap between their aligned neighbours.
 

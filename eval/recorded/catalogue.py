@@ -22,7 +22,7 @@ VARIABLE = "MEMSYS_RECORDED"
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class PrintedScore:
     """A number that somebody printed for a run: of ``metric`` over all its questions, percent."""
 
     value: float
@@ -31,7 +31,7 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogueEntry:
     """One run of the catalogue.
 
     Attributes:
@@ -62,7 +62,7 @@ class Entry:
     system: str = ""
     backbone: str = ""
     dataset: str = "locomo"
-    printed: tuple[Printed, ...] = ()
+    printed: tuple[PrintedScore, ...] = ()
     notes: Sequence[str] = ()
     kind: str = "run"
     repeats: str = ""
@@ -94,9 +94,9 @@ class Catalogue:
     """Shapes and entries by name."""
 
     shapes: Mapping[str, Shape]
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, CatalogueEntry]
 
-    def runs(self) -> list[Entry]:
+    def runs(self) -> list[CatalogueEntry]:
         """Entries that hold answers."""
         return [entry for entry in self.entries.values() if entry.kind != "questions"]
 
@@ -114,14 +114,14 @@ def load_catalogue(path: Path = FILE) -> Catalogue:
     return Catalogue(shapes, entries)
 
 
-def _entry(name: str, settings: Mapping[str, Any], shapes: Mapping[str, Shape], where: str) -> Entry:
-    unknown = settings.keys() - {one.name for one in fields(Entry)}
+def _entry(name: str, settings: Mapping[str, Any], shapes: Mapping[str, Shape], where: str) -> CatalogueEntry:
+    unknown = settings.keys() - {one.name for one in fields(CatalogueEntry)}
     if unknown:
         raise ConfigError(f"{where}.{sorted(unknown)[0]} is unknown")
     if settings.get("shape") not in shapes:
         raise ConfigError(f"{where}.shape={settings.get('shape')!r}; choose one of {', '.join(shapes)}")
-    printed = tuple(Printed(**one) for one in settings.get("printed", ()))
-    return Entry(name=name, **{**settings, "printed": printed})
+    printed = tuple(PrintedScore(**one) for one in settings.get("printed", ()))
+    return CatalogueEntry(name=name, **{**settings, "printed": printed})
 
 
 def recorded_folder() -> Path:
@@ -130,7 +130,7 @@ def recorded_folder() -> Path:
     return Path(chosen).expanduser() if chosen else ROOT / "data" / "recorded"
 
 
-def find_entry(name: str) -> Entry:
+def find_entry(name: str) -> CatalogueEntry:
     """Look an entry up.
 
     Raises:
@@ -142,7 +142,7 @@ def find_entry(name: str) -> Entry:
     return entries[name]
 
 
-def paths_of(entry: Entry, folder: Path | None = None) -> list[Path]:
+def paths_of(entry: CatalogueEntry, folder: Path | None = None) -> list[Path]:
     """Files of an entry on this machine.
 
     Raises:
@@ -174,7 +174,7 @@ def question_set(name: str) -> QuestionSet:
     return QuestionSet(name, made.sha256, made.questions, made.conversations, made.data)
 
 
-def import_entry(entry: Entry, folder: Path | None = None) -> Imported:
+def import_entry(entry: CatalogueEntry, folder: Path | None = None) -> Imported:
     """Read and align the answers of an entry.
 
     Raises:

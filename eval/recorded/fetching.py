@@ -4,12 +4,12 @@ from pathlib import Path
 
 from eval.cli.terminal import complain, console
 from eval.loaders.contract import DatasetInfo
-from eval.loaders.fetch import Outcome, fetch
-from eval.recorded.catalogue import Entry
+from eval.loaders.fetch import FetchOutcome, fetch
+from eval.recorded.catalogue import CatalogueEntry
 from memsys.errors import DataError
 
 
-def fetch_entry(entry: Entry, folder: Path) -> bool:
+def fetch_entry(entry: CatalogueEntry, folder: Path) -> bool:
     """Put the files of an entry into a folder and say what was done.
 
     Returns:
@@ -32,6 +32,6 @@ def fetch_entry(entry: Entry, folder: Path) -> bool:
             complain(str(error))
             whole = False
             continue
-        if outcome is not Outcome.PRESENT:
+        if outcome is not FetchOutcome.PRESENT:
             console().print(f"{file.name}: {outcome.value}", highlight=False, markup=False, soft_wrap=True)
     return whole

@@ -11,7 +11,7 @@ from eval.judge.config import CORRECT, WRONG
 from eval.judge.store import FOLDER, input_checksums, input_digest
 from eval.metrics.locomo import ADVERSARIAL
 from eval.recorded.align import Alignment, align, normal
-from eval.recorded.questions import Asked, QuestionSet, own_questions
+from eval.recorded.questions import QuestionSet, RecordedQuestion, own_questions
 from eval.recorded.rows import Recorded, read_rows
 from eval.recorded.shapes import Shape
 from eval.runs.files import JsonLines, write_json
@@ -54,14 +54,14 @@ class Imported:
 
     question_set: QuestionSet
     alignment: Alignment
-    questions: tuple[Asked, ...]
+    questions: tuple[RecordedQuestion, ...]
     rows: tuple[Recorded, ...]
 
     def references(self) -> list[ReferenceRecord]:
         """Gold of the run's questions. A question that was altered in the file keeps the file's own gold answer."""
         return [self._reference(one) for one in self.questions]
 
-    def _reference(self, one: Asked) -> ReferenceRecord:
+    def _reference(self, one: RecordedQuestion) -> ReferenceRecord:
         row = self.alignment.rows.get(one.question_id)
         if row is None or row.gold is None or one.question_id not in self.alignment.by_order:
             return one.reference
@@ -106,11 +106,11 @@ class Imported:
         return {label: dict(sorted(counts.items())) for label, counts in sorted(table.items())}
 
 
-def _gold_differs(one: Asked, row: Recorded) -> bool:
+def _gold_differs(one: RecordedQuestion, row: Recorded) -> bool:
     return row.gold is not None and bool(one.answers) and normal(row.gold) not in {normal(a) for a in one.answers}
 
 
-def _category_differs(one: Asked, row: Recorded) -> bool:
+def _category_differs(one: RecordedQuestion, row: Recorded) -> bool:
     return row.category is not None and row.category.isdecimal() and int(row.category) != one.category
 
 
@@ -191,7 +191,7 @@ def _write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         file.close()
 
 
-def _answer(one: Asked, row: Recorded) -> AnswerRecord:
+def _answer(one: RecordedQuestion, row: Recorded) -> AnswerRecord:
     return AnswerRecord(
         question_id=one.question_id,
         conversation_id=one.conversation_id,
@@ -209,7 +209,7 @@ def _answer(one: Asked, row: Recorded) -> AnswerRecord:
     )
 
 
-def _retrieval(one: Asked, row: Recorded) -> RetrievalRecord:
+def _retrieval(one: RecordedQuestion, row: Recorded) -> RetrievalRecord:
     """The text that the reader saw; which memories it was made of is not recorded."""
     context = row.context or ""
     return RetrievalRecord(
@@ -259,7 +259,7 @@ def _record(imported: Imported, folder: Path, origin: Origin, has_context: bool)
 def _write_verdicts(
     folder: Path,
     judge: str,
-    pairs: Sequence[tuple[Asked, Recorded]],
+    pairs: Sequence[tuple[RecordedQuestion, Recorded]],
     references: Mapping[str, ReferenceRecord],
 ) -> None:
     """Keep a recorded judge's verdicts the way ours are kept; category 5 too, where the file has verdicts on it."""

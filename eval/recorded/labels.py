@@ -10,11 +10,11 @@ from eval.loaders.fetch import sha256_of
 from eval.loaders.label_problems import answer_is_doubtful
 from eval.loaders.locomo import LOCOMO
 from eval.loaders.locomo_labels import read_audit
-from eval.recorded.catalogue import VARIABLE, Entry, recorded_folder
+from eval.recorded.catalogue import VARIABLE, CatalogueEntry, recorded_folder
 from memsys.errors import DataError
 
 #: The audit's file of objections; its text is CC BY-NC 4.0.
-CORRECTIONS = Entry(
+CORRECTIONS = CatalogueEntry(
     name="locomo_corrections",
     repository="dial481/locomo-audit",
     commit="9493fb4b4af4256ed17a18e8fd0b3cfdeec29539",

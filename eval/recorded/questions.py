@@ -16,7 +16,7 @@ OWN = "own"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecordedQuestion:
     """One question with its gold, as a run's references hold it."""
 
     text: str
@@ -57,7 +57,7 @@ class QuestionSet:
 
     name: str
     sha256: str
-    questions: tuple[Asked, ...]
+    questions: tuple[RecordedQuestion, ...]
     conversations: tuple[str, ...]
     data: Mapping[str, Json] = field(default_factory=dict)
 
@@ -87,11 +87,11 @@ def load_questions(name: str) -> QuestionSet:
     )
 
 
-def _asked(sample: Sample) -> list[Asked]:
+def _asked(sample: Sample) -> list[RecordedQuestion]:
     from eval.running.experiment import reference_records
 
     records = reference_records([sample])
-    return [Asked(question.text, record) for question, record in zip(sample.questions, records, strict=True)]
+    return [RecordedQuestion(question.text, record) for question, record in zip(sample.questions, records, strict=True)]
 
 
 def own_questions(rows: Sequence[Recorded], sha256: str) -> QuestionSet:
@@ -106,7 +106,7 @@ def own_questions(rows: Sequence[Recorded], sha256: str) -> QuestionSet:
     given = [row for row in rows if row.prediction is not None]
     names = sorted({row.category or "" for row in given})
     numbers = {name: int(name) if name.isdecimal() else 101 + place for place, name in enumerate(names)}
-    found: dict[str, Asked] = {}
+    found: dict[str, RecordedQuestion] = {}
     for row in given:
         question_id = row.question_id or row.question
         if question_id is None or row.gold is None:
@@ -125,6 +125,6 @@ def own_questions(rows: Sequence[Recorded], sha256: str) -> QuestionSet:
             evidence_texts=[],
             extra={"category_name": row.category} if row.category else {},
         )
-        found.setdefault(question_id, Asked(row.question or "", record))
+        found.setdefault(question_id, RecordedQuestion(row.question or "", record))
     conversations = tuple(dict.fromkeys(one.conversation_id for one in found.values()))
     return QuestionSet(OWN, sha256, tuple(found.values()), conversations, {"source": OWN, "notes": {}})

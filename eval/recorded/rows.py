@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from eval.recorded.shapes import Place, Shape
+from eval.recorded.shapes import Shape, ValuePlace
 from eval.recorded.source import read_tree
 from memsys.errors import DataError
 
@@ -160,7 +160,7 @@ class _Taker:
     context: Mapping[str, str]
     cutoff: str
 
-    def value(self, place: Place | None) -> Any:
+    def value(self, place: ValuePlace | None) -> Any:
         if place is None:
             return None
         path = place.path.replace("{cutoff}", self.cutoff)
@@ -172,13 +172,13 @@ class _Taker:
             found = match[1] if match else None
         return place.values.get(str(found), found) if place.values else found
 
-    def text(self, place: Place | None) -> str | None:
+    def text(self, place: ValuePlace | None) -> str | None:
         found = self.value(place)
         if isinstance(found, list) and all(isinstance(one, str | int | float) for one in found):
             return " ; ".join(map(str, found))
         return None if found is None else str(found)
 
-    def seconds(self, place: Place | None) -> float | None:
+    def seconds(self, place: ValuePlace | None) -> float | None:
         found = self.value(place)
         if isinstance(found, bool) or not isinstance(found, int | float) or found <= 0:
             return None  # files write 0 for what was not timed

@@ -14,7 +14,7 @@ ConversationKind = Literal["id", "index", "index_in_file"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ValuePlace:
     """Where a value stands in a row.
 
     Attributes:
@@ -53,20 +53,20 @@ class Shape:
     """
 
     name: str
-    prediction: Place
+    prediction: ValuePlace
     rows: str = "[]"
     about: str = ""
-    question: Place | None = None
-    question_id: Place | None = None
-    gold: Place | None = None
-    category: Place | None = None
-    conversation: Place | None = None
+    question: ValuePlace | None = None
+    question_id: ValuePlace | None = None
+    gold: ValuePlace | None = None
+    category: ValuePlace | None = None
+    conversation: ValuePlace | None = None
     conversation_is: ConversationKind = "id"
     conversations: Mapping[str, str] = field(default_factory=dict)
-    verdicts: Mapping[str, Sequence[Place]] = field(default_factory=dict)
-    context: Place | None = None
-    retrieve_ms: Place | None = None
-    answer_ms: Place | None = None
+    verdicts: Mapping[str, Sequence[ValuePlace]] = field(default_factory=dict)
+    context: ValuePlace | None = None
+    retrieve_ms: ValuePlace | None = None
+    answer_ms: ValuePlace | None = None
     cutoffs: str = ""
     encoding: str = "utf-8"
 
@@ -105,7 +105,7 @@ def make_shape(name: str, settings: Any, where: str) -> Shape:
     return Shape(name=name, **made)
 
 
-def _verdicts(settings: Any, where: str) -> dict[str, list[Place]]:
+def _verdicts(settings: Any, where: str) -> dict[str, list[ValuePlace]]:
     if not isinstance(settings, Mapping):
         raise ConfigError(f"{where}: name each judge with the places of its verdicts, e.g. gpt-4o-mini: [llm_score]")
     return {
@@ -114,9 +114,9 @@ def _verdicts(settings: Any, where: str) -> dict[str, list[Place]]:
     }
 
 
-def _place(value: Any, where: str) -> Place:
+def _place(value: Any, where: str) -> ValuePlace:
     if isinstance(value, str):
-        return Place(value)
+        return ValuePlace(value)
     if not isinstance(value, Mapping) or "path" not in value or value.keys() - {"path", "pattern", "values"}:
         raise ConfigError(f"{where}: write a path, or a mapping with path, pattern, values")
     pattern = str(value.get("pattern", ""))
@@ -126,7 +126,7 @@ def _place(value: Any, where: str) -> Place:
         raise ConfigError(f"{where}.pattern is no regular expression ({error})") from error
     if not groups:
         raise ConfigError(f"{where}.pattern has no group in parentheses, which would be the value")
-    return Place(str(value["path"]), pattern, {str(key): one for key, one in (value.get("values") or {}).items()})
+    return ValuePlace(str(value["path"]), pattern, {str(key): one for key, one in (value.get("values") or {}).items()})
 
 
 def read_shape(path: Path) -> Shape:
@@ -150,7 +150,7 @@ def column_shape(columns: Sequence[str], path: Path) -> Shape:
     Raises:
         DataError: no column is called question or question_id, or none is called prediction.
     """
-    found = {name: Place(column) for column in columns if (name := _SYNONYMS.get(column.strip().lower()))}
+    found = {name: ValuePlace(column) for column in columns if (name := _SYNONYMS.get(column.strip().lower()))}
     if "prediction" not in found or not {"question", "question_id"} & found.keys():
         raise DataError(
             f"{path}: columns {', '.join(columns)}: needs `prediction` and one of `question`, `question_id`; "

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from eval.report.groups import Group, Scored, scored
+from eval.report.groups import RunGroup, Scored, scored
 from eval.report.probes import judge_faults
 from eval.report.verdict import Side, verdict
 from eval.scoring.protocols import Adversarial
@@ -35,7 +35,7 @@ class Board:
     dataset: str
 
 
-def group_answer(group: Group, board: Board, metrics: Sequence[str]) -> Json:
+def group_answer(group: RunGroup, board: Board, metrics: Sequence[str]) -> Json:
     """One group: its runs, and a board per metric and treatment of category 5."""
     boards: dict[str, dict[str, Json]] = {}
     for metric in metrics:
@@ -56,7 +56,7 @@ def group_answer(group: Group, board: Board, metrics: Sequence[str]) -> Json:
     }
 
 
-def _board(found: Scored, group: Group, board: Board, metric: str, five: str) -> Json:
+def _board(found: Scored, group: RunGroup, board: Board, metric: str, five: str) -> Json:
     ranked = [number for number in found.runs if number in group.systems]
     several = compare_all(found.values, [row.conversation_id for row in found.rows], tested=len(ranked))
     own = [one for one in several.differences if one.second < len(ranked)]
@@ -78,7 +78,7 @@ def _board(found: Scored, group: Group, board: Board, metric: str, five: str) ->
     }
 
 
-def _setting(found: Scored, group: Group, board: Board, metric: str, five: str) -> str:
+def _setting(found: Scored, group: RunGroup, board: Board, metric: str, five: str) -> str:
     count = len(found.rows)
     left_out = ", category 5 left out" if five == "exclude" and count < len(group.questions) else ""
     runs = "1 run" if len(found.runs) == 1 else f"all {len(found.runs)} runs"

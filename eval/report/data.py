@@ -12,7 +12,7 @@ from eval.report.cache import Cache, fingerprint
 from eval.report.calls import first_difference
 from eval.report.config import PageConfig
 from eval.report.definitions import definitions
-from eval.report.groups import Group, find_groups, scored
+from eval.report.groups import RunGroup, find_groups, scored
 from eval.report.papers import tables
 from eval.report.probes import judge_faults
 from eval.report.progress import Unfinished, unfinished
@@ -144,13 +144,13 @@ def _groups(collected: Collected, read: Mapping[int, Read], config: PageConfig, 
     return found
 
 
-def _metrics(runs: Sequence[StoredRun], group: Group, config: PageConfig) -> list[str]:
+def _metrics(runs: Sequence[StoredRun], group: RunGroup, config: PageConfig) -> list[str]:
     """The metrics of the configuration, and the judges of any run of the group."""
     judges = {name for number in group.members for name in (runs[number].summary.get("judges") or {})}
     return [*config.answer, *sorted(judges)]
 
 
-def _slices(group: Group, collected: Collected, read: Mapping[int, Read], answer: Json, cache: Cache) -> Json:
+def _slices(group: RunGroup, collected: Collected, read: Mapping[int, Read], answer: Json, cache: Cache) -> Json:
     """Slices under the first metric, category 5 left out where there are others."""
     metric = next(iter(answer["boards"]), None)
     if metric is None:
@@ -168,7 +168,7 @@ def _slices(group: Group, collected: Collected, read: Mapping[int, Read], answer
     return {"metric": metric, "five": five, "runs": list(found.runs), "kinds": kinds}
 
 
-def _writing(group: Group, read: Mapping[int, Read]) -> dict[str, dict[str, str]]:
+def _writing(group: RunGroup, read: Mapping[int, Read]) -> dict[str, dict[str, str]]:
     """By two runs and conversation: the first call of writing in which they differ."""
     found: dict[str, dict[str, str]] = {}
     for one, other in combinations([number for number in group.members if number in read], 2):

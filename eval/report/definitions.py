@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eval.lens.config import load_config
-from eval.lens.standings import Lens, Line, Standing, look
+from eval.lens.standings import Lens, Standing, StandingsRow, compare_readings
 from eval.lens.text import LEGEND, heading, order_text, summary, tally_rows
 from eval.report.runs import dataset_names
 from eval.scoring.protocols import load_protocol, protocol_names
@@ -21,7 +21,7 @@ def definitions(runs: Sequence[StoredRun]) -> Json:
             groups.setdefault(str(run.record["data"].get("sha256")), []).append(run)
     for group in groups.values():
         try:
-            found += look(group, load_config(), [load_protocol(name) for name in protocol_names()])
+            found += compare_readings(group, load_config(), [load_protocol(name) for name in protocol_names()])
         except RunDirectoryError as error:  # parts of a data set that do not overlap
             missing.append(str(error))
     names = dict(zip((run.run_id for run in runs), dataset_names(runs), strict=True))
@@ -46,7 +46,7 @@ def _lens(lens: Lens, dataset: str) -> Json:
     }
 
 
-def _line(line: Line, reference: Line) -> Json:
+def _line(line: StandingsRow, reference: StandingsRow) -> Json:
     return {
         "label": line.reading.label,
         "source": line.reading.source,

@@ -13,7 +13,7 @@ from eval.tables.stored import StoredRun
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RunGroup:
     """Runs on the same questions.
 
     Attributes:
@@ -34,7 +34,7 @@ class Group:
         return self.systems + self.references
 
 
-def find_groups(runs: Sequence[StoredRun]) -> list[Group]:
+def find_groups(runs: Sequence[StoredRun]) -> list[RunGroup]:
     """Sort runs into groups; floors join each group on their data file that they cover.
 
     Returns:
@@ -49,7 +49,7 @@ def find_groups(runs: Sequence[StoredRun]) -> list[Group]:
     return sorted(found, key=lambda group: (_only_retrieves(runs, group), -len(group.systems), -len(group.questions)))
 
 
-def _only_retrieves(runs: Sequence[StoredRun], group: Group) -> bool:
+def _only_retrieves(runs: Sequence[StoredRun], group: RunGroup) -> bool:
     return all(runs[number].retrieval_only for number in group.members)
 
 
@@ -59,7 +59,7 @@ def _scope(run: StoredRun) -> tuple[object, ...]:
     return data.get("sha256"), data.get("turns"), data.get("conversations"), run.backbone
 
 
-def _group(runs: Sequence[StoredRun], numbers: Sequence[int], floors: Sequence[int]) -> Group:
+def _group(runs: Sequence[StoredRun], numbers: Sequence[int], floors: Sequence[int]) -> RunGroup:
     answered = {number: {row.question_id for row in runs[number].rows} for number in (*numbers, *floors)}
     common = frozenset.intersection(*(frozenset(answered[number]) for number in numbers))
     checksum = runs[numbers[0]].record["data"].get("sha256")
@@ -70,7 +70,7 @@ def _group(runs: Sequence[StoredRun], numbers: Sequence[int], floors: Sequence[i
     ]
     if runs[numbers[0]].retrieval_only:
         joining = []
-    return Group(
+    return RunGroup(
         systems=tuple(number for number in numbers if not runs[number].reference),
         references=(*(number for number in numbers if runs[number].reference), *joining),
         questions=tuple(sorted(common)),
@@ -99,7 +99,7 @@ class Scored:
     values: Floats
 
 
-def scored(runs: Sequence[StoredRun], group: Group, metric: str, five: Adversarial) -> Scored | None:
+def scored(runs: Sequence[StoredRun], group: RunGroup, metric: str, five: Adversarial) -> Scored | None:
     """Scores of a group's runs on its common questions.
 
     A run without this score anywhere is left out; a question that one of the others lacks a score for is left out.

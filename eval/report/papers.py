@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from eval.cli.terminal import stage
 from eval.tables.__main__ import build_tables
-from eval.tables.layout import Line, lay_out
-from eval.tables.model import Cell, Column, Table
+from eval.tables.layout import TableLine, lay_out
+from eval.tables.model import Table, TableCell, TableColumn
 from eval.tables.spec import spec_names
 from eval.tables.stored import StoredRun
 from eval.tables.text import (
@@ -50,7 +50,7 @@ def _table(table: Table) -> Json:
     }
 
 
-def _row(line: Line, columns: Mapping[int, Column], datasets: dict[str, str]) -> Json:
+def _row(line: TableLine, columns: Mapping[int, TableColumn], datasets: dict[str, str]) -> Json:
     return {
         "label": line.label,
         "measured": line.measured,
@@ -59,12 +59,12 @@ def _row(line: Line, columns: Mapping[int, Column], datasets: dict[str, str]) ->
     }
 
 
-def _text(text: TextLine, line: Line) -> Json:
+def _text(text: TextLine, line: TableLine) -> Json:
     marks = [cell.printed.marks if cell.printed else "" for cell in line.cells] if text.kind == "printed" else []
     return {"kind": text.kind, "cells": list(text.cells), "remark": text.remark, "marks": marks}
 
 
-def _behind(cell: Cell, column: Column | None) -> Json:
+def _behind(cell: TableCell, column: TableColumn | None) -> Json:
     """What stands behind a measured value; ``None`` where there is none."""
     if cell.measured is None or column is None:
         return None

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eval.judge.store import Judged, load_judged
+from eval.judge.store import StoredVerdicts, load_judged
 from eval.loaders.kinds import ADVERSARIAL
 from eval.report.calls import Ledger, read_ledger
 from eval.report.memories import Memories
@@ -39,7 +39,7 @@ class Read:
     references: Mapping[str, ReferenceRecord]
     answers: Mapping[str, AnswerRecord]
     retrievals: Mapping[str, RetrievalRecord]
-    judged: Sequence[Judged]
+    judged: Sequence[StoredVerdicts]
     ledger: Ledger
     memories: Memories
 
@@ -130,7 +130,7 @@ class Browser:
             }
         return self._questions[key]
 
-    def _scores(self, row: ScoreRow, judged: Sequence[Judged]) -> dict[str, float]:
+    def _scores(self, row: ScoreRow, judged: Sequence[StoredVerdicts]) -> dict[str, float]:
         names = (*self.scores, *(one.column for one in judged))
         found = {name: row.metrics.get(name) for name in names}
         return {name: round(value, DIGITS) for name, value in found.items() if value is not None}
@@ -182,7 +182,7 @@ def _answer(answer: AnswerRecord | None) -> Json:
     }
 
 
-def _verdicts(judged: Sequence[Judged], question_id: str) -> Mapping[str, list[Json]]:
+def _verdicts(judged: Sequence[StoredVerdicts], question_id: str) -> Mapping[str, list[Json]]:
     """Verdicts and reasons by judge."""
     found = {
         one.column: [

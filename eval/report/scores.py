@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import get_args
 
-from eval.compare.rows import Estimate, estimate
+from eval.compare.rows import ComparisonEstimate, estimate
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import info_of
 from eval.metrics.registry import METRICS, listed
@@ -63,7 +63,7 @@ def _cells(run: StoredRun, metric: str) -> dict[str, Json]:
     categories = sorted({row.category for row in run.rows})
     adversarial = any(row.kind == ADVERSARIAL for row in run.rows)
     found = {str(category): estimate(run, metric, _protocol(*_WAYS[0]), category) for category in categories}
-    known: dict[_Way, Estimate | None] = {}
+    known: dict[_Way, ComparisonEstimate | None] = {}
     for way in _WAYS:
         effective = _effective(way, metric, categories, adversarial)
         if effective is not None:
@@ -88,7 +88,7 @@ def _protocol(adversarial: Adversarial, weighting: Weighting) -> Protocol:
     return Protocol("page", "", adversarial, weighting, {}, {})
 
 
-def _figures(found: Estimate) -> list[Json]:
+def _figures(found: ComparisonEstimate) -> list[Json]:
     value = round(found.value, DIGITS)
     if found.interval is None:
         return [value]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.scoring.several import Difference, Several, tiers
+from eval.scoring.several import Several, SystemDifference, tiers
 
 #: Systems named in the sentence; the others are counted.
 _NAMED = 4
@@ -86,7 +86,7 @@ def _reads_nothing(label: str) -> bool:
     return label.startswith(("no_memory", "always_", "coin_flip"))
 
 
-def _between(several: Several, one: int, other: int) -> Difference:
+def _between(several: Several, one: int, other: int) -> SystemDifference:
     wanted = (min(one, other), max(one, other))
     return next(found for found in several.differences if (found.first, found.second) == wanted)
 

@@ -42,7 +42,7 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BackboneSelection:
     """Which backbones a run has.
 
     Attributes:
@@ -152,13 +152,16 @@ def _shared_engine(config: BackboneConfig, serving: Serving) -> Engine:
     return SharedEngine(config.engine.build().name, registry, serving.wait_s, partial(ask_for_servers, registry.folder))
 
 
-def make_engines(choice: Choice) -> list[Engine]:
+def make_engines(choice: BackboneSelection) -> list[Engine]:
     """The engines of a choice, made but not started; :func:`connect` starts these very ones."""
     return engines_for([choice.main, *([choice.second] if choice.second else [])], choice.serving)
 
 
 async def connect(
-    choice: Choice, stack: AsyncExitStack, directory: RunDirectory, make_cache: "Callable[[], ReplyCache | None]"
+    choice: BackboneSelection,
+    stack: AsyncExitStack,
+    directory: RunDirectory,
+    make_cache: "Callable[[], ReplyCache | None]",
 ) -> Backbones:
     """Open a run's backbones on a stack.
 

@@ -14,12 +14,12 @@ from eval.configs.prompt_choice import prompt_rows, wants_authors
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.kinds import kind_of
 from eval.papers.departures import run_departures
-from eval.running.backbones import Backbones, Choice, Serving, connect, delegated_roles, make_engines
+from eval.running.backbones import Backbones, BackboneSelection, Serving, connect, delegated_roles, make_engines
 from eval.running.clocks import LoadingEmbedder
 from eval.running.loading import BACKBONE, EMBEDDER, Loading, tell_when_loaded
-from eval.running.progress import LineProgress, Shown, TerminalProgress, Totals, Traffic, make_progress
+from eval.running.progress import DisplayState, LineProgress, RunTotals, TerminalProgress, TrafficSince, make_progress
 from eval.running.reader import ReaderConfig
-from eval.running.runner import Equipment, Outcome, Runner, Schedule, first_error
+from eval.running.runner import Runner, RunOutcome, RunResources, Schedule, first_error
 from eval.running.stopping import StopRequest
 from eval.runs.provenance import commit, hardware, packages
 from eval.runs.records import ReferenceRecord
@@ -318,13 +318,13 @@ async def _run(
         record = directory.begin(_record(plan, data, identity, directory.path))
         record.loading = loading.seconds  # the very mapping: saved again when the run ends, it has the embedder too
         directory.write_references(reference_records(data.samples))
-        equipment = make_equipment(plan, backbone, record.prompts, loaded)
-        shown = Shown(
+        resources = make_equipment(plan, backbone, record.prompts, loaded)
+        shown = DisplayState(
             title=f"{plan.memory.name} on {plan.dataset.name}",
             traffic=backbone_traffic(backbone),
             loading=plan.embedder.name if loaded and not loaded.done() else "",
         )
-        return await _drive(plan, data, directory, record, Driven(equipment, shown, loaded))
+        return await _drive(plan, data, directory, record, Driven(resources, shown, loaded))
 
 
 async def load_models(
@@ -364,9 +364,9 @@ def _tell(line: str) -> None:
         console().print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def backbone_traffic(backbone: Backbones | None) -> Callable[[], Traffic]:
+def backbone_traffic(backbone: Backbones | None) -> Callable[[], TrafficSince]:
     """Counters of the backbone, for a progress display."""
-    return (lambda: Traffic(*backbone.traffic())) if backbone else (lambda: Traffic(0, 0, 0, 0))
+    return (lambda: TrafficSince(*backbone.traffic())) if backbone else (lambda: TrafficSince(0, 0, 0, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,13 +374,13 @@ class Driven:
     """What is run and shown.
 
     Attributes:
-        equipment: the run's parts.
+        resources: the run's parts.
         shown: for the display.
         loaded: the embedder's loading; ``None`` where nothing loads.
     """
 
-    equipment: Equipment
-    shown: Shown
+    resources: RunResources
+    shown: DisplayState
     loaded: "Future[float] | None"
 
 
@@ -403,16 +403,16 @@ async def _run_beside_loading(
     directory: RunDirectory,
     driven: Driven,
     progress: TerminalProgress | LineProgress,
-) -> Outcome:
+) -> RunOutcome:
     async with asyncio.TaskGroup() as group:
         if driven.shown.loading and driven.loaded is not None:
             group.create_task(tell_when_loaded(driven.loaded, progress.loaded))
-        runner = Runner(driven.equipment, plan.schedule, directory, progress)
+        runner = Runner(driven.resources, plan.schedule, directory, progress)
         outcome = group.create_task(runner.run(data.samples))
     return outcome.result()
 
 
-def _close(directory: RunDirectory, record: RunRecord, data: LoadedData, plan: Plan, outcome: Outcome) -> bool:
+def _close(directory: RunDirectory, record: RunRecord, data: LoadedData, plan: Plan, outcome: RunOutcome) -> bool:
     wanted = sum(len(sample.questions) for sample in data.samples)
     done = len(directory.finished_questions(plan.mode))
     booked = {"calls": directory.booked_calls}
@@ -426,14 +426,14 @@ def _close(directory: RunDirectory, record: RunRecord, data: LoadedData, plan: P
     return record.status == "complete"
 
 
-def _totals(samples: Sequence[Sample], directory: RunDirectory, mode: str) -> Totals:
+def _totals(samples: Sequence[Sample], directory: RunDirectory, mode: str) -> RunTotals:
     done, ingested = directory.finished_questions(mode), directory.ingested_conversations()
     whole = [
         sample
         for sample in samples
         if sample.conversation.conversation_id in ingested and all(q.question_id in done for q in sample.questions)
     ]
-    return Totals(
+    return RunTotals(
         turns=sum(len(sample.conversation.turns) for sample in samples),
         questions=sum(len(sample.questions) for sample in samples),
         turns_done=sum(len(sample.conversation.turns) for sample in whole),
@@ -511,17 +511,17 @@ async def open_backbones(plan: Plan, directory: RunDirectory, stack: AsyncExitSt
     return await connect(_choice(plan, plan.backbone), stack, directory, make_cache)
 
 
-def _choice(plan: Plan, main: BackboneConfig) -> Choice:
-    return Choice(main, plan.second, plan.second_roles, plan.serving, plan.seed)
+def _choice(plan: Plan, main: BackboneConfig) -> BackboneSelection:
+    return BackboneSelection(main, plan.second, plan.second_roles, plan.serving, plan.seed)
 
 
 def make_equipment(
     plan: Plan, backbone: Backbones | None, prompts: dict[str, str], loaded: "Future[float] | None" = None
-) -> Equipment:
-    """Make the runner's equipment from a plan, its open backbone and the loading of its embedder, if that loads."""
+) -> RunResources:
+    """Make the runner's resources from a plan, its open backbone and the loading of its embedder, if that loads."""
     nobody = NoBackbone(plan.memory.name)
     embedder = embedder_for(plan)
-    return Equipment(
+    return RunResources(
         memory=plan.memory,
         embedder=embedder if loaded is None else LoadingEmbedder(embedder, loaded),
         turn_format=plan.dataset.turn_format,

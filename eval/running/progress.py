@@ -10,7 +10,7 @@ from eval.cli.terminal import console
 from eval.running.pace import AnsweringPace, Pace, WritingPace
 
 
-class Traffic(NamedTuple):
+class TrafficSince(NamedTuple):
     """Counters of the backbone since the run began."""
 
     calls: int
@@ -19,7 +19,7 @@ class Traffic(NamedTuple):
     cache_hits: int
 
 
-class Progress(Protocol):
+class ProgressListener(Protocol):
     """What the runner tells about its progress."""
 
     def restored(self, turns: int) -> None:
@@ -36,7 +36,7 @@ class Progress(Protocol):
 
 
 @dataclass(slots=True)
-class Totals:
+class RunTotals:
     """How much there is to do, and how much a resumed run found done."""
 
     turns: int
@@ -46,7 +46,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DisplayState:
     """What a display shows of a run besides its counts.
 
     Attributes:
@@ -57,7 +57,7 @@ class Shown:
     """
 
     title: str
-    traffic: Callable[[], Traffic]
+    traffic: Callable[[], TrafficSince]
     loading: str = ""
     clock: Callable[[], float] = time.monotonic
 
@@ -68,7 +68,7 @@ class RunProgress:
     Rates are measured from the moment at which the embedder's model is there: loading is no part of them.
     """
 
-    def __init__(self, totals: Totals, shown: Shown) -> None:
+    def __init__(self, totals: RunTotals, shown: DisplayState) -> None:
         self.shown = shown
         self.turns = WritingPace(totals.turns, totals.turns_done, shown.clock)
         self.questions = AnsweringPace(totals.questions, totals.questions_done, shown.clock)
@@ -116,7 +116,7 @@ class RunProgress:
 class TerminalProgress(RunProgress):
     """Two rich bars (turns written, questions answered) with rates and time left, and the backbone's traffic."""
 
-    def __init__(self, totals: Totals, shown: Shown) -> None:
+    def __init__(self, totals: RunTotals, shown: DisplayState) -> None:
         from rich import progress as bars
 
         super().__init__(totals, shown)
@@ -173,7 +173,7 @@ class TerminalProgress(RunProgress):
 class LineProgress(RunProgress):
     """One line at the start, every ``every`` seconds, and at the end; for logs and batch systems."""
 
-    def __init__(self, totals: Totals, shown: Shown, every: float = 15.0) -> None:
+    def __init__(self, totals: RunTotals, shown: DisplayState, every: float = 15.0) -> None:
         super().__init__(totals, shown)
         self._every, self._last = every, self.begun
 
@@ -223,7 +223,7 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def traffic_note(traffic: Traffic, seconds: float) -> str:
+def traffic_note(traffic: TrafficSince, seconds: float) -> str:
     """Calls and tokens per second, requests in flight, replies from the cache; empty before the first call."""
     if not traffic.calls:
         return ""
@@ -235,7 +235,7 @@ def traffic_note(traffic: Traffic, seconds: float) -> str:
     )
 
 
-def make_progress(style: str, totals: Totals, shown: Shown) -> TerminalProgress | LineProgress:
+def make_progress(style: str, totals: RunTotals, shown: DisplayState) -> TerminalProgress | LineProgress:
     """Choose bars or lines: ``auto`` takes bars in a terminal, ``bars`` and ``lines`` insist."""
     if style == "bars" or (style == "auto" and console().is_terminal):
         return TerminalProgress(totals, shown)

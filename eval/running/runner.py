@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval.running.clocks import Clock, ConversationClock
-from eval.running.progress import Progress
+from eval.running.progress import ProgressListener
 from eval.running.reader import Answer, Reader
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, RetrievalRecord
 from eval.runs.rundir import RunDirectory
@@ -48,13 +48,13 @@ class Schedule:
 
 
 @dataclass(slots=True)
-class Outcome:
+class RunOutcome:
     """What came of a run: conversations that failed, with the message of each."""
 
     failures: dict[str, str] = field(default_factory=dict)
 
 
-class WatchedModel:
+class PromptRecordingModel:
     """The backbone as memory and reader see it; notes each role's prompt so that the run can name it.
 
     Raises ``RunDirectoryError`` when a resumed run meets a role whose prompt is not the one it began with.
@@ -84,7 +84,7 @@ class WatchedModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Equipment:
+class RunResources:
     """The parts of a run that hold resources or settings; made by :mod:`eval.running.experiment`."""
 
     memory: MemoryConfig
@@ -101,23 +101,25 @@ class Equipment:
 class Runner:
     """Runs samples into a run directory."""
 
-    def __init__(self, equipment: Equipment, schedule: Schedule, directory: RunDirectory, progress: Progress) -> None:
-        self._equipment, self._schedule = equipment, schedule
+    def __init__(
+        self, resources: RunResources, schedule: Schedule, directory: RunDirectory, progress: ProgressListener
+    ) -> None:
+        self._resources, self._schedule = resources, schedule
         self._directory, self._progress = directory, progress
         latency = schedule.latency
         self._questions = asyncio.Semaphore(1 if latency else schedule.questions_in_flight)
         self._conversations = asyncio.Semaphore(1 if latency else schedule.conversations_in_flight or 1_000_000)
         self._warmup_left = schedule.warmup if latency else 0
-        self._done = directory.finished_questions("retrieval_only" if equipment.reader is None else "answers")
+        self._done = directory.finished_questions("retrieval_only" if resources.reader is None else "answers")
         self._ingested = directory.ingested_conversations()
 
-    async def run(self, samples: Sequence[Sample]) -> Outcome:
+    async def run(self, samples: Sequence[Sample]) -> RunOutcome:
         """Work through all samples.
 
         A conversation whose backbone fails is given up, the others go on; the run is then incomplete and can be
         resumed. Any other error, and cancellation, stops everything.
         """
-        outcome = Outcome()
+        outcome = RunOutcome()
         snapshots = self._directory.snapshots([sample.conversation.conversation_id for sample in samples])
         snapshots.check_earlier()
         async with asyncio.TaskGroup() as group:
@@ -125,7 +127,7 @@ class Runner:
                 group.create_task(self._guarded(sample, snapshots, outcome))
         return outcome
 
-    async def _guarded(self, sample: Sample, snapshots: Snapshots, outcome: Outcome) -> None:
+    async def _guarded(self, sample: Sample, snapshots: Snapshots, outcome: RunOutcome) -> None:
         async with self._conversations:
             try:
                 await self._conversation(sample, snapshots)
@@ -137,8 +139,8 @@ class Runner:
         left = [question for question in sample.questions if question.question_id not in self._done]
         if not left and conversation_id in self._ingested and not snapshots.lacks(conversation_id):
             return
-        llm = self._equipment.bind(conversation_id)
-        memory = self._equipment.memory.build(self._parts(sample, llm))
+        llm = self._resources.bind(conversation_id)
+        memory = self._resources.memory.build(self._parts(sample, llm))
         await self._ingest(sample, memory, snapshots)
         async with asyncio.TaskGroup() as group:
             for question in left:
@@ -146,22 +148,22 @@ class Runner:
                 group.create_task(self._question(memory, llm, question, reference))
 
     def _parts(self, sample: Sample, llm: LanguageModel) -> Parts:
-        equipment = self._equipment
+        resources = self._resources
         gold = None
-        if equipment.memory.uses_gold:
+        if resources.memory.uses_gold:
             gold = {q.text: sample.references[q.question_id].evidence for q in sample.questions}
         return Parts(
             conversation_id=sample.conversation.conversation_id,
-            llm=WatchedModel(llm, equipment.prompts, equipment.memory.name),
-            embedder=equipment.embedder,
-            seed=equipment.seed,
-            turn_format=equipment.turn_format,
+            llm=PromptRecordingModel(llm, resources.prompts, resources.memory.name),
+            embedder=resources.embedder,
+            seed=resources.seed,
+            turn_format=resources.turn_format,
             gold_evidence=gold,
         )
 
     async def _ingest(self, sample: Sample, memory: MemorySystem, snapshots: Snapshots) -> None:
-        clock = ConversationClock(self._equipment.clock)
-        ingest = Ingestion(sample, memory, self._schedule, snapshots, self._progress, clock)
+        clock = ConversationClock(self._resources.clock)
+        ingest = ConversationIngestion(sample, memory, self._schedule, snapshots, self._progress, clock)
         record = await ingest.run()
         if record.conversation_id not in self._ingested:
             self._directory.add_conversation(record)
@@ -179,32 +181,34 @@ class Runner:
             self._store(question, asked, tokens)
         self._progress.answered(asked.answer_seconds)
 
-    async def _ask(self, memory: MemorySystem, llm: LanguageModel, question: Question, reference: Reference) -> "Asked":
-        equipment, fresh = self._equipment, self._schedule.latency
+    async def _ask(
+        self, memory: MemorySystem, llm: LanguageModel, question: Question, reference: Reference
+    ) -> "QuestionResult":
+        resources, fresh = self._resources, self._schedule.latency
         call_scope.set(CallScope("retrieve", question.question_id, fresh=fresh))
-        with ConversationClock(equipment.clock).operation() as watch:
+        with ConversationClock(resources.clock).operation() as watch:
             retrieval = await memory.retrieve(question.text)
             retrieve_seconds = watch.seconds()
         self._progress.retrieved(retrieve_seconds)
-        retrieved = equipment.clock()
+        retrieved = resources.clock()
         answer = None
-        if equipment.reader is not None:
+        if resources.reader is not None:
             call_scope.set(CallScope("answer", question.question_id, fresh=fresh))
-            watched = WatchedModel(llm, equipment.prompts, "reader")
-            answer = await equipment.reader.answer(watched, question, reference, retrieval.context)
-        return Asked(retrieval, answer, retrieve_seconds, equipment.clock() - retrieved)
+            watched = PromptRecordingModel(llm, resources.prompts, "reader")
+            answer = await resources.reader.answer(watched, question, reference, retrieval.context)
+        return QuestionResult(retrieval, answer, retrieve_seconds, resources.clock() - retrieved)
 
     async def _context_tokens(self, llm: LanguageModel, context: str) -> int | None:
-        return await llm.count_tokens(context) if self._equipment.count_context else None
+        return await llm.count_tokens(context) if self._resources.count_context else None
 
-    def _store(self, question: Question, asked: "Asked", tokens: int | None) -> None:
+    def _store(self, question: Question, asked: "QuestionResult", tokens: int | None) -> None:
         self._directory.add_retrieval(retrieval_record(question, asked.retrieval, tokens))
         if asked.answer is not None:
             self._directory.add_answer(answer_record(question, asked, measured=self._schedule.latency))
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionResult:
     """One question's retrieval and answer with the wall time of both steps."""
 
     retrieval: Retrieval
@@ -213,7 +217,7 @@ class Asked:
     answer_seconds: float
 
 
-class Ingestion:
+class ConversationIngestion:
     """Writes one conversation into one memory, from its last snapshot on. Its seconds are without loading."""
 
     def __init__(
@@ -222,7 +226,7 @@ class Ingestion:
         memory: MemorySystem,
         schedule: Schedule,
         snapshots: Snapshots,
-        progress: Progress,
+        progress: ProgressListener,
         clock: ConversationClock,
     ) -> None:
         self._conversation = sample.conversation
@@ -334,7 +338,7 @@ def retrieval_record(question: Question, retrieval: Retrieval, tokens: int | Non
     )
 
 
-def answer_record(question: Question, asked: Asked, *, measured: bool) -> AnswerRecord:
+def answer_record(question: Question, asked: QuestionResult, *, measured: bool) -> AnswerRecord:
     """Make the stored form of an answer."""
     answer = asked.answer
     if answer is None:

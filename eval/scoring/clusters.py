@@ -7,10 +7,20 @@ conversations it covers what it promises, which a percentile bootstrap does not 
 
 import numpy as np
 
-from eval.scoring.inference import LEVEL, MICRO, Floats, Interval, Mean, Scores, Totals, point, resampling_units
+from eval.scoring.inference import (
+    LEVEL,
+    MICRO,
+    Floats,
+    Interval,
+    MeanRule,
+    MetricScores,
+    ScoreTotals,
+    point,
+    resampling_units,
+)
 
 
-def cluster_interval(scores: Scores, mean: Mean = MICRO, *, level: float = LEVEL) -> Interval | None:
+def cluster_interval(scores: MetricScores, mean: MeanRule = MICRO, *, level: float = LEVEL) -> Interval | None:
     """Cluster t interval of a mean over conversations.
 
     With one conversation there is no interval for others: the result then says ``by="question"`` and describes the
@@ -35,7 +45,7 @@ def cluster_interval(scores: Scores, mean: Mean = MICRO, *, level: float = LEVEL
     return Interval(middle - half, middle + half, level, by, units)
 
 
-def standard_error(scores: Scores, mean: Mean = MICRO) -> tuple[float | None, int]:
+def standard_error(scores: MetricScores, mean: MeanRule = MICRO) -> tuple[float | None, int]:
     """Linearised standard error of a mean over conversations (over questions with one conversation).
 
     Returns:
@@ -45,11 +55,11 @@ def standard_error(scores: Scores, mean: Mean = MICRO) -> tuple[float | None, in
     count = int(units.max()) + 1 if len(units) else 0
     if count < 2:
         return None, count
-    shares = influence(Totals.of(scores, units, mean))
+    shares = influence(ScoreTotals.of(scores, units, mean))
     return float(np.sqrt(count / (count - 1) * np.sum((shares - shares.mean()) ** 2))), count
 
 
-def influence(totals: Totals) -> Floats:
+def influence(totals: ScoreTotals) -> Floats:
     """Contribution of each unit to the mean's deviation, shape (units,)."""
     questions = totals.counts.sum(axis=0)
     present = questions > 0

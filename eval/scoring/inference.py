@@ -33,7 +33,7 @@ CHUNK = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class MetricScores:
     """Scores of one metric, question by question, without the unscored ones.
 
     Attributes:
@@ -51,7 +51,7 @@ class Scores:
             raise ValueError("values, conversations and strata differ in length")
 
     @classmethod
-    def of(cls, scored: Iterable[tuple[float, str, int]]) -> "Scores":
+    def of(cls, scored: Iterable[tuple[float, str, int]]) -> "MetricScores":
         """Take value, conversation and stratum of each question."""
         rows = list(scored)
         return cls(
@@ -62,7 +62,7 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class MeanRule:
     """How questions are averaged: ``weights=None`` every question alike, else category means by these weights.
 
     A category without a question (in the data or in one resample) is left out and the other weights are rescaled.
@@ -79,7 +79,7 @@ class Mean:
         return columns, np.array([weight for _, weight in self.weights], dtype=np.float64)
 
 
-MICRO = Mean()
+MICRO = MeanRule()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def multiplicities(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class ScoreTotals:
     """Sums and counts by unit and category: shape (units, categories) each; all a mean needs."""
 
     sums: Floats
@@ -124,7 +124,7 @@ class Totals:
     weights: Floats | None
 
     @classmethod
-    def of(cls, scores: Scores, units: Ints, mean: Mean) -> "Totals":
+    def of(cls, scores: MetricScores, units: Ints, mean: MeanRule) -> "ScoreTotals":
         """Add up scores; ``units`` gives the unit of each question."""
         columns, weights = mean.columns(scores.strata)
         width = 1 if weights is None else len(weights)
@@ -155,16 +155,16 @@ def combine(sums: Floats, counts: Floats, weights: Floats | None) -> Floats:
         return np.asarray((np.where(counts > 0, means, 0.0) * present).sum(axis=1) / present.sum(axis=1))
 
 
-def point(scores: Scores, mean: Mean = MICRO) -> float:
+def point(scores: MetricScores, mean: MeanRule = MICRO) -> float:
     """Mean of the scores; NaN when none counts."""
     if not len(scores.values):
         return float("nan")
-    totals = Totals.of(scores, np.zeros(len(scores.values), dtype=np.int64), mean)
+    totals = ScoreTotals.of(scores, np.zeros(len(scores.values), dtype=np.int64), mean)
     return float(totals.means(np.ones((1, 1)))[0])
 
 
 def bootstrap_interval(
-    scores: Scores, mean: Mean = MICRO, *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = 0
+    scores: MetricScores, mean: MeanRule = MICRO, *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = 0
 ) -> Interval | None:
     """Percentile bootstrap over conversations, or over questions when all belong to one conversation.
 
@@ -175,7 +175,7 @@ def bootstrap_interval(
     count = int(units.max()) + 1 if len(units) else 0
     if count < 2:
         return None
-    drawn = Totals.of(scores, units, mean).means(multiplicities(count, resamples, seed))
+    drawn = ScoreTotals.of(scores, units, mean).means(multiplicities(count, resamples, seed))
     tail = (1 - level) / 2
     low, high = np.nanquantile(drawn, [tail, 1 - tail])
     return Interval(float(low), float(high), level, by, count)

@@ -16,9 +16,9 @@ from eval.scoring.inference import (
     RESAMPLES,
     Floats,
     Interval,
-    Mean,
-    Scores,
-    Totals,
+    MeanRule,
+    MetricScores,
+    ScoreTotals,
     combine,
     point,
     resampling_units,
@@ -32,7 +32,7 @@ EXACT = 2**16
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PairedComparison:
     """System A against system B on the questions that both answered.
 
     Attributes:
@@ -55,7 +55,7 @@ class Comparison:
 
 
 def randomisation_p_value(
-    differences: Scores, mean: Mean = MICRO, *, resamples: int = RESAMPLES, seed: int = 0
+    differences: MetricScores, mean: MeanRule = MICRO, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> float | None:
     """Two-sided paired randomisation test: which system is A is flipped for whole conversations (or questions).
 
@@ -67,7 +67,7 @@ def randomisation_p_value(
     _, units = resampling_units(differences.conversations)
     if not len(units) or int(units.max()) < 1:
         return None
-    totals = Totals.of(differences, units, mean)
+    totals = ScoreTotals.of(differences, units, mean)
     moving = np.any(np.abs(totals.sums) > TIE, axis=1)
     sums, count = totals.sums[moving], int(moving.sum())
     sizes = np.unique(np.round(np.abs(sums), 9))
@@ -107,7 +107,7 @@ def _drawn_signs(count: int, resamples: int, seed: int) -> Floats:
 
 
 def minimum_detectable_difference(
-    differences: Scores, mean: Mean = MICRO, *, alpha: float = 0.05, power: float = 0.8
+    differences: MetricScores, mean: MeanRule = MICRO, *, alpha: float = 0.05, power: float = 0.8
 ) -> float | None:
     """Smallest true difference a two-sided test at ``alpha`` finds with probability ``power``.
 
@@ -129,7 +129,9 @@ def win_tie_loss(differences: Floats, tolerance: float = TIE) -> tuple[int, int,
     return wins, len(differences) - wins - losses, losses
 
 
-def compare_paired(differences: Scores, mean: Mean = MICRO, *, seed: int = 0, resamples: int = RESAMPLES) -> Comparison:
+def compare_paired(
+    differences: MetricScores, mean: MeanRule = MICRO, *, seed: int = 0, resamples: int = RESAMPLES
+) -> PairedComparison:
     """Compare two systems on the same questions.
 
     Args:
@@ -139,7 +141,7 @@ def compare_paired(differences: Scores, mean: Mean = MICRO, *, seed: int = 0, re
         resamples: how many.
     """
     wins, ties, losses = win_tie_loss(differences.values)
-    return Comparison(
+    return PairedComparison(
         difference=point(differences, mean),
         interval=cluster_interval(differences, mean),
         p_value=randomisation_p_value(differences, mean, seed=seed, resamples=resamples),

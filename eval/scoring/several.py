@@ -11,12 +11,12 @@ from itertools import combinations
 import numpy as np
 
 from eval.scoring.clusters import cluster_interval
-from eval.scoring.inference import LEVEL, RESAMPLES, Floats, Scores, UnitKind, resampling_units
+from eval.scoring.inference import LEVEL, RESAMPLES, Floats, MetricScores, UnitKind, resampling_units
 from eval.scoring.paired import holm, randomisation_p_value, win_tie_loss
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SystemDifference:
     """System ``first`` minus system ``second``.
 
     Attributes:
@@ -59,7 +59,7 @@ class Several:
 
     means: tuple[float, ...]
     intervals: tuple[tuple[float, float] | None, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[SystemDifference, ...]
     by: UnitKind
     questions: int
 
@@ -115,16 +115,16 @@ def intervals(values: Floats, conversations: Sequence[str]) -> list[tuple[float,
     return [None if one is None else (one.low, one.high) for one in found]
 
 
-def _scores(column: Floats, conversations: Sequence[str]) -> Scores:
-    return Scores(column, tuple(conversations), np.zeros(len(column), dtype=np.int64))
+def _scores(column: Floats, conversations: Sequence[str]) -> MetricScores:
+    return MetricScores(column, tuple(conversations), np.zeros(len(column), dtype=np.int64))
 
 
 def _difference(
     pair: tuple[int, int], steps: Floats, ends: tuple[float, float] | None, p_value: float | None
-) -> Difference:
+) -> SystemDifference:
     low, high = ends or (None, None)
     gained, _, lost = win_tie_loss(steps)
-    return Difference(*pair, float(steps.mean()), low, high, p_value, gained, lost)
+    return SystemDifference(*pair, float(steps.mean()), low, high, p_value, gained, lost)
 
 
 def _adjusted(
@@ -142,7 +142,7 @@ def _adjusted(
     return found
 
 
-def tiers(means: Sequence[float], differences: Sequence[Difference]) -> list[int]:
+def tiers(means: Sequence[float], differences: Sequence[SystemDifference]) -> list[int]:
     """Tier of each system from 1: the best that is left, and all that cannot be separated from it.
 
     Args:

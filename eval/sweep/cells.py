@@ -26,7 +26,7 @@ LAUNCH_KEYS = ("cache_shared=", "serving.")
 
 
 @dataclass(frozen=True)
-class Cell:
+class SweepCell:
     """One run of a sweep.
 
     Attributes:
@@ -105,7 +105,7 @@ class Cell:
 class Sweep:
     """The cells that a command line stands for, and the folder of their experiment."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[SweepCell, ...]
     folder: Path
 
 
@@ -129,7 +129,7 @@ class Composer:
         except HydraException as error:
             raise explained([*(["-m"] if sweep else []), *overrides], error) from error
 
-    def cell(self, overrides: Sequence[str]) -> Cell:
+    def cell(self, overrides: Sequence[str]) -> SweepCell:
         """Compose one cell; one whose parts do not accept their settings says why.
 
         Raises:
@@ -165,11 +165,11 @@ def without_hydra(config: "DictConfig") -> "DictConfig":
     return copy
 
 
-def make_cell(config: "DictConfig", overrides: Sequence[str]) -> Cell:
+def make_cell(config: "DictConfig", overrides: Sequence[str]) -> SweepCell:
     """Make a cell from its composed configuration; one whose parts do not accept their settings says why."""
     folder = Path(config.runs_dir) / str(config.experiment) / ".cells"
     try:
         plan: Any = make_plan(config)
     except MemsysError as error:
-        return Cell(tuple(overrides), folder, None, str(error))
-    return Cell(tuple(overrides), folder, plan)
+        return SweepCell(tuple(overrides), folder, None, str(error))
+    return SweepCell(tuple(overrides), folder, plan)

@@ -15,7 +15,7 @@ from memsys.call_model import ExpectedCalls
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class RoleCheck:
     """One role of one run.
 
     Attributes:
@@ -37,7 +37,7 @@ class Checked:
     counted_tokens: float
 
 
-def check_runs(roots: Sequence[Path], composer: Composer) -> list[Checked]:
+def check_runs(roots: Sequence[Path], composer: Composer) -> list[RoleCheck]:
     """Hold plans against every run with calls below some folders (run directories or summaries).
 
     Raises:
@@ -53,7 +53,7 @@ def check_runs(roots: Sequence[Path], composer: Composer) -> list[Checked]:
     return found
 
 
-def check_run(record: Mapping[str, Any], by_phase: Mapping[str, Any], composer: Composer) -> list[Checked]:
+def check_run(record: Mapping[str, Any], by_phase: Mapping[str, Any], composer: Composer) -> list[RoleCheck]:
     """Hold a plan against one run: the settings it was made with, the sizes of its data."""
     memory, reader = (_part(record["config"], name, composer) for name in ("memory", "reader"))
     shape = shape_of_counts(record["data"])
@@ -94,11 +94,11 @@ def _merged(preset: Mapping[str, Any], recorded: Mapping[str, Any]) -> dict[str,
 
 def _checked(
     run: str, name: tuple[str, str], planned: Sequence[ExpectedCalls] | None, counted: Mapping[str, Any]
-) -> Checked:
+) -> RoleCheck:
     asked = counted.get("calls", 0)
     first = asked - counted.get("second_attempts", 0)
     tokens = counted.get("prompt_tokens", 0) + counted.get("completion_tokens", 0)
-    return Checked(
+    return RoleCheck(
         run=run,
         phase=name[0],
         role=name[1],
@@ -109,7 +109,7 @@ def _checked(
     )
 
 
-def show_checked(rows: Sequence[Checked]) -> None:
+def show_checked(rows: Sequence[RoleCheck]) -> None:
     """Print a table, and the ratio over everything."""
     from rich.table import Table
 

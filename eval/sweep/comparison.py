@@ -12,7 +12,7 @@ from eval.cli.commands import EXIT_INCOMPLETE, one_message
 from eval.sweep.numbering import expect_cells, sweep_jobs
 
 
-class Comparison(Callback):
+class SweepCallback(Callback):
     """Before a run or a sweep: its folder. After a sweep: how its cells stand, one table, its files and a plot."""
 
     def on_run_start(self, config: DictConfig, **_: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from eval.cli.terminal import stage
 from eval.sweep.calls import context_tokens, memory_calls, reader_calls, shape_of
-from eval.sweep.cells import Cell, Sweep
+from eval.sweep.cells import Sweep, SweepCell
 from eval.sweep.launching import needs
 from eval.sweep.status import Standing, cell_status
 from memsys.call_model import DataShape, ExpectedCalls
@@ -43,21 +43,21 @@ GPUS: Mapping[str, Gpu] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class CostTotals:
     """Sums over calls; tokens in thousands would hide small sweeps, so they are plain."""
 
     calls: float = 0.0
     prompt: float = 0.0
     reply: float = 0.0
 
-    def __add__(self, other: "Totals") -> "Totals":
+    def __add__(self, other: "CostTotals") -> "CostTotals":
         """Sum of both."""
-        return Totals(self.calls + other.calls, self.prompt + other.prompt, self.reply + other.reply)
+        return CostTotals(self.calls + other.calls, self.prompt + other.prompt, self.reply + other.reply)
 
 
-def total(calls: Sequence[ExpectedCalls]) -> Totals:
+def total(calls: Sequence[ExpectedCalls]) -> CostTotals:
     """Sum over roles."""
-    return Totals(
+    return CostTotals(
         sum(each.calls for each in calls),
         sum(each.calls * each.prompt for each in calls),
         sum(each.calls * each.reply for each in calls),
@@ -79,11 +79,11 @@ class CellCost:
         shape: sizes of its data.
     """
 
-    cell: Cell
+    cell: SweepCell
     standing: Standing
-    method: Totals
-    to_pay: Totals
-    writing: Totals
+    method: CostTotals
+    to_pay: CostTotals
+    writing: CostTotals
     known: bool
     problem: str
     shape: DataShape | None
@@ -105,7 +105,7 @@ class GroupCost:
 
     backbone: str
     cells: int
-    to_pay: Totals
+    to_pay: CostTotals
     gpus: int
     hours: float | None
     wall_hours: float | None
@@ -137,9 +137,9 @@ def plan_sweep(sweep: Sweep, gpu: str = "a100") -> SweepPlan:
     return SweepPlan(costs, _groups(costs, GPUS[gpu]), gpu)
 
 
-def _cell_cost(cell: Cell, paid: set[tuple[str, ...]]) -> CellCost:
+def _cell_cost(cell: SweepCell, paid: set[tuple[str, ...]]) -> CellCost:
     status = cell_status(cell)
-    nothing = Totals()
+    nothing = CostTotals()
     if cell.plan is None or status.path is None:
         return CellCost(cell, status.standing, nothing, nothing, nothing, True, status.reason, None)
     shape = shape_of(cell.plan.dataset, cell.data)
@@ -150,7 +150,7 @@ def _cell_cost(cell: Cell, paid: set[tuple[str, ...]]) -> CellCost:
     return CellCost(cell, status.standing, total(calls), total(unpaid), writing, known, "", shape)
 
 
-def expected_calls(cell: Cell, shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(cell: SweepCell, shape: DataShape) -> list[ExpectedCalls]:
     """All calls of a cell: none without a backbone, the reader's alone for a system without a model."""
     plan = cell.valid_plan()
     if plan.backbone is None:
@@ -159,7 +159,7 @@ def expected_calls(cell: Cell, shape: DataShape) -> list[ExpectedCalls]:
     return [*(memory_calls(plan.memory, shape) or ()), *answers]
 
 
-def _paid(cell: Cell, calls: ExpectedCalls, paid: set[tuple[str, ...]]) -> bool:
+def _paid(cell: SweepCell, calls: ExpectedCalls, paid: set[tuple[str, ...]]) -> bool:
     """Whether an earlier cell pays these calls; notes that this one does otherwise."""
     plan = cell.valid_plan()
     fresh = plan.timing == "latency" and calls.phase in READ_PHASES
@@ -182,7 +182,7 @@ def _groups(costs: Sequence[CellCost], gpu: Gpu) -> list[GroupCost]:
 
 
 def _group(name: str, costs: Sequence[CellCost], gpu: Gpu) -> GroupCost:
-    to_pay = sum((cost.to_pay for cost in costs), Totals())
+    to_pay = sum((cost.to_pay for cost in costs), CostTotals())
     backbone = costs[0].cell.valid_plan().backbone
     assert backbone is not None
     _, gpus, _ = needs(costs[0].cell, "vllm")
@@ -190,8 +190,8 @@ def _group(name: str, costs: Sequence[CellCost], gpu: Gpu) -> GroupCost:
     if not isinstance(backbone.engine, VllmEngineConfig) or size is None:
         return GroupCost(name, len(costs), to_pay, gpus, None, None, "")
     gpus = gpus or backbone.engine.tensor_parallel_size * backbone.engine.data_parallel_size
-    writing = sum((cost.writing for cost in costs), Totals())
-    rest = Totals(to_pay.calls - writing.calls, to_pay.prompt - writing.prompt, to_pay.reply - writing.reply)
+    writing = sum((cost.writing for cost in costs), CostTotals())
+    rest = CostTotals(to_pay.calls - writing.calls, to_pay.prompt - writing.prompt, to_pay.reply - writing.reply)
     row = max(row_hours(cost, size, gpu) for cost in costs)
     written = busy_hours(writing, size, backbone.max_in_flight, gpu) / gpus
     read = busy_hours(rest, size, backbone.max_in_flight, gpu) / gpus
@@ -211,7 +211,7 @@ def step_seconds(size: float, gpu: Gpu) -> float:
     return max(2e9 * size / (BANDWIDTH_SHARE * gpu.bandwidth * 1e12), STEP_SECONDS)
 
 
-def busy_hours(totals: Totals, size: float, in_flight: int, gpu: Gpu) -> float:
+def busy_hours(totals: CostTotals, size: float, in_flight: int, gpu: Gpu) -> float:
     """Hours of one GPU that is never idle: prompts are bound by arithmetic, replies by the steps of full batches."""
     prompts = totals.prompt * 2e9 * size / (ARITHMETIC_SHARE * gpu.arithmetic * 1e12)
     replies = totals.reply / in_flight * step_seconds(size, gpu)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval.cli.terminal import complain, console
-from eval.sweep.cells import Cell, Composer
+from eval.sweep.cells import Composer, SweepCell
 from eval.sweep.status import cell_status
 from eval.sweep.tickets import read_submission
 from memsys.errors import ConfigError
@@ -19,7 +19,7 @@ _PLAIN: Any = {"highlight": False, "markup": False, "soft_wrap": True}
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class LaunchGroup:
     """Cells that are launched alike.
 
     Attributes:
@@ -29,19 +29,19 @@ class Portion:
         replicas: servers the group wants.
     """
 
-    cells: list[Cell] = field(default_factory=list)
+    cells: list[SweepCell] = field(default_factory=list)
     shared: bool = False
     gpus: int = 0
     replicas: int = 1
 
 
-def all_cells(job_overrides: Sequence[Sequence[str]]) -> list[Cell]:
+def all_cells(job_overrides: Sequence[Sequence[str]]) -> list[SweepCell]:
     """The cells of a batch."""
     composer = Composer()
     return [composer.cell(overrides) for overrides in job_overrides]
 
 
-def queued_cells(cells: Sequence[Cell], queue: Container[str]) -> tuple[list[str], list[Cell]]:
+def queued_cells(cells: Sequence[SweepCell], queue: Container[str]) -> tuple[list[str], list[SweepCell]]:
     """Jobs of cells that wait or run already, and the other cells.
 
     Args:
@@ -59,7 +59,7 @@ def queued_cells(cells: Sequence[Cell], queue: Container[str]) -> tuple[list[str
     return jobs, others
 
 
-def open_cells(cells: Sequence[Cell]) -> list[Cell]:
+def open_cells(cells: Sequence[SweepCell]) -> list[SweepCell]:
     """The cells of a batch that have to run; says what is left out, and why.
 
     A cell whose settings do not fit together is left out too: its reason is shown at the end of the sweep.
@@ -77,7 +77,7 @@ def open_cells(cells: Sequence[Cell]) -> list[Cell]:
     return found
 
 
-def portions(cells: Sequence[Cell], sharing: str) -> list[Portion]:
+def portions(cells: Sequence[SweepCell], sharing: str) -> list[LaunchGroup]:
     """Sort cells: one portion for each group of servers, one for each need of GPUs, one for what needs neither.
 
     Raises:
@@ -85,15 +85,15 @@ def portions(cells: Sequence[Cell], sharing: str) -> list[Portion]:
     """
     if sharing not in SHARING:
         raise ConfigError(f"hydra.launcher.sharing={sharing!r} is unknown; choose one of {', '.join(SHARING)}")
-    found: dict[tuple[str, int], Portion] = {}
+    found: dict[tuple[str, int], LaunchGroup] = {}
     for cell in cells:
         shared, gpus, replicas = needs(cell, sharing)
         name = cell.group if shared else ""
-        found.setdefault((name, gpus), Portion(shared=shared, gpus=gpus, replicas=replicas)).cells.append(cell)
+        found.setdefault((name, gpus), LaunchGroup(shared=shared, gpus=gpus, replicas=replicas)).cells.append(cell)
     return list(found.values())
 
 
-def needs(cell: Cell, sharing: str) -> tuple[bool, int, int]:
+def needs(cell: SweepCell, sharing: str) -> tuple[bool, int, int]:
     """Whether a cell uses a shared server, how many GPUs one takes, and how many servers its group wants.
 
     Latency is never measured on a server that others use too.

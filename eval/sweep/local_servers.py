@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 from eval.cli.terminal import console
 from eval.serve import log_folder
-from eval.sweep.launching import Portion
+from eval.sweep.launching import LaunchGroup
 from memsys.llm.engines.process import GuardedProcess
 from memsys.llm.engines.shared import Registry
 
@@ -19,7 +19,7 @@ _WAIT_SECONDS = 7200
 
 
 @contextmanager
-def local_servers(portion: Portion) -> Iterator[list[str]]:
+def local_servers(portion: LaunchGroup) -> Iterator[list[str]]:
     """Serve a portion's cells, if they share a server; gives the overrides that make them use it."""
     if not portion.shared:
         yield []
@@ -39,7 +39,7 @@ def local_servers(portion: Portion) -> Iterator[list[str]]:
         yield ["serving.shared=true", f"serving.wait_s={_WAIT_SECONDS}"]
 
 
-def device_shares(portion: Portion) -> list[str | None]:
+def device_shares(portion: LaunchGroup) -> list[str | None]:
     """``CUDA_VISIBLE_DEVICES`` of each server: as many servers as wanted and as the GPUs allow, one in any case."""
     devices = visible_devices()
     if not portion.gpus or not devices:

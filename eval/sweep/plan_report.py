@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eval.cli.terminal import console
-from eval.sweep.costing import CellCost, SweepPlan, Totals
+from eval.sweep.costing import CellCost, CostTotals, SweepPlan
 
 
 def show_plan(plan: SweepPlan) -> None:
@@ -17,8 +17,8 @@ def show_plan(plan: SweepPlan) -> None:
         table.add_column(name, justify="right")
     for cost in plan.cells:
         table.add_row(cost.cell.label, cost.standing, _calls(cost), _whole(cost.to_pay.calls), *_tokens(cost.to_pay))
-    method = sum((cost.method for cost in plan.cells), Totals())
-    paid = sum((cost.to_pay for cost in plan.cells), Totals())
+    method = sum((cost.method for cost in plan.cells), CostTotals())
+    paid = sum((cost.to_pay for cost in plan.cells), CostTotals())
     table.add_section()
     table.add_row(f"{len(plan.cells)} cells", "", _whole(method.calls), _whole(paid.calls), *_tokens(paid))
     console().print(table)
@@ -80,7 +80,7 @@ def _calls(cost: CellCost) -> str:
     return _whole(cost.method.calls) if cost.known else f"{_whole(cost.method.calls)} + ?"
 
 
-def _tokens(totals: Totals) -> tuple[str, str]:
+def _tokens(totals: CostTotals) -> tuple[str, str]:
     return _short(totals.prompt), _short(totals.reply)
 
 

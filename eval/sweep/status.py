@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from eval.cli.terminal import complain
 from eval.runs.rundir import read_record
-from eval.sweep.cells import Cell, Sweep
+from eval.sweep.cells import Sweep, SweepCell
 from eval.sweep.servers import queued_jobs
 from eval.sweep.tickets import (
     Submission,
@@ -41,7 +41,7 @@ class CellStatus:
         ticket: its job's own words.
     """
 
-    cell: Cell
+    cell: SweepCell
     standing: Standing
     reason: str
     path: Path | None
@@ -82,7 +82,7 @@ def _still_waiting(status: CellStatus, queue: Container[str]) -> CellStatus:
     return replace(now, standing="stopped", reason=f"job {submission.job} left Slurm's queue before it began")
 
 
-def cell_status(cell: Cell) -> CellStatus:
+def cell_status(cell: SweepCell) -> CellStatus:
     """How one cell stands."""
     found = read_ticket(cell.folder, cell.key)
     ticket, alive = found if found else (None, False)

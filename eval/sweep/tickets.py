@@ -20,7 +20,7 @@ from eval.runs.files import write_json
 from eval.runs.rundir import now
 from memsys.credentials import redacted
 from memsys.errors import MemsysError
-from memsys.llm.engines.shared import GONE_SECONDS, Beat, disk_time
+from memsys.llm.engines.shared import GONE_SECONDS, Heartbeat, disk_time
 
 State = Literal["running", "done", "incomplete", "failed", "interrupted"]
 
@@ -64,17 +64,17 @@ class Submission:
     log: str
 
 
-class Attendance:
+class TicketWriter:
     """Keeps a cell's ticket for the length of a ``with`` block; an error passes through and is noted on the way."""
 
     def __init__(self, folder: Path, key: str, overrides: Sequence[str]) -> None:
         self._path = folder / f"{key}.json"
         self._ticket = _own_ticket(overrides)
-        self._beat: Beat | None = None
+        self._beat: Heartbeat | None = None
 
-    def __enter__(self) -> "Attendance":
+    def __enter__(self) -> "TicketWriter":
         write_json(self._path, asdict(self._ticket))
-        self._beat = Beat(self._path).start()
+        self._beat = Heartbeat(self._path).start()
         return self
 
     def end(self, state: State, reason: str = "") -> None:

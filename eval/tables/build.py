@@ -7,8 +7,8 @@ from typing import TypeVar
 from eval.papers.printed import PrintedNumber
 from eval.scoring.protocols import Protocol
 from eval.tables.candidates import Candidates, RowKey, candidates_of, choose
-from eval.tables.measure import Terms, measure, scaled
-from eval.tables.model import Block, Cell, Column, Row, Table
+from eval.tables.measure import MeasurementContext, measure, scaled
+from eval.tables.model import Row, Table, TableBlock, TableCell, TableColumn
 from eval.tables.pairs import Contestant, Pair, adjust_family, can_be_paired, compare_family
 from eval.tables.spec import NO_BACKBONE, PaperSpec, TableSpec
 from eval.tables.verdicts import judge, load_margins
@@ -21,7 +21,7 @@ _NOT_BUILT = "this system is not built here"
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _BlockPlace:
     """Where a block stands; ``dataset`` is empty where columns name the data set."""
 
     backbone: str
@@ -33,31 +33,31 @@ class _Grid:
     """The printed table: its columns and places in order, its numbers, and the system behind each row label."""
 
     spec: TableSpec
-    columns: tuple[Column, ...]
-    places: tuple[_Place, ...]
-    numbers: Mapping[tuple[_Place, str, Column], PrintedNumber]
-    rows: Mapping[tuple[_Place, str], str]
+    columns: tuple[TableColumn, ...]
+    places: tuple[_BlockPlace, ...]
+    numbers: Mapping[tuple[_BlockPlace, str, TableColumn], PrintedNumber]
+    rows: Mapping[tuple[_BlockPlace, str], str]
 
     @classmethod
     def of(cls, entries: Sequence[PrintedNumber], spec: TableSpec) -> "_Grid":
-        numbers: dict[tuple[_Place, str, Column], PrintedNumber] = {}
-        rows: dict[tuple[_Place, str], str] = {}
+        numbers: dict[tuple[_BlockPlace, str, TableColumn], PrintedNumber] = {}
+        rows: dict[tuple[_BlockPlace, str], str] = {}
         for entry in entries:
             by_dataset = spec.block == "dataset"
             # What cannot be measured has a category or none from row to row, which makes no columns of its own.
             category = entry.category if spec.measured else None
-            place = _Place(entry.backbone, entry.dataset if by_dataset else "")
-            column = Column(entry.column, "" if by_dataset else entry.dataset, entry.metric, category)
+            place = _BlockPlace(entry.backbone, entry.dataset if by_dataset else "")
+            column = TableColumn(entry.column, "" if by_dataset else entry.dataset, entry.metric, category)
             numbers[place, entry.row, column] = entry
             rows.setdefault((place, entry.row), entry.system)
         columns = _unique(column for _, _, column in numbers)
         return cls(spec, columns, _unique(place for place, _ in rows), numbers, rows)
 
-    def labels(self, place: _Place) -> tuple[str, ...]:
+    def labels(self, place: _BlockPlace) -> tuple[str, ...]:
         """Rows that the paper prints in a block."""
         return tuple(label for where, label in self.rows if where == place)
 
-    def systems(self, place: _Place) -> tuple[str, ...]:
+    def systems(self, place: _BlockPlace) -> tuple[str, ...]:
         """Systems that the paper prints in a block."""
         return tuple(system for (where, _), system in self.rows.items() if where == place)
 
@@ -88,25 +88,25 @@ class TableBuilder:
         pairs = tuple(adjust_family([p for block in shown for p in self._pairs(block, grid)])) if spec.paired else ()
         return Table(self._paper, number, spec, grid.columns, shown, pairs)
 
-    def _further_places(self, grid: _Grid) -> list[_Place]:
+    def _further_places(self, grid: _Grid) -> list[_BlockPlace]:
         """Blocks of backbones that the paper's table does not have, in the order of the spec."""
         if not grid.spec.measured:
             return []
         if not grid.spec.further:
-            return [_Place(NO_BACKBONE, dataset) for dataset in _unique(place.dataset for place in grid.places)]
+            return [_BlockPlace(NO_BACKBONE, dataset) for dataset in _unique(place.dataset for place in grid.places)]
         found = {key.backbone for key in self._candidates} - {place.backbone for place in grid.places}
         order = [*self._paper.backbones, *sorted(found - set(self._paper.backbones))]
         datasets = _unique(place.dataset for place in grid.places)
-        return [_Place(backbone, dataset) for dataset in datasets for backbone in order if backbone in found]
+        return [_BlockPlace(backbone, dataset) for dataset in datasets for backbone in order if backbone in found]
 
-    def _block(self, place: _Place, grid: _Grid) -> Block:
+    def _block(self, place: _BlockPlace, grid: _Grid) -> TableBlock:
         rows = [self._printed_row(label, place, grid) for label in grid.labels(place)]
         if grid.spec.measured:
             rows += [self._further_row(key, place, grid) for key in self._further_keys(place, grid)]
         shown = tuple(row for row in rows if row.printed or row.measured)
-        return Block(self._block_label(place, grid), place.backbone, place.dataset, place in grid.places, shown)
+        return TableBlock(self._block_label(place, grid), place.backbone, place.dataset, place in grid.places, shown)
 
-    def _further_keys(self, place: _Place, grid: _Grid) -> list[RowKey]:
+    def _further_keys(self, place: _BlockPlace, grid: _Grid) -> list[RowKey]:
         """Rows of systems and variants that the paper's block does not have; of floors and ceilings in any case."""
         order, known = [*self._paper.further, *self._paper.systems], grid.systems(place)
 
@@ -120,12 +120,12 @@ class TableBuilder:
         ]
         return sorted((key for key in found if key.variant or key.system not in known), key=rank)
 
-    def _printed_row(self, label: str, place: _Place, grid: _Grid) -> Row:
+    def _printed_row(self, label: str, place: _BlockPlace, grid: _Grid) -> Row:
         key = RowKey(place.backbone, grid.rows[place, label])
         printed = {column: grid.numbers.get((place, label, column)) for column in grid.columns}
         return Row(label, key, self._cells(key, place, grid, printed))
 
-    def _further_row(self, key: RowKey, place: _Place, grid: _Grid) -> Row:
+    def _further_row(self, key: RowKey, place: _BlockPlace, grid: _Grid) -> Row:
         label = next(
             (name for (where, name), system in grid.rows.items() if where == place and system == key.system),
             self._paper.system_label(key.system),
@@ -133,41 +133,43 @@ class TableBuilder:
         return Row(f"{label} [{key.variant}]" if key.variant else label, key, self._cells(key, place, grid, {}))
 
     def _cells(
-        self, key: RowKey, place: _Place, grid: _Grid, printed: Mapping[Column, PrintedNumber | None]
-    ) -> tuple[Cell, ...]:
+        self, key: RowKey, place: _BlockPlace, grid: _Grid, printed: Mapping[TableColumn, PrintedNumber | None]
+    ) -> tuple[TableCell, ...]:
         return tuple(
             self._cell(key, column, column.dataset or place.dataset, printed.get(column), grid.spec)
             for column in grid.columns
         )
 
-    def _cell(self, key: RowKey, column: Column, dataset: str, printed: PrintedNumber | None, spec: TableSpec) -> Cell:
+    def _cell(
+        self, key: RowKey, column: TableColumn, dataset: str, printed: PrintedNumber | None, spec: TableSpec
+    ) -> TableCell:
         if not spec.measured:
-            return Cell(dataset, printed, None, _NOT_MEASURED, measurable=False)
+            return TableCell(dataset, printed, None, _NOT_MEASURED, measurable=False)
         metric = self._paper.metric_of(column.metric, key.backbone)
         selected = choose(candidates_of(self._candidates, key, dataset, metric), dataset, metric, self._paper)
         if isinstance(selected, str):
             return self._empty(key, dataset, printed, selected)
-        terms = Terms(self._paper, self._protocol, self._paper.datasets[dataset], spec.hardware)
+        terms = MeasurementContext(self._paper, self._protocol, self._paper.datasets[dataset], spec.hardware)
         found = measure(selected, metric, column.category, terms)
         if isinstance(found, str):
-            return Cell(dataset, printed, None, found)
+            return TableCell(dataset, printed, None, found)
         measured = scaled(found, self._paper.scale(column.metric))
         share = column.metric not in self._paper.plain_metrics
-        return Cell(dataset, printed, measured, equivalence=judge(printed, measured, share, load_margins()))
+        return TableCell(dataset, printed, measured, equivalence=judge(printed, measured, share, load_margins()))
 
-    def _empty(self, key: RowKey, dataset: str, printed: PrintedNumber | None, missing: str) -> Cell:
+    def _empty(self, key: RowKey, dataset: str, printed: PrintedNumber | None, missing: str) -> TableCell:
         reason = self._paper.cannot_be_filled(printed) if printed is not None else ""
         if not self._paper.is_built(key.system):
             reason = _NOT_BUILT
-        return Cell(dataset, printed, None, reason or missing, fillable=not reason)
+        return TableCell(dataset, printed, None, reason or missing, fillable=not reason)
 
-    def _block_label(self, place: _Place, grid: _Grid) -> str:
+    def _block_label(self, place: _BlockPlace, grid: _Grid) -> str:
         label = self._paper.backbone_label(place.backbone) if place.backbone else ""
         if place not in grid.places and place.backbone != NO_BACKBONE:
             label += " (not in the paper's table)"
         return f"{self._paper.datasets[place.dataset].label}, {label}" if place.dataset else label
 
-    def _pairs(self, block: Block, grid: _Grid) -> list[Pair]:
+    def _pairs(self, block: TableBlock, grid: _Grid) -> list[Pair]:
         """The paper's own system against each other system of the block, column by column of overall values."""
         found = []
         for position, column in enumerate(grid.columns):
@@ -183,7 +185,7 @@ class TableBuilder:
                 found += compare_family(entrants, column.metric, self._protocol, block.label, column.heading)
         return found
 
-    def _contestant(self, row: Row, position: int, column: Column) -> Contestant:
+    def _contestant(self, row: Row, position: int, column: TableColumn) -> Contestant:
         dataset = row.cells[position].dataset
         runs = candidates_of(self._candidates, row.key, dataset, column.metric)
         selected = choose(runs, dataset, column.metric, self._paper)

@@ -4,7 +4,7 @@ import csv
 import io
 
 from eval.cli.escaping import csv_cell
-from eval.tables.model import Block, Cell, Column, Row, Table
+from eval.tables.model import Row, Table, TableBlock, TableCell, TableColumn
 
 COLUMNS = (
     "paper", "table", "block", "backbone", "dataset", "row", "system", "variant", "column", "metric", "category",
@@ -28,7 +28,7 @@ def render_csv(table: Table) -> str:
     return text.getvalue()
 
 
-def _place(table: Table, block: Block, row: Row, column: Column, cell: Cell) -> dict[str, object]:
+def _place(table: Table, block: TableBlock, row: Row, column: TableColumn, cell: TableCell) -> dict[str, object]:
     return {
         "paper": table.paper.paper,
         "table": table.number,
@@ -45,7 +45,7 @@ def _place(table: Table, block: Block, row: Row, column: Column, cell: Cell) -> 
     }
 
 
-def _printed(cell: Cell) -> dict[str, object]:
+def _printed(cell: TableCell) -> dict[str, object]:
     if cell.printed is None:
         return {}
     return {
@@ -56,7 +56,7 @@ def _printed(cell: Cell) -> dict[str, object]:
     }
 
 
-def _measured(table: Table, cell: Cell) -> dict[str, object]:
+def _measured(table: Table, cell: TableCell) -> dict[str, object]:
     measured = cell.measured
     if measured is None:
         return {"missing": cell.missing}
@@ -81,7 +81,7 @@ def _measured(table: Table, cell: Cell) -> dict[str, object]:
     return found | {"repeats_exactly": measured.repeats_exactly, "recorded": measured.recorded} | _equivalence(cell)
 
 
-def _equivalence(cell: Cell) -> dict[str, object]:
+def _equivalence(cell: TableCell) -> dict[str, object]:
     test = cell.equivalence
     if test is None:
         return {}

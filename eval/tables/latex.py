@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from eval.cli.escaping import latex
-from eval.tables.layout import Line, Page, heading_groups, lay_out
-from eval.tables.model import Cell, Table
+from eval.tables.layout import TableLine, TablePage, heading_groups, lay_out
+from eval.tables.model import Table, TableCell
 from eval.tables.text import coverage, dataset_labels, definitions, number, title
 
 _MARKS = {"": "{}", "bold": r"\textbf{{{}}}", "underline": r"\underline{{{}}}"}
@@ -49,7 +49,7 @@ def _numbered(note: str, notes: dict[str, int]) -> str:
     return f" ({notes.setdefault(note, len(notes) + 1)})" if note else ""
 
 
-def _row(row: Line, mark: str) -> list[str]:
+def _row(row: TableLine, mark: str) -> list[str]:
     """Printed values, measured values with their verdict, and half of each interval."""
     system, found = latex(row.label) + mark, []
     if row.printed:
@@ -63,7 +63,7 @@ def _row(row: Line, mark: str) -> list[str]:
     return found
 
 
-def _value(cell: Cell) -> str:
+def _value(cell: TableCell) -> str:
     if cell.measured is None:
         return ""
     return _signed(number(cell.measured.value)) + (
@@ -71,14 +71,14 @@ def _value(cell: Cell) -> str:
     )
 
 
-def _half(cell: Cell) -> str:
+def _half(cell: TableCell) -> str:
     interval = cell.measured.interval if cell.measured else None
     if interval is None:
         return ""
     return number((interval.high - interval.low) / 2) + (r"$^\ddagger$" if interval.by == "question" else "")
 
 
-def _head(page: Page, first: str) -> list[str]:
+def _head(page: TablePage, first: str) -> list[str]:
     """Headings in one row, or in two where neighbours share a group, as the papers set them."""
     groups, column = heading_groups(page.headings), 3
     below = [heading for _, names in groups for heading in names]
@@ -93,7 +93,7 @@ def _head(page: Page, first: str) -> list[str]:
     return [_line(above), "".join(rules), _line([first, "", *map(latex, below)])]
 
 
-def _mark(cell: Cell, text: str) -> str:
+def _mark(cell: TableCell, text: str) -> str:
     return _MARKS[cell.printed.marks].format(text) if cell.printed is not None else text
 
 

@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.tables.model import Block, Cell, Column, Table
+from eval.tables.model import Table, TableBlock, TableCell, TableColumn
 
 #: Stands where a block has no row of another block's heading.
-_NOTHING = Cell("", None, None, measurable=False)
+_NOTHING = TableCell("", None, None, measurable=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TableLine:
     """Cells that stand in one line, with the headings above them."""
 
     label: str
     headings: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
 
     @property
     def printed(self) -> bool:
@@ -29,35 +29,38 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TablePage:
     """A table as it is written: headings, and the lines of each block."""
 
     headings: tuple[str, ...]
-    blocks: tuple[tuple[str, tuple[Line, ...]], ...]
+    blocks: tuple[tuple[str, tuple[TableLine, ...]], ...]
 
 
-def lay_out(table: Table) -> Page:
+def lay_out(table: Table) -> TablePage:
     """Arrange a table as its paper does."""
     if table.spec.transpose:
         return _transposed(table)
     headings = tuple(column.heading for column in table.columns)
-    return Page(
+    return TablePage(
         headings,
         tuple(
-            (block.label, tuple(Line(row.label, headings, row.cells) for row in block.rows)) for block in table.blocks
+            (block.label, tuple(TableLine(row.label, headings, row.cells) for row in block.rows))
+            for block in table.blocks
         ),
     )
 
 
-def _transposed(table: Table) -> Page:
+def _transposed(table: Table) -> TablePage:
     headings = tuple(dict.fromkeys(row.label for block in table.blocks for row in block.rows))
-    return Page(headings, tuple((block.label, _metrics(block, table.columns, headings)) for block in table.blocks))
+    return TablePage(headings, tuple((block.label, _metrics(block, table.columns, headings)) for block in table.blocks))
 
 
-def _metrics(block: Block, columns: Sequence[Column], headings: tuple[str, ...]) -> tuple[Line, ...]:
+def _metrics(block: TableBlock, columns: Sequence[TableColumn], headings: tuple[str, ...]) -> tuple[TableLine, ...]:
     rows = {row.label: row for row in block.rows}
     lines = [
-        Line(column.heading, headings, tuple(rows[name].cells[i] if name in rows else _NOTHING for name in headings))
+        TableLine(
+            column.heading, headings, tuple(rows[name].cells[i] if name in rows else _NOTHING for name in headings)
+        )
         for i, column in enumerate(columns)
     ]
     return tuple(line for line in lines if line.printed or line.measured)

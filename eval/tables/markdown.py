@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from eval.cli.escaping import markdown, markdown_cell, markdown_code, markdown_row
-from eval.tables.layout import Line, lay_out
-from eval.tables.model import Cell, Table
+from eval.tables.layout import TableLine, lay_out
+from eval.tables.model import Table, TableCell
 from eval.tables.text import (
     LEGEND,
     PAIR_HEADINGS,
@@ -67,11 +67,11 @@ def _stars(text: str) -> str:
     return text[:-1] + "\\*" if text.endswith("*") and not text.endswith("**") else text
 
 
-def _marked(row: Line, cells: Sequence[str]) -> list[str]:
+def _marked(row: TableLine, cells: Sequence[str]) -> list[str]:
     return [_mark(cell, text) for cell, text in zip(row.cells, cells, strict=True)]
 
 
-def _mark(cell: Cell, text: str) -> str:
+def _mark(cell: TableCell, text: str) -> str:
     return _MARKS[cell.printed.marks].format(text) if cell.printed is not None else text
 
 

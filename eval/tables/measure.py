@@ -8,7 +8,7 @@ from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import ABSTENTION, aggregate, mean_of
 from eval.scoring.clusters import cluster_interval
-from eval.scoring.inference import MICRO, Interval, Mean, Scores, point
+from eval.scoring.inference import MICRO, Interval, MeanRule, MetricScores, point
 from eval.scoring.paired import minimum_detectable_difference
 from eval.scoring.protocols import Adversarial, Protocol
 from eval.scoring.rows import ScoreRow
@@ -55,7 +55,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class MeasurementContext:
     """What a cell is measured by: the paper's protocol, the full size of the data set, the paper's GPU."""
 
     paper: PaperSpec
@@ -64,7 +64,7 @@ class Terms:
     hardware: str = ""
 
 
-def measure(selected: Selected, metric: str, category: int | None, terms: Terms) -> Measured | str:
+def measure(selected: Selected, metric: str, category: int | None, terms: MeasurementContext) -> Measured | str:
     """Measure a cell.
 
     Args:
@@ -98,7 +98,7 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Terms)
     )
 
 
-def _figure_of_runs(selected: Selected, metric: str, terms: Terms) -> Measured:
+def _figure_of_runs(selected: Selected, metric: str, terms: MeasurementContext) -> Measured:
     """One figure per run, averaged over the seeds; nothing can be resampled."""
     paths = terms.paper.run_figures[metric]
     figures = [value for run in selected.repeats if (value := run_figure(run.summary, paths)) is not None]
@@ -138,7 +138,7 @@ def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, prot
 
 def scores_and_mean(
     rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol
-) -> tuple[Scores, Mean]:
+) -> tuple[MetricScores, MeanRule]:
     """Scored questions behind :func:`mean_value`, and the same mean in the form that resampling takes."""
     plain = metric not in METRICS and not is_verdict(metric)
     found = []
@@ -148,7 +148,7 @@ def scores_and_mean(
             value = row.metrics.get(name)
             if value is not None:
                 found.append((value, row.conversation_id, row.category))
-    return Scores.of(found), MICRO if plain or category is not None else mean_of_protocol(rows, protocol)
+    return MetricScores.of(found), MICRO if plain or category is not None else mean_of_protocol(rows, protocol)
 
 
 def is_verdict(metric: str) -> bool:
@@ -156,11 +156,13 @@ def is_verdict(metric: str) -> bool:
     return metric.startswith("judge_")
 
 
-def mean_of_protocol(rows: Sequence[ScoreRow], protocol: Protocol) -> Mean:
+def mean_of_protocol(rows: Sequence[ScoreRow], protocol: Protocol) -> MeanRule:
     """A protocol's overall mean in the form that resampling takes; categories are those of the rows that count."""
     if protocol.weighting == "question_mean":
         return MICRO
-    return Mean(tuple((category, 1.0) for category in sorted({r.category for r in rows if protocol.counts(r.kind)})))
+    return MeanRule(
+        tuple((category, 1.0) for category in sorted({r.category for r in rows if protocol.counts(r.kind)}))
+    )
 
 
 def score_name(metric: str, kind: str, protocol: Protocol) -> str:
@@ -174,7 +176,7 @@ def _treatment(metric: str, protocol: Protocol) -> Adversarial:
     return "paper_trap" if retrieval and protocol.adversarial == "abstain" else protocol.adversarial
 
 
-def _caveats(selected: Selected, metric: str, terms: Terms) -> tuple[str, ...]:
+def _caveats(selected: Selected, metric: str, terms: MeasurementContext) -> tuple[str, ...]:
     run, dataset, found = selected.run, terms.dataset, []
     conversations, questions = len(run.conversations), sum(terms.protocol.counts(row.kind) for row in selected.rows)
     if conversations < dataset.conversations:

@@ -16,7 +16,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column: label as printed, and what it shows. ``dataset`` is empty where the block names the data set."""
 
     label: str
@@ -32,7 +32,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """One cell.
 
     Attributes:
@@ -81,7 +81,7 @@ class Row:
 
     label: str
     key: RowKey
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
 
     @property
     def printed(self) -> bool:
@@ -95,7 +95,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TableBlock:
     """Rows that share a backbone, or a data set and a backbone."""
 
     label: str
@@ -112,12 +112,12 @@ class Table:
     paper: PaperSpec
     number: int
     spec: TableSpec
-    columns: tuple[Column, ...]
-    blocks: tuple[Block, ...]
+    columns: tuple[TableColumn, ...]
+    blocks: tuple[TableBlock, ...]
     pairs: tuple[Pair, ...] = ()
 
     @property
-    def cells(self) -> list[tuple[Block, Row, Column, Cell]]:
+    def cells(self) -> list[tuple[TableBlock, Row, TableColumn, TableCell]]:
         """All cells with where they stand."""
         return [
             (block, row, column, cell)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eval.metrics.registry import METRICS
-from eval.scoring.inference import Scores
-from eval.scoring.paired import Comparison, compare_paired, holm
+from eval.scoring.inference import MetricScores
+from eval.scoring.paired import PairedComparison, compare_paired, holm
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow
 from eval.tables.measure import mean_of_protocol, score_name
@@ -31,7 +31,7 @@ class Pair:
     system: str
     baseline: str
     column: str
-    result: Comparison
+    result: PairedComparison
     adjusted: float | None
     differing: tuple[str, ...] = ()
     exploratory: bool = True
@@ -46,7 +46,9 @@ class Contestant:
     run: StoredRun | None = None
 
 
-def paired_differences(ours: Sequence[ScoreRow], theirs: Sequence[ScoreRow], metric: str, protocol: Protocol) -> Scores:
+def paired_differences(
+    ours: Sequence[ScoreRow], theirs: Sequence[ScoreRow], metric: str, protocol: Protocol
+) -> MetricScores:
     """Score differences, percent, on the questions of the protocol that both runs scored."""
     other = {row.question_id: row for row in theirs}
     found = []
@@ -57,7 +59,7 @@ def paired_differences(ours: Sequence[ScoreRow], theirs: Sequence[ScoreRow], met
         mine, its = row.metrics.get(name), other[row.question_id].metrics.get(name)
         if mine is not None and its is not None:
             found.append((100 * (mine - its), row.conversation_id, row.category))
-    return Scores.of(found)
+    return MetricScores.of(found)
 
 
 def can_be_paired(metric: str) -> bool:

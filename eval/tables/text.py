@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from eval.metrics.registry import METRICS
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
-from eval.tables.layout import Line
+from eval.tables.layout import TableLine
 from eval.tables.measure import Measured
-from eval.tables.model import Cell, Table
+from eval.tables.model import Table, TableCell
 from eval.tables.pairs import Pair
 
 DIGITS = 2
@@ -53,7 +53,7 @@ class TextLine:
     remark: str = ""
 
 
-def text_lines(line: Line, datasets: dict[str, str]) -> list[TextLine]:
+def text_lines(line: TableLine, datasets: dict[str, str]) -> list[TextLine]:
     """Return what is written of one line of a table.
 
     Args:
@@ -72,7 +72,7 @@ def text_lines(line: Line, datasets: dict[str, str]) -> list[TextLine]:
     return found
 
 
-def _details(line: Line) -> list[TextLine]:
+def _details(line: TableLine) -> list[TextLine]:
     found = []
     if any(cell.difference is not None for cell in line.cells):
         found.append(TextLine("difference", tuple(difference_text(cell) for cell in line.cells)))
@@ -86,7 +86,7 @@ def number(value: float) -> str:
     return f"{value:.{DIGITS}f}"
 
 
-def measured_text(cell: Cell) -> str:
+def measured_text(cell: TableCell) -> str:
     """``12.34 [11.11, 13.57]`` with marks; empty where nothing was measured."""
     if cell.measured is None:
         return ""
@@ -98,14 +98,14 @@ def measured_text(cell: Cell) -> str:
     return f"{number(cell.measured.value)} [{number(interval.low)}, {number(interval.high)}]{marks}"
 
 
-def difference_text(cell: Cell) -> str:
+def difference_text(cell: TableCell) -> str:
     """Signed difference; empty where the numbers may not be compared."""
     if cell.difference is None:
         return ""
     return f"{cell.difference:+.{DIGITS}f}"
 
 
-def verdict_text(cell: Cell) -> str:
+def verdict_text(cell: TableCell) -> str:
     """The verdict, with what is known of how many seeds would decide; empty where nothing was printed."""
     found = cell.equivalence
     if cell.verdict != "cannot say" or found is None:
@@ -115,7 +115,7 @@ def verdict_text(cell: Cell) -> str:
     return "cannot say (at least 3 seeds)" if found.p_value is None else "cannot say (more than 1000 seeds)"
 
 
-def coverage(line: Line, datasets: dict[str, str]) -> str:
+def coverage(line: TableLine, datasets: dict[str, str]) -> str:
     """What the measured values of a line rest on, and why others are missing, data set by data set."""
     cells = list(zip(line.headings, line.cells, strict=True))
     wanted = [cell.dataset for _, cell in cells if cell.measurable and (line.printed or cell.measured is not None)]
@@ -139,7 +139,7 @@ def _measured_coverage(found: Sequence[Measured]) -> list[str]:
     return [*texts, f"mean of {seeds} seeds"] if seeds > 1 else texts
 
 
-def _missing(cells: Iterable[tuple[str, Cell]]) -> list[str]:
+def _missing(cells: Iterable[tuple[str, TableCell]]) -> list[str]:
     cells = list(cells)
     reasons: dict[str, list[str]] = {}
     for heading, cell in cells:

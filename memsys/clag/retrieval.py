@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from memsys.clag.cluster import Partition
 from memsys.clag.config import ClagConfig, QuerySource
-from memsys.clag.roles import Roles
+from memsys.clag.roles import ClagRoles
 from memsys.clag.search import Scored, merged, search_clusters
-from memsys.clag.selection import GlobalReason, Query, Selection, Selector
+from memsys.clag.selection import ClusterSelection, GlobalReason, SelectionQuery, Selector
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.index.vector import VectorIndex
 from memsys.llm.contract import LanguageModel
@@ -19,7 +19,7 @@ from memsys.vocabulary import Json, Retrieval
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StageTwoResult:
     """What Stage 2 found. ``searched`` are the clusters looked into; none means that all notes were searched."""
 
     hits: Sequence[Scored]
@@ -34,7 +34,7 @@ class TwoStageRetrieval:
     config: ClagConfig
     llm: LanguageModel
     embedder: Embedder
-    roles: Roles
+    roles: ClagRoles
     store: NoteStore
     partition: Partition
     everything: VectorIndex
@@ -70,22 +70,22 @@ class TwoStageRetrieval:
         vectors = await self.embedder.embed(texts)
         return vectors[-1], vectors[0]
 
-    async def _select(self, question: str, keywords: Keywords, vector: Vectors) -> Selection:
+    async def _select(self, question: str, keywords: Keywords, vector: Vectors) -> ClusterSelection:
         if self.config.retrieval_scope == "global":
-            return Selection((), (), "configured")
+            return ClusterSelection((), (), "configured")
         text = _source(self.config.selector_query, question, keywords)
-        return await self.selector.select(Query(text, tuple(keywords.tags), vector))
+        return await self.selector.select(SelectionQuery(text, tuple(keywords.tags), vector))
 
-    def _search(self, selection: Selection, vector: Vectors) -> Found:
+    def _search(self, selection: ClusterSelection, vector: Vectors) -> StageTwoResult:
         count = self.config.k_retrieve
         if selection.selected:
             results = search_clusters(self.partition, selection.selected, vector, count)
             hits = merged(results, self.store, count, self.config.merge)
             if hits:
-                return Found(hits, selection.selected)
-        return Found(self.everything.search(vector, count), reason=selection.reason or "no_hits")
+                return StageTwoResult(hits, selection.selected)
+        return StageTwoResult(self.everything.search(vector, count), reason=selection.reason or "no_hits")
 
-    def _trace(self, keywords: Keywords, selection: Selection, found: Found) -> dict[str, Json]:
+    def _trace(self, keywords: Keywords, selection: ClusterSelection, found: StageTwoResult) -> dict[str, Json]:
         stored = len(self.store)
         sizes = [len(self.partition[cluster_id]) for cluster_id in found.searched]
         searched = sum(sizes) if found.searched else stored

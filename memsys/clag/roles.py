@@ -32,7 +32,7 @@ USED: Mapping[str, Mapping[str, Json]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class ClagRoles:
     """All roles of CLAG but the reader's; ``evolve`` is asked, or ``link`` and ``rewrite`` (``evolution_calls``)."""
 
     analyse: Role
@@ -45,18 +45,18 @@ class Roles:
     selector: Role
 
 
-def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> Roles:
+def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> ClagRoles:
     """Make the roles from the config's ``roles``.
 
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
-    names = tuple(Roles.__slots__)
+    names = tuple(ClagRoles.__slots__)
     if set(settings) != set(names):
         raise ConfigError(f"roles: {', '.join(settings)} were given; exactly these are needed: {', '.join(names)}")
     own = {name: make_role(name, settings[name], PROMPTS, SCHEMAS[name], used=USED.get(name)) for name in SCHEMAS}
     shared = {name: note_role(name, settings[name]) for name in names if name not in SCHEMAS}
-    return Roles(**own, **shared)
+    return ClagRoles(**own, **shared)
 
 
 def router_for(role: Role, candidates: Sequence[str]) -> Role:

@@ -19,7 +19,7 @@ GlobalReason = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class SelectionQuery:
     """What Stage 1 knows of the question: the text, its tags, and the embedding (d,) of both together."""
 
     text: str
@@ -28,7 +28,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ClusterSelection:
     """The candidates shown, the clusters picked (no id twice), and why none was."""
 
     candidates: tuple[str, ...]
@@ -46,18 +46,18 @@ class Selector:
     store: NoteStore
     partition: Partition
 
-    async def select(self, query: Query) -> Selection:
+    async def select(self, query: SelectionQuery) -> ClusterSelection:
         """Pick between none and ``top_n`` of the nearest clusters."""
         if not self.partition:
-            return Selection((), (), "no_clusters")
+            return ClusterSelection((), (), "no_clusters")
         if not query.tags:
             asked = (await self._ask(query)).candidates if self.config.selector_without_tags else ()
-            return Selection(asked, (), "no_tags")
+            return ClusterSelection(asked, (), "no_tags")
         if self.config.select == "force_first_three":
-            return Selection((), tuple(sorted(cluster.cluster_id for cluster in self.partition.clusters)[:3]))
+            return ClusterSelection((), tuple(sorted(cluster.cluster_id for cluster in self.partition.clusters)[:3]))
         return await self._ask(query)
 
-    async def _ask(self, query: Query) -> Selection:
+    async def _ask(self, query: SelectionQuery) -> ClusterSelection:
         config = self.config
         candidates = tuple(self.partition.nearest(query.vector, config.k_stage1, config.candidate_metric))
         cards = candidate_cards(
@@ -71,10 +71,10 @@ class Selector:
         role = selector_for(self.role, candidates, limit) if config.constrain_ids else self.role
         reply = await self.llm.ask(role, values, key=hashlib.sha256(query.text.encode()).hexdigest()[:16])
         if reply.value is None:
-            return Selection(candidates, (), "selector_malformed")
+            return ClusterSelection(candidates, (), "selector_malformed")
         given = [cluster_id for cluster_id in reply.value["selected_clusters"] if isinstance(cluster_id, str)]
         named = [role.reading.text(cluster_id) for cluster_id in given]
         valid = [cluster_id for cluster_id in dict.fromkeys(named) if cluster_id in candidates][: config.top_n]
         if valid:
-            return Selection(candidates, tuple(valid))
-        return Selection(candidates, (), "selector_off_list" if named else "selector_empty")
+            return ClusterSelection(candidates, tuple(valid))
+        return ClusterSelection(candidates, (), "selector_off_list" if named else "selector_empty")

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from memsys.episodes.nodes import Block, Cut, Message, joined, messages_from
+from memsys.episodes.nodes import Cut, Message, MessageBlock, joined, messages_from
 from memsys.episodes.recovery import flag_of, loose_object, text_of
 from memsys.episodes.rules import BoundaryRules
 from memsys.llm.contract import LanguageModel, Role
@@ -25,22 +25,22 @@ class Segmenter:
         self.buffer: list[Message] = []
         self.counts: Counter[str] = Counter()
 
-    async def take(self, message: Message) -> Block | None:
+    async def take(self, message: Message) -> MessageBlock | None:
         """Add a message; returns the block that it closed, if it begins a new one."""
         closed = await self._cut_before(message) if self.buffer else None
         self.buffer.append(message)
         return closed
 
-    async def take_all(self, messages: Iterable[Message]) -> list[Block]:
+    async def take_all(self, messages: Iterable[Message]) -> list[MessageBlock]:
         """Add messages one after the other; returns the blocks that they closed."""
         blocks = [await self.take(message) for message in messages]
         return [block for block in blocks if block is not None]
 
-    def flush(self, cut: Cut) -> Block | None:
+    def flush(self, cut: Cut) -> MessageBlock | None:
         """Close the open block, if there is one."""
         return self._close(cut, "") if self.buffer else None
 
-    async def _cut_before(self, message: Message) -> Block | None:
+    async def _cut_before(self, message: Message) -> MessageBlock | None:
         rules = self._rules
         if rules.session_cut and message.session_id != self.buffer[-1].session_id:
             return self._close("session", "a new session begins")
@@ -61,14 +61,14 @@ class Segmenter:
         dated = rules.show_times
         return {"history": joined(history, dated=dated), "message": joined([message], dated=dated)}
 
-    def _close(self, cut: Cut, reason: str) -> Block:
+    def _close(self, cut: Cut, reason: str) -> MessageBlock:
         self.counts[f"cut.{cut}"] += 1
-        block, self.buffer = Block(tuple(self.buffer), cut, reason), []
+        block, self.buffer = MessageBlock(tuple(self.buffer), cut, reason), []
         return block
 
     def state(self) -> list[dict[str, Any]]:
         """Return the open block's messages as JSON values."""
-        return list(Block(tuple(self.buffer), "end", "").state()["messages"])
+        return list(MessageBlock(tuple(self.buffer), "end", "").state()["messages"])
 
     def load_state(self, state: Sequence[Mapping[str, Any]]) -> None:
         """Restore the open block."""

@@ -41,7 +41,7 @@ class ContextTexts:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class EpisodeContext:
     """The text, and how many facts and episodes the token limit left out."""
 
     text: str
@@ -67,7 +67,7 @@ async def write_sections(
     *,
     episodes_first: bool,
     max_tokens: int | None,
-) -> Context:
+) -> EpisodeContext:
     """Write both sections; nothing at all where there is no entry. Counts tokens only where a limit is set.
 
     Args:
@@ -79,7 +79,7 @@ async def write_sections(
         max_tokens: what does not fit is left out from there on; ``None`` for no limit.
     """
     if not facts and not episodes:
-        return Context("", 0)
+        return EpisodeContext("", 0)
     sections: list[Section] = [(texts.facts, facts), (texts.episodes, episodes)]
     if episodes_first:
         sections.reverse()
@@ -87,7 +87,7 @@ async def write_sections(
         sections = await _within(llm, sections, max_tokens)
     dropped = len(facts) + len(episodes) - sum(len(entries) for _, entries in sections)
     written = ("\n".join([heading, *(entries or [texts.nothing])]) for heading, entries in sections)
-    return Context("\n\n".join(written), dropped)
+    return EpisodeContext("\n\n".join(written), dropped)
 
 
 async def _within(llm: LanguageModel, sections: Sequence[Section], limit: int) -> list[Section]:

@@ -10,14 +10,14 @@ from memsys.llm.contract import LanguageModel, Reply, Role
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class EpisodeStatements:
     """Statements of an episode, and what happened on the way, to be counted."""
 
     statements: tuple[str, ...]
     events: tuple[str, ...] = ()
 
 
-async def extract_directly(llm: LanguageModel, roles: EpisodeRoles, episode: Episode, key: str) -> Extracted:
+async def extract_directly(llm: LanguageModel, roles: EpisodeRoles, episode: Episode, key: str) -> EpisodeStatements:
     """Read facts off a told episode, with one call.
 
     Fallback of ``extract``: the strings that the reply's list holds nevertheless; none where it has no list.
@@ -28,7 +28,7 @@ async def extract_directly(llm: LanguageModel, roles: EpisodeRoles, episode: Epi
 
 async def extract_by_prediction(
     llm: LanguageModel, roles: EpisodeRoles, episode: Episode, known: Sequence[str], key: str, *, dated: bool = True
-) -> Extracted:
+) -> EpisodeStatements:
     """Predict an episode from known facts, then keep what its messages add or correct; at most two calls.
 
     Without a known fact near the episode nothing is predicted. Fallback of ``predict``: a blank reply counts as no
@@ -46,12 +46,12 @@ async def extract_by_prediction(
         "prediction": prediction or f"Nothing is known yet about: {episode.title}",
     }
     found = _statements(roles.calibrate, await llm.ask(roles.calibrate, values, key=key))
-    return Extracted(found.statements, (*events, *found.events))
+    return EpisodeStatements(found.statements, (*events, *found.events))
 
 
-def _statements(role: Role, reply: Reply) -> Extracted:
+def _statements(role: Role, reply: Reply) -> EpisodeStatements:
     statements = tuple(dict.fromkeys(texts_of(loose_object(reply, role.reading), "statements")))
     events = [] if reply.value is not None else [f"fallback.{role.name}"]
     if not statements:
         events.append(f"{role.name}.no_facts")
-    return Extracted(statements, tuple(events))
+    return EpisodeStatements(statements, tuple(events))

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from memsys.dates import iso, parse_date
-from memsys.episodes.nodes import Block, joined
+from memsys.episodes.nodes import MessageBlock, joined
 from memsys.episodes.recovery import loose_object, text_of
 from memsys.episodes.rules import EpisodeRules
 from memsys.llm.contract import LanguageModel, Role
@@ -21,33 +21,33 @@ _QUOTED_CHARS = 100
 class Story:
     """What became of a block, before it is stored. ``time``: see :class:`memsys.episodes.nodes.Episode`."""
 
-    block: Block
+    block: MessageBlock
     title: str
     content: str
     time: str
     fallback: EpisodeFallback | None
 
 
-async def narrate(llm: LanguageModel, role: Role, block: Block, rules: EpisodeRules) -> Story:
+async def narrate(llm: LanguageModel, role: Role, block: MessageBlock, rules: EpisodeRules) -> Story:
     """Tell a block with one call; depends on the block alone."""
     values = {"messages": joined(block.messages, dated=True), "reason": block.reason or "the conversation ends here"}
     reply = await llm.ask(role, values, key=block.key)
     found = loose_object(reply, role.reading)
     title, content = text_of(found, "title"), text_of(found, "content")
-    time = happened(block, text_of(found, "timestamp"), rules.slack_days)
+    time = resolve_timestamp(block, text_of(found, "timestamp"), rules.slack_days)
     if content:
         fallback: EpisodeFallback | None = None if reply.value is not None else "recovered"
         return Story(block, title or template_title(block), content, time, fallback)
     return Story(block, title or template_title(block), template_content(block), time, "template")
 
 
-def template_title(block: Block) -> str:
+def template_title(block: MessageBlock) -> str:
     """Title of a block that was not told."""
     count = len(block.messages)
     return f"Conversation of {count} message{'' if count == 1 else 's'}"
 
 
-def template_content(block: Block) -> str:
+def template_content(block: MessageBlock) -> str:
     """Describe a block that was not told."""
     first, last = block.messages[0], block.messages[-1]
     when = f"On {first.time}: " if first.time else ""
@@ -55,7 +55,7 @@ def template_content(block: Block) -> str:
     return f"{when}{len(block.messages)} messages, from {' to '.join(repr(line) for line in lines)}"
 
 
-def happened(block: Block, claimed: str, slack_days: int | None) -> str:
+def resolve_timestamp(block: MessageBlock, claimed: str, slack_days: int | None) -> str:
     """Return when a block happened.
 
     Args:

@@ -43,7 +43,7 @@ def joined(messages: Iterable[Message], *, dated: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MessageBlock:
     """Messages, in order, that become one episode: consecutive ones, but where a segmenter grouped them otherwise."""
 
     messages: tuple[Message, ...]
@@ -60,7 +60,7 @@ class Block:
         return asdict(self)
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "Block":
+    def from_state(cls, state: Mapping[str, Any]) -> "MessageBlock":
         """Make the block that :meth:`state` described."""
         return cls(messages_from(state["messages"]), state["cut"], state["reason"])
 

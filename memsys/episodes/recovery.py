@@ -5,13 +5,13 @@ from typing import Any
 
 from memsys.llm.bounded import salvaged
 from memsys.llm.contract import Reply
-from memsys.llm.reading import Reading
+from memsys.llm.reading import ReplyReading
 
 _ANY_OBJECT = {"type": "object"}
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
-def loose_object(reply: Reply, reading: Reading) -> Mapping[str, Any]:
+def loose_object(reply: Reply, reading: ReplyReading) -> Mapping[str, Any]:
     """Return the reply's object whether or not it validates, mended where the reading does so; empty where it lacks."""
     if reply.value is not None:
         return reply.value

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from memsys.llm.contract import LanguageModel, Reply, Role, make_role
-from memsys.llm.reading import TOLERANT, Reading
+from memsys.llm.reading import TOLERANT, ReplyReading
 from memsys.llm.structured import parse_object
 from memsys.notes.roles import object_schema
 from memsys.turns import TurnFormat
@@ -98,7 +98,7 @@ def messages(unit: Unit, turn_format: TurnFormat, owner: str | None) -> str:
     return "\n".join(f"{mark}: {turn_format.render(turn)}" for mark, turn in zip(marks, unit.turns, strict=True))
 
 
-def facts_from_reply(reply: Reply, limit: int | None, reading: Reading = TOLERANT) -> Facts:
+def facts_from_reply(reply: Reply, limit: int | None, reading: ReplyReading = TOLERANT) -> Facts:
     """Clean a reply; of a malformed one take what can be read.
 
     A malformed reply may still be an object whose ``facts`` are objects with ``fact`` or ``text``, nested lists or one
@@ -122,7 +122,7 @@ def unfenced(text: str) -> str:
     return _THINKING.sub("", block[1] if block else text).strip()
 
 
-def _salvaged(text: str, reading: Reading) -> Json:
+def _salvaged(text: str, reading: ReplyReading) -> Json:
     found = parse_object(text, _ANY_FACTS, repair=False).value
     if found is None and reading.bare_lists:
         start, end = text.find("["), text.rfind("]") + 1

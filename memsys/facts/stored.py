@@ -12,7 +12,7 @@ UpdateTimestamp = Literal["overwrite", "keep_old", "keep_both"]
 
 
 @dataclass(slots=True)
-class Memory:
+class StoredFact:
     """A stored fact.
 
     Attributes:
@@ -32,7 +32,7 @@ class Memory:
     merges: int = 0
 
     @classmethod
-    def of(cls, memory_id: str, text: str, unit: Unit) -> "Memory":
+    def of(cls, memory_id: str, text: str, unit: Unit) -> "StoredFact":
         """Make the memory of a fact of a batch."""
         date = batch_date(unit)
         return cls(memory_id, text, date, [date], batch_turn_ids(unit))
@@ -70,6 +70,6 @@ class Memory:
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "Memory":
+    def from_state(cls, state: Mapping[str, Any]) -> "StoredFact":
         """Make the memory that :meth:`state` described."""
         return cls(**{**state, "dates": list(state["dates"]), "turn_ids": tuple(state["turn_ids"])})

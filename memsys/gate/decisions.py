@@ -28,7 +28,7 @@ class GateRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class GateDecision:
     """What the gate did with a unit: its score, greatest cosine and kappa, ``None`` where nothing was scored."""
 
     dropped: bool
@@ -55,14 +55,14 @@ class Decisions:
         self._rule = rule
         self._scope = VmfScope(embedder.dimension, rule.kappa)
         self._texts: Sequence[str] = ()
-        self._made: list[Decision] = []
+        self._made: list[GateDecision] = []
         self._lock = asyncio.Lock()
 
     def follow(self, texts: Sequence[str]) -> None:
         """Take the texts of the whole stream, in order."""
         self._texts = texts
 
-    async def of(self, position: int) -> Decision:
+    async def of(self, position: int) -> GateDecision:
         """Return the decision on the unit at a position of the stream.
 
         Raises:
@@ -80,7 +80,7 @@ class Decisions:
                     self._made.append(decision)
         return self._made[position]
 
-    def made(self) -> list[Decision]:
+    def made(self) -> list[GateDecision]:
         """Return all decisions so far."""
         return list(self._made)
 
@@ -88,24 +88,24 @@ class Decisions:
         """Snapshot as of the first ``count`` decisions, however many were made ahead."""
         made = self._made[:count]
         passed = [str(position) for position, decision in enumerate(made) if not decision.dropped]
-        columns = {field.name: [getattr(decision, field.name) for decision in made] for field in fields(Decision)}
+        columns = {field.name: [getattr(decision, field.name) for decision in made] for field in fields(GateDecision)}
         return {"columns": columns, "passed": self._scope.rows(passed)}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore a snapshot; what was decided beyond it is forgotten."""
         columns = state["columns"]
-        names = [field.name for field in fields(Decision)]
+        names = [field.name for field in fields(GateDecision)]
         rows = zip(*(columns[name] for name in names), strict=True)
-        self._made = [Decision(**dict(zip(names, row, strict=True))) for row in rows]
+        self._made = [GateDecision(**dict(zip(names, row, strict=True))) for row in rows]
         self._scope = VmfScope(self._embedder.dimension, self._rule.kappa)
         passed = [position for position, decision in enumerate(self._made) if not decision.dropped]
         for position, vector in zip(passed, state["passed"], strict=True):
             self._scope.add(str(position), vector)
 
 
-def decide(scope: VmfScope, vector: Vectors, rule: GateRule) -> Decision:
+def decide(scope: VmfScope, vector: Vectors, rule: GateRule) -> GateDecision:
     """Decide on one unit vector (d,) given the scope (SAGE, section 3.5): dropped if ``score > tau_noop``."""
     if len(scope) < max(1, rule.min_scope):
-        return Decision(dropped=False)
+        return GateDecision(dropped=False)
     support = scope.support(vector)
-    return Decision(support.score > rule.tau_noop, support.score, support.cosine, scope.kappa)
+    return GateDecision(support.score > rule.tau_noop, support.score, support.cosine, scope.kappa)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from memsys.gate.config import GatedConfig, gate_format
-from memsys.gate.decisions import Decision, Decisions
+from memsys.gate.decisions import Decisions, GateDecision
 from memsys.llm.usage import MeteredModel, Usage, metered
 from memsys.notes.note import unit_content
 from memsys.protocol import Parts, Prepared, State
@@ -20,7 +20,7 @@ _QUANTILE = 0.80
 class PreparedUnit:
     """The gate's decision, what the host prepared (``None`` for a dropped unit), and what that cost."""
 
-    decision: Decision
+    decision: GateDecision
     prepared: Prepared
     usage: Usage
 
@@ -38,7 +38,7 @@ class GatedMemory:
         self._host = config.host.build(replace(parts, llm=MeteredModel(parts.llm)))
         self._decisions = Decisions(parts.embedder, config.rule)
         self._positions: dict[str, int] = {}
-        self._written: list[Decision] = []
+        self._written: list[GateDecision] = []
         self._usage = Usage()
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from memsys.llm.cache import ReplyCache
-from memsys.llm.client import BoundModel, Counters, Line
+from memsys.llm.client import BoundModel, Counters, SharedBackbone
 from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
 from memsys.llm.contract import CallRecord
 from memsys.llm.engines.contract import Engine
@@ -55,7 +55,7 @@ class Backbone:
         self.config, self.engine, self.counters = config, engine, Counters()
         self._cache, self._on_call, self._run_seed = cache, on_call, run_seed
         self._transport = Transport(config, engine, log_dir)
-        self._line: Line | None = None
+        self._line: SharedBackbone | None = None
 
     async def __aenter__(self) -> "Backbone":
         """Start the engine and connect.
@@ -65,7 +65,7 @@ class Backbone:
         """
         await self._transport.open()
         model = {"model": self.config.model, "engine": dict(await asyncio.to_thread(self.engine.fingerprint))}
-        self._line = Line(
+        self._line = SharedBackbone(
             config=self.config,
             dialect=self.engine.name,
             model=model,
@@ -101,7 +101,7 @@ class Backbone:
         tokens = counters.prompt_tokens + counters.completion_tokens
         return Traffic(counters.calls, tokens, in_flight, counters.cache_hits)
 
-    def _open_line(self) -> Line:
+    def _open_line(self) -> SharedBackbone:
         if self._line is None:
             raise RuntimeError("the backbone is not open: use `async with Backbone(...) as backbone`")
         return self._line

@@ -54,7 +54,7 @@ _CLAIMS = 1 << 24
 _BEGUN = b"\1"
 
 
-class _Place(NamedTuple):
+class _RowPlace(NamedTuple):
     """Where a row lies: file, offset and length in bytes."""
 
     segment: Path
@@ -92,8 +92,8 @@ class ReplyCache:
         self.folder = folder
         self.shared = shared
         self.corrupt = 0
-        self._index: dict[bytes, _Place] = {}
-        self._others: dict[bytes, list[_Place]] = {}  # further rows of a key, for when the first is damaged
+        self._index: dict[bytes, _RowPlace] = {}
+        self._others: dict[bytes, list[_RowPlace]] = {}  # further rows of a key, for when the first is damaged
         self._pending: dict[str, asyncio.Future[Completion]] = {}
         self._file: int | None = None
         self._owner = 0
@@ -120,7 +120,7 @@ class ReplyCache:
                 self._leave_out(digest, place, error)
         return None
 
-    def _leave_out(self, digest: bytes, place: _Place, error: Exception) -> None:
+    def _leave_out(self, digest: bytes, place: _RowPlace, error: Exception) -> None:
         """Forget a damaged row; the next one of its key takes its place, if there is one."""
         self.corrupt += 1
         logger.warning(
@@ -141,7 +141,7 @@ class ReplyCache:
         """
         line = _written_row(key, reply)
         self._append(b"\n" + line if self._torn else line)
-        place = _Place(self._segment, self._size - len(line), len(line))
+        place = _RowPlace(self._segment, self._size - len(line), len(line))
         self._note(bytes.fromhex(key), place)
 
     async def fetch(self, key: str, call: Callable[[], Awaitable[Completion]]) -> tuple[Completion, bool]:
@@ -289,7 +289,7 @@ class ReplyCache:
             if segment != self._segment and segment.stat().st_size > begin:
                 self._read[segment] = self._read_segment(segment, begin)
 
-    def _note(self, key: bytes, place: _Place) -> None:
+    def _note(self, key: bytes, place: _RowPlace) -> None:
         """Index a row; the first of a key stays the one that is read."""
         if self._index.setdefault(key, place) is not place:
             self._others.setdefault(key, []).append(place)
@@ -307,7 +307,7 @@ class ReplyCache:
                     break  # being written, or what a kill has left: no damage
                 key = _key(line) if line.endswith(b"}\n") and line.startswith(_PREFIX) else None
                 if key is not None:
-                    self._note(key, _Place(segment, offset, len(line)))
+                    self._note(key, _RowPlace(segment, offset, len(line)))
                 elif line != b"\n":
                     self.corrupt += 1
                 offset += len(line)

@@ -12,7 +12,7 @@ from memsys.llm.limiter import Limiter
 from memsys.llm.structured import Parsed, strip_thinking
 from memsys.llm.tokens import TokenCounter
 from memsys.llm.transport import ContextLengthError, Sent, Transport
-from memsys.llm.wire import Request, effective_temperature, make_request, read_completion
+from memsys.llm.wire import WireRequest, effective_temperature, make_request, read_completion
 from memsys.seeding import stable_seed
 from memsys.vocabulary import Completion, Json
 
@@ -28,7 +28,7 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SharedBackbone:
     """What all conversations of an open backbone share."""
 
     config: BackboneConfig
@@ -44,7 +44,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class CompletedAttempt:
     """One attempt's completion and how it was got."""
 
     completion: Completion
@@ -58,7 +58,7 @@ class Answered:
 class BoundModel:
     """A :class:`memsys.llm.contract.LanguageModel` of one conversation."""
 
-    def __init__(self, line: Line, conversation_id: str) -> None:
+    def __init__(self, line: SharedBackbone, conversation_id: str) -> None:
         self._line, self._conversation_id = line, conversation_id
 
     @property
@@ -104,10 +104,10 @@ class BoundModel:
         repair = reading.repair and config.json_repair
         return await parse_within(bounds, text, role.accepts or role.schema, repair=repair, cut=reading.cut)
 
-    async def _answer(self, request: Request, role: Role, key: str, scope: CallScope) -> Answered:
+    async def _answer(self, request: WireRequest, role: Role, key: str, scope: CallScope) -> CompletedAttempt:
         """Get a completion from the cache or the server."""
         line, digest = self._line, request.digest(self._line.model)
-        made: list[Answered] = []
+        made: list[CompletedAttempt] = []
 
         async def call() -> Completion:
             made.append(await self._send(request, digest, scope))
@@ -122,17 +122,17 @@ class BoundModel:
             raise BackboneError(await self._explain_length(request, role, key, str(error))) from error
         except BackboneError as error:
             raise BackboneError(f"{self._where(role, key)}: {error}") from error
-        return Answered(completion, digest, cache_hit=True) if hit else made[0]
+        return CompletedAttempt(completion, digest, cache_hit=True) if hit else made[0]
 
-    async def _send(self, request: Request, digest: str, scope: CallScope) -> Answered:
+    async def _send(self, request: WireRequest, digest: str, scope: CallScope) -> CompletedAttempt:
         line = self._line
         async with line.limiter.slot(scope.phase) as waited:
             sent: Sent[Completion] = await line.transport.send(
                 request.path, request.body, read_completion, affinity=self._conversation_id
             )
-        return Answered(sent.reply, digest, False, waited, sent.retries, sent.endpoint)
+        return CompletedAttempt(sent.reply, digest, False, waited, sent.retries, sent.endpoint)
 
-    async def _explain_length(self, request: Request, role: Role, key: str, server: str) -> str:
+    async def _explain_length(self, request: WireRequest, role: Role, key: str, server: str) -> str:
         prompt = str(request.body.get("prompt") or "\n".join(m["content"] for m in request.body.get("messages", ())))
         try:
             size = f"{await self._line.tokens.count(prompt)} tokens"
@@ -147,7 +147,9 @@ class BoundModel:
     def _where(self, role: Role, key: str) -> str:
         return f"role {role.name}, {key}, conversation {self._conversation_id}"
 
-    def _book(self, answered: Answered, role: Role, key: str, scope: CallScope, attempt: int, parsed: Parsed) -> None:
+    def _book(
+        self, answered: CompletedAttempt, role: Role, key: str, scope: CallScope, attempt: int, parsed: Parsed
+    ) -> None:
         """Count the attempt and write its row of the ledger."""
         line, completion = self._line, answered.completion
         line.counters.calls += 1

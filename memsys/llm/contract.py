@@ -14,7 +14,7 @@ from string import Template
 from typing import Any, Literal, Protocol
 
 from memsys.errors import ConfigError
-from memsys.llm.reading import TOLERANT, Reading, accepted_schema, make_reading
+from memsys.llm.reading import TOLERANT, ReplyReading, accepted_schema, make_reading
 from memsys.prompt_packs.local import is_reference, read_text
 from memsys.vocabulary import Completion, Json
 
@@ -108,7 +108,7 @@ class Role:
     top_logprobs: int = 0
     malformed_retries: int = 1
     raw: bool = False
-    reading: Reading = TOLERANT
+    reading: ReplyReading = TOLERANT
     accepts: Mapping[str, Json] | None = None
     system_prompt: Prompt | None = None
     system_first: bool = False
@@ -207,7 +207,7 @@ class RoleSettings:
     list and every string of the role's schema: a small model otherwise closes each list at once, or repeats itself up
     to ``max_tokens``. The papers set no such bounds. ``field_order`` names every field of the schema in the order in
     which constrained decoding is to write them; null keeps the shipped order. ``reading`` holds fields of
-    :class:`memsys.llm.reading.Reading`; null reads tolerantly.
+    :class:`memsys.llm.reading.ReplyReading`; null reads tolerantly.
     """
 
     temperature: float

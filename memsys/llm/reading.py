@@ -15,7 +15,7 @@ FieldCheck = Literal["exact", "used", "any"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReplyReading:
     """A role's ``reading`` block; the defaults are the tolerant reading of the presets that follow no release.
 
     Attributes:
@@ -44,19 +44,19 @@ class Reading:
 
 
 #: The reading of a role whose preset says nothing else.
-TOLERANT = Reading()
+TOLERANT = ReplyReading()
 
 
-def make_reading(role: str, settings: Mapping[str, Json] | None) -> Reading:
+def make_reading(role: str, settings: Mapping[str, Json] | None) -> ReplyReading:
     """Make a role's reading from its YAML block; ``None`` is the tolerant one.
 
     Raises:
         ConfigError: an unknown setting, or a value that is none of its choices.
     """
-    given, known = dict(settings or {}), [field.name for field in fields(Reading)]
+    given, known = dict(settings or {}), [field.name for field in fields(ReplyReading)]
     if unknown := [key for key in given if key not in known]:
         raise ConfigError(f"role {role}: reading.{unknown[0]} is unknown; known are {', '.join(known)}")
-    reading = Reading(**given)
+    reading = ReplyReading(**given)
     for key in ("repair", "cut", "bare_lists", "strip"):
         if not isinstance(getattr(reading, key), bool):
             raise ConfigError(f"role {role}: reading.{key}={getattr(reading, key)!r} must be true or false")
@@ -67,7 +67,7 @@ def make_reading(role: str, settings: Mapping[str, Json] | None) -> Reading:
 
 
 def accepted_schema(
-    reading: Reading, schema: Mapping[str, Json] | None, used: Mapping[str, Json] | None
+    reading: ReplyReading, schema: Mapping[str, Json] | None, used: Mapping[str, Json] | None
 ) -> Mapping[str, Json] | None:
     """Return the schema that a reply must follow, where it is not the one that is asked for.
 

@@ -46,7 +46,7 @@ class ContextLengthError(BackboneError):
     """The server says that prompt and reply do not fit into the model's context."""
 
 
-class _TransientError(Exception):
+class _TransientServerError(Exception):
     """A failure on the way: the request is sent again. ``pause``: seconds the server asks to wait."""
 
     def __init__(self, what: str, pause: float = 0.0) -> None:
@@ -54,7 +54,7 @@ class _TransientError(Exception):
         self.pause = pause
 
 
-class _ConnectionLostError(_TransientError):
+class _ConnectionLostError(_TransientServerError):
     """Nobody answers at the endpoint: the engine is asked to look after its server."""
 
 
@@ -123,7 +123,7 @@ class Transport:
             try:
                 payload, seconds = await self._post(endpoint, path, body)
                 return Sent(read(payload, seconds), retries, self._endpoints.label(endpoint))
-            except (_TransientError, MalformedReplyError) as error:
+            except (_TransientServerError, MalformedReplyError) as error:
                 failure = error
             finally:
                 self._endpoints.give_back(endpoint)
@@ -145,17 +145,17 @@ class Transport:
         except aiohttp.ConnectionTimeoutError as error:
             raise _ConnectionLostError(f"no connection within {_CONNECT_SECONDS:.0f} s") from error
         except TimeoutError as error:
-            raise _TransientError(f"no reply within {self._config.timeout_s} s (backbone.timeout_s)") from error
+            raise _TransientServerError(f"no reply within {self._config.timeout_s} s (backbone.timeout_s)") from error
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
             raise _ConnectionLostError(f"{type(error).__name__}: {error}") from error
         except aiohttp.ClientError as error:
-            raise _TransientError(f"{type(error).__name__}: {error}") from error
+            raise _TransientServerError(f"{type(error).__name__}: {error}") from error
         seconds = perf_counter() - begun
         payload = _payload(text)
         if response.status != 200:
             raise _refusal(response.status, response.headers.get("Retry-After"), _message(payload, text, endpoint))
         if payload is None:
-            raise _TransientError("the reply is not JSON")
+            raise _TransientServerError("the reply is not JSON")
         return payload, seconds
 
     async def _after_failure(self, failure: Exception, endpoint: Endpoint, retries: int, known: int) -> None:
@@ -170,7 +170,7 @@ class Transport:
                 f"{failure}{repair}; see that the server runs and answers, then start the run again: it resumes"
             ) from failure
         logger.info("%s: %s; sending again (%d of %d)", label, failure, retries + 1, self._config.transport_retries)
-        asked = failure.pause if isinstance(failure, _TransientError) else 0.0
+        asked = failure.pause if isinstance(failure, _TransientServerError) else 0.0
         pause = min(self._config.backoff_s * 2**retries, _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
         await asyncio.sleep(max(pause, min(asked, 2 * _LONGEST_PAUSE)))
 
@@ -215,7 +215,7 @@ def _refusal(status: int, retry_after: str | None, message: str) -> Exception:
     if status in _RETRIED_STATUS or status > 500:
         asked = (retry_after or "").strip()
         pause = float(asked) if asked.isascii() and asked.isdigit() and len(asked) < _LONGEST_NUMBER else 0.0
-        return _TransientError(f"status {status}: {message}", pause)
+        return _TransientServerError(f"status {status}: {message}", pause)
     lowered = message.lower()
     if status in (400, 413, 422) and any(word in lowered for word in _CONTEXT_WORDS):
         return ContextLengthError(message)

@@ -27,7 +27,7 @@ class MalformedReplyError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class WireRequest:
     """What is sent, except for the server's name of the model. ``path`` follows the base URL."""
 
     path: str
@@ -47,7 +47,7 @@ def effective_temperature(config: BackboneConfig, role: Role) -> float | None:
     return role.temperature if config.temperature is None else config.temperature
 
 
-def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, seed: int) -> Request:
+def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, seed: int) -> WireRequest:
     """Write a request.
 
     Args:
@@ -71,7 +71,7 @@ def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, 
     if role.top_logprobs:
         body |= {"logprobs": True, "top_logprobs": role.top_logprobs} if chat else {"logprobs": role.top_logprobs}
     body |= _constraint(config.structured, dialect, role, chat=chat)
-    return Request("/chat/completions" if chat else "/completions", body)
+    return WireRequest("/chat/completions" if chat else "/completions", body)
 
 
 def _messages(role: Role, prompt: str) -> dict[str, Json]:

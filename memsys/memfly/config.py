@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memsys.call_model import DataShape, ExpectedCalls
-from memsys.memfly.roles import Roles, make_roles
+from memsys.memfly.roles import MemFlyRoles, make_roles
 from memsys.memfly.rules import (
     Ablation,
     CandidateRules,
     EvidenceRules,
     IngestRules,
+    MemFlyRetrievalRules,
     RefinementRules,
-    RetrievalRules,
     TopicRules,
     UpdateRules,
 )
@@ -34,7 +34,7 @@ class MemflyConfig:
         candidates: fields of :class:`memsys.memfly.rules.CandidateRules`.
         update: fields of :class:`memsys.memfly.rules.UpdateRules`.
         topics: fields of :class:`memsys.memfly.rules.TopicRules`.
-        retrieval: fields of :class:`memsys.memfly.rules.RetrievalRules`.
+        retrieval: fields of :class:`memsys.memfly.rules.MemFlyRetrievalRules`.
         ier: fields of :class:`memsys.memfly.rules.RefinementRules`.
         evidence: fields of :class:`memsys.memfly.rules.EvidenceRules`.
         roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
@@ -56,24 +56,24 @@ class MemflyConfig:
         refuse_gold(self, "MemFly")
         self.make_roles()
 
-    def rules(self) -> "Rules":
+    def rules(self) -> "MemFlyRules":
         """Return the groups as checked dataclasses.
 
         Raises:
             ConfigError: an unknown, missing or wrong setting.
         """
-        return Rules(
+        return MemFlyRules(
             ablate=from_settings(Ablation, self.ablate, "memory.ablate"),
             ingest=from_settings(IngestRules, self.ingest, "memory.ingest"),
             candidates=from_settings(CandidateRules, self.candidates, "memory.candidates"),
             update=from_settings(UpdateRules, self.update, "memory.update"),
             topics=from_settings(TopicRules, self.topics, "memory.topics"),
-            retrieval=from_settings(RetrievalRules, self.retrieval, "memory.retrieval"),
+            retrieval=from_settings(MemFlyRetrievalRules, self.retrieval, "memory.retrieval"),
             ier=from_settings(RefinementRules, self.ier, "memory.ier"),
             evidence=from_settings(EvidenceRules, self.evidence, "memory.evidence"),
         )
 
-    def make_roles(self) -> Roles:
+    def make_roles(self) -> MemFlyRoles:
         """Return the roles of the backbone.
 
         Raises:
@@ -101,7 +101,7 @@ class MemflyConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class MemFlyRules:
     """All groups of a config."""
 
     ablate: Ablation
@@ -109,6 +109,6 @@ class Rules:
     candidates: CandidateRules
     update: UpdateRules
     topics: TopicRules
-    retrieval: RetrievalRules
+    retrieval: MemFlyRetrievalRules
     ier: RefinementRules
     evidence: EvidenceRules

@@ -33,7 +33,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class PairScores:
     """Redundancy and complementarity of a pair, both in [0, 1]."""
 
     redundancy: float
@@ -41,7 +41,7 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class MergeDecision:
     """What is done with a new note: merged into a note or appended, and linked to others.
 
     Attributes:
@@ -55,16 +55,16 @@ class Decision:
     actions: tuple[Action, ...]
 
 
-def scores(relation: Relation, strength: float, rules: UpdateRules) -> Scores:
+def scores(relation: Relation, strength: float, rules: UpdateRules) -> PairScores:
     """Read one printed strength as the two scores of the method; a conflict has neither.
 
     A redundant pair counts as complementary only up to ``tau_merge``, so that it merges or links, never both.
     """
     if relation == "CONFLICTS":
-        return Scores(0.0, 0.0)
+        return PairScores(0.0, 0.0)
     if relation == "SUPPORTS" or rules.related_can_merge:
-        return Scores(strength, strength if strength <= rules.tau_merge else 0.0)
-    return Scores(0.0, strength)
+        return PairScores(strength, strength if strength <= rules.tau_merge else 0.0)
+    return PairScores(0.0, strength)
 
 
 def gate(judgement: Judgement, rules: UpdateRules, ablate: Ablation) -> Action:
@@ -83,7 +83,7 @@ def gate(judgement: Judgement, rules: UpdateRules, ablate: Ablation) -> Action:
 
 def decide(
     judgements: Sequence[Judgement], cosines: Mapping[int, float], rules: UpdateRules, ablate: Ablation
-) -> Decision:
+) -> MergeDecision:
     """Decide on a new note: it merges into one note at most, and is linked to all others that merging or linking fits.
 
     Args:
@@ -101,7 +101,7 @@ def decide(
             links.append((judgement, "conflict"))
         elif action == "link" or (action == "merge" and judgement is not best and not ablate.link):
             links.append((judgement, "link"))
-    return Decision(best, tuple(links), actions)
+    return MergeDecision(best, tuple(links), actions)
 
 
 def _merge_rank(pair: Judgement, cosines: Mapping[int, float]) -> tuple[float, float, int]:

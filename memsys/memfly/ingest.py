@@ -37,7 +37,7 @@ class Denoised:
 
 
 @dataclass(frozen=True, slots=True)
-class Ingestion:
+class NoteIngestion:
     """Asks the role and embeds what came of it; changes nothing, so it may run ahead of the writes.
 
     Attributes:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
 from memsys.index.vector import SCORE_DECIMALS, VectorIndex
-from memsys.memfly.note import Note
+from memsys.memfly.note import MemFlyNote
 from memsys.memfly.phrases import digits_differ, normalised
 
 
@@ -72,7 +72,7 @@ class KeywordLayer:
             found[self._new(surface, key, vector) if number is None else number] = None
         return list(found)
 
-    def attach(self, note: Note, position: int, numbers: Sequence[int]) -> list[int]:
+    def attach(self, note: MemFlyNote, position: int, numbers: Sequence[int]) -> list[int]:
         """Give a note keywords; returns those that it did not have before. Counts the pairs that are new to it."""
         fresh = [number for number in dict.fromkeys(numbers) if number not in note.keywords]
         for number in fresh:
@@ -102,7 +102,7 @@ class KeywordLayer:
         """Return surfaces and vectors; what notes hold which keyword follows from the notes."""
         return {"surfaces": list(self._surfaces), "index": self.index.state()}
 
-    def load_state(self, state: Mapping[str, Any], notes: Sequence[Note]) -> None:
+    def load_state(self, state: Mapping[str, Any], notes: Sequence[MemFlyNote]) -> None:
         """Restore a snapshot.
 
         Args:

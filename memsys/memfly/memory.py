@@ -7,14 +7,14 @@ import numpy as np
 from memsys.counting import counter_from, counter_state
 from memsys.memfly.config import MemflyConfig
 from memsys.memfly.counts import write_statistics
-from memsys.memfly.ingest import Denoised, Ingestion
+from memsys.memfly.ingest import Denoised, NoteIngestion
 from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.links import LinkGraph
-from memsys.memfly.retrieval import Layers, Reading
+from memsys.memfly.retrieval import Layers, MemoryReader
 from memsys.memfly.roles import update_for
 from memsys.memfly.store import NoteLayer
 from memsys.memfly.topics import Topics, build_topics
-from memsys.memfly.update import Judge
+from memsys.memfly.update import DuplicateJudge
 from memsys.memfly.writing import Writing
 from memsys.protocol import BaseMemory, Parts, State
 from memsys.seeding import stable_seed
@@ -40,14 +40,14 @@ class MemflyMemory(BaseMemory):
         self._topics = Topics((), np.zeros((0, dimension), dtype=np.float32))
         self._stale = 0  # notes written since the topics were built
         self._session: str | None = None
-        self._ingestion = Ingestion(
+        self._ingestion = NoteIngestion(
             parts.llm, parts.embedder, roles.ingest, parts.turn_format, rules.ingest, not rules.ablate.denoise
         )
         most = range(1, rules.candidates.kept + 1)
         updates = [update_for(roles.update, count) if rules.update.constrain_ids else roles.update for count in most]
-        judge = Judge(parts.llm, updates, notes, keywords, rules.candidates.shown_chars)
+        judge = DuplicateJudge(parts.llm, updates, notes, keywords, rules.candidates.shown_chars)
         self._writing = Writing(rules, parts.embedder, judge, self._layers)
-        self._reading = Reading(rules, parts.llm, parts.embedder, roles, self._layers, self._current_topics)
+        self._reading = MemoryReader(rules, parts.llm, parts.embedder, roles, self._layers, self._current_topics)
 
     async def prepare(self, unit: Unit) -> Denoised:
         """Denoise the unit and embed what came of it."""

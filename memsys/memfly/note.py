@@ -18,7 +18,7 @@ class RawItem:
 
 
 @dataclass(slots=True)
-class Note:
+class MemFlyNote:
     """One memory.
 
     Attributes:
@@ -73,7 +73,7 @@ class Note:
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "Note":
+    def from_state(cls, state: Mapping[str, Any]) -> "MemFlyNote":
         """Make the note that :meth:`state` described."""
         return cls(
             note_id=state["note_id"],

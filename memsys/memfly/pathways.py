@@ -16,7 +16,7 @@ from memsys.index.fusion import reciprocal_rank_scores
 from memsys.index.vector import SCORE_DECIMALS
 from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.links import LinkGraph
-from memsys.memfly.rules import Ablation, RetrievalRules
+from memsys.memfly.rules import Ablation, MemFlyRetrievalRules
 from memsys.memfly.store import NoteLayer
 from memsys.memfly.topics import Topics
 
@@ -42,7 +42,7 @@ class Pathway:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class CandidatePool:
     """Notes found for one query.
 
     Attributes:
@@ -60,13 +60,13 @@ class Pool:
 class TriPathway:
     """Searches the graph; changes nothing in it."""
 
-    rules: RetrievalRules
+    rules: MemFlyRetrievalRules
     ablate: Ablation
     notes: NoteLayer
     keywords: KeywordLayer
     links: LinkGraph
 
-    def search(self, signals: Signals, topics: Topics) -> Pool:
+    def search(self, signals: Signals, topics: Topics) -> CandidatePool:
         """Find notes by all pathways, fuse them, and fill up what is missing."""
         near = Nearness(self.notes, signals.question)
         by_topic = Pathway() if self.ablate.topic else self.by_topic(signals.topic, topics)
@@ -75,7 +75,7 @@ class TriPathway:
         by_link = Pathway() if self.ablate.neighbor else self.by_link(anchors)
         fused = self._fuse([by_topic, by_keyword, by_link], near)[: self.rules.k_final]
         filling = self._filling({position for position, _ in fused}, signals.question)
-        return Pool(
+        return CandidatePool(
             ranked=(*fused, *((position, 0.0) for position in filling)),
             pathways={"topic": by_topic, "keyword": by_keyword, "neighbour": by_link},
             filled=len(filling),

@@ -8,8 +8,8 @@ from typing import Literal
 from memsys.llm.contract import LanguageModel
 from memsys.memfly.evidence import EvidenceWriter
 from memsys.memfly.intent import Intent, question_key
-from memsys.memfly.pathways import Pool
-from memsys.memfly.roles import Roles
+from memsys.memfly.pathways import CandidatePool
+from memsys.memfly.roles import MemFlyRoles
 from memsys.memfly.rules import RefinementRules
 
 #: Why the loop ended. ``off``: ablation. ``malformed``: the check gave no valid object, which counts as sufficient.
@@ -25,7 +25,7 @@ class Round:
 
     query: str
     intent: Intent
-    pool: Pool
+    pool: CandidatePool
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Refinement:
     """
 
     llm: LanguageModel
-    roles: Roles
+    roles: MemFlyRoles
     rules: RefinementRules
     writer: EvidenceWriter
     search: Search

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.llm.contract import LanguageModel
-from memsys.memfly.config import Rules
+from memsys.memfly.config import MemFlyRules
 from memsys.memfly.evidence import Evidence, EvidenceWriter
 from memsys.memfly.intent import ask_intent, embed_signals
 from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.links import LinkGraph
 from memsys.memfly.pathways import Nearness, TriPathway, fuse_positions
 from memsys.memfly.refinement import Refined, Refinement, Round
-from memsys.memfly.roles import Roles
+from memsys.memfly.roles import MemFlyRoles
 from memsys.memfly.store import NoteLayer
 from memsys.memfly.topics import Topics
 from memsys.notes.spans import timed
@@ -29,7 +29,7 @@ class Layers:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MemoryReader:
     """Reads a memory; changes nothing in it.
 
     Attributes:
@@ -41,10 +41,10 @@ class Reading:
         topics: gives the topics of the graph as it is now.
     """
 
-    rules: Rules
+    rules: MemFlyRules
     llm: LanguageModel
     embedder: Embedder
-    roles: Roles
+    roles: MemFlyRoles
     layers: Layers
     topics: Callable[[], Awaitable[Topics]]
     _pathways: TriPathway = field(init=False)

@@ -57,7 +57,7 @@ LOOSE_UPDATE: Mapping[str, Json] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class MemFlyRoles:
     """All roles of MemFly but the reader's."""
 
     ingest: Role
@@ -68,7 +68,7 @@ class Roles:
     subquery: Role
 
 
-def make_roles(settings: Mapping[str, Mapping[str, Json]], *, thresholds: bool) -> Roles:
+def make_roles(settings: Mapping[str, Mapping[str, Json]], *, thresholds: bool) -> MemFlyRoles:
     """Make the roles from the config's ``roles``.
 
     Args:
@@ -78,12 +78,12 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], *, thresholds: bool) 
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
-    names = tuple(Roles.__slots__)
+    names = tuple(MemFlyRoles.__slots__)
     if set(settings) != set(names):
         raise ConfigError(
             f"memory.roles: {', '.join(settings)} were given; exactly these are needed: {', '.join(names)}"
         )
-    roles = Roles(**{name: make_role(name, settings[name], PROMPTS, SCHEMAS[name]) for name in names})
+    roles = MemFlyRoles(**{name: make_role(name, settings[name], PROMPTS, SCHEMAS[name]) for name in names})
     return replace(roles, update=_with_operations(roles.update, thresholds))
 
 

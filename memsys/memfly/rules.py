@@ -199,7 +199,7 @@ class TopicRules:
 
 
 @dataclass(frozen=True, slots=True)
-class RetrievalRules:
+class MemFlyRetrievalRules:
     """The three pathways and their fusion (paper, equations 11 to 18).
 
     Attributes:

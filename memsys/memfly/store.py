@@ -10,7 +10,7 @@ from memsys.index.bm25 import BM25Index
 from memsys.index.fusion import fuse
 from memsys.index.vector import SCORE_DECIMALS, VectorIndex
 from memsys.memfly.keywords import KeywordLayer
-from memsys.memfly.note import Note
+from memsys.memfly.note import MemFlyNote
 from memsys.memfly.rules import CandidateRules
 
 
@@ -28,24 +28,24 @@ class NoteLayer:
     def __init__(self, dimension: int, rules: CandidateRules, keywords: KeywordLayer) -> None:
         self._rules = rules
         self._keywords = keywords
-        self._notes: list[Note] = []
+        self._notes: list[MemFlyNote] = []
         self.index = VectorIndex(dimension)
         self._words = BM25Index(rules.k1, rules.b, rules.epsilon)
 
     def __len__(self) -> int:
         return len(self._notes)
 
-    def __iter__(self) -> Iterator[Note]:
+    def __iter__(self) -> Iterator[MemFlyNote]:
         return iter(self._notes)
 
-    def __getitem__(self, position: int) -> Note:
+    def __getitem__(self, position: int) -> MemFlyNote:
         return self._notes[position]
 
     def position(self, note_id: str) -> int:
         """Return a note's position, counted from 0."""
         return self.index.position(note_id)
 
-    def append(self, note: Note, keywords: Sequence[int], vector: Vectors) -> int:
+    def append(self, note: MemFlyNote, keywords: Sequence[int], vector: Vectors) -> int:
         """Store a note with its keywords; returns its position.
 
         Args:
@@ -108,12 +108,12 @@ class NoteLayer:
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Replace the content by what :meth:`state` returned; the keyword layer is restored with it afterwards."""
-        self._notes = [Note.from_state(entry) for entry in state["notes"]]
+        self._notes = [MemFlyNote.from_state(entry) for entry in state["notes"]]
         self.index.load_state(state["index"])
 
     def index_words(self) -> None:
         """Fill the sparse index from the notes and their keywords."""
         self._words.load_state({"ids": list(self.index.ids), "texts": [self._document(note) for note in self._notes]})
 
-    def _document(self, note: Note) -> str:
+    def _document(self, note: MemFlyNote) -> str:
         return " ".join([note.context, *(self._keywords.surface(number) for number in note.keywords)])

@@ -11,13 +11,13 @@ from memsys.llm.values import finite
 from memsys.memfly.gating import Judgement
 from memsys.memfly.ingest import Denoised
 from memsys.memfly.keywords import KeywordLayer
-from memsys.memfly.note import Note, raw_text
+from memsys.memfly.note import MemFlyNote, raw_text
 from memsys.memfly.roles import LOOSE_UPDATE, RELATIONS
 from memsys.memfly.store import Candidate, NoteLayer
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class DuplicateJudgement:
     """What a call of the role gave: usable judgements in candidate order, and counts for the statistics."""
 
     judgements: tuple[Judgement, ...]
@@ -25,7 +25,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class DuplicateJudge:
     """Asks the role.
 
     Attributes:
@@ -42,7 +42,7 @@ class Judge:
     keywords: KeywordLayer
     shown_chars: int
 
-    async def judge(self, unit_id: str, new: Denoised, candidates: Sequence[Candidate]) -> Judged:
+    async def judge(self, unit_id: str, new: Denoised, candidates: Sequence[Candidate]) -> DuplicateJudgement:
         """Judge a new note against its candidates, which the prompt numbers from 1.
 
         A malformed reply is read entry by entry; entries that cannot be used are dropped, so that in the worst case
@@ -58,13 +58,13 @@ class Judge:
         reply = await self.llm.ask(self.roles[len(candidates) - 1], values, key=unit_id)
         return read_judgements(reply, [one.position for one in candidates])
 
-    def _line(self, rank: int, note: Note) -> str:
+    def _line(self, rank: int, note: MemFlyNote) -> str:
         names = ", ".join(self.keywords.surface(number) for number in note.keywords)
         shown = {"context": note.context[: self.shown_chars], "keywords": names[: self.shown_chars]}
         return f"{rank}. context: {shown['context']} | keywords: {shown['keywords']}"
 
 
-def read_judgements(reply: Reply, positions: Sequence[int]) -> Judged:
+def read_judgements(reply: Reply, positions: Sequence[int]) -> DuplicateJudgement:
     """Read a reply: the first usable entry of each candidate, in candidate order.
 
     Args:
@@ -89,7 +89,7 @@ def read_judgements(reply: Reply, positions: Sequence[int]) -> Judged:
     if reply.value is None and found:
         counts["update.recovered"] = 1
     ordered = tuple(found[position] for position in positions if position in found)
-    return Judged(ordered, +counts)
+    return DuplicateJudgement(ordered, +counts)
 
 
 def _judgement(entry: Any, positions: Sequence[int], counts: Counter[str]) -> Judgement | None:

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from memsys.embedding.contract import Embedder
-from memsys.memfly.config import Rules
+from memsys.memfly.config import MemFlyRules
 from memsys.memfly.counts import strength_bin
-from memsys.memfly.gating import OPERATION_OF, Decision, Judgement, decide, merged_context
+from memsys.memfly.gating import OPERATION_OF, Judgement, MergeDecision, decide, merged_context
 from memsys.memfly.ingest import Denoised
 from memsys.memfly.links import Link, LinkRelation
-from memsys.memfly.note import Note
+from memsys.memfly.note import MemFlyNote
 from memsys.memfly.retrieval import Layers
 from memsys.memfly.store import Candidate
-from memsys.memfly.update import Judge, Judged
+from memsys.memfly.update import DuplicateJudge, DuplicateJudgement
 
 
 @dataclass(slots=True)
@@ -29,9 +29,9 @@ class Writing:
         turns: turns written so far.
     """
 
-    rules: Rules
+    rules: MemFlyRules
     embedder: Embedder
-    judge: Judge
+    judge: DuplicateJudge
     layers: Layers
     counts: Counter[str] = field(default_factory=Counter)
     turns: int = 0
@@ -44,7 +44,7 @@ class Writing:
             self.counts["route.skipped"] += 1
             return False
         candidates = self._candidates(new)
-        judged = await self.judge.judge(unit_id, new, candidates) if candidates else Judged(())
+        judged = await self.judge.judge(unit_id, new, candidates) if candidates else DuplicateJudgement(())
         cosines = {one.position: one.cosine for one in candidates}
         decision = decide(judged.judgements, cosines, self.rules.update, self.rules.ablate)
         self._count(judged, decision, candidates)
@@ -57,7 +57,7 @@ class Writing:
             return []
         return self.layers.notes.candidates(new.context, new.keywords, new.context_vector)
 
-    async def _apply(self, unit_id: str, new: Denoised, decision: Decision) -> None:
+    async def _apply(self, unit_id: str, new: Denoised, decision: MergeDecision) -> None:
         """Make all texts first and embed them in one batch; then change the graph without a pause."""
         contexts = self._contexts(new, decision)
         vectors = await self.embedder.embed(list(contexts.values())) if contexts else ()
@@ -70,7 +70,7 @@ class Writing:
         for (position, context), vector in zip(contexts.items(), vectors, strict=True):
             self.layers.notes.rewrite(position, context, vector)
 
-    def _contexts(self, new: Denoised, decision: Decision) -> dict[int, str]:
+    def _contexts(self, new: Denoised, decision: MergeDecision) -> dict[int, str]:
         """Return the new contexts of stored notes, by position: the merged one, and those that get a clause."""
         contexts: dict[int, str] = {}
         if decision.merge is not None:
@@ -94,12 +94,12 @@ class Writing:
             return rules.link.format(keywords=", ".join(new.keywords))
         return ""
 
-    def _keep(self, unit_id: str, new: Denoised, decision: Decision, numbers: Sequence[int]) -> int:
+    def _keep(self, unit_id: str, new: Denoised, decision: MergeDecision, numbers: Sequence[int]) -> int:
         """Merge the turn into a note or append it as one; returns the note's position."""
         notes = self.layers.notes
         if decision.merge is None:
             self.counts["route.append"] += 1
-            return notes.append(Note(unit_id, list(new.raw), new.context, []), numbers, new.context_vector)
+            return notes.append(MemFlyNote(unit_id, list(new.raw), new.context, []), numbers, new.context_vector)
         self.counts["route.merge"] += 1
         position = decision.merge.candidate
         notes[position].raw.extend(new.raw)
@@ -112,7 +112,7 @@ class Writing:
         self.layers.links.add(Link(survivor, judgement.candidate, judgement.strength, relation, self.turns))
         self.counts["links.conflict" if conflict else "links.made"] += 1
 
-    def _count(self, judged: Judged, decision: Decision, candidates: Sequence[Candidate]) -> None:
+    def _count(self, judged: DuplicateJudgement, decision: MergeDecision, candidates: Sequence[Candidate]) -> None:
         self.counts.update(judged.counts)
         self.counts["candidates.none"] += not candidates
         self.counts["candidates.shown"] += len(candidates)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from memsys.llm.contract import LanguageModel, Reply, Role
-from memsys.llm.reading import Reading
+from memsys.llm.reading import ReplyReading
 from memsys.notes.note import DEFAULT_CONTEXT, Note, unit_content, unit_timestamp
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Unit
@@ -17,7 +17,7 @@ class Analysed:
     fallback: bool
 
 
-def note_from_reply(unit: Unit, content: str, reply: Reply, reading: Reading) -> Note:
+def note_from_reply(unit: Unit, content: str, reply: Reply, reading: ReplyReading) -> Note:
     """Make the note of a unit; a malformed analysis gives empty lists and the default context."""
     value = reply.value or {"keywords": [], "context": "", "tags": []}
     context = reading.text(value["context"]) if isinstance(value["context"], str) else value["context"]

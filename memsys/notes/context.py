@@ -59,7 +59,7 @@ def note_labels(settings: Mapping[str, Json]) -> NoteLabels:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextRules:
+class NoteContextRules:
     """How hits and their links become text.
 
     Attributes:
@@ -88,11 +88,11 @@ class ContextRules:
             check_minimum(self, "context", max_tokens=1)
 
 
-def context_rules(settings: Mapping[str, Json], hits: int, labels: NoteLabels) -> ContextRules:
+def context_rules(settings: Mapping[str, Json], hits: int, labels: NoteLabels) -> NoteContextRules:
     """Make the rules from their YAML mapping.
 
     Args:
-        settings: the fields of :class:`ContextRules` but the labels; ``max_links: null`` is ``hits``.
+        settings: the fields of :class:`NoteContextRules` but the labels; ``max_links: null`` is ``hits``.
         hits: how many hits a retrieval asks for.
         labels: stand before the fields of a note.
 
@@ -102,7 +102,7 @@ def context_rules(settings: Mapping[str, Json], hits: int, labels: NoteLabels) -
     given: dict[str, Any] = {**settings, "labels": labels}
     if "max_links" in given and given["max_links"] is None:
         given["max_links"] = hits
-    return from_settings(ContextRules, given, "memory.context")
+    return from_settings(NoteContextRules, given, "memory.context")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class _Line:
 
 
 async def format_context(
-    llm: LanguageModel, rules: ContextRules, hits: Sequence[Note], store: NoteStore
+    llm: LanguageModel, rules: NoteContextRules, hits: Sequence[Note], store: NoteStore
 ) -> NoteContext:
     """Write hits, best first, and their linked notes. Calls the backbone's tokenizer only where a limit is set."""
     lines = _lines(rules, hits, store)
@@ -137,12 +137,12 @@ async def format_context(
     return NoteContext("".join(texts[row] for row in kept), linked, dropped, trace)
 
 
-def note_line(note: Note, rules: ContextRules) -> str:
+def note_line(note: Note, rules: NoteContextRules) -> str:
     """Write a note as one line of the context, newline included."""
     return rules.separator.join(rules.labels.fields(note)) + "\n"
 
 
-def _lines(rules: ContextRules, hits: Sequence[Note], store: NoteStore) -> list[_Line]:
+def _lines(rules: NoteContextRules, hits: Sequence[Note], store: NoteStore) -> list[_Line]:
     shown = {note.note_id for note in hits}
     lines: list[_Line] = []
     counter = 0
@@ -158,7 +158,7 @@ def _lines(rules: ContextRules, hits: Sequence[Note], store: NoteStore) -> list[
     return lines
 
 
-def _room(rules: ContextRules, counter: int) -> int:
+def _room(rules: NoteContextRules, counter: int) -> int:
     if rules.max_links == 0 or rules.link_cap == "per_hit":
         return rules.max_links
     # The official loops append first and test the counter afterwards, hence one more than the limit.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from memsys.errors import ConfigError, DataError
 from memsys.prompt_packs.converting import Mapped, braced, convert, unused
 from memsys.prompt_packs.cutting import Cut, Piece, cut
-from memsys.prompt_packs.local import DIGITS, Reference
+from memsys.prompt_packs.local import DIGITS, PackReference
 from memsys.prompt_packs.sources import SourceFile
 from memsys.vocabulary import Json
 
@@ -90,11 +90,11 @@ class Pack:
     without: tuple[Absence, ...]
     settings: Mapping[str, Json] = field(default_factory=dict)
 
-    def reference(self, prompt: PackPrompt, part: Part) -> Reference | None:
+    def reference(self, prompt: PackPrompt, part: Part) -> PackReference | None:
         """Name of the fetched text; ``None`` where the authors have no system message."""
         digest = prompt.prompt_sha256 if part == "prompt" else prompt.system_sha256
         name = prompt.id if part == "prompt" else f"{prompt.id}.system"
-        return None if digest is None else Reference(self.name, name, digest[:DIGITS])
+        return None if digest is None else PackReference(self.name, name, digest[:DIGITS])
 
     def find(self, role: str, settings: Mapping[str, Any]) -> PackPrompt | Absence:
         """The prompt that these settings of the system ask for, or why there is none."""

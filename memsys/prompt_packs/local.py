@@ -15,7 +15,7 @@ DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class PackReference:
     """Names a fetched text: pack, file without suffix, and the first digits of its sha256."""
 
     pack: str
@@ -37,7 +37,7 @@ def is_reference(setting: str | None) -> bool:
     return setting is not None and setting.startswith(SCHEME)
 
 
-def parse_reference(setting: str) -> Reference:
+def parse_reference(setting: str) -> PackReference:
     """Read a reference.
 
     Raises:
@@ -47,24 +47,24 @@ def parse_reference(setting: str) -> Reference:
     pack, _, name = place.partition("/")
     if not (pack and name and len(digest) == DIGITS):
         raise ConfigError(f"{setting!r} is no fetched prompt; it has the form {SCHEME}PACK/NAME@{'0' * DIGITS}")
-    return Reference(pack, name, digest)
+    return PackReference(pack, name, digest)
 
 
-def text_path(reference: Reference) -> Path:
+def text_path(reference: PackReference) -> Path:
     """Where a fetched text lies."""
     return prompts_dir() / reference.pack / f"{reference.name}.txt"
 
 
-def write_text(pack: str, name: str, text: str) -> Reference:
+def write_text(pack: str, name: str, text: str) -> PackReference:
     """Write a fetched text; returns its reference."""
-    reference = Reference(pack, name, sha256(text.encode()).hexdigest()[:DIGITS])
+    reference = PackReference(pack, name, sha256(text.encode()).hexdigest()[:DIGITS])
     path = text_path(reference)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text.encode())
     return reference
 
 
-def is_present(reference: Reference) -> bool:
+def is_present(reference: PackReference) -> bool:
     """Whether the text is there and has the checksum."""
     try:
         content = text_path(reference).read_bytes()

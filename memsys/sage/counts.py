@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from memsys.counting import counts_with
 from memsys.llm.usage import Usage
-from memsys.sage.scope import Scope
+from memsys.sage.scope import SageScope
 from memsys.vocabulary import Json
 
 #: Counts that stand for themselves even when nothing happened.
@@ -27,7 +27,7 @@ _ALWAYS = (
 )
 
 
-def write_statistics(scopes: Sequence[Scope]) -> dict[str, Json]:
+def write_statistics(scopes: Sequence[SageScope]) -> dict[str, Json]:
     """Return counts, shares, calls and traces as JSON values, in all and by scope."""
     counts, usage = Counter[str](), Usage()
     for scope in scopes:

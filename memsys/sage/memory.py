@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from memsys.embedding.contract import Vectors
 from memsys.facts.batches import batch_date, owners_of_unit, session_batches
 from memsys.facts.extraction import ExtractCall, Facts, extract, unfenced
-from memsys.facts.shown import Found, best_first, shown
+from memsys.facts.formatting import ScopedHit, best_first, format_context
 from memsys.gate.vmf import VmfScope
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
 from memsys.sage.config import SageConfig
 from memsys.sage.counts import write_statistics
 from memsys.sage.roles import make_roles
-from memsys.sage.scope import Scope, Verdict
+from memsys.sage.scope import FactDecision, SageScope
 from memsys.vocabulary import Completion, Conversation, Json, Retrieval, Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class ExtractedFacts:
     """The facts of a batch for one scope, their embeddings (facts, d), and the call that listed them."""
 
     facts: Facts
@@ -39,13 +39,13 @@ class SageMemory(BaseMemory):
         self._config = config
         self._parts = parts
         self._roles = make_roles(config.roles, config.merge_prompt, config.extract_prompt)
-        self._scopes: dict[str, Scope] = {}
+        self._scopes: dict[str, SageScope] = {}
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
         """Cut each session into batches."""
         return session_batches(conversation, self._config.batch_size)
 
-    async def prepare(self, unit: Unit) -> Mapping[str, Extracted]:
+    async def prepare(self, unit: Unit) -> Mapping[str, ExtractedFacts]:
         """Extract the batch's facts for every scope, and embed them.
 
         Raises:
@@ -56,11 +56,11 @@ class SageMemory(BaseMemory):
         vectors = await self._parts.embedder.embed([text for facts, _ in replies for text in facts.texts])
         ends = [sum(len(facts.texts) for facts, _ in replies[: n + 1]) for n in range(len(replies))]
         return {
-            owner: Extracted(facts, vectors[end - len(facts.texts) : end], completion)
+            owner: ExtractedFacts(facts, vectors[end - len(facts.texts) : end], completion)
             for owner, (facts, completion), end in zip(owners, replies, ends, strict=True)
         }
 
-    async def write(self, unit: Unit, prepared: Mapping[str, Extracted]) -> None:
+    async def write(self, unit: Unit, prepared: Mapping[str, ExtractedFacts]) -> None:
         """Add, merge or ignore the facts of a batch, in every scope."""
         self._open(list(prepared))
         parts = [(self._scopes[owner], extracted) for owner, extracted in prepared.items()]
@@ -74,13 +74,15 @@ class SageMemory(BaseMemory):
         with timed(spans, "search"):
             found = best_first(
                 [
-                    Found(owner, scope.memories[memory_id], score)
+                    ScopedHit(owner, scope.memories[memory_id], score)
                     for owner, scope in self._scopes.items()
                     for memory_id, score in scope.vectors.index.search(vector, self._config.top_k)
                 ]
             )
         with timed(spans, "format"):
-            context, left_out = await shown(self._parts.llm, found, list(self._scopes), self._config.context_max_tokens)
+            context, left_out = await format_context(
+                self._parts.llm, found, list(self._scopes), self._config.context_max_tokens
+            )
         stored = {scope.owner: len(scope.memories) for scope in self._scopes.values()}
         trace = {"stored_memories": sum(stored.values()), "left_out": left_out, "fallbacks": [], "spans": spans}
         return Retrieval(tuple(each.memory.hit(each.score) for each in found), context, trace)
@@ -92,7 +94,7 @@ class SageMemory(BaseMemory):
         call = ExtractCall(whose, date, config.max_facts, key=f"{unit.unit_id}:{owner}")
         return await extract(parts.llm, self._roles.extract, unit, parts.turn_format, call)
 
-    async def _write(self, scope: Scope, unit: Unit, extracted: Extracted) -> None:
+    async def _write(self, scope: SageScope, unit: Unit, extracted: ExtractedFacts) -> None:
         facts = extracted.facts
         scope.usage.note("extract", extracted.completion)
         scope.counts["writes"] += 1
@@ -110,7 +112,7 @@ class SageMemory(BaseMemory):
             elif verdict.action == "update":
                 await self._merge(scope, unit, verdict, text, key=f"{unit.unit_id}:{scope.owner}:{number}")
 
-    async def _merge(self, scope: Scope, unit: Unit, verdict: Verdict, text: str, *, key: str) -> None:
+    async def _merge(self, scope: SageScope, unit: Unit, verdict: FactDecision, text: str, *, key: str) -> None:
         """Merge a fact into its nearest memory; an empty reply keeps the stored text."""
         if verdict.nearest is None:
             raise ValueError("only a scope with memories routes to an update")
@@ -127,7 +129,7 @@ class SageMemory(BaseMemory):
         for name in names:
             if name not in self._scopes:
                 vectors = VmfScope(self._parts.embedder.dimension, self._config.kappa)
-                self._scopes[name] = Scope(name, self._config, vectors)
+                self._scopes[name] = SageScope(name, self._config, vectors)
 
     def statistics(self) -> Mapping[str, Json]:
         """Count memories, routes, fallbacks and calls, in all and by scope; trace the threshold."""

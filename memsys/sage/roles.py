@@ -16,7 +16,7 @@ MergePrompt = Literal["short", "lossless"]
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class SageRoles:
     """``extract`` lists the facts of a batch (JSON); ``merge`` fuses a stored fact with a new one (plain text)."""
 
     extract: Role
@@ -25,7 +25,7 @@ class Roles:
 
 def make_roles(
     settings: Mapping[str, Mapping[str, Json]], merge_prompt: MergePrompt, extract_prompt: UserPrompt
-) -> Roles:
+) -> SageRoles:
     """Make the roles from the config's ``roles``.
 
     Args:
@@ -36,11 +36,11 @@ def make_roles(
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
-    if set(settings) != set(Roles.__slots__):
+    if set(settings) != set(SageRoles.__slots__):
         raise ConfigError(f"memory.roles has {', '.join(sorted(settings)) or 'nothing'}; it must have extract, merge")
     merge = dict(settings["merge"])
     merge["prompt"] = merge.get("prompt") or str(PROMPTS / f"merge_{merge_prompt}.txt")
-    return Roles(
+    return SageRoles(
         extract=extract_role(settings["extract"], extract_prompt),
         merge=make_role("merge", merge, PROMPTS, None),
     )

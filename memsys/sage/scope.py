@@ -7,7 +7,7 @@ from typing import Any
 
 from memsys.counting import counter_from, counter_state
 from memsys.embedding.contract import Vectors
-from memsys.facts.stored import Memory
+from memsys.facts.stored import StoredFact
 from memsys.gate.vmf import VmfScope
 from memsys.llm.usage import Usage
 from memsys.sage.config import SageConfig
@@ -22,7 +22,7 @@ FACT_COLUMNS = ("novelty", "cosine", "action")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FactDecision:
     """What is to be done with a fact, and the memory nearest to it (``None`` in an empty scope)."""
 
     action: Action
@@ -30,7 +30,7 @@ class Verdict:
 
 
 @dataclass(slots=True)
-class Scope:
+class SageScope:
     """One person's memories in the order they were written, the threshold, and counts.
 
     Attributes:
@@ -47,7 +47,7 @@ class Scope:
     owner: str
     config: SageConfig
     vectors: VmfScope
-    memories: dict[str, Memory] = field(default_factory=dict)
+    memories: dict[str, StoredFact] = field(default_factory=dict)
     tau: float | None = None
     counts: Counter[str] = field(default_factory=Counter)
     usage: Usage = field(default_factory=Usage)
@@ -75,28 +75,28 @@ class Scope:
         self._trace(WRITE_COLUMNS, row)
         return self.tau
 
-    def judge(self, text: str, vector: Vectors, tau: float) -> Verdict:
+    def judge(self, text: str, vector: Vectors, tau: float) -> FactDecision:
         """Route a fact with its embedding (d,), given the scope as it is now."""
         verdict, novelty, cosine = self._judged(vector, tau)
         if self._texts[text]:
             self.counts["exact_duplicates"] += 1
             if self.config.dedupe_exact:
-                verdict = Verdict("noop", verdict.nearest)
+                verdict = FactDecision("noop", verdict.nearest)
         self.counts[f"route.{verdict.action}"] += 1
         self._trace(FACT_COLUMNS, (novelty, cosine, verdict.action))
         return verdict
 
-    def _judged(self, vector: Vectors, tau: float) -> tuple[Verdict, float | None, float | None]:
+    def _judged(self, vector: Vectors, tau: float) -> tuple[FactDecision, float | None, float | None]:
         if not self.memories:
-            return Verdict("add"), None, None
+            return FactDecision("add"), None, None
         support = self.vectors.support(vector)
         novelty = self.config.novelty(support.score if self.config.score == "vmf" else support.cosine)
-        return Verdict(route(novelty, tau, self.config.delta), support.nearest), novelty, support.cosine
+        return FactDecision(route(novelty, tau, self.config.delta), support.nearest), novelty, support.cosine
 
     def add(self, text: str, vector: Vectors, unit: Unit) -> None:
         """Store a fact of a batch as a new memory."""
         memory_id = f"{self.owner}#{len(self.memories)}"
-        self.memories[memory_id] = Memory.of(memory_id, text, unit)
+        self.memories[memory_id] = StoredFact.of(memory_id, text, unit)
         self.vectors.add(memory_id, vector)
         self._texts[text] += 1
         self._ln_volume = None
@@ -135,7 +135,7 @@ class Scope:
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore a snapshot."""
-        memories = [Memory.from_state(entry) for entry in state["memories"]]
+        memories = [StoredFact.from_state(entry) for entry in state["memories"]]
         self.memories = {memory.memory_id: memory for memory in memories}
         self._texts = Counter(memory.text for memory in memories)
         self.vectors.load_state(state["vectors"])

@@ -2,20 +2,20 @@
 
 from collections.abc import Collection, Sequence
 
-from memsys.episodes.context import Context, ContextTexts, episode_entry, fact_line, write_sections
+from memsys.episodes.context import ContextTexts, EpisodeContext, episode_entry, fact_line, write_sections
 from memsys.episodes.nodes import Episode, Fact
 from memsys.llm.contract import LanguageModel
-from memsys.xmemory.rules import ContextRules
+from memsys.xmemory.rules import XMemoryContextRules
 
 
 async def write_context(
     llm: LanguageModel,
-    rules: ContextRules,
+    rules: XMemoryContextRules,
     texts: ContextTexts,
     facts: Sequence[Fact],
     episodes: Sequence[Episode],
     raw: Collection[str],
-) -> Context:
+) -> EpisodeContext:
     """Write what was retrieved. Calls the backbone's tokenizer only where a limit is set.
 
     Args:

@@ -12,12 +12,12 @@ from memsys.vocabulary import Json
 from memsys.xmemory.roles import make_roles
 from memsys.xmemory.rules import (
     GROUPS,
-    ContextRules,
     GateRules,
-    GraphRules,
-    RetrievalRules,
+    NeighborGraphRules,
     SemanticRules,
     ThemeRules,
+    XMemoryContextRules,
+    XMemoryRetrievalRules,
 )
 
 
@@ -34,10 +34,10 @@ class XMemoryConfig:
         episode: fields of :class:`memsys.episodes.rules.EpisodeRules`.
         semantic: fields of :class:`memsys.xmemory.rules.SemanticRules`.
         theme: fields of :class:`memsys.xmemory.rules.ThemeRules`.
-        graph: fields of :class:`memsys.xmemory.rules.GraphRules`.
-        retrieval: fields of :class:`memsys.xmemory.rules.RetrievalRules`.
+        graph: fields of :class:`memsys.xmemory.rules.NeighborGraphRules`.
+        retrieval: fields of :class:`memsys.xmemory.rules.XMemoryRetrievalRules`.
         gate: fields of :class:`memsys.xmemory.rules.GateRules`.
-        context: fields of :class:`memsys.xmemory.rules.ContextRules`.
+        context: fields of :class:`memsys.xmemory.rules.XMemoryContextRules`.
         context_texts: fields of :class:`memsys.episodes.context.ContextTexts`.
         roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
     """
@@ -84,14 +84,14 @@ class XMemoryConfig:
         return from_settings(ThemeRules, self.theme, "memory.theme")
 
     @property
-    def graph_rules(self) -> GraphRules:
+    def graph_rules(self) -> NeighborGraphRules:
         """How neighbours are linked."""
-        return from_settings(GraphRules, self.graph, "memory.graph")
+        return from_settings(NeighborGraphRules, self.graph, "memory.graph")
 
     @property
-    def retrieval_rules(self) -> RetrievalRules:
+    def retrieval_rules(self) -> XMemoryRetrievalRules:
         """Stage I and the candidates of Stage II."""
-        return from_settings(RetrievalRules, self.retrieval, "memory.retrieval")
+        return from_settings(XMemoryRetrievalRules, self.retrieval, "memory.retrieval")
 
     @property
     def gate_rules(self) -> GateRules:
@@ -104,9 +104,9 @@ class XMemoryConfig:
         return from_settings(ContextTexts, self.context_texts, "memory.context_texts")
 
     @property
-    def context_rules(self) -> ContextRules:
+    def context_rules(self) -> XMemoryContextRules:
         """What the reader sees."""
-        return from_settings(ContextRules, self.context, "memory.context")
+        return from_settings(XMemoryContextRules, self.context, "memory.context")
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
         """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""

@@ -4,18 +4,18 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from memsys.episodes.extraction import Extracted, extract_by_prediction, extract_directly
+from memsys.episodes.extraction import EpisodeStatements, extract_by_prediction, extract_directly
 from memsys.episodes.narrating import Story
 from memsys.episodes.nodes import Episode, Fact
-from memsys.episodes.telling import Teller, Told, Waiting
+from memsys.episodes.writing import EpisodeDraft, EpisodeWriter, PendingExtraction
 from memsys.protocol import Parts
 from memsys.xmemory.config import XMemoryConfig
 from memsys.xmemory.naming import Summary, summarise
-from memsys.xmemory.roles import Roles
-from memsys.xmemory.store import Store
+from memsys.xmemory.roles import XMemoryRoles
+from memsys.xmemory.store import HierarchyStore
 
 
-class Construction:
+class HierarchyConstruction:
     """The steps behind the cutting of the stream.
 
     Attributes:
@@ -25,15 +25,15 @@ class Construction:
         objectives: ``f`` of all themes after each stage of the last revision.
     """
 
-    def __init__(self, config: XMemoryConfig, parts: Parts, roles: Roles, store: Store) -> None:
+    def __init__(self, config: XMemoryConfig, parts: Parts, roles: XMemoryRoles, store: HierarchyStore) -> None:
         self._config, self._parts, self._roles, self._store = config, parts, roles, store
         directly = config.semantic_rules.mode == "direct"
-        self.teller = Teller(parts.llm, roles, config.episode_rules, directly)
-        self.waiting: list[Waiting] = []
+        self.teller = EpisodeWriter(parts.llm, roles, config.episode_rules, directly)
+        self.waiting: list[PendingExtraction] = []
         self.counts: Counter[str] = Counter()
         self.objectives: dict[str, float] = {}
 
-    async def keep(self, told: Sequence[Told]) -> None:
+    async def keep(self, told: Sequence[EpisodeDraft]) -> None:
         """Store episodes, in order; their facts wait."""
         if not told:
             return
@@ -42,7 +42,7 @@ class Construction:
         vectors = await self._parts.embedder.embed(texts)
         for row, (episode, each) in enumerate(zip(episodes, told, strict=True)):
             self._store.add_episode(episode, vectors[row : row + 1])
-            self.waiting.append(Waiting(episode.episode_id, each.story.block.key, each.extracted))
+            self.waiting.append(PendingExtraction(episode.episode_id, each.story.block.key, each.extracted))
             if each.story.fallback:
                 self.counts.update(("fallback.episode", f"episode.{each.story.fallback}"))
 
@@ -53,7 +53,7 @@ class Construction:
     def _indexed(self, episode: Episode) -> str:
         return episode.content if self._config.episode_rules.vector == "content" else episode.headline
 
-    async def learn(self, waiting: Sequence[Waiting]) -> None:
+    async def learn(self, waiting: Sequence[PendingExtraction]) -> None:
         """Win and store the facts of episodes, one episode after the other: a prediction sees all facts before."""
         for each in waiting:
             episode = self._store.episodes[each.episode_id]
@@ -61,7 +61,7 @@ class Construction:
             self.counts.update(extracted.events)
             await self._store_facts(episode, extracted.statements)
 
-    async def _extract(self, episode: Episode, key: str) -> Extracted:
+    async def _extract(self, episode: Episode, key: str) -> EpisodeStatements:
         if not self._store.facts:
             return await extract_directly(self._parts.llm, self._roles, episode, key)
         rules, index = self._config.semantic_rules, self._store.fact_index

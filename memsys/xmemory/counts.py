@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from memsys.counting import counts_with
 from memsys.vocabulary import Json
-from memsys.xmemory.store import Store
+from memsys.xmemory.store import HierarchyStore
 
 #: Counts that stand for themselves even when nothing happened.
 _ALWAYS = (
@@ -26,13 +26,13 @@ _ALWAYS = (
 )
 
 
-def _reassigned_share(store: Store) -> float:
+def _reassigned_share(store: HierarchyStore) -> float:
     """Share of facts whose theme has another id than the first they belonged to (paper: dynamic reassignment ratio)."""
     paths = [path for path in store.themes.paths.values() if path]
     return sum(path[0][0] != path[-1][0] for path in paths) / len(paths) if paths else 0.0
 
 
-def write_statistics(store: Store, counts: Counter[str], objectives: Mapping[str, float]) -> dict[str, Json]:
+def write_statistics(store: HierarchyStore, counts: Counter[str], objectives: Mapping[str, float]) -> dict[str, Json]:
     """Return sizes, the themes that each fact went through, and counts as JSON values.
 
     ``theme_paths`` holds, fact by fact, the ids of the themes it belonged to, first to last, and ``theme_causes`` why

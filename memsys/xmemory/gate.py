@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from memsys.episodes.nodes import Episode
 from memsys.vocabulary import Json
 from memsys.xmemory.rules import GateRules
-from memsys.xmemory.uncertainty import Coarse, Probe
+from memsys.xmemory.uncertainty import Coarse, UncertaintyProbe
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Gate:
     """Admits episodes in the order of their rank."""
 
     rules: GateRules
-    probe: Probe
+    probe: UncertaintyProbe
 
     async def admit(self, coarse: Coarse, ranked: Sequence[Episode], limit: int) -> Admission:
         """Decide on episodes.

@@ -6,24 +6,24 @@ from dataclasses import dataclass
 
 from memsys.counting import counter_from, counter_state
 from memsys.episodes.boundary import Segmenter
-from memsys.episodes.nodes import Block, Message
-from memsys.episodes.telling import Told, Waiting
+from memsys.episodes.nodes import Message, MessageBlock
+from memsys.episodes.writing import EpisodeDraft, PendingExtraction
 from memsys.protocol import BaseMemory, Parts, State
 from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 from memsys.xmemory.config import XMemoryConfig
-from memsys.xmemory.construction import Construction
+from memsys.xmemory.construction import HierarchyConstruction
 from memsys.xmemory.counts import write_statistics
 from memsys.xmemory.retrieval import TopDownRetrieval
 from memsys.xmemory.roles import make_roles
-from memsys.xmemory.store import Store
+from memsys.xmemory.store import HierarchyStore
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedSession:
     """A session's episodes, where sessions cut the stream, and what happened on the way."""
 
-    told: tuple[Told, ...] = ()
+    told: tuple[EpisodeDraft, ...] = ()
     counts: Mapping[str, int] | None = None
 
 
@@ -40,10 +40,10 @@ class XMemory(BaseMemory):
     def __init__(self, config: XMemoryConfig, parts: Parts) -> None:
         self._config, self._parts = config, parts
         self._roles = make_roles(config.roles, config.gate_rules.estimator)
-        self._store = Store(config.theme_rules, config.graph_rules, parts.embedder.dimension)
+        self._store = HierarchyStore(config.theme_rules, config.graph_rules, parts.embedder.dimension)
         self._segmenter = self._new_segmenter()
-        self._blocks: list[Block] = []
-        self._construction = Construction(config, parts, self._roles, self._store)
+        self._blocks: list[MessageBlock] = []
+        self._construction = HierarchyConstruction(config, parts, self._roles, self._store)
         self._retrieval = TopDownRetrieval(config, parts.llm, parts.embedder, self._roles, self._store)
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
@@ -133,8 +133,8 @@ class XMemory(BaseMemory):
         self._store.load_state(state["store"])
         self._segmenter.load_state(state["open"])
         self._segmenter.counts = counter_from(state["cuts"])
-        self._blocks = [Block.from_state(entry) for entry in state["blocks"]]
+        self._blocks = [MessageBlock.from_state(entry) for entry in state["blocks"]]
         construction = self._construction
-        construction.waiting = [Waiting.from_state(entry) for entry in state["waiting"]]
+        construction.waiting = [PendingExtraction.from_state(entry) for entry in state["waiting"]]
         construction.counts = counter_from(state["counts"])
         construction.objectives = {stage: float(value) for stage, value in state["objectives"].items()}

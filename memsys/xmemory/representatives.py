@@ -41,7 +41,7 @@ def select_representatives(
         budget: nodes at most.
         alpha: weight of coverage, in [0, 1].
         coverage: stop once this share of the candidates is covered; 1 stops only when all are.
-        normaliser: what Z is; see :class:`memsys.xmemory.rules.RetrievalRules`.
+        normaliser: what Z is; see :class:`memsys.xmemory.rules.XMemoryRetrievalRules`.
 
     Returns:
         Rows in the order they were chosen; the first row alone where nothing has a positive value. Ties: the first.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memsys.embedding.contract import Embedder, Vectors
-from memsys.episodes.context import Context
+from memsys.episodes.context import EpisodeContext
 from memsys.llm.contract import LanguageModel
 from memsys.notes.spans import timed
 from memsys.vocabulary import Hit, Json, Retrieval
@@ -14,14 +14,14 @@ from memsys.xmemory.assembly import write_context
 from memsys.xmemory.config import XMemoryConfig
 from memsys.xmemory.gate import Admission, Gate
 from memsys.xmemory.representatives import edge_weights, scaled, select_representatives
-from memsys.xmemory.roles import Roles
+from memsys.xmemory.roles import XMemoryRoles
 from memsys.xmemory.space import DECIMALS
-from memsys.xmemory.store import Store
-from memsys.xmemory.uncertainty import Coarse, Probe
+from memsys.xmemory.store import HierarchyStore
+from memsys.xmemory.uncertainty import Coarse, UncertaintyProbe
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class StageOneChoice:
     """What Stage I chose: themes and facts in the order they were chosen, the candidates' cosines with the question.
 
     ``highest`` is the highest cosine of any fact.
@@ -48,13 +48,13 @@ class TopDownRetrieval:
     config: XMemoryConfig
     llm: LanguageModel
     embedder: Embedder
-    roles: Roles
-    store: Store
+    roles: XMemoryRoles
+    store: HierarchyStore
     gate: Gate = field(init=False)
 
     def __post_init__(self) -> None:
         rules = self.config.gate_rules
-        object.__setattr__(self, "gate", Gate(rules, Probe(self.llm, self.roles.probe, rules.estimator)))
+        object.__setattr__(self, "gate", Gate(rules, UncertaintyProbe(self.llm, self.roles.probe, rules.estimator)))
 
     async def retrieve(self, question: str) -> Retrieval:
         """Find what helps to answer a question."""
@@ -76,20 +76,20 @@ class TopDownRetrieval:
         trace = {**self._trace(chosen, ranked, admission, context), "raw": list(raw), "spans": spans}
         return Retrieval(self._hits(chosen, ranked, admission, raw), context.text, trace)
 
-    def _choose(self, vector: Vectors) -> Chosen:
+    def _choose(self, vector: Vectors) -> StageOneChoice:
         """Stage I (equation 4): representatives among themes, then among the facts they own."""
         rules, index = self.config.retrieval_rules, self.store.fact_index
         if not rules.representatives:
             found = index.search(vector, rules.facts)
             owners = dict.fromkeys(self.store.themes.home[fact_id] for fact_id, _ in found)
             facts = tuple(fact_id for fact_id, _ in found)
-            return Chosen(tuple(owners)[: rules.themes], facts, dict(found), _first(found))
+            return StageOneChoice(tuple(owners)[: rules.themes], facts, dict(found), _first(found))
         pool = index.search(vector, rules.pool)
         themes = self._choose_themes([self.store.themes.home[fact_id] for fact_id, _ in pool], vector)
         candidates = self._candidates(pool, themes, vector)
         chosen = self._select([fact_id for fact_id, _ in candidates], np.array([cosine for _, cosine in candidates]),
                               self.store.fact_edges, rules.facts)  # fmt: skip
-        return Chosen(tuple(themes), tuple(chosen), dict(candidates), _first(pool))
+        return StageOneChoice(tuple(themes), tuple(chosen), dict(candidates), _first(pool))
 
     def _choose_themes(self, owners: Sequence[str], vector: Vectors) -> list[str]:
         names = list(dict.fromkeys(owners))
@@ -119,7 +119,7 @@ class TopDownRetrieval:
                                       coverage=rules.coverage, normaliser=rules.normaliser)  # fmt: skip
         return [nodes[row] for row in rows]
 
-    def _rank_episodes(self, chosen: Chosen, vector: Vectors) -> Ranked:
+    def _rank_episodes(self, chosen: StageOneChoice, vector: Vectors) -> Ranked:
         """Rank the chosen facts' episodes and the nearest ones by cosine and by the relevance of their facts."""
         rules, index = self.config.retrieval_rules, self.store.episode_index
         found = dict(index.search(vector, rules.vector_episodes))
@@ -137,7 +137,7 @@ class TopDownRetrieval:
         order = np.argsort(-np.round(ranks, DECIMALS), kind="stable")
         return Ranked(tuple(names[row] for row in order), dict(zip(names, cosines.tolist(), strict=True)))
 
-    def _support(self, chosen: Chosen, vector: Vectors) -> dict[str, float]:
+    def _support(self, chosen: StageOneChoice, vector: Vectors) -> dict[str, float]:
         """The chosen facts' cosines, scaled by the range over all facts; its lower end is a search of its own."""
         if not chosen.facts:
             return {}
@@ -145,7 +145,7 @@ class TopDownRetrieval:
         values = scaled(np.array([lowest, chosen.highest, *(chosen.cosines[name] for name in chosen.facts)]))[2:]
         return dict(zip(chosen.facts, values.tolist(), strict=True))
 
-    async def _admit(self, question: str, chosen: Chosen, ranked: Ranked) -> Admission:
+    async def _admit(self, question: str, chosen: StageOneChoice, ranked: Ranked) -> Admission:
         """Stage II; without any fact there is nothing to be unsure about, and the nearest episodes are taken."""
         episodes = [self.store.episodes[episode_id] for episode_id in ranked.episodes]
         limit = self.config.retrieval_rules.episodes
@@ -162,7 +162,9 @@ class TopDownRetrieval:
             return tuple(episode.episode_id for episode in admission.admitted[: rules.raw_first])
         return tuple(admission.expanded[: rules.raw_expanded])
 
-    def _hits(self, chosen: Chosen, ranked: Ranked, admission: Admission, raw: Sequence[str]) -> tuple[Hit, ...]:
+    def _hits(
+        self, chosen: StageOneChoice, ranked: Ranked, admission: Admission, raw: Sequence[str]
+    ) -> tuple[Hit, ...]:
         """Facts by cosine, then episodes as admitted."""
         place = self.store.fact_index.position
         facts = sorted(chosen.facts, key=lambda name: (-round(chosen.cosines[name], DECIMALS), place(name)))
@@ -172,7 +174,9 @@ class TopDownRetrieval:
             *(self.store.episode_hit(name, ranked.cosines[name], raw=name in raw) for name in names),
         )
 
-    def _trace(self, chosen: Chosen, ranked: Ranked, admission: Admission, context: Context) -> dict[str, Json]:
+    def _trace(
+        self, chosen: StageOneChoice, ranked: Ranked, admission: Admission, context: EpisodeContext
+    ) -> dict[str, Json]:
         return {
             "themes": list(chosen.themes),
             "facts": list(chosen.facts),

@@ -21,7 +21,7 @@ _ALTERNATIVES: Mapping[Estimator, int] = {"nll": 1, "entropy": 20}
 
 
 @dataclass(frozen=True, slots=True)
-class Roles(EpisodeRoles):
+class XMemoryRoles(EpisodeRoles):
     """All roles of xMemory but the reader's.
 
     Attributes:
@@ -33,7 +33,7 @@ class Roles(EpisodeRoles):
     probe: Role
 
 
-def make_roles(settings: Mapping[str, Mapping[str, Json]], estimator: Estimator) -> Roles:
+def make_roles(settings: Mapping[str, Mapping[str, Json]], estimator: Estimator) -> XMemoryRoles:
     """Make the roles from the config's ``roles``.
 
     Raises:
@@ -43,7 +43,7 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], estimator: Estimator)
         raise ConfigError(
             f"memory.roles: {', '.join(settings)} were given; exactly these are needed: {', '.join(SCHEMAS)}"
         )
-    return Roles(
+    return XMemoryRoles(
         **shared_roles(settings),
         theme=make_role("theme", settings["theme"], PROMPTS, SCHEMAS["theme"]),
         probe=make_role("probe", settings["probe"], PROMPTS, SCHEMAS["probe"], top_logprobs=_ALTERNATIVES[estimator]),

@@ -129,7 +129,7 @@ class ThemeRules:
 
 
 @dataclass(frozen=True, slots=True)
-class GraphRules:
+class NeighborGraphRules:
     """The k-nearest-neighbour graphs that Stage I walks on.
 
     Attributes:
@@ -149,7 +149,7 @@ class GraphRules:
 
 
 @dataclass(frozen=True, slots=True)
-class RetrievalRules:
+class XMemoryRetrievalRules:
     """Stage I, and which episodes Stage II looks at.
 
     Attributes:
@@ -247,7 +247,7 @@ class GateRules:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextRules:
+class XMemoryContextRules:
     """What the reader sees.
 
     Attributes:
@@ -275,9 +275,9 @@ GROUPS: Mapping[str, Any] = {
     "episode": EpisodeRules,
     "semantic": SemanticRules,
     "theme": ThemeRules,
-    "graph": GraphRules,
-    "retrieval": RetrievalRules,
+    "graph": NeighborGraphRules,
+    "retrieval": XMemoryRetrievalRules,
     "gate": GateRules,
-    "context": ContextRules,
+    "context": XMemoryContextRules,
     "context_texts": ContextTexts,
 }

@@ -20,7 +20,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ThemePart:
     """A theme, stored or only considered: unit centroid ``(d,)``, number of facts, mean cosine with the centroid."""
 
     direction: Floats
@@ -28,7 +28,7 @@ class Part:
     cohesion: float
 
 
-def part_of(vectors: Vectors) -> Part:
+def part_of(vectors: Vectors) -> ThemePart:
     """Describe the theme of the given facts, rows ``(n, d)``; its centroid is their plain mean."""
     wide = vectors.astype(np.float64)
     centroid = wide.mean(axis=0)
@@ -36,7 +36,7 @@ def part_of(vectors: Vectors) -> Part:
     direction = centroid / norm if norm > 0 else centroid
     norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
     cosines = np.divide(np.einsum("ij,j->i", wide, direction), norms, out=np.zeros(len(wide)), where=norms > 0)
-    return Part(direction, len(wide), float(cosines.mean()))
+    return ThemePart(direction, len(wide), float(cosines.mean()))
 
 
 class ThemeSpace:
@@ -57,7 +57,7 @@ class ThemeSpace:
     def __len__(self) -> int:
         return len(self._row_of)
 
-    def put(self, theme_id: str, part: Part) -> None:
+    def put(self, theme_id: str, part: ThemePart) -> None:
         """Add a theme, or change one in its place."""
         if theme_id not in self._row_of:
             self._make_room()
@@ -116,7 +116,7 @@ class ThemeSpace:
         bell: Bell,
         *,
         without: Sequence[str] = (),
-        parts: Sequence[Part] = (),
+        parts: Sequence[ThemePart] = (),
         among: Sequence[str] | None = None,
     ) -> float:
         """Return ``f`` of the stored themes with some of them replaced.

@@ -9,11 +9,11 @@ from memsys.episodes.nodes import Episode, Fact, joined
 from memsys.index.vector import VectorIndex
 from memsys.vocabulary import Hit
 from memsys.xmemory.graph import Graph, fact_graph, graph_from, graph_state, newest_edges
-from memsys.xmemory.rules import GraphRules, ThemeRules
+from memsys.xmemory.rules import NeighborGraphRules, ThemeRules
 from memsys.xmemory.themes import Themes
 
 
-class Store:
+class HierarchyStore:
     """The hierarchy above the messages.
 
     Attributes:
@@ -28,7 +28,7 @@ class Store:
         summary_index: themes by their summary.
     """
 
-    def __init__(self, theme_rules: ThemeRules, graph_rules: GraphRules, dimension: int) -> None:
+    def __init__(self, theme_rules: ThemeRules, graph_rules: NeighborGraphRules, dimension: int) -> None:
         self._graph_rules, self._dimension = graph_rules, dimension
         self.episodes: dict[str, Episode] = {}
         self.facts: dict[str, Fact] = {}

@@ -10,7 +10,7 @@ from memsys.counting import counter_from
 from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
 from memsys.xmemory.rules import ThemeRules
-from memsys.xmemory.space import DECIMALS, Part, ThemeSpace, part_of
+from memsys.xmemory.space import DECIMALS, ThemePart, ThemeSpace, part_of
 from memsys.xmemory.splitting import (
     Cutting,
     along_first_component,
@@ -242,7 +242,7 @@ class Themes:
         vectors, among = self._vectors(theme_id), self._around(theme_id)
 
         def score(cutting: Cutting) -> float:
-            parts: list[Part] = [part_of(vectors[part]) for part in cutting]
+            parts: list[ThemePart] = [part_of(vectors[part]) for part in cutting]
             return self._space.score(self._rules.bell, without=(theme_id,), parts=parts, among=among)
 
         return best(cuttings, score)

@@ -26,7 +26,7 @@ class Coarse:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class UncertaintyProbe:
     """Asks for short answers and says how unsure each is."""
 
     llm: LanguageModel

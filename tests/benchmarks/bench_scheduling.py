@@ -105,10 +105,10 @@ async def timed_run(plan: Plan, samples: Sequence[Sample], directory: RunDirecto
     """Run the samples; returns the seconds between an open backbone and the last record, and of these the waited."""
     async with AsyncExitStack() as stack:
         backbone = await open_backbones(plan, directory, stack)
-        equipment = make_equipment(plan, backbone, {})
-        await equipment.embedder.embed(["warm up"])
+        resources = make_equipment(plan, backbone, {})
+        await resources.embedder.embed(["warm up"])
         begun, before = time.perf_counter(), waited()
-        outcome = await Runner(equipment, plan.schedule, directory, Quiet()).run(samples)
+        outcome = await Runner(resources, plan.schedule, directory, Quiet()).run(samples)
         seconds = time.perf_counter() - begun, waited() - before
     if outcome.failures:
         raise SystemExit(f"benchmark failed: {outcome.failures}")

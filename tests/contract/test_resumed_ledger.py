@@ -11,7 +11,7 @@ import pytest
 
 from eval.papers.departures import systems
 from eval.running.reader import ReaderConfig
-from eval.running.runner import Equipment, Runner, Schedule
+from eval.running.runner import Runner, RunResources, Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
 from memsys.embedding.hashing import HashingEmbedder
@@ -60,16 +60,16 @@ class Nobody:
     """A progress display that shows nothing."""
 
     def restored(self, turns: int) -> None:
-        """See :class:`eval.running.progress.Progress`."""
+        """See :class:`eval.running.progress.ProgressListener`."""
 
     def wrote(self, turns: int, seconds: float) -> None:
-        """See :class:`eval.running.progress.Progress`."""
+        """See :class:`eval.running.progress.ProgressListener`."""
 
     def retrieved(self, seconds: float) -> None:
-        """See :class:`eval.running.progress.Progress`."""
+        """See :class:`eval.running.progress.ProgressListener`."""
 
     def answered(self, seconds: float) -> None:
-        """See :class:`eval.running.progress.Progress`."""
+        """See :class:`eval.running.progress.ProgressListener`."""
 
 
 def sample() -> Sample:
@@ -121,8 +121,8 @@ def run(server: StubServer, folder: Path, system: str, *, die_after: int | None 
         config = backbone_config(max_in_flight=4, timeout_s=30)
         async with open_backbone(StubEngine([server.url]), folder, config=config, cache=cache, on_call=on_call) as llm:
             memory = small_config(system)
-            equipment = Equipment(memory, HashingEmbedder(32), TurnFormat(), 0, llm.bind, READER.build(0), {})
-            await Runner(equipment, Schedule(questions_in_flight=3), directory, Nobody()).run([sample()])
+            resources = RunResources(memory, HashingEmbedder(32), TurnFormat(), 0, llm.bind, READER.build(0), {})
+            await Runner(resources, Schedule(questions_in_flight=3), directory, Nobody()).run([sample()])
 
     try:
         asyncio.run(go())

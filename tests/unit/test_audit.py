@@ -10,25 +10,27 @@ import pytest
 from eval.audit.config import AuditConfig
 from eval.audit.field import headlines, renamed, rerun_only
 from eval.audit.people import Labelled, agreement, best_threshold
-from eval.audit.readings import Reading, estimate
-from eval.audit.scores import Answered, ScoredRun, score_entry
-from eval.recorded.catalogue import Entry, Printed, find_entry, recorded_folder
+from eval.audit.readings import RunReading, estimate
+from eval.audit.scores import AnsweredQuestion, ScoredRun, score_entry
+from eval.recorded.catalogue import CatalogueEntry, PrintedScore, find_entry, recorded_folder
 from eval.scoring.labels import under
 from eval.scoring.rows import ScoreRow
 from memsys.errors import ConfigError, ScoringError
 
-ENTRY = Entry("made", "a/b", "0" * 40, "MIT", {"a.json": "0" * 64}, "mem0_eval")
+ENTRY = CatalogueEntry("made", "a/b", "0" * 40, "MIT", {"a.json": "0" * 64}, "mem0_eval")
 
 
-def _answer(number: int, category: int = 4, value: float = 1.0, right: bool = True, **more: object) -> Answered:
-    made = Answered(
+def _answer(number: int, category: int = 4, value: float = 1.0, right: bool = True, **more: object) -> AnsweredQuestion:
+    made = AnsweredQuestion(
         f"q{number}", f"c{number % 2}", category, {"f1_set": value}, {}, {"judge": float(right)},
         False, False, 2, 1, False, f"d{number}", False,
     )  # fmt: skip
     return replace(made, **more)  # type: ignore[arg-type]
 
 
-def _run(*answers: Answered, entry: Entry = ENTRY, categories: dict[str, dict[str, int]] | None = None) -> ScoredRun:
+def _run(
+    *answers: AnsweredQuestion, entry: CatalogueEntry = ENTRY, categories: dict[str, dict[str, int]] | None = None
+) -> ScoredRun:
     return ScoredRun(entry, {}, categories or {}, answers)
 
 
@@ -40,7 +42,7 @@ def test_views_and_countings_of_the_same_answers() -> None:
     )
 
     def mean(labels: str, counting: str) -> float:
-        found = estimate(run, Reading("f1_set", labels, counting), 0)  # type: ignore[arg-type]
+        found = estimate(run, RunReading("f1_set", labels, counting), 0)  # type: ignore[arg-type]
         assert found is not None
         return found.value
 
@@ -51,7 +53,7 @@ def test_views_and_countings_of_the_same_answers() -> None:
 
 
 def test_a_printed_number_is_held_against_both_means() -> None:
-    entry = replace(ENTRY, printed=(Printed(25.0, "f1_set", "here"),))
+    entry = replace(ENTRY, printed=(PrintedScore(25.0, "f1_set", "here"),))
     row = headlines([_run(_answer(0, 1, 0.2), _answer(1, 4, 0.6), _answer(2, 4, 0.0), entry=entry)])[0]
     assert (row["nearest"], row["holds"]) == ("category mean", True)
 
@@ -106,5 +108,5 @@ def test_own_scores_agree_with_the_check_values(name: str) -> None:
         pytest.skip("needs MEMSYS_DATA and MEMSYS_RECORDED")
     run = score_entry(entry, ["f1_squad"])
     for metric, check in (("f1_squad", "f1_multiset"), ("judge", "judge")):
-        mean = estimate(run, Reading(metric, "printed", "question"), 0)
+        mean = estimate(run, RunReading(metric, "printed", "question"), 0)
         assert mean is not None and mean.value == pytest.approx(entry.check[check], abs=0.2)

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from eval.scoring.clusters import cluster_interval, standard_error
-from eval.scoring.inference import Mean, Scores
+from eval.scoring.inference import MeanRule, MetricScores
 
 
-def scores(values: list[float], conversations: list[str], strata: list[int] | None = None) -> Scores:
-    return Scores(np.array(values), tuple(conversations), np.array(strata or [1] * len(values)))
+def scores(values: list[float], conversations: list[str], strata: list[int] | None = None) -> MetricScores:
+    return MetricScores(np.array(values), tuple(conversations), np.array(strata or [1] * len(values)))
 
 
 def test_one_question_a_conversation_is_the_t_interval_of_the_textbook() -> None:
@@ -46,7 +46,7 @@ def test_one_conversation_has_no_interval_for_others() -> None:
 )
 def test_interval_moves_with_the_scores(rows: list[tuple[float, str, int]], scale: float, shift: float) -> None:
     values, names, strata = (list(column) for column in zip(*rows, strict=True))
-    mean = Mean(((1, 0.5), (2, 0.25), (3, 0.25)))
+    mean = MeanRule(((1, 0.5), (2, 0.25), (3, 0.25)))
     plain = cluster_interval(scores(values, names, strata), mean)
     moved = cluster_interval(scores([scale * v + shift for v in values], names, strata), mean)
     assert plain is not None

@@ -10,24 +10,24 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from eval.scoring import paired
-from eval.scoring.inference import MICRO, Mean, Scores, bootstrap_interval, multiplicities, point
+from eval.scoring.inference import MICRO, MeanRule, MetricScores, bootstrap_interval, multiplicities, point
 from eval.scoring.paired import compare_paired, holm, minimum_detectable_difference, randomisation_p_value, win_tie_loss
 
 
-def scores(values: list[float], conversations: list[str], strata: list[int] | None = None) -> Scores:
-    return Scores(np.array(values), tuple(conversations), np.array(strata or [1] * len(values)))
+def scores(values: list[float], conversations: list[str], strata: list[int] | None = None) -> MetricScores:
+    return MetricScores(np.array(values), tuple(conversations), np.array(strata or [1] * len(values)))
 
 
-def one_per_conversation(values: list[float]) -> Scores:
+def one_per_conversation(values: list[float]) -> MetricScores:
     return scores(values, [f"c{index:03d}" for index in range(len(values))])
 
 
 def test_point_by_hand() -> None:
     data = scores([1.0, 0.0, 0.5, 0.25], ["a", "a", "b", "b"], [1, 1, 1, 5])
     assert point(data) == 0.4375
-    assert point(data, Mean(((1, 1.0), (5, 1.0)))) == (0.5 + 0.25) / 2
-    assert point(data, Mean(((1, 3.0), (5, 1.0)))) == (3 * 0.5 + 0.25) / 4
-    assert point(data, Mean(((1, 1.0), (2, 9.0)))) == 0.5  # no question of category 2; category 5 does not count
+    assert point(data, MeanRule(((1, 1.0), (5, 1.0)))) == (0.5 + 0.25) / 2
+    assert point(data, MeanRule(((1, 3.0), (5, 1.0)))) == (3 * 0.5 + 0.25) / 4
+    assert point(data, MeanRule(((1, 1.0), (2, 9.0)))) == 0.5  # no question of category 2; category 5 does not count
     assert math.isnan(point(scores([], [])))
 
 
@@ -110,7 +110,7 @@ def test_coverage_of_the_mean() -> None:
 )
 def test_interval_moves_with_the_scores(rows: list[tuple[float, str, int]], scale: float, shift: float) -> None:
     values, names, strata = (list(column) for column in zip(*rows, strict=True))
-    mean = Mean(((1, 0.5), (2, 0.25), (3, 0.25)))
+    mean = MeanRule(((1, 0.5), (2, 0.25), (3, 0.25)))
     plain = bootstrap_interval(scores(values, names, strata), mean, resamples=200)
     moved = bootstrap_interval(scores([scale * v + shift for v in values], names, strata), mean, resamples=200)
     assert plain is not None

@@ -17,7 +17,7 @@ from eval.judge.agreement import agreement, cohen_kappa, majority
 from eval.judge.config import CORRECT, WRONG, JudgeConfig
 from eval.judge.judging import items_of
 from eval.judge.probe import judge_accuracy, load_probe, probe_text
-from eval.judge.store import Judged, Verdict, load_judged, share
+from eval.judge.store import AnswerVerdict, StoredVerdicts, load_judged, share
 from eval.runs.files import read_json_lines
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_calls
@@ -241,7 +241,7 @@ def test_category_five_is_judged_as_an_abstention_or_not_at_all() -> None:
 
 def test_agreement_of_the_probe_with_itself_is_perfect() -> None:
     probes = load_probe()
-    perfect = [Verdict(probe.item.item_id, 0, probe.grade, "", "") for probe in probes]
+    perfect = [AnswerVerdict(probe.item.item_id, 0, probe.grade, "", "") for probe in probes]
     found = judge_accuracy(probes, perfect)
     assert (found["accuracy"], found["false_accept"], found["false_reject"], found["unscored"]) == (1.0, 0.0, 0.0, 0)
     assert set(found["by_kind"].values()) == {1.0}
@@ -249,7 +249,7 @@ def test_agreement_of_the_probe_with_itself_is_perfect() -> None:
 
 def test_a_judge_that_accepts_everything() -> None:
     probes = load_probe()
-    found = judge_accuracy(probes, [Verdict(probe.item.item_id, 0, CORRECT, "", "") for probe in probes])
+    found = judge_accuracy(probes, [AnswerVerdict(probe.item.item_id, 0, CORRECT, "", "") for probe in probes])
     right = sum(probe.grade == CORRECT for probe in probes)
     assert found["accuracy"] == pytest.approx(right / len(probes))
     assert (found["false_accept"], found["false_reject"]) == (1.0, 0.0)
@@ -258,10 +258,13 @@ def test_a_judge_that_accepts_everything() -> None:
 
 def test_unreadable_verdicts_are_in_no_share() -> None:
     probes = load_probe()[:2]
-    verdicts = [Verdict(probes[0].item.item_id, 0, probes[0].grade, "", ""), Verdict("probe-01", 0, None, "?", "")]
+    verdicts = [
+        AnswerVerdict(probes[0].item.item_id, 0, probes[0].grade, "", ""),
+        AnswerVerdict("probe-01", 0, None, "?", ""),
+    ]
     found = judge_accuracy(probes, verdicts)
     assert (found["accuracy"], found["verdicts"], found["unscored"]) == (1.0, 1, 1)
-    nothing = judge_accuracy(probes, [Verdict("probe-00", 0, None, "?", "")])
+    nothing = judge_accuracy(probes, [AnswerVerdict("probe-00", 0, None, "?", "")])
     assert nothing["accuracy"] is None
     assert probe_text(nothing) == "probe: no readable verdict on 2 items"
 
@@ -278,13 +281,13 @@ def test_probe_has_all_kinds_and_both_grades() -> None:
 def test_only_the_two_words_are_verdicts() -> None:
     for text in ("INCORRECT", "correct", "Correct.", ""):
         with pytest.raises(ValueError, match="no verdict"):
-            Verdict("q", 0, text, "", "")
+            AnswerVerdict("q", 0, text, "", "")
 
 
 def test_shares_and_majorities() -> None:
     rows = [("a", CORRECT), ("a", WRONG), ("a", CORRECT), ("b", None), ("c", CORRECT), ("c", WRONG), ("d", WRONG)]
-    verdicts = tuple(Verdict(name, number, verdict, "", "") for number, (name, verdict) in enumerate(rows))
-    judged = Judged("judge_x", {}, verdicts)
+    verdicts = tuple(AnswerVerdict(name, number, verdict, "", "") for number, (name, verdict) in enumerate(rows))
+    judged = StoredVerdicts("judge_x", {}, verdicts)
     assert judged.shares() == {"a": pytest.approx(2 / 3), "b": None, "c": 0.5, "d": 0.0}
     assert majority(judged.shares()) == {"a": CORRECT, "d": WRONG}
     assert share([None, CORRECT]) == 1.0

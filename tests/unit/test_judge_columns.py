@@ -12,7 +12,7 @@ from eval.compare.model import make_report
 from eval.compare.terminal import show
 from eval.lens.config import load_config
 from eval.lens.markdown import render_markdown as lens_markdown
-from eval.lens.standings import look
+from eval.lens.standings import compare_readings
 from eval.report.runs import run_cards
 from eval.scoring.protocols import load_protocol
 from eval.tables.judges import judge_groups, unlike_judges
@@ -78,8 +78,8 @@ def test_equal_settings_are_one_judge(tmp_path: Path) -> None:
 def test_the_lens_ranks_no_judges_that_asked_otherwise(tmp_path: Path) -> None:
     same = [judged(tmp_path / "same", name, strict=({"a": 1}, share)) for name, share in (("rag", 0.6), ("amem", 0.8))]
     other = [same[0], judged(tmp_path / "other", "amem", strict=({"a": 2}, 0.8))]
-    assert "judge: strict on m" in lens_markdown(look(same, load_config(), [EXCLUDING]))
-    text = lens_markdown(look(other, load_config(), [EXCLUDING]))
+    assert "judge: strict on m" in lens_markdown(compare_readings(same, load_config(), [EXCLUDING]))
+    text = lens_markdown(compare_readings(other, load_config(), [EXCLUDING]))
     assert "judge: strict on m" not in text
     assert "differ between the runs: judge_strict_m" in text
 

@@ -11,8 +11,8 @@ from eval.export import export_run
 from eval.lens.__main__ import main
 from eval.lens.config import LensConfig, load_config
 from eval.lens.markdown import render_markdown
-from eval.lens.readings import Reading
-from eval.lens.standings import Lens, Line, Standing, look, rank, reversals, system_names
+from eval.lens.readings import MetricReading
+from eval.lens.standings import Lens, Standing, StandingsRow, compare_readings, rank, reversals, system_names
 from eval.lens.text import order_text, standing_text, summary
 from eval.loaders.registry import DATASETS
 from eval.scoring.aggregate import aggregate
@@ -32,14 +32,14 @@ def stored(root: Path, **changes: object) -> StoredRun:
 
 
 def lens(*runs: StoredRun, config: LensConfig = CONFIG) -> Lens:
-    return look(runs, config, PROTOCOLS)[0]
+    return compare_readings(runs, config, PROTOCOLS)[0]
 
 
-def lines(found: Lens) -> Mapping[str, Line]:
+def lines(found: Lens) -> Mapping[str, StandingsRow]:
     return {line.reading.label: line for section in found.sections.values() for line in section}
 
 
-def values(line: Line) -> Sequence[float | None]:
+def values(line: StandingsRow) -> Sequence[float | None]:
     return [None if one.value is None else round(one.value, 4) for one in line.standings]
 
 
@@ -180,12 +180,12 @@ def test_data_sets_have_a_lens_each_and_retrieval_runs_none(tmp_path: Path) -> N
     runs = [stored(tmp_path), stored(tmp_path, memory="amem")]
     other = replace(runs[1], record={**runs[1].record, "data": {**runs[1].record["data"], "sha256": "1" * 64}})
     retrieval = stored(tmp_path, memory="oracle", mode="retrieval_only")
-    assert [one.runs for one in look([runs[0], other, retrieval], CONFIG, PROTOCOLS)] == [
+    assert [one.runs for one in compare_readings([runs[0], other, retrieval], CONFIG, PROTOCOLS)] == [
         (runs[0].run_id,),
         (other.run_id,),
     ]
     with pytest.raises(RunDirectoryError, match="no run here holds answers"):
-        look([retrieval], CONFIG, PROTOCOLS)
+        compare_readings([retrieval], CONFIG, PROTOCOLS)
 
 
 def test_runs_without_a_common_question_are_refused(tmp_path: Path) -> None:
@@ -196,10 +196,10 @@ def test_runs_without_a_common_question_are_refused(tmp_path: Path) -> None:
 
 def test_ranks_and_reversals_by_hand() -> None:
     assert rank([3.0, 1.0, 3.0000000001, 2.0]) == [1, 4, 1, 3]
-    reading = Reading("r", "f1_set")
+    reading = MetricReading("r", "f1_set")
 
-    def line(*ranks: int) -> Line:
-        return Line(reading, 1, tuple(Standing(1.0, place) for place in ranks))
+    def line(*ranks: int) -> StandingsRow:
+        return StandingsRow(reading, 1, tuple(Standing(1.0, place) for place in ranks))
 
     assert reversals(line(3, 2, 1), line(1, 2, 3)) == (3, 0)
     assert reversals(line(1, 1, 3), line(1, 2, 3)) == (0, 1)

@@ -13,7 +13,7 @@ from typing import ClassVar
 import pytest
 
 from eval.loaders.contract import PinnedFile
-from eval.loaders.fetch import Outcome, copy, fetch
+from eval.loaders.fetch import FetchOutcome, copy, fetch
 from eval.loaders.locomo import LOCOMO
 from memsys.errors import DataError
 
@@ -66,10 +66,10 @@ def pinned(url: str) -> PinnedFile:
 def test_downloads_checks_and_recognises(server: str, tmp_path: Path) -> None:
     reports: list[tuple[int, int]] = []
     file = pinned(f"{server}/file")
-    assert fetch(LOCOMO, file, tmp_path, lambda done, total: reports.append((done, total))) is Outcome.DOWNLOADED
+    assert fetch(LOCOMO, file, tmp_path, lambda done, total: reports.append((done, total))) is FetchOutcome.DOWNLOADED
     assert (tmp_path / "set/data.bin").read_bytes() == CONTENT
     assert reports[-1] == (len(CONTENT), len(CONTENT))
-    assert fetch(LOCOMO, file, tmp_path) is Outcome.PRESENT
+    assert fetch(LOCOMO, file, tmp_path) is FetchOutcome.PRESENT
     assert Handler.seen == [None]
     assert sorted(path.name for path in (tmp_path / "set").iterdir()) == ["data.bin"]
 
@@ -77,12 +77,12 @@ def test_downloads_checks_and_recognises(server: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "have", "outcome"),
     [
-        ("/file", CONTENT[:1000], Outcome.RESUMED),
-        ("/no-ranges", CONTENT[:1000], Outcome.DOWNLOADED),
-        ("/file", CONTENT, Outcome.RESUMED),
+        ("/file", CONTENT[:1000], FetchOutcome.RESUMED),
+        ("/no-ranges", CONTENT[:1000], FetchOutcome.DOWNLOADED),
+        ("/file", CONTENT, FetchOutcome.RESUMED),
     ],
 )
-def test_resumes_what_was_cut(server: str, tmp_path: Path, path: str, have: bytes, outcome: Outcome) -> None:
+def test_resumes_what_was_cut(server: str, tmp_path: Path, path: str, have: bytes, outcome: FetchOutcome) -> None:
     (tmp_path / "set").mkdir()
     (tmp_path / "set/data.bin.part").write_bytes(have)
     assert fetch(LOCOMO, pinned(server + path), tmp_path) is outcome
@@ -102,7 +102,7 @@ def test_a_spoilt_part_is_discarded_so_that_the_next_try_is_clean(server: str, t
     (tmp_path / "set/data.bin.part").write_bytes(b"not the beginning")
     with pytest.raises(DataError, match="discarded"):
         fetch(LOCOMO, pinned(f"{server}/file"), tmp_path)
-    assert fetch(LOCOMO, pinned(f"{server}/file"), tmp_path) is Outcome.DOWNLOADED
+    assert fetch(LOCOMO, pinned(f"{server}/file"), tmp_path) is FetchOutcome.DOWNLOADED
 
 
 def test_a_refusal_says_what_to_do(server: str, tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_files_without_address_need_registration(tmp_path: Path) -> None:
 
 def test_copies_are_checked_too(tmp_path: Path) -> None:
     (tmp_path / "data.bin").write_bytes(CONTENT)
-    assert copy(LOCOMO, pinned(""), tmp_path, tmp_path / "to") is Outcome.COPIED
-    assert copy(LOCOMO, pinned(""), tmp_path, tmp_path / "to") is Outcome.PRESENT
+    assert copy(LOCOMO, pinned(""), tmp_path, tmp_path / "to") is FetchOutcome.COPIED
+    assert copy(LOCOMO, pinned(""), tmp_path, tmp_path / "to") is FetchOutcome.PRESENT
     (tmp_path / "data.bin").write_bytes(b"other")
     with pytest.raises(DataError, match="discarded"):
         copy(LOCOMO, pinned(""), tmp_path, tmp_path / "elsewhere")

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from eval.loaders.contract import DatasetConfig
 from eval.loaders.hotpotqa import HotpotqaConfig
 from eval.loaders.hotpotqa_files import read_hub, read_official, read_released, records_of_rows
-from eval.loaders.hotpotqa_pools import Asked, Paragraph, Pool, one_memory_per_pool, one_memory_per_question
+from eval.loaders.hotpotqa_pools import (
+    ArticleParagraph,
+    ParagraphPool,
+    PoolEntry,
+    one_memory_per_pool,
+    one_memory_per_question,
+)
 from eval.loaders.locate import sample_path
 from memsys.errors import ConfigError, DataError
 
@@ -79,8 +85,8 @@ def test_one_memory_per_question_holds_its_gold_and_others() -> None:
 @settings(max_examples=25)
 @given(st.integers(0, 1000), st.integers(2, 12))
 def test_gold_texts_survive_shuffling(seed: int, passages: int) -> None:
-    paragraphs = tuple(Paragraph(f"T{n}", (f"a{n}.", f" b{n}.")) for n in range(12))
-    pool = Pool(paragraphs, (Asked("q", "?", "!", own=(3, 7), gold=(3, 7), facts=((7, 1),)),))
+    paragraphs = tuple(ArticleParagraph(f"T{n}", (f"a{n}.", f" b{n}.")) for n in range(12))
+    pool = ParagraphPool(paragraphs, (PoolEntry("q", "?", "!", own=(3, 7), gold=(3, 7), facts=((7, 1),)),))
     sample = one_memory_per_question([pool], "sentence", passages, seed)[0]
     text = {turn.turn_id: turn.text for turn in sample.conversation.turns}
     reference = sample.references["hotpotqa20-0:q"]
@@ -95,7 +101,7 @@ def test_gold_texts_survive_shuffling(seed: int, passages: int) -> None:
 
 
 def test_paragraph_turns_join_the_sentences() -> None:
-    pool = Pool((Paragraph("T", ("One.", " Two.")),), (Asked("q", "?", "!", own=(0,), gold=(0,)),))
+    pool = ParagraphPool((ArticleParagraph("T", ("One.", " Two.")),), (PoolEntry("q", "?", "!", own=(0,), gold=(0,)),))
     turns = one_memory_per_pool([pool], "paragraph")[0].conversation.turns
     assert [turn.text for turn in turns] == ["Title: T\nContent: One. Two."]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.loaders.jsonfile import Node, read_json
+from eval.loaders.jsonfile import JsonNode, read_json
 from memsys.errors import DataError
 
 
@@ -24,11 +24,11 @@ from memsys.errors import DataError
 )
 def test_wrong_types_name_file_path_and_both_types(value: object, method: str, message: str) -> None:
     with pytest.raises(DataError, match=f"^{message}$"):
-        getattr(Node(value, "a.b", "f.json"), method)()
+        getattr(JsonNode(value, "a.b", "f.json"), method)()
 
 
 def test_paths_grow_with_every_step() -> None:
-    top = Node([{"qa": [{"question": 4}]}], "", "f.json")
+    top = JsonNode([{"qa": [{"question": 4}]}], "", "f.json")
     with pytest.raises(DataError, match=r"^f.json: \[0\].qa\[0\].question: expected string, found number$"):
         top.elements()[0].get("qa").elements()[0].get("question").text()
     with pytest.raises(DataError, match=r"^f.json: \[0\].answer: missing field$"):
@@ -37,7 +37,7 @@ def test_paths_grow_with_every_step() -> None:
 
 
 def test_numbers_become_the_text_they_were() -> None:
-    assert [Node(value, "", "").text_or_number() for value in (2022, 3.5, "x")] == ["2022", "3.5", "x"]
+    assert [JsonNode(value, "", "").text_or_number() for value in (2022, 3.5, "x")] == ["2022", "3.5", "x"]
 
 
 def test_a_cut_off_file_says_where_and_what_to_do(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from eval.loaders.contract import DatasetConfig
 from eval.loaders.locate import sample_path
 from eval.loaders.perltqa import PerltqaConfig, read_perltqa
 from eval.loaders.perltqa_memory import said
-from eval.loaders.perltqa_questions import Entry, referenced_items, support
+from eval.loaders.perltqa_questions import QuestionEntry, referenced_items, support
 from eval.loaders.perltqa_time import parse_fuzzy
 from memsys.errors import ConfigError, DataError
 
@@ -140,7 +140,7 @@ def test_lines_are_split_at_their_first_colon(lines: list[str], expected: list[t
     ],
 )
 def test_references_are_read_but_never_run(section: str, reference: str, items: list[str]) -> None:
-    assert referenced_items(Entry(section, "g", 0, "q", "a", reference), Counter()) == items
+    assert referenced_items(QuestionEntry(section, "g", 0, "q", "a", reference), Counter()) == items
 
 
 def test_evidence_is_every_turn_of_the_items() -> None:
@@ -160,10 +160,10 @@ def test_evidence_is_every_turn_of_the_items() -> None:
 
 
 def test_support_counts_what_the_answer_adds() -> None:
-    entry = Entry("dialogues", "g", 0, "What does Bo buy?", "Bo plans to buy a red drone.", "")
+    entry = QuestionEntry("dialogues", "g", 0, "What does Bo buy?", "Bo plans to buy a red drone.", "")
     assert support(entry, "They spoke of a red kite.") == round(1 / 3, 3)
     assert support(entry, "Bo plans a red drone") == 1.0
-    assert support(Entry("dialogues", "g", 0, "Is it Bo?", "It is Bo.", ""), "nothing") == 1.0
+    assert support(QuestionEntry("dialogues", "g", 0, "Is it Bo?", "It is Bo.", ""), "nothing") == 1.0
 
 
 def test_sources_choose_what_is_ingested() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baselines.mem0.graph import UNTYPED, Edge, EntityGraph, GraphRules, Triple, entity_name, relation_name
+from baselines.mem0.graph import UNTYPED, Edge, EntityGraph, EntityGraphRules, Triple, entity_name, relation_name
 from baselines.mem0.graph_calls import ranked
 from baselines.mem0.memory import Mem0Memory
 from memsys.embedding.contract import Vectors
@@ -37,7 +37,7 @@ def far() -> Vectors:
     return np.array([0, 0, 1], dtype=np.float32)
 
 
-def graph(*triples: tuple[str, str, str], rules: GraphRules = RULES) -> tuple[EntityGraph, dict[str, Vectors]]:
+def graph(*triples: tuple[str, str, str], rules: EntityGraphRules = RULES) -> tuple[EntityGraph, dict[str, Vectors]]:
     """A graph of entities that are nothing like each other, and their vectors."""
     names = list(dict.fromkeys(name for source, _, destination in triples for name in (source, destination)))
     vectors = dict(zip(names, np.eye(max(len(names), 3), dtype=np.float32), strict=False))

@@ -21,7 +21,7 @@ from memsys.memfly.evidence import EvidenceWriter
 from memsys.memfly.gating import Judgement, decide, gate, merged_context, scores
 from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.links import Link, LinkGraph
-from memsys.memfly.note import Note, RawItem
+from memsys.memfly.note import MemFlyNote, RawItem
 from memsys.memfly.pathways import Signals, TriPathway
 from memsys.memfly.phrases import (
     digits_differ,
@@ -351,9 +351,9 @@ def test_near_phrases_with_other_numbers_stay_apart() -> None:
     assert keywords.link(["street 68"], near(1.0)[None]) == [2]
 
 
-def note(name: str, *items: str) -> Note:
+def note(name: str, *items: str) -> MemFlyNote:
     raw = [RawItem(turn_id, f"text {turn_id}", "1 May") for turn_id in items or (name,)]
-    return Note(name, raw, f"context {name}", [])
+    return MemFlyNote(name, raw, f"context {name}", [])
 
 
 def test_cooccurrence_counts_notes_that_hold_both() -> None:
@@ -618,7 +618,7 @@ def test_stand_ins_of_the_read_path_are_named() -> None:
 # Evidence
 
 
-def written(notes: list[Note], ranked: list[int], **rules: Any) -> tuple[str, int]:
+def written(notes: list[MemFlyNote], ranked: list[int], **rules: Any) -> tuple[str, int]:
     keywords = KeywordLayer(4, 0.9, 5)
     stored = NoteLayer(4, RULES.candidates, keywords)
     for position, each in enumerate(notes):
@@ -637,7 +637,7 @@ def test_notes_are_written_in_order_of_time_or_rank() -> None:
 
 
 def test_a_merged_note_shows_all_its_dates() -> None:
-    merged = Note("n0", [RawItem("a", "Ann: x", "1 May"), RawItem("b", "Ben: y", "2 May")], "both", [])
+    merged = MemFlyNote("n0", [RawItem("a", "Ann: x", "1 May"), RawItem("b", "Ben: y", "2 May")], "both", [])
     assert written([merged], [0])[0] == "[1 May; 2 May] both\n- (1 May) Ann: x\n- (2 May) Ben: y\n"
     assert merged.turn_ids == ("a", "b")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memsys.memfly.communities import Graph, grouped, leiden, modularity
 from memsys.memfly.keywords import KeywordLayer
-from memsys.memfly.note import Note
+from memsys.memfly.note import MemFlyNote
 from memsys.memfly.topics import Topics, bounded_partition, build_topics, centroids
 from tests.support.memfly import preset
 
@@ -155,7 +155,7 @@ def test_topics_follow_the_keywords_of_the_notes() -> None:
     keywords = KeywordLayer(8, 0.99, 5)
     keywords.link([f"k{n}" for n in range(8)], np.eye(8, dtype=np.float32))
     for position, held in enumerate([[0, 1, 2], [0, 1, 2], [3, 4, 5], [3, 4, 5], [2, 3]]):
-        keywords.attach(Note(f"n{position}", [], "", []), position, held)
+        keywords.attach(MemFlyNote(f"n{position}", [], "", []), position, held)
     topics = asyncio.run(build_topics(keywords, replace(RULES, min_keywords=1), seed=1))
     assert [members.tolist() for members in topics.members] == [[0, 1, 2], [3, 4, 5], [6], [7]]
     assert np.allclose(np.linalg.norm(topics.centroids, axis=1), 1)

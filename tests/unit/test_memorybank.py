@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.memorybank.bank import Day, Entry, pieces_of
+from baselines.memorybank.bank import BankEntry, Day, pieces_of
 from baselines.memorybank.context import Overall, write_context
 from baselines.memorybank.forgetting import ForgettingRules, days_ago, is_kept
 from baselines.memorybank.memory import MemoryBankMemory
-from baselines.memorybank.rules import ContextRules, SummaryRules
+from baselines.memorybank.rules import MemoryBankContextRules, SummaryRules
 from baselines.memorybank.summaries import cut_to, dated_entries, first_sentences, parts_of
 from eval.configs.choices import presets
 from eval.inspect_data import read_config
@@ -62,7 +62,7 @@ def days_of(system: MemoryBankMemory) -> list[Day]:
     return [Day.from_state(entry) for entry in system.state()["days"]]
 
 
-def pieces(system: MemoryBankMemory) -> list[Entry]:
+def pieces(system: MemoryBankMemory) -> list[BankEntry]:
     return [piece for day in days_of(system) for piece in day.pieces]
 
 
@@ -336,13 +336,13 @@ def test_ten_units_are_found_and_the_question_is_what_is_searched_by() -> None:
     assert embedder.calls[-1] == ["boat sea"]
 
 
-def entry(number: int, words: int = 4) -> Entry:
-    return Entry(f"e{number}", f"{number} May", " ".join(f"e{number}w{n}" for n in range(words)), (f"t{number}",))
+def entry(number: int, words: int = 4) -> BankEntry:
+    return BankEntry(f"e{number}", f"{number} May", " ".join(f"e{number}w{n}" for n in range(words)), (f"t{number}",))
 
 
-def written(found: list[Entry], limit: int | None, overall: Overall) -> tuple[str, int]:
+def written(found: list[BankEntry], limit: int | None, overall: Overall) -> tuple[str, int]:
     position = {f"e{number}": number for number in range(10)}
-    made = asyncio.run(write_context(replying(), ContextRules(True, limit, 2000), overall, found, position))
+    made = asyncio.run(write_context(replying(), MemoryBankContextRules(True, limit, 2000), overall, found, position))
     return made.text, made.left_out
 
 

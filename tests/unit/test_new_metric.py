@@ -10,7 +10,7 @@ from eval.compare.model import make_report
 from eval.explain.questions import worst
 from eval.floors import floor_metrics
 from eval.lens.config import LensConfig, load_config
-from eval.lens.standings import look
+from eval.lens.standings import compare_readings
 from eval.metrics.registry import METRICS, Metric, find_metric, register, select_metrics
 from eval.report.config import load_config as load_page
 from eval.report.scores import metric_list
@@ -63,7 +63,7 @@ def test_comparisons_show_it_in_its_unit(tmp_path: Path) -> None:
 def test_the_lens_ranks_it_by_its_direction(tmp_path: Path) -> None:
     runs = [stored(tmp_path, "rag", 3.0), stored(tmp_path, "amem", 5.0)]
     assert load_config().definitions["length"] == ("extra_words",)
-    (found,) = look(runs, LensConfig({"length": ["extra_words"]}, ["extra_words"]), [load_protocol("clag")])
+    (found,) = compare_readings(runs, LensConfig({"length": ["extra_words"]}, ["extra_words"]), [load_protocol("clag")])
     line = next(line for lines in found.sections.values() for line in lines if line.reading.metric == "extra_words")
     assert [(standing.value, standing.rank, standing.unsure) for standing in line.standings] == [
         (3.0, 1, False),

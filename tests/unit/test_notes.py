@@ -7,7 +7,7 @@ import pytest
 
 from memsys.errors import ConfigError, DataError
 from memsys.notes.analyse import analyse
-from memsys.notes.context import ContextRules, format_context, note_labels
+from memsys.notes.context import NoteContextRules, format_context, note_labels
 from memsys.notes.evolve import EvolutionRules, Evolver
 from memsys.notes.keywords import ask_keywords
 from memsys.notes.note import Note
@@ -178,9 +178,9 @@ def test_the_first_note_asks_with_no_neighbours() -> None:
     assert (result.evolved, note.links) == (True, [])
 
 
-def context_rules(link_cap: str, **changes: object) -> ContextRules:
+def context_rules(link_cap: str, **changes: object) -> NoteContextRules:
     settings = {"separator": "\t", "link_cap": link_cap, "max_links": 10, "drop_repeats": False, "max_tokens": None}
-    return from_settings(ContextRules, {**settings, "labels": LABELS, **changes}, "context")  # type: ignore[dict-item]
+    return from_settings(NoteContextRules, {**settings, "labels": LABELS, **changes}, "context")  # type: ignore[dict-item]
 
 
 @pytest.mark.parametrize(
@@ -285,4 +285,4 @@ def test_wrong_context_rules_are_refused(changes: dict[str, object]) -> None:
 
 def test_unknown_settings_are_refused() -> None:
     with pytest.raises(ConfigError, match="colour"):
-        from_settings(ContextRules, {"colour": "red"}, "context")
+        from_settings(NoteContextRules, {"colour": "red"}, "context")

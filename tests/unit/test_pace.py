@@ -6,7 +6,7 @@ import pytest
 
 from eval.cli.terminal import Stages, console
 from eval.running.pace import AnsweringPace, WritingPace
-from eval.running.progress import LineProgress, Shown, Totals, Traffic, duration
+from eval.running.progress import DisplayState, LineProgress, RunTotals, TrafficSince, duration
 
 
 class Clock:
@@ -122,8 +122,8 @@ def test_all_done_leaves_nothing() -> None:
 def test_loading_is_no_part_of_rates_and_time_left(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     console.cache_clear()
-    shown = Shown("rag on sample", lambda: Traffic(0, 0, 0, 0), "minilm", clock)
-    with LineProgress(Totals(turns=12, questions=5), shown, every=0.0) as progress:
+    shown = DisplayState("rag on sample", lambda: TrafficSince(0, 0, 0, 0), "minilm", clock)
+    with LineProgress(RunTotals(turns=12, questions=5), shown, every=0.0) as progress:
         clock.now += 3
         progress.wrote(1, 1.0)  # needed no vector
         assert progress.time_left(progress.turns) == ""

@@ -14,9 +14,9 @@ from baselines.readagent.config import ReadAgentConfig
 from baselines.readagent.gists import no_gist
 from baselines.readagent.lookup import gist_batches, named_pages, next_step
 from baselines.readagent.memory import ReadAgentMemory
-from baselines.readagent.pages import Page, mix
+from baselines.readagent.pages import GistPage, mix
 from baselines.readagent.pagination import chosen_label, marked, next_chunk, paginate
-from baselines.readagent.paragraphs import Paragraph, paragraphs_of
+from baselines.readagent.paragraphs import TranscriptParagraph, paragraphs_of
 from baselines.readagent.rules import PageRules
 from eval.configs.choices import presets
 from eval.inspect_data import read_config
@@ -35,8 +35,8 @@ RULES = PageRules(600, 280, 350, 400, respect_sessions=True, dates="header")
 SHORT_PAGES = {"max_words": 12, "start_words": 6, "tail_words": 6, "split_words": 40}
 
 
-def paragraphs(*sizes: int) -> list[Paragraph]:
-    return [Paragraph(" ".join([f"p{n}"] * size), f"D1:{n}", "1 May", size) for n, size in enumerate(sizes)]
+def paragraphs(*sizes: int) -> list[TranscriptParagraph]:
+    return [TranscriptParagraph(" ".join([f"p{n}"] * size), f"D1:{n}", "1 May", size) for n, size in enumerate(sizes)]
 
 
 def marks(passage: str) -> list[int]:
@@ -92,8 +92,8 @@ def asked(system: ReadAgentMemory, question: str = "Who sails?") -> Retrieval:
     return asyncio.run(system.retrieve(question))
 
 
-def pages_of(system: ReadAgentMemory) -> list[Page]:
-    return [Page.from_state(entry) for entry in system.state()["pages"]]
+def pages_of(system: ReadAgentMemory) -> list[GistPage]:
+    return [GistPage.from_state(entry) for entry in system.state()["pages"]]
 
 
 def reply(text: str = "", value: Mapping[str, Any] | None = None, *, malformed: bool = False) -> Reply:
@@ -211,7 +211,7 @@ def test_a_long_turn_is_cut_between_sentences_and_keeps_its_id() -> None:
     ],
 )
 def test_what_is_no_gist(gist: str, cause: str | None) -> None:
-    page = Page("[1 May]", "Ann sails a red boat", ("D1:1",), 5)
+    page = GistPage("[1 May]", "Ann sails a red boat", ("D1:1",), 5)
     assert no_gist(gist, page, memory_config("readagent").rules().gists) == cause  # type: ignore[attr-defined]
 
 
@@ -335,8 +335,8 @@ def test_gists_that_exceed_a_call_are_shown_in_several_and_the_pages_joined() ->
     assert "<Page 1>" not in model.prompts[-1] and "<Page 4>" in model.prompts[-1]
 
 
-def page(tokens: int, gist_tokens: int) -> Page:
-    return Page("", "full", ("t",), 1, "gist", tokens, gist_tokens)
+def page(tokens: int, gist_tokens: int) -> GistPage:
+    return GistPage("", "full", ("t",), 1, "gist", tokens, gist_tokens)
 
 
 def test_batches_by_hand() -> None:

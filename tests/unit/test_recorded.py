@@ -11,7 +11,7 @@ from eval.recorded.__main__ import main
 from eval.recorded.align import align
 from eval.recorded.catalogue import load_catalogue
 from eval.recorded.importing import Imported, Origin, import_rows, write_run
-from eval.recorded.questions import Asked, QuestionSet
+from eval.recorded.questions import QuestionSet, RecordedQuestion
 from eval.recorded.rows import Recorded, read_rows, without_thoughts
 from eval.recorded.shapes import make_shape
 from eval.recorded.source import read_tree
@@ -22,12 +22,12 @@ from eval.scoring.summary import summarise
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 
 
-def _asked(number: int, text: str, gold: str, conversation: str = "c0", category: int = 4) -> Asked:
+def _asked(number: int, text: str, gold: str, conversation: str = "c0", category: int = 4) -> RecordedQuestion:
     record = ReferenceRecord(f"{conversation}:q{number}", conversation, category, [gold], None, [], [], [])
-    return Asked(text, record)
+    return RecordedQuestion(text, record)
 
 
-def _set(*asked: Asked) -> QuestionSet:
+def _set(*asked: RecordedQuestion) -> QuestionSet:
     return QuestionSet("test", "0" * 64, asked, tuple(dict.fromkeys(one.conversation_id for one in asked)))
 
 

@@ -20,7 +20,7 @@ from memsys.episodes.roles import EpisodeRoles, shared_roles
 from memsys.errors import ConfigError
 from memsys.facts.extraction import extract_role, facts_from_reply
 from memsys.llm.contract import Reply, Role, make_role
-from memsys.llm.reading import Reading
+from memsys.llm.reading import ReplyReading
 from memsys.llm.scripted import ScriptedModel
 from memsys.llm.wire import make_request
 from memsys.notes.roles import note_role
@@ -108,7 +108,9 @@ def test_the_tolerant_reading_stays_the_default() -> None:
     blanks = {"keywords": [" sea ", ""], "context": " c ", "tags": [""]}
     assert analysed("amem", json.dumps(blanks)) == (["sea"], "c", [])
     roles = [role for name in ("amem", "clag", "sage", "mem0") for role in composed(name)["roles"].values()]
-    assert all("reading" not in role for role in roles) and Reading() == Reading(True, True, "exact", True, True)
+    assert all("reading" not in role for role in roles) and ReplyReading() == ReplyReading(
+        True, True, "exact", True, True
+    )
 
 
 Evolved = tuple[list[str], list[str], str, list[str]]

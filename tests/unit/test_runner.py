@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from eval.running.reader import ReaderConfig
-from eval.running.runner import Equipment, Outcome, Runner, Schedule
+from eval.running.runner import Runner, RunOutcome, RunResources, Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
 from memsys.embedding.contract import Vectors
@@ -136,8 +136,8 @@ def sample(name: str, turns: int = 12, questions: int = 5) -> Sample:
 
 
 def run(path: Path, samples: list[Sample], llm: Echo, *, memory: ChainConfig | None = None, reader: bool = True,
-        **schedule: Any) -> tuple[Outcome, Quiet]:  # fmt: skip
-    equipment = Equipment(
+        **schedule: Any) -> tuple[RunOutcome, Quiet]:  # fmt: skip
+    resources = RunResources(
         memory=memory or ChainConfig(),
         embedder=NoEmbedder(),
         turn_format=TurnFormat(),
@@ -149,7 +149,7 @@ def run(path: Path, samples: list[Sample], llm: Echo, *, memory: ChainConfig | N
     )
     directory, progress = RunDirectory(path), Quiet()
     try:
-        outcome = asyncio.run(Runner(equipment, Schedule(**schedule), directory, progress).run(samples))
+        outcome = asyncio.run(Runner(resources, Schedule(**schedule), directory, progress).run(samples))
     finally:
         directory.close()
     return outcome, progress

@@ -18,7 +18,7 @@ from memsys.embedding.hashing import HashingEmbedder
 from memsys.errors import ConfigError, DataError
 from memsys.gate.calibration import diary_role, personas, stream_scores, threshold, write_diary
 from memsys.gate.config import GatedConfig
-from memsys.gate.decisions import Decision, Decisions, GateRule, decide
+from memsys.gate.decisions import Decisions, GateDecision, GateRule, decide
 from memsys.gate.memory import GatedMemory
 from memsys.gate.vmf import KappaRule, VmfScope, vmf_score
 from memsys.llm.contract import make_role
@@ -116,7 +116,7 @@ def test_nothing_is_scored_before_enough_has_passed() -> None:
         decisions.follow(["same"] * 5)
         made = [asyncio.run(decisions.of(position)) for position in range(5)]
         assert [each.dropped for each in made] == [False] * min_scope + [True] * (5 - min_scope)
-        assert made[0] == Decision(dropped=False)
+        assert made[0] == GateDecision(dropped=False)
 
 
 def test_dropped_units_do_not_join_the_scope() -> None:
@@ -138,7 +138,7 @@ def test_decisions_do_not_depend_on_how_they_are_asked_for() -> None:
     other.follow(texts)
     in_order = [asyncio.run(one.of(position)) for position in range(150)]
 
-    async def at_once() -> list[Decision]:
+    async def at_once() -> list[GateDecision]:
         return list(await asyncio.gather(*(other.of(position) for position in reversed(range(150)))))
 
     assert list(reversed(asyncio.run(at_once()))) == in_order

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from eval.scoring.clusters import cluster_interval
-from eval.scoring.inference import Scores
+from eval.scoring.inference import MetricScores
 from eval.scoring.paired import compare_paired
-from eval.scoring.several import Difference, compare_all, intervals, tiers
+from eval.scoring.several import SystemDifference, compare_all, intervals, tiers
 
 CONVERSATIONS = {"one": ["a"] * 40, "several": [str(number % 7) for number in range(40)]}
 
@@ -16,7 +16,7 @@ def test_each_pair_is_what_the_comparison_of_two_gives(conversations: list[str])
     values = np.random.default_rng(0).random((40, 2))
     found = compare_all(values, conversations)
     rows = zip(values[:, 0] - values[:, 1], conversations, strict=True)
-    two = compare_paired(Scores.of([(float(value), name, 1) for value, name in rows]))
+    two = compare_paired(MetricScores.of([(float(value), name, 1) for value, name in rows]))
     (pair,) = found.differences
     assert two.interval is not None
     assert (pair.value, pair.low, pair.high, pair.p_value) == pytest.approx(
@@ -24,7 +24,7 @@ def test_each_pair_is_what_the_comparison_of_two_gives(conversations: list[str])
     )
     assert (pair.gained, pair.lost, found.questions) == (two.wins, two.losses, 40)
     for column, ends in enumerate(found.intervals):
-        alone = Scores.of([(float(v), name, 1) for v, name in zip(values[:, column], conversations, strict=True)])
+        alone = MetricScores.of([(float(v), name, 1) for v, name in zip(values[:, column], conversations, strict=True)])
         expected = cluster_interval(alone)
         assert expected is not None
         assert ends == pytest.approx((expected.low, expected.high))
@@ -50,8 +50,8 @@ def test_references_do_not_weaken_the_test_between_systems() -> None:
     assert (whole.differences[0].p_value or 0) > (alone.differences[0].p_value or 1)
 
 
-def pair(first: int, second: int, p_value: float | None) -> Difference:
-    return Difference(first, second, 1.0, 0.5, 1.5, p_value, 1, 0)
+def pair(first: int, second: int, p_value: float | None) -> SystemDifference:
+    return SystemDifference(first, second, 1.0, 0.5, 1.5, p_value, 1, 0)
 
 
 def test_tiers_by_hand() -> None:

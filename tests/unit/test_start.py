@@ -16,7 +16,7 @@ from eval.configs.presets import description
 from eval.configs.run_help import groups, help_text
 from eval.running.clocks import ConversationClock, LoadingEmbedder
 from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
-from eval.running.runner import Equipment, Runner, Schedule
+from eval.running.runner import Runner, RunResources, Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
 from memsys.embedding.contract import Vectors
@@ -128,7 +128,7 @@ def test_ingestion_starts_beside_the_loading_and_its_seconds_are_without_it(tmp_
     config = EmbeddingChainConfig(clock)
     loaded = loading.start_embedder(embedder, config)
     assert loaded is not None
-    equipment = Equipment(
+    resources = RunResources(
         memory=config, embedder=LoadingEmbedder(embedder, loaded), turn_format=TurnFormat(), seed=0,
         bind=lambda conversation_id: Echo(), reader=None, prompts={}, count_context=False, clock=clock,
     )  # fmt: skip
@@ -136,7 +136,7 @@ def test_ingestion_starts_beside_the_loading_and_its_seconds_are_without_it(tmp_
     async def run() -> None:
         directory = RunDirectory(tmp_path)
         runner = asyncio.create_task(
-            Runner(equipment, Schedule(prepare_ahead=4), directory, Quiet()).run([sample("a", turns=4, questions=1)])
+            Runner(resources, Schedule(prepare_ahead=4), directory, Quiet()).run([sample("a", turns=4, questions=1)])
         )
         while clock.now < 4.0:  # all four were prepared before the model was there
             await asyncio.sleep(0)

@@ -10,7 +10,7 @@ import pytest
 from eval.sweep.calls import memory_calls, shape_of
 from eval.sweep.cells import Composer
 from eval.sweep.checking import check_runs
-from eval.sweep.costing import GPUS, Totals, busy_hours, parameters, plan_sweep, step_seconds, total
+from eval.sweep.costing import GPUS, CostTotals, busy_hours, parameters, plan_sweep, step_seconds, total
 from eval.sweep.plan_report import problems
 from eval.tables.stored import SUMMARIES
 from memsys.call_model import DataShape, ExpectedCalls
@@ -212,7 +212,7 @@ def test_nemori_and_its_fork_pay_their_episodes_once(tmp_path: Path) -> None:
 
 
 def test_hours_follow_size_and_gpu() -> None:
-    work = Totals(1000, 1_000_000, 100_000)
+    work = CostTotals(1000, 1_000_000, 100_000)
     assert busy_hours(work, 8, 128, GPUS["h100"]) < busy_hours(work, 8, 128, GPUS["a100"])
     assert busy_hours(work, 0.6, 128, GPUS["a100"]) < busy_hours(work, 8, 128, GPUS["a100"])
     # 16 GB of weights at 1.2 TB/s, and a floor for small models
@@ -228,7 +228,7 @@ def test_an_unknown_gpu_is_named_with_the_choices() -> None:
 
 def test_totals_are_sums() -> None:
     calls = [ExpectedCalls("write", "a", 2, 10, 1), ExpectedCalls("answer", "b", 3, 100, 5)]
-    assert total(calls) == Totals(5, 320, 17) and total([]) + total(calls) == total(calls)
+    assert total(calls) == CostTotals(5, 320, 17) and total([]) + total(calls) == total(calls)
 
 
 def test_a_reason_that_keeps_many_cells_is_told_once(tmp_path: Path) -> None:

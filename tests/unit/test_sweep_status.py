@@ -13,17 +13,17 @@ import pytest
 from eval.runs.files import write_json
 from eval.runs.rundir import RunRecord, Status
 from eval.sweep import local_servers, servers
-from eval.sweep.cells import Cell, Composer
-from eval.sweep.launching import Portion, all_cells, open_cells, portions, queued_cells
+from eval.sweep.cells import Composer, SweepCell
+from eval.sweep.launching import LaunchGroup, all_cells, open_cells, portions, queued_cells
 from eval.sweep.local_servers import device_shares
 from eval.sweep.servers import ServerRequest, ask_for_servers, outside_job, queued_jobs, request_servers
 from eval.sweep.status import cell_status, counted, sweep_status
-from eval.sweep.tickets import Attendance, Submission, read_ticket, write_submission
+from eval.sweep.tickets import Submission, TicketWriter, read_ticket, write_submission
 from memsys.errors import BackboneError, ConfigError, MemsysError
 from memsys.llm.engines.shared import Registry, ServerRecord
 
 
-def cell(tmp_path: Path, *overrides: str) -> Cell:
+def cell(tmp_path: Path, *overrides: str) -> SweepCell:
     return Composer().cell(["dataset=locomo_sample", f"runs_dir={tmp_path}", *overrides])
 
 
@@ -58,7 +58,7 @@ def test_a_cell_from_new_to_done(tmp_path: Path) -> None:
     write_submission(one.folder, one.key, Submission("17_0", "job.err"))
     waiting = cell_status(one)
     assert (waiting.standing, waiting.reason, waiting.log) == ("waiting", "job 17_0", "job.err")
-    with Attendance(one.folder, one.key, one.overrides) as ticket:
+    with TicketWriter(one.folder, one.key, one.overrides) as ticket:
         assert cell_status(one).standing == "running"
         finish(one.path, "complete")
         ticket.end("done")
@@ -67,13 +67,13 @@ def test_a_cell_from_new_to_done(tmp_path: Path) -> None:
 
 def test_an_error_leaves_its_reason_and_passes_on(tmp_path: Path) -> None:
     one = cell(tmp_path)
-    with pytest.raises(BackboneError), Attendance(one.folder, one.key, one.overrides):
+    with pytest.raises(BackboneError), TicketWriter(one.folder, one.key, one.overrides):
         raise BackboneError("the server is gone")
     assert (cell_status(one).standing, cell_status(one).reason) == ("failed", "the server is gone")
-    with pytest.raises(ZeroDivisionError), Attendance(one.folder, one.key, one.overrides):
+    with pytest.raises(ZeroDivisionError), TicketWriter(one.folder, one.key, one.overrides):
         _ = 1 // 0
     assert "ZeroDivisionError" in cell_status(one).reason
-    with pytest.raises(SystemExit), Attendance(one.folder, one.key, one.overrides):
+    with pytest.raises(SystemExit), TicketWriter(one.folder, one.key, one.overrides):
         raise SystemExit(-1)
     assert cell_status(one).standing == "stopped" and "signal" in cell_status(one).reason
 
@@ -81,7 +81,7 @@ def test_an_error_leaves_its_reason_and_passes_on(tmp_path: Path) -> None:
 def test_a_job_that_is_silent_counts_as_killed(tmp_path: Path) -> None:
     one = cell(tmp_path)
     finish(one.path, "running")
-    with Attendance(one.folder, one.key, one.overrides):
+    with TicketWriter(one.folder, one.key, one.overrides):
         path = one.folder / f"{one.key}.json"
         assert cell_status(one).standing == "running"
         stale(path)
@@ -92,7 +92,7 @@ def test_a_job_that_is_silent_counts_as_killed(tmp_path: Path) -> None:
 
 def test_a_cell_that_was_submitted_again_waits_whatever_its_last_job_said(tmp_path: Path) -> None:
     one = cell(tmp_path)
-    with pytest.raises(BackboneError), Attendance(one.folder, one.key, one.overrides):
+    with pytest.raises(BackboneError), TicketWriter(one.folder, one.key, one.overrides):
         raise BackboneError("gone")
     stale(one.folder / f"{one.key}.json")
     write_submission(one.folder, one.key, Submission("18", "log"))
@@ -135,7 +135,7 @@ def test_finished_and_running_cells_are_not_started_again(tmp_path: Path) -> Non
     done, running, failed, new = (cell(tmp_path, f"seed={seed}") for seed in range(4))
     finish(done.path, "complete")
     finish(failed.path, "incomplete")
-    with Attendance(running.folder, running.key, running.overrides):
+    with TicketWriter(running.folder, running.key, running.overrides):
         cells = all_cells([[*settings, f"seed={seed}"] for seed in range(4)])
         opened = open_cells(cells)
         write_submission(failed.folder, failed.key, Submission("9_1", ""))
@@ -177,13 +177,13 @@ def test_servers_of_one_machine_share_its_gpus(
     monkeypatch: pytest.MonkeyPatch, devices: str, gpus: int, replicas: int, shares: list[str | None]
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", devices)
-    assert device_shares(Portion(shared=True, gpus=gpus, replicas=replicas)) == shares
+    assert device_shares(LaunchGroup(shared=True, gpus=gpus, replicas=replicas)) == shares
 
 
 def test_no_gpu_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(local_servers.shutil, "which", lambda name: None)
-    assert device_shares(Portion(shared=True, gpus=1)) == [None]
+    assert device_shares(LaunchGroup(shared=True, gpus=1)) == [None]
 
 
 def test_a_new_job_hears_nothing_of_the_present_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +307,7 @@ def test_a_ticket_says_what_slurm_gave(tmp_path: Path, monkeypatch: pytest.Monke
     for name, value in (("SLURM_ARRAY_JOB_ID", "7"), ("SLURM_ARRAY_TASK_ID", "3"), ("SLURM_RESTART_COUNT", "2"),
                         ("CUDA_VISIBLE_DEVICES", "1")):  # fmt: skip
         monkeypatch.setenv(name, value)
-    with Attendance(tmp_path, "key", ["seed=1"]):
+    with TicketWriter(tmp_path, "key", ["seed=1"]):
         found = read_ticket(tmp_path, "key")
     assert found is not None
     ticket, alive = found

@@ -25,7 +25,7 @@ from eval.tables.latex import render_latex
 from eval.tables.layout import heading_groups, lay_out
 from eval.tables.markdown import render_markdown
 from eval.tables.measure import mean_value, scores_and_mean
-from eval.tables.model import Cell, Row, Table
+from eval.tables.model import Row, Table, TableCell
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import read_runs
 from eval.tables.text import coverage, dataset_labels
@@ -62,7 +62,7 @@ def row(built: Table, block: str, label: str) -> Row:
     )
 
 
-def cell(built: Table, block: str, label: str, column: str) -> Cell:
+def cell(built: Table, block: str, label: str, column: str) -> TableCell:
     titles = [entry.label for entry in built.columns]
     return row(built, block, label).cells[titles.index(column)]
 

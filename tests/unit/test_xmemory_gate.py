@@ -16,7 +16,7 @@ from memsys.vocabulary import Completion, TokenLogprob
 from memsys.xmemory.gate import Admission, Gate
 from memsys.xmemory.roles import make_roles
 from memsys.xmemory.rules import GateRules
-from memsys.xmemory.uncertainty import Coarse, Probe, answer_tokens, estimate
+from memsys.xmemory.uncertainty import Coarse, UncertaintyProbe, answer_tokens, estimate
 from tests.support.fakes import FakeModel
 from tests.support.xmemory import ProbedModel, preset, sensible
 
@@ -49,7 +49,7 @@ def shown(values: Mapping[str, str]) -> tuple[str, ...]:
 def admit(rules: GateRules, uncertainty: Any, count: int = 12, limit: int = 10) -> tuple[Admission, ProbedModel]:
     """Run a gate; ``uncertainty`` maps what is shown to nats."""
     model = ProbedModel(sensible, lambda values: [uncertainty(shown(values))])
-    gate = Gate(rules, Probe(model, ROLES.probe, "nll"))
+    gate = Gate(rules, UncertaintyProbe(model, ROLES.probe, "nll"))
     return asyncio.run(gate.admit(COARSE, episodes(count), limit)), model
 
 
@@ -98,7 +98,7 @@ def test_which_tokens_count(listed: list[str], text: str, reason: str, kept: int
 
 def test_a_probe_shows_themes_facts_and_episodes_and_passes_no_chat_template() -> None:
     model = ProbedModel(sensible)
-    probe = Probe(model, ROLES.probe, "nll")
+    probe = UncertaintyProbe(model, ROLES.probe, "nll")
     assert asyncio.run(probe.uncertainty(COARSE, episodes(2), raw=frozenset({"e1"}))) == 1.0
     prompt = model.prompts[0]
     assert "- On boats." in prompt and "- Ann sails.\n- Ben does not." in prompt
@@ -112,7 +112,7 @@ def test_a_probe_shows_themes_facts_and_episodes_and_passes_no_chat_template() -
 
 
 def test_a_backbone_without_log_probabilities_is_refused_by_name() -> None:
-    probe = Probe(FakeModel(lambda role, values, key: "the sea"), ROLES.probe, "nll")
+    probe = UncertaintyProbe(FakeModel(lambda role, values, key: "the sea"), ROLES.probe, "nll")
     with pytest.raises(ConfigError, match=r"log-probabilities.*xmemory_repsel"):
         asyncio.run(probe.uncertainty(COARSE, []))
 
@@ -197,7 +197,7 @@ def test_either_gate_admits_a_distinct_few_and_expands_only_those(gains: list[fl
 @pytest.mark.parametrize("empty", [(), ("0",), ("1",)])
 def test_a_probe_without_a_token_skips_the_gate_of_this_question(rules: GateRules, empty: tuple[str, ...]) -> None:
     model = ProbedModel(sensible, lambda values: [] if shown(values)[-1:] == empty[-1:] else [2.0 - len(shown(values))])
-    gate = Gate(rules, Probe(model, ROLES.probe, "nll"))
+    gate = Gate(rules, UncertaintyProbe(model, ROLES.probe, "nll"))
     admission = asyncio.run(gate.admit(COARSE, episodes(5), 3))
     assert (names(admission), admission.expanded, admission.fallback) == (["e0", "e1", "e2"], [], "probe:empty")
 

@@ -13,7 +13,7 @@ from memsys.index.vector import VectorIndex
 from memsys.xmemory.graph import fact_graph, newest_edges
 from memsys.xmemory.objective import Bell, median, neighbourhood_weights, objective, semantic_score, sparsity
 from memsys.xmemory.representatives import edge_weights, scaled, select_representatives
-from memsys.xmemory.space import Part, ThemeSpace, part_of
+from memsys.xmemory.space import ThemePart, ThemeSpace, part_of
 from memsys.xmemory.splitting import (
     along_first_component,
     best,
@@ -98,7 +98,7 @@ def test_a_theme_is_the_mean_of_its_facts_and_the_mean_cosine_with_it() -> None:
     assert part_of(unit_rows([1, 0], [-1, 0])).cohesion == 0.0
 
 
-def by_definition(parts: list[Part], bell: Bell) -> float:
+def by_definition(parts: list[ThemePart], bell: Bell) -> float:
     """Equations 1 to 3, written out."""
     total, count = sum(part.size for part in parts), len(parts)
     similarities = [
@@ -151,7 +151,7 @@ def test_dropped_and_changed_themes_are_forgotten_everywhere() -> None:
 @given(st.integers(0, 2**16), st.integers(1, 12))
 def test_however_often_themes_come_and_go_the_space_is_that_of_those_that_are_there(seed: int, rounds: int) -> None:
     rng = np.random.default_rng(seed)
-    space, kept = ThemeSpace(3), dict[str, Part]()
+    space, kept = ThemeSpace(3), dict[str, ThemePart]()
     for number in range(rounds):
         for name in list(kept):
             if rng.random() < 0.6:  # many gaps, so that they are closed when room is needed

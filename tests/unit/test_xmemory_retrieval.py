@@ -9,7 +9,7 @@ from memsys.episodes.nodes import Episode, Fact, Message
 from memsys.vocabulary import Retrieval
 from memsys.xmemory.assembly import write_context
 from memsys.xmemory.memory import XMemory
-from memsys.xmemory.rules import ContextRules
+from memsys.xmemory.rules import XMemoryContextRules
 from tests.support.fakes import FakeModel, WordEmbedder
 from tests.support.xmemory import ProbedModel, ingest, memory, preset, replying, sensible, talk
 
@@ -144,7 +144,7 @@ EPISODES = [Episode("e0", "T", "They met", "2023-05-01T13:00:00", (Message("D1:1
 
 
 def context(*, raw: tuple[str, ...] = (), first: bool = False, limit: int | None = None) -> tuple[str, int]:
-    rules = ContextRules(raw_first=0, raw_expanded=10, episodes_first=first, max_tokens=limit)
+    rules = XMemoryContextRules(raw_first=0, raw_expanded=10, episodes_first=first, max_tokens=limit)
     written = asyncio.run(write_context(FakeModel(sensible), rules, FACTS, EPISODES, raw))
     return written.text, written.dropped
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from eval.runs.snapshot import load_snapshot, save_snapshot
 from memsys.dates import normalised, parse_date
-from memsys.episodes.narrating import happened, template_content
-from memsys.episodes.nodes import Block, Message
+from memsys.episodes.narrating import resolve_timestamp, template_content
+from memsys.episodes.nodes import Message, MessageBlock
 from memsys.xmemory.memory import XMemory
 from tests.support.fakes import FakeModel, TableEmbedder
 from tests.support.xmemory import ingest, memory, preset, replying, sensible, talk, unit_rows
@@ -161,7 +161,7 @@ def test_a_malformed_episode_keeps_what_can_be_read_else_becomes_a_template() ->
         assert episode.content == "On 2023-05-01T13:00:00: 3 messages, from 'Ann: sea boat' to 'Ann: sea wind'"
         assert episode.time == "2023-05-01T13:00:00"
         assert counts_of(system)["episode.template"] == 1
-    long = Block((Message("D1:1", "s", "A: " + "x" * 500, ""),), "end", "")
+    long = MessageBlock((Message("D1:1", "s", "A: " + "x" * 500, ""),), "end", "")
     assert template_content(long) == f"1 messages, from {'A: ' + 'x' * 97!r}"
 
 
@@ -248,8 +248,8 @@ def test_every_session_date_of_locomo_is_read(locomo_file: Path) -> None:
     assert dates and all(parse_date(date) is not None for date in dates)
 
 
-def block(*times: str) -> Block:
-    return Block(tuple(Message(f"D1:{n}", "s", "x", time) for n, time in enumerate(times)), "end", "")
+def block(*times: str) -> MessageBlock:
+    return MessageBlock(tuple(Message(f"D1:{n}", "s", "x", time) for n, time in enumerate(times)), "end", "")
 
 
 @pytest.mark.parametrize(
@@ -263,13 +263,13 @@ def block(*times: str) -> Block:
     ],
 )
 def test_a_claimed_time_is_believed_only_near_the_blocks_own(claimed: str, slack: int | None, time: str) -> None:
-    assert happened(block("2023-05-09T10:00:00", "2023-05-08T13:56:00"), claimed, slack) == time
+    assert resolve_timestamp(block("2023-05-09T10:00:00", "2023-05-08T13:56:00"), claimed, slack) == time
 
 
 def test_without_dates_a_claim_has_nothing_to_lean_on() -> None:
-    assert happened(block("", ""), "2023-05-09T12:00:00", 1) == ""
-    assert happened(block("once upon a time"), "", 1) == "once upon a time"
-    assert happened(block(""), "2023-05-09T12:00:00", None) == "2023-05-09T12:00:00"
+    assert resolve_timestamp(block("", ""), "2023-05-09T12:00:00", 1) == ""
+    assert resolve_timestamp(block("once upon a time"), "", 1) == "once upon a time"
+    assert resolve_timestamp(block(""), "2023-05-09T12:00:00", None) == "2023-05-09T12:00:00"
 
 
 @settings(deadline=None, max_examples=30)

@@ -5,22 +5,22 @@ from math import fsum
 
 from eval.loaders.locomo import LOCOMO
 from eval.papers.arithmetic import by_questions, percent_of_column, sum_of_column
-from eval.papers.claims import Claim, Printed
+from eval.papers.claims import Claim, PrintedTable
 from eval.papers.printed import PrintedNumber
 
 AVERAGES = (by_questions(1, LOCOMO.question_counts, parts=3),)
 TOTALS = (sum_of_column(14, "failures", "Total"), percent_of_column(14, "failures", "failure_percent", "Total"))
 
 
-def _lost(metric: str) -> Callable[[Printed, PrintedNumber], float]:
-    def compute(printed: Printed, claim: PrintedNumber) -> float:
+def _lost(metric: str) -> Callable[[PrintedTable, PrintedNumber], float]:
+    def compute(printed: PrintedTable, claim: PrintedNumber) -> float:
         full, without = (printed.value(table=7, system=name, metric=metric) for name in ("clag", claim.system))
         return full - without
 
     return compute
 
 
-def _pruned(printed: Printed, claim: PrintedNumber) -> float:
+def _pruned(printed: PrintedTable, claim: PrintedNumber) -> float:
     clusters = printed.all(table=12)
     return 100 * (1 - clusters[0].value / fsum(number.value for number in clusters))
 

@@ -2,14 +2,14 @@
 
 from eval.loaders.locomo import LOCOMO
 from eval.papers.arithmetic import by_questions, percent_of_column, sum_of_column
-from eval.papers.claims import Claim, Printed
+from eval.papers.claims import Claim, PrintedTable
 from eval.papers.printed import PrintedNumber
 
 AVERAGES = tuple(by_questions(table, LOCOMO.question_counts) for table in (1, 2))
 TOTALS = (sum_of_column(4, "questions", "Total"), percent_of_column(4, "questions", "questions_share", "Total"))
 
 
-def _lead_over_baselines(printed: Printed, claim: PrintedNumber) -> float:
+def _lead_over_baselines(printed: PrintedTable, claim: PrintedNumber) -> float:
     averages = [
         number
         for table in (1, 2)

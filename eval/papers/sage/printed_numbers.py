@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from math import fsum
 
 from eval.papers.arithmetic import Recomputed, of_row, plain_mean, weighted_mean
-from eval.papers.claims import Claim, Printed
+from eval.papers.claims import Claim, PrintedTable
 from eval.papers.printed import PrintedNumber
 
 #: The paper leaves this backbone out of its means of calls.
@@ -41,10 +41,10 @@ TOTALS = (
 )
 
 
-def _drops(stage: str) -> Callable[[Printed], list[float]]:
+def _drops(stage: str) -> Callable[[PrintedTable], list[float]]:
     """Share of calls that SAGE saves against Mem0 by backbone, percent; ``decision`` leaves the extraction out."""
 
-    def compute(printed: Printed) -> list[float]:
+    def compute(printed: PrintedTable) -> list[float]:
         found = []
         for update in printed.all(table=8, metric="update_calls"):
             if update.backbone != _LEFT_OUT:
@@ -57,7 +57,7 @@ def _drops(stage: str) -> Callable[[Printed], list[float]]:
     return compute
 
 
-def _of(values: Callable[[Printed], list[float]], pick: Callable[[list[float]], float]) -> Callable[..., float]:
+def _of(values: Callable[[PrintedTable], list[float]], pick: Callable[[list[float]], float]) -> Callable[..., float]:
     return lambda printed, claim: pick(values(printed))
 
 
@@ -65,20 +65,20 @@ def _mean(values: list[float]) -> float:
     return fsum(values) / len(values)
 
 
-def _bands(printed: Printed) -> list[float]:
+def _bands(printed: PrintedTable) -> list[float]:
     return [number.value for number in printed.all(table=8, metric="update_percent")]
 
 
-def _ratio(metric: str) -> Callable[[Printed, PrintedNumber], float]:
-    def compute(printed: Printed, claim: PrintedNumber) -> float:
+def _ratio(metric: str) -> Callable[[PrintedTable, PrintedNumber], float]:
+    def compute(printed: PrintedTable, claim: PrintedNumber) -> float:
         theirs, ours = (printed.value(table=4, system=name, metric=metric) for name in ("mem0", "sage"))
         return theirs / ours
 
     return compute
 
 
-def _gain(table: int, metric: str, sign: int = 1) -> Callable[[Printed, PrintedNumber], float]:
-    def compute(printed: Printed, claim: PrintedNumber) -> float:
+def _gain(table: int, metric: str, sign: int = 1) -> Callable[[PrintedTable, PrintedNumber], float]:
+    def compute(printed: PrintedTable, claim: PrintedNumber) -> float:
         where = {"table": table, "backbone": claim.backbone, "metric": metric, "category": claim.category}
         return sign * (printed.value(system="sage", **where) - printed.value(system="mem0", **where))
 

@@ -100,17 +100,17 @@ class Registry:
         return len(list(self._fresh("lease-*")))
 
     @contextlib.contextmanager
-    def published(self, name: str, record: ServerRecord) -> Iterator["Beat"]:
-        """Announce a server for the length of a ``with`` block, while its :class:`Beat` is beaten."""
-        beat = Beat.with_text(self._prepared() / f"server-{name}.json", json.dumps(asdict(record)))
+    def published(self, name: str, record: ServerRecord) -> Iterator["Heartbeat"]:
+        """Announce a server for the length of a ``with`` block, while its :class:`Heartbeat` is beaten."""
+        beat = Heartbeat.with_text(self._prepared() / f"server-{name}.json", json.dumps(asdict(record)))
         try:
             yield beat
         finally:
             beat.remove()
 
-    def lease(self, name: str) -> "Beat":
+    def lease(self, name: str) -> "Heartbeat":
         """Announce that this process needs a server."""
-        return Beat.with_text(self._prepared() / f"lease-{name}", "")
+        return Heartbeat.with_text(self._prepared() / f"lease-{name}", "")
 
     def failure(self) -> str:
         """Why the latest attempt to start a server failed; empty if none did since :meth:`forgive`."""
@@ -119,7 +119,7 @@ class Registry:
 
     def fail(self, reason: str) -> None:
         """Note that a server did not come up, so that nobody waits for it."""
-        Beat.with_text(self._prepared() / "failure", redacted(reason))
+        Heartbeat.with_text(self._prepared() / "failure", redacted(reason))
 
     def forgive(self) -> None:
         """Forget former failures: somebody tries again."""
@@ -162,7 +162,7 @@ class Registry:
                     yield path
 
 
-class Beat:
+class Heartbeat:
     """A file that is young while its owner lives."""
 
     def __init__(self, path: Path) -> None:
@@ -171,7 +171,7 @@ class Beat:
         self._thread: threading.Thread | None = None
 
     @classmethod
-    def with_text(cls, path: Path, text: str) -> "Beat":
+    def with_text(cls, path: Path, text: str) -> "Heartbeat":
         """Write the file first, whole."""
         temporary = path.with_name(f".{path.name}.{own_name()}")
         temporary.write_text(text, encoding="utf-8")
@@ -183,7 +183,7 @@ class Beat:
         with contextlib.suppress(FileNotFoundError):
             os.utime(self.path)
 
-    def start(self) -> "Beat":
+    def start(self) -> "Heartbeat":
         """Give signs of life from a thread until :meth:`stop`."""
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"beat {self.path.name}")
         self._thread.start()
@@ -226,7 +226,7 @@ class SharedEngine:
         self._registry, self._wait_s, self._on_absence = registry, wait_s, on_absence
         self._lock = threading.Lock()
         self._stopped = threading.Event()
-        self._lease: Beat | None = None
+        self._lease: Heartbeat | None = None
         self._fingerprint: Mapping[str, Json] = {}
 
     def start(self, log_dir: Path) -> Sequence[Endpoint]:

@@ -3,27 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memsys.facts.stored import Memory
+from memsys.facts.stored import StoredFact
 from memsys.index.vector import SCORE_DECIMALS
 from memsys.llm.contract import LanguageModel
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ScopedHit:
     """A retrieved memory with whose it is and its cosine."""
 
     owner: str
-    memory: Memory
+    memory: StoredFact
     score: float
 
 
-def best_first(found: Sequence[Found]) -> list[Found]:
+def best_first(found: Sequence[ScopedHit]) -> list[ScopedHit]:
     """Sort by score; ties as they come."""
     return sorted(found, key=lambda each: -round(each.score, SCORE_DECIMALS))
 
 
-async def shown(
-    llm: LanguageModel, found: Sequence[Found], owners: Sequence[str], max_tokens: int | None
+async def format_context(
+    llm: LanguageModel, found: Sequence[ScopedHit], owners: Sequence[str], max_tokens: int | None
 ) -> tuple[str, int]:
     """Write each owner's memories under their name, best first; where there is one owner, without the name.
 
@@ -45,8 +45,8 @@ async def shown(
     return "\n\n".join(block for block in blocks if block), len(found) - len(kept)
 
 
-async def _within(llm: LanguageModel, found: Sequence[Found], max_tokens: int) -> list[Found]:
-    kept: list[Found] = []
+async def _within(llm: LanguageModel, found: Sequence[ScopedHit], max_tokens: int) -> list[ScopedHit]:
+    kept: list[ScopedHit] = []
     for each in found:
         max_tokens -= await llm.count_tokens(each.memory.line + "\n")
         if max_tokens < 0:

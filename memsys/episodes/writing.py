@@ -6,29 +6,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from memsys.episodes.boundary import Segmenter
-from memsys.episodes.extraction import Extracted, extract_directly
+from memsys.episodes.extraction import EpisodeStatements, extract_directly
 from memsys.episodes.narrating import Story, narrate
-from memsys.episodes.nodes import Block, Episode, Message
+from memsys.episodes.nodes import Episode, Message, MessageBlock
 from memsys.episodes.roles import EpisodeRoles
 from memsys.episodes.rules import EpisodeRules
 from memsys.llm.contract import LanguageModel
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EpisodeDraft:
     """A block and its story; ``extracted`` are its facts where they do not depend on other episodes."""
 
     story: Story
-    extracted: Extracted | None
+    extracted: EpisodeStatements | None
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """A stored episode whose facts are not stored yet; ``extracted`` as in :class:`Told`."""
+class PendingExtraction:
+    """A stored episode whose facts are not stored yet; ``extracted`` as in :class:`EpisodeDraft`."""
 
     episode_id: str
     key: str
-    extracted: Extracted | None
+    extracted: EpisodeStatements | None
 
     def state(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -37,15 +37,15 @@ class Waiting:
         return {"episode_id": self.episode_id, "key": self.key, "extracted": texts}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "Waiting":
+    def from_state(cls, state: Mapping[str, Any]) -> "PendingExtraction":
         """Make what :meth:`state` described."""
         found = state["extracted"]
-        extracted = None if found is None else Extracted(tuple(found["statements"]), tuple(found["events"]))
+        extracted = None if found is None else EpisodeStatements(tuple(found["statements"]), tuple(found["events"]))
         return cls(state["episode_id"], state["key"], extracted)
 
 
 @dataclass(frozen=True, slots=True)
-class Teller:
+class EpisodeWriter:
     """Tells blocks.
 
     Attributes:
@@ -60,23 +60,23 @@ class Teller:
     rules: EpisodeRules
     directly: bool
 
-    async def tell(self, block: Block) -> Told:
+    async def tell(self, block: MessageBlock) -> EpisodeDraft:
         """Tell a block and, where facts are read off the story, read them. Depends on the block alone."""
         story = await narrate(self.llm, self.roles.episode, block, self.rules)
         if not self.directly:
-            return Told(story, None)
+            return EpisodeDraft(story, None)
         episode = Episode("", story.title, story.content, story.time, block.messages)
-        return Told(story, await extract_directly(self.llm, self.roles, episode, block.key))
+        return EpisodeDraft(story, await extract_directly(self.llm, self.roles, episode, block.key))
 
-    async def tell_all(self, blocks: Sequence[Block]) -> list[Told]:
+    async def tell_all(self, blocks: Sequence[MessageBlock]) -> list[EpisodeDraft]:
         """Tell blocks side by side."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self.tell(block)) for block in blocks]
         return [task.result() for task in tasks]
 
-    async def tell_session(self, segmenter: Segmenter, messages: Iterable[Message]) -> tuple[Told, ...]:
+    async def tell_session(self, segmenter: Segmenter, messages: Iterable[Message]) -> tuple[EpisodeDraft, ...]:
         """Cut a session and tell each block as soon as it is closed."""
-        tasks: list[asyncio.Task[Told]] = []
+        tasks: list[asyncio.Task[EpisodeDraft]] = []
         async with asyncio.TaskGroup() as group:
             for message in messages:
                 block = await segmenter.take(message)

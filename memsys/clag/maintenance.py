@@ -19,7 +19,7 @@ from memsys.notes.store import NoteStore
 
 
 @dataclass(slots=True)
-class Upkeep:
+class ClusterMaintainer:
     """Keeps the partition in shape.
 
     Attributes:
@@ -62,7 +62,7 @@ class Upkeep:
             self.partition.put(self._cluster(f"cluster_{label}", members, clustered[rows], mean(plain[rows])))
         await self._describe(self.partition.clusters, keep_samples=False)
 
-    def found(self, note: Note, vector: Vectors, centroid: Vectors) -> None:
+    def create_cluster(self, note: Note, vector: Vectors, centroid: Vectors) -> None:
         """Make a cluster of one new note, without a profile until the next consolidation.
 
         Args:
