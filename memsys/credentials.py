@@ -22,7 +22,7 @@ _IS_SECRET = re.compile(_SECRET_NAME, re.IGNORECASE)
 _USER = re.compile(r"(?<=://)[^\s/?#]*@")
 _QUERY = re.compile(r"(?<=[?&])([^\s=&#?]+)=[^\s&#'\"\]\),]+")
 _ASSIGNED = re.compile(
-    rf"(?<![\w.?&-])(\+*{_SECRET_NAME}=|--{_SECRET_NAME}[ =]|"
+    rf"(?<![\w.?&-])(\+*{_SECRET_NAME}=|--{_SECRET_NAME}[ =,]|"
     r"(?:api[_-]?key|password|secret):\s*|"
     rf"[\"']{_SECRET_NAME}[\"']:\s*)[^\s,&\]}}]+",
     re.IGNORECASE,

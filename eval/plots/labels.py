@@ -31,10 +31,12 @@ def label_points(axes: "Axes", labels: Sequence[Label]) -> None:
     """Write a label beside each point; call it when limits and layout are final."""
     from matplotlib.transforms import Bbox
 
+    from eval.cli import escaping
+
     pixels = [axes.transData.transform((x, y)) for _, x, y, _ in labels]
     taken = [Bbox.from_bounds(x - _MARK, y - _MARK, 2 * _MARK, 2 * _MARK) for x, y in pixels]
     for text, x, y, colour in sorted(labels, key=lambda label: (-label[2], label[1], label[0])):
-        taken.append(_place(axes, (text, x, y, colour), taken))
+        taken.append(_place(axes, (escaping.svg(text), x, y, colour), taken))
 
 
 def _place(axes: "Axes", label: Label, taken: Sequence["Bbox"]) -> "Bbox":

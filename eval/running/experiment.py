@@ -300,8 +300,9 @@ def _check_ledger(directory: RunDirectory) -> None:
     wanted = ((directory.stored_record() or {}).get("counts") or {}).get("calls", 0)
     if directory.booked_calls < wanted:
         raise RunDirectoryError(
-            f"{directory.path / 'calls.jsonl'} holds {directory.booked_calls} of the run's {wanted} calls; restore it, "
-            "or delete the run directory and start again: replies come from the cache"
+            f"{directory.path / 'calls.jsonl'} holds {directory.booked_calls} of the {wanted} calls that "
+            "run.json counts; restore the file that is not this run's or has lost rows, or delete the run directory and "
+            "start again: replies come from the cache"
         )
 
 

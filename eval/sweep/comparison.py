@@ -20,7 +20,17 @@ class SweepCallback(Callback):
         self._make(config.hydra.run.dir)
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
-        """As before a run."""
+        """As before a run; an override that holds a key is refused before Hydra writes it into the sweep's folder."""
+        from memsys.credentials import redacted, without_secrets
+        from memsys.errors import ConfigError
+
+        with one_message():
+            for override in config.hydra.overrides.task:
+                if without_secrets([override]) != [override]:
+                    raise ConfigError(
+                        f"{redacted(override)}: a key or password does not belong on a command line; put it into an "
+                        "environment variable and name that with api_key_env"
+                    )
         self._make(config.hydra.sweep.dir)
         expect_cells(len(sweep_jobs(config, GlobalHydra.instance().config_loader())))
 

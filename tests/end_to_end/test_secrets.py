@@ -53,6 +53,9 @@ PLACES = {
     "a header in the request": (
         *BASE, "backbone=gpt4o_mini", f"+backbone.thinking_switch.authorization={KEY}",
     ),
+    "arguments of a server in a sweep": (
+        "-m", *BASE, "backbone=smollm2_135m_vllm", f"backbone.engine.extra_args=[--api-key,{KEY}]", "seed=0,1",
+    ),
     "cells of a sweep": (
         "-m", *BASE, *VLLM, f"backbone.engine.urls=[http://user:{KEY}@127.0.0.1:9]", "seed=0,1",
     ),

@@ -63,7 +63,7 @@ def test_everything_but_the_audited_view_works_without_the_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sample = sample_path("locomo")
-    monkeypatch.setattr("eval.loaders.locomo_labels.ROOT", tmp_path)
+    monkeypatch.setattr("eval.loaders.locomo_labels.shipped", lambda *parts: tmp_path.joinpath(*parts))
     assert read_audit(LOCOMO.files[0].sha256) == {}
     assert LocomoConfig(path=str(sample)).load().notes["label_problems"] == {}
     with pytest.raises(ConfigError, match=r"datasets/locomo/label_audit.json"):

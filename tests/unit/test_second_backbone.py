@@ -42,7 +42,7 @@ def test_delegated_roles_ask_the_second_server(tmp_path: Path) -> None:
         assert asked == len({call.request_hash for call in probes})
         assert len(main.state.requests) == len({call.request_hash for call in calls if call.role != "probe"})
         record = json.loads((result.path / "run.json").read_text())
-        assert record["identity"]["second"]["name"] == "smollm2_135m_vllm"
+        assert record["identity"]["second"]["model"] == plan.second.model
         assert set(record["model"]) > {"second"}
         again = run_experiment(delegating(main, second, tmp_path / "again", f"cache_dir={tmp_path / 'cache'}"))
         assert again.complete

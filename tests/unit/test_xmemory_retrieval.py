@@ -139,13 +139,14 @@ def test_uncsion_takes_facts_by_cosine_and_at_most_five_of_their_themes() -> Non
     assert len(found.trace["facts"]) == 8 and len(found.trace["themes"]) == 5
 
 
+TEXTS = preset().texts()
 FACTS = [Fact("s0", "Ann sails", "e0", "2023-05-01T13:00:00"), Fact("s1", "Ben bakes bread", "e0", "")]
 EPISODES = [Episode("e0", "T", "They met", "2023-05-01T13:00:00", (Message("D1:1", "s", "Ann: hi", ""),))]
 
 
 def context(*, raw: tuple[str, ...] = (), first: bool = False, limit: int | None = None) -> tuple[str, int]:
     rules = XMemoryContextRules(raw_first=0, raw_expanded=10, episodes_first=first, max_tokens=limit)
-    written = asyncio.run(write_context(FakeModel(sensible), rules, FACTS, EPISODES, raw))
+    written = asyncio.run(write_context(FakeModel(sensible), rules, TEXTS, FACTS, EPISODES, raw))
     return written.text, written.dropped
 
 
