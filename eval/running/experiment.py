@@ -301,8 +301,8 @@ def _check_ledger(directory: RunDirectory) -> None:
     if directory.booked_calls < wanted:
         raise RunDirectoryError(
             f"{directory.path / 'calls.jsonl'} holds {directory.booked_calls} of the {wanted} calls that "
-            "run.json counts; restore the file that is not this run's or has lost rows, or delete the run directory and "
-            "start again: replies come from the cache"
+            "run.json counts; restore the file that is not this run's or has lost rows, or delete the run directory "
+            "and start again: replies come from the cache"
         )
 
 
