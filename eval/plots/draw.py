@@ -5,7 +5,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from eval.plots.figures import GREY, MARKERS, PALETTE, STYLE, Point, log_axis, marked, write_figure
+from eval.plots.figures import GREY, MARKERS, PALETTE, STYLE, Point, escape_texts, log_axis, marked, write_figure
 from eval.plots.labels import Label, label_ends, label_points
 from eval.plots.sheet import Curve, Panel, Sheet
 from eval.scoring.inference import ONE_CONVERSATION
@@ -53,6 +53,7 @@ def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
         if remark := full_remark(sheet):
             text = "\n".join(fill(line, round(15 * sum(widths))) for line in remark.split("\n"))
             figure.supxlabel(text, fontsize=7.5, color=GREY, x=0.01, ha="left")
+        escape_texts(figure)
         figure.draw_without_rendering()  # labels need the final places of the points
         for axes, panel in zip(grid[0], panels, strict=True):
             _label(axes, panel)

@@ -174,6 +174,7 @@ def _label_costs(figure: "Figure", axes: "Axes", series: Sequence[Series]) -> No
     """Name each point where it is."""
     from eval.plots.labels import label_points
 
+    escape_texts(figure)
     figure.draw_without_rendering()
     label_points(
         axes,
@@ -207,6 +208,14 @@ def _legend(figure: "Figure", axes: "Axes", count: int) -> None:
     figure.legend(handles, texts, loc="outside upper left", ncols=min(count, 4), frameon=False, fontsize=8.5)
 
 
+def escape_texts(figure: "Figure") -> None:
+    """Write out control characters in all texts of a figure; call it before anything measures or draws them."""
+    from matplotlib.text import Text
+
+    for written in figure.findobj(Text):
+        written.set_text(escaping.svg(written.get_text()))
+
+
 def write_figure(figure: "Figure", out: Path) -> list[Path]:
     """Write a figure as SVG and PNG, without a date and without the name of a program.
 
@@ -214,10 +223,7 @@ def write_figure(figure: "Figure", out: Path) -> list[Path]:
         figure: drawn under :data:`STYLE`.
         out: path without suffix.
     """
-    from matplotlib.text import Text
-
-    for written in figure.findobj(Text):
-        written.set_text(escaping.svg(written.get_text()))
+    escape_texts(figure)
     svg, png = out.with_suffix(".svg"), out.with_suffix(".png")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -139,7 +139,7 @@ def test_uncsion_takes_facts_by_cosine_and_at_most_five_of_their_themes() -> Non
     assert len(found.trace["facts"]) == 8 and len(found.trace["themes"]) == 5
 
 
-TEXTS = preset().texts()
+TEXTS = preset().texts
 FACTS = [Fact("s0", "Ann sails", "e0", "2023-05-01T13:00:00"), Fact("s1", "Ben bakes bread", "e0", "")]
 EPISODES = [Episode("e0", "T", "They met", "2023-05-01T13:00:00", (Message("D1:1", "s", "Ann: hi", ""),))]
 
