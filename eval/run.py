@@ -34,7 +34,7 @@ LOCK_WAIT_S = 120.0
 
 @explains_errors
 def main() -> int:
-    """Print the help, or hand the command line to Hydra, which is not imported for the help."""
+    """Print the help, or run what the command line says; Hydra is not imported for the help."""
     from eval.configs.plugins import plugin_folders
     from eval.configs.run_help import asks_for_help, help_text
 
@@ -50,41 +50,80 @@ def main() -> int:
 
 
 def compose_and_run(arguments: Sequence[str]) -> None:
-    """Hand the settings of a command line to Hydra.
+    """Compose the settings of a command line and run them, or hand them to Hydra where they are no single run.
 
     Raises:
         ConfigError: something on the command line does not exist, or does not fit.
     """
-    import hydra
-    from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
+    from eval.configs.compose import compose_run
     from eval.configs.overrides import check_command_line, explained
 
-    sys.argv[1:] = check_command_line(arguments).arguments()
+    line = check_command_line(arguments)
+    config = None if line.options else compose_run(line.overrides)
+    try:
+        if config is not None:
+            run_single(config)
+        else:
+            _run_in_hydra(arguments, line.arguments())
+    except OmegaConfBaseException as error:
+        raise explained(arguments, error) from error
+
+
+def _run_in_hydra(arguments: Sequence[str], checked: list[str]) -> None:
+    """Let Hydra do what it is asked for: a sweep, or to show a configuration.
+
+    Raises:
+        ConfigError: a setting does not fit.
+    """
+    import hydra
+    from hydra.errors import HydraException
+
+    from eval.configs.compose import VERSION_BASE
+    from eval.configs.overrides import explained
+
+    sys.argv[1:] = checked
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors are raised, not printed
     try:
-        hydra.main(version_base="1.3", config_path=CONF, config_name="config")(run_composed)()
-    except (HydraException, OmegaConfBaseException) as error:
+        hydra.main(version_base=VERSION_BASE, config_path=CONF, config_name="config")(run_composed)()
+    except HydraException as error:
         raise explained(arguments, error) from error
 
 
 def run_composed(config: "DictConfig") -> str:
-    """Run one configuration; returns the run directory, empty for a cell of a sweep that did not get to its end."""
+    """Run what Hydra has composed; returns the run directory, empty for a cell that did not get to its end."""
     from hydra.core.hydra_config import HydraConfig
     from omegaconf import OmegaConf
-
-    from eval.running.experiment import compare_runs
 
     with one_message():
         if not OmegaConf.is_missing(HydraConfig.get().job, "num"):
             return run_cell(config, list(HydraConfig.get().overrides.task), int(HydraConfig.get().job.num) + 1)
-        path, code = run_one(make_plan(config))
-        if code:
-            sys.exit(code)
-        if config.score:
-            compare_runs([Path(path)], Path(path) / "comparison")
-        return path
+        return _run_and_compare(config)
+
+
+def run_single(config: "DictConfig") -> str:
+    """Run a configuration that holds Hydra's own part; returns the run directory."""
+    from hydra.core.hydra_config import HydraConfig
+
+    from eval.configs.compose import without_hydra
+    from eval.sweep.comparison import make_folder
+
+    HydraConfig.instance().set_config(config)
+    make_folder(config.hydra.run.dir)
+    with one_message():
+        return _run_and_compare(without_hydra(config))
+
+
+def _run_and_compare(config: "DictConfig") -> str:
+    from eval.running.experiment import compare_runs
+
+    path, code = run_one(make_plan(config))
+    if code:
+        sys.exit(code)
+    if config.score:
+        compare_runs([Path(path)], Path(path) / "comparison")
+    return path
 
 
 def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:

@@ -10,7 +10,7 @@ tables and run directories show, and a choice as well. ``conf/aliases.yaml`` map
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +46,17 @@ class Preset:
 def presets(folder: Path = MEMORY) -> dict[str, Preset]:
     """All presets of a folder and of the folders in it, by name, in the order of their choices.
 
+    Its files are read once and again when one of them has changed.
+
     Raises:
         ConfigError: two presets have the same name, or a variant is not described as it must be.
     """
+    files = ((path, path.stat()) for path in sorted(folder.glob("**/*.yaml")))
+    return dict(_presets(folder, tuple((path, stat.st_mtime_ns, stat.st_size) for path, stat in files)))
+
+
+@lru_cache(maxsize=64)
+def _presets(folder: Path, _state: tuple[tuple[Path, int, int], ...]) -> dict[str, Preset]:
     found: dict[str, Preset] = {}
     for preset in sorted([*_files(folder), *_variants(folder)], key=lambda preset: preset.choice):
         if preset.name in found:
@@ -62,7 +70,7 @@ def presets(folder: Path = MEMORY) -> dict[str, Preset]:
 
 def find(name: str, folder: Path = MEMORY) -> Preset | None:
     """Return the preset of this choice, name or old name; ``None`` if there is none."""
-    known = _indexed(folder) if folder == MEMORY else _index(folder)
+    known = _index(folder)
     return known.get(name) or known.get(aliases(folder.parent).get(folder.name, {}).get(name, ""))
 
 
@@ -127,11 +135,6 @@ def _variants(folder: Path) -> Iterator[Preset]:
 def _index(folder: Path) -> dict[str, Preset]:
     by_name = presets(folder)
     return by_name | {preset.choice: preset for preset in by_name.values()}
-
-
-@cache
-def _indexed(folder: Path) -> dict[str, Preset]:
-    return _index(folder)
 
 
 def _composed(path: Path, folder: Path) -> dict[str, Any]:

@@ -9,6 +9,9 @@ from eval.configs.presets import CONF
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+#: Version of Hydra whose defaults are used.
+VERSION_BASE = "1.3"
+
 
 def config_loader(folder: Path | None = None) -> Any:
     """Make a loader, which needs and changes no state of Hydra's but its list of plug-ins and resolvers.
@@ -28,6 +31,42 @@ def config_loader(folder: Path | None = None) -> Any:
     if folder is not None:
         path.append("command-line", f"file://{folder.resolve()}")
     return ConfigLoaderImpl(config_search_path=path)
+
+
+def compose_run(overrides: Sequence[str]) -> "DictConfig | None":
+    """Compose the configuration of one run, Hydra's own part included.
+
+    ``hydra.main`` composes twice: first only to see whether it is a sweep.
+
+    Args:
+        overrides: as on the command line.
+
+    Returns:
+        ``None`` where ``hydra.main`` is needed: for a sweep, for settings of Hydra's own, and for the message of what
+        cannot be composed.
+    """
+    from hydra import version
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    if any(override.lstrip("+~").startswith(("hydra.", "hydra/")) for override in overrides):
+        return None
+    version.setbase(VERSION_BASE)
+    try:
+        config = compose(config_loader(), overrides)
+    except (HydraException, OmegaConfBaseException):
+        return None
+    return None if str(config.hydra.mode).rpartition(".")[2] == "MULTIRUN" else config
+
+
+def without_hydra(config: "DictConfig") -> "DictConfig":
+    """Take Hydra's own part out of a composed configuration, which becomes as a run sees it."""
+    from omegaconf import OmegaConf, open_dict
+
+    OmegaConf.set_readonly(config, False)
+    with open_dict(config):
+        del config["hydra"]
+    return config
 
 
 def compose(loader: Any, overrides: Sequence[str], *, sweep: bool = False, name: str = "config") -> "DictConfig":

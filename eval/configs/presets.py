@@ -59,8 +59,9 @@ def read_settings(path: Path) -> dict[str, Any]:
     """
     import yaml
 
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml, where PyYAML has it: a tenth of the time
     try:
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+        settings = yaml.load(path.read_text(encoding="utf-8"), loader)
     except FileNotFoundError as error:
         raise ConfigError(f"{path} does not exist; name a YAML file of settings") from error
     except yaml.YAMLError as error:

@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 from memsys.assets.catalog import asset_path, nltk_data_dir
@@ -64,9 +65,20 @@ class WordNet:
         import nltk
         from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
+        class EnglishReader(WordNetCorpusReader):  # type: ignore[misc]
+            """NLTK's reader, which takes several seconds to begin, without what METEOR never asks."""
+
+            def map_wn(self, version: str = "wordnet") -> None:
+                """Leave out the map between versions, which only other languages' wordnets need."""
+
+            def open(self, file: str) -> Any:
+                """Read indexes, which are only read from end to end, without NLTK's stream for seeking."""
+                index = file.startswith("index.")
+                return Path(self.abspath(file)).open(encoding=self._ENCODING) if index else super().open(file)
+
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The multilingual functions are not available")
-            self._reader = WordNetCorpusReader(nltk.data.find("corpora/wordnet"), None)
+            self._reader = EnglishReader(nltk.data.find("corpora/wordnet"), None)
         self.synsets = lru_cache(maxsize=1 << 15)(self._synsets)
         self._check()
 

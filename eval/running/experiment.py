@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -193,8 +193,7 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
         MemsysError: bad settings, data, models or run directory, each with what to do.
         KeyboardInterrupt: interrupted; the run directory says so and resumes.
     """
-    _tell(f"loading the data set {plan.dataset.name}")
-    with stage(f"loading the data set {plan.dataset.name}"):
+    with _told(f"loading the data set {plan.dataset.name}"):
         data = plan.dataset.load()
     identity = identity_of(plan, data.sha256)
     path = run_path(plan, identity)
@@ -342,8 +341,7 @@ async def load_models(
     if plan.backbone is not None:
         make_engines(_choice(plan, plan.backbone))  # first: see memsys.llm.engines.llamacpp.LlamaCppEngine
     loaded = loading.start_embedder(embedder_for(plan), plan.memory)
-    _tell(f"loading {' and '.join(_parts_to_load(plan, loaded))}")
-    with stage(f"loading {' and '.join(_parts_to_load(plan, loaded))}"):
+    with _told(f"loading {' and '.join(parts)}") if (parts := _parts_to_load(plan, loaded)) else nullcontext():
         if plan.backbone is not None:
             with loading.of(BACKBONE):
                 backbone = await open_backbones(plan, directory, stack)
@@ -357,6 +355,14 @@ async def load_models(
 def _parts_to_load(plan: Plan, loaded: "Future[float] | None") -> list[str]:
     backbone = [f"{BACKBONE} {plan.backbone.name}"] if plan.backbone is not None else []
     return backbone + ([f"{EMBEDDER} {plan.embedder.name}"] if loaded is not None else [])
+
+
+@contextmanager
+def _told(line: str) -> Iterator[None]:
+    """Say what is done while it is: with a spinner, or in a line where that would not stay to be read."""
+    _tell(line)
+    with stage(line):
+        yield
 
 
 def _tell(line: str) -> None:
@@ -553,8 +559,7 @@ def score_and_show(plan: Plan, path: Path) -> None:
     from eval.scoring.rows import score_run
     from eval.scoring.summary import summarise
 
-    _tell("scoring")
-    with stage("scoring"):
+    with _told("scoring"):
         score_run(path, plan.scoring)
         summarise(path)
     console().print(f"scored: {path}", highlight=False)

@@ -11,13 +11,18 @@ from typing import Any, NoReturn
 from memsys.errors import RunDirectoryError
 
 
-def disk_error(path: Path, error: OSError) -> RunDirectoryError:
-    """Say what a failed write means for the run and what to do."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        hint = "the disk is full; free some space and start the same command again, the run resumes"
-    else:
-        hint = f"{error.strerror}; check the folder and start the same command again, the run resumes"
-    return RunDirectoryError(f"cannot write {path}: {hint}")
+def disk_error(path: Path, error: OSError, *, resumes: bool = False) -> RunDirectoryError:
+    """Say why a write has failed and what to do.
+
+    Args:
+        path: the file.
+        error: what the system said.
+        resumes: whether the command goes on with what is written already when it is started again.
+    """
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    hint = "the disk is full; free some space" if full else f"{error.strerror}; check the folder"
+    again = "start the same command again" + (", it resumes" if resumes else "")
+    return RunDirectoryError(f"cannot write {path}: {hint} and {again}")
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -55,7 +60,7 @@ class JsonLines:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
-            raise disk_error(path, error) from error
+            raise disk_error(path, error, resumes=True) from error
         self._size = _whole_lines(path)
         os.ftruncate(self._descriptor, self._size)
 
@@ -72,7 +77,7 @@ class JsonLines:
                 written += os.write(self._descriptor, line[written:])
         except OSError as error:
             os.ftruncate(self._descriptor, self._size)
-            raise disk_error(self.path, error) from error
+            raise disk_error(self.path, error, resumes=True) from error
         self._size += len(line)
 
     def close(self) -> None:

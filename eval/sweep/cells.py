@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.cli.terminal import stage
-from eval.configs.compose import compose, config_loader
+from eval.configs.compose import compose, config_loader, without_hydra
 from eval.configs.overrides import check_command_line, explained
 from eval.loaders.contract import LoadedData
 from eval.run import make_plan
@@ -152,17 +152,6 @@ class Composer:
             with stage(f"composing cell {number} of {len(jobs)}"):
                 cells.append(self.cell(job))
         return Sweep(tuple(cells), Path(config.runs_dir) / str(config.experiment))
-
-
-def without_hydra(config: "DictConfig") -> "DictConfig":
-    """The configuration as a run sees it."""
-    from omegaconf import OmegaConf, open_dict
-
-    copy = config.copy()
-    OmegaConf.set_readonly(copy, False)
-    with open_dict(copy):
-        del copy["hydra"]
-    return copy
 
 
 def make_cell(config: "DictConfig", overrides: Sequence[str]) -> SweepCell:

@@ -17,7 +17,7 @@ class SweepCallback(Callback):
 
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
         """Make the folder that Hydra wants, or end with one message where it cannot be made."""
-        self._make(config.hydra.run.dir)
+        make_folder(config.hydra.run.dir)
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """As before a run; an override that holds a key is refused before Hydra writes it into the sweep's folder."""
@@ -31,18 +31,8 @@ class SweepCallback(Callback):
                         f"{redacted(override)}: a key or password does not belong on a command line; put it into an "
                         "environment variable and name that with api_key_env"
                     )
-        self._make(config.hydra.sweep.dir)
+        make_folder(config.hydra.sweep.dir)
         expect_cells(len(sweep_jobs(config, GlobalHydra.instance().config_loader())))
-
-    def _make(self, folder: str) -> None:
-        from memsys.errors import RunDirectoryError
-
-        with one_message():
-            try:
-                Path(folder).mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                reason = f"cannot make {folder}: {error.strerror}; set runs_dir to a folder that can be written"
-                raise RunDirectoryError(reason) from error
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
         """Show what came of the sweep; the process ends with a status other than 0 unless every cell is done."""
@@ -60,3 +50,15 @@ class SweepCallback(Callback):
         if len(done) < len(statuses):
             show_unfinished(statuses)
             sys.exit(EXIT_INCOMPLETE)
+
+
+def make_folder(folder: str) -> None:
+    """Make the folder of an experiment, or end with one message where it cannot be made."""
+    from memsys.errors import RunDirectoryError
+
+    with one_message():
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = f"cannot make {folder}: {error.strerror}; set runs_dir to a folder that can be written"
+            raise RunDirectoryError(reason) from error

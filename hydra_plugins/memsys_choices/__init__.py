@@ -1,32 +1,62 @@
 """Choices of ``conf/`` that are no file of that name: variants, names of presets, old names, ``EXPERIMENT_BACKBONE``.
 
-Hydra finds this package by itself, here as after ``pip install``. See :mod:`eval.configs.choices`.
+Its files are read here as well, each once for all configurations that a process composes. Hydra finds this package by
+itself, here as after ``pip install``. See :mod:`eval.configs.choices`.
 """
 
 import sys
-from functools import cache, cached_property
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+import yaml
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.object_type import ObjectType
 from hydra.plugins.config_source import ConfigLoadError, ConfigResult, ConfigSource
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
+from omegaconf._utils import get_yaml_loader
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
 
 _PROVIDER = "memsys-choices"
-_SCHEME = "memsys"
+_SCHEME, _FILES = "memsys", "memsys-file"
 
 
 class ChoiceSearchPath(SearchPathPlugin):
     """Looks for choices here when a search path's folder has no file of that name."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Add a source behind each folder that has an ``aliases.yaml``."""
-        for path in [entry.path for entry in search_path.get_path()]:
-            folder = (path or "").removeprefix("file://")
+        """Read the files of each folder that has an ``aliases.yaml`` here, and add a source of its other choices."""
+        for entry in list(search_path.get_path()):
+            folder = (entry.path or "").removeprefix("file://")
             if "://" not in folder and (Path(folder) / "aliases.yaml").is_file():
+                entry.path = f"{_FILES}://{folder}"
                 search_path.append(_PROVIDER, f"{_SCHEME}://{folder}")
+
+
+class ParsedFileSource(FileConfigSource):
+    """Files of a folder, parsed once while they do not change, by libyaml where PyYAML has it.
+
+    Hydra parses a file for each configuration that it composes, in Python, which is most of what composing takes.
+    """
+
+    @staticmethod
+    def scheme() -> str:
+        """Return what paths of this source begin with."""
+        return _FILES
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """Make the configuration of a file."""
+        path = Path(self.path, self._normalize_file_name(config_path)).resolve()
+        if not path.is_file():
+            raise ConfigLoadError(f"Config not found : {path}")
+        state = path.stat()
+        header, settings = _parsed(path, state.st_mtime_ns, state.st_size)
+        return ConfigResult(
+            provider=self.provider, path=self.full_path(), config=OmegaConf.create(settings), header=dict(header)
+        )
 
 
 class ChoiceSource(ConfigSource):
@@ -70,13 +100,13 @@ class ChoiceSource(ConfigSource):
             header={"package": package},
         )
 
-    @cached_property
+    @property  # keeps nothing: Hydra copies its sources, deeply, for each configuration
     def _memories(self) -> dict[str, Any]:
         from eval.configs.choices import presets
 
         return dict(presets(Path(self.path) / "memory"))
 
-    @cached_property
+    @property
     def _aliases(self) -> dict[str, Any]:
         from eval.configs.choices import aliases
 
@@ -93,8 +123,9 @@ class ChoiceSource(ConfigSource):
         return (*made, note) if made else None
 
     def _memory(self, name: str) -> tuple[dict[str, Any], None] | None:
-        by_choice = {preset.choice: preset for preset in self._memories.values()}
-        preset = by_choice.get(name) or self._memories.get(name)
+        memories = self._memories
+        by_choice = {preset.choice: preset for preset in memories.values()}
+        preset = by_choice.get(name) or memories.get(name)
         if preset is None:
             return None
         if preset.of is None or preset.choice != name:
@@ -109,6 +140,31 @@ class ChoiceSource(ConfigSource):
             return None
         experiment, backbone = found
         return {"defaults": [experiment, {"override /backbone": backbone}]}, "_global_"
+
+
+@lru_cache(maxsize=1024)
+def _parsed(path: Path, _modified_ns: int, _size: int) -> tuple[dict[str, str], Any]:
+    """Header (``# @package ...``) and settings of a file in this state."""
+    text = path.read_text(encoding="utf-8")
+    settings = yaml.load(text, Loader=_yaml_loader())
+    return ConfigSource._get_header_dict(text[:512]), {} if settings is None else settings
+
+
+@cache
+def _yaml_loader() -> Any:
+    """OmegaConf's loader (numbers as in YAML 1.2, no key twice), with libyaml's parser where PyYAML has it."""
+    omega = get_yaml_loader()
+    if not yaml.__with_libyaml__:
+        return omega
+    from yaml.cyaml import CParser
+
+    class Loader(CParser, omega):  # type: ignore[misc, valid-type]
+        def __init__(self, stream: str) -> None:
+            CParser.__init__(self, stream)
+            SafeConstructor.__init__(self)
+            Resolver.__init__(self)
+
+    return Loader
 
 
 @cache

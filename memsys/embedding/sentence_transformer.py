@@ -1,5 +1,8 @@
 """Sentence-transformers models, loaded from the local models folder and never from the network.
 
+BERT with mean pooling (all-MiniLM-L6-v2) is computed by :mod:`memsys.embedding.bert`, which starts in a quarter of the
+CPU seconds and gives the same bits; any other model by sentence-transformers.
+
 Vectors do not depend on the batch. Matrix kernels pick other code paths for other shapes, which moves components by up
 to 2e-7 between a text alone and the same text in a batch: enough to turn a near-tie around in one of some thousand
 searches. Padding every batch to a multiple of ``pad_to_multiple_of`` tokens removes it. With 16, all-MiniLM-L6-v2 gives
@@ -13,14 +16,18 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from memsys.assets.paths import models_dir
 from memsys.embedding.batching import BatchingEmbedder
+from memsys.embedding.bert import BertEncoder, BertTokenizer, is_mean_pooled_bert
 from memsys.embedding.contract import Vectors
 from memsys.errors import AssetError, ConfigError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -99,7 +106,7 @@ class _LocalModel:
 
     def __init__(self, config: SentenceTransformerConfig) -> None:
         self._config = config
-        self._model: Any = None
+        self._model: _PlainBert | _Library | None = None
         self.truncated = 0
 
     def load(self) -> float:
@@ -121,45 +128,29 @@ class _LocalModel:
             AssetError: the model's folder is missing.
             ConfigError: the device is not there, or the model has another dimension.
         """
-        import torch
-
         self.load()
-        tokens = self._model.tokenizer(
-            list(texts),
-            padding=True,
-            pad_to_multiple_of=self._config.pad_to_multiple_of,
-            truncation=True,
-            max_length=self._config.max_word_pieces,
-            return_tensors="pt",
-        )
-        self._count_truncated(tokens)
-        with torch.inference_mode():
-            features = {key: value.to(self._model.device) for key, value in tokens.items()}
-            vectors = self._model(features)["sentence_embedding"]
-            vectors = torch.nn.functional.normalize(vectors.float(), dim=1).cpu().numpy()
-        return np.ascontiguousarray(vectors, dtype=np.float32)
+        assert self._model is not None
+        vectors, cut = self._model(texts)
+        self._count_truncated(cut)
+        return np.ascontiguousarray(vectors.cpu().numpy(), dtype=np.float32)
 
-    def _count_truncated(self, tokens: Any) -> None:
-        cut = sum(1 for encoding in tokens.encodings if encoding.overflowing)
+    def _count_truncated(self, cut: int) -> None:
         if cut and not self.truncated:
             limit = self._config.max_word_pieces
             _log.warning("a text longer than %d word pieces was cut before embedding; further ones are counted", limit)
         self.truncated += cut
 
-    def _load(self) -> Any:
+    def _load(self) -> "_PlainBert | _Library":
         folder = self._folder()  # a missing model is told before seconds of imports
         import torch
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging as transformers_logging
 
-        quieten: Any = transformers_logging.disable_progress_bar
-        quieten()  # loading six layers is no progress worth a bar
         torch.set_num_threads(self._config.threads or max(1, _usable_cores() // 2))
-        model = SentenceTransformer(str(folder), device=self._device(), local_files_only=True).eval()
-        found = model.get_embedding_dimension()
-        if found != self._config.dimension:
+        kind = _PlainBert if is_mean_pooled_bert(folder) else _Library
+        model = kind(folder, self._device(), self._config)
+        if model.dimension != self._config.dimension:
             raise ConfigError(
-                f"embedder.dimension={self._config.dimension}, but {self._config.model} has {found}; set it so"
+                f"embedder.dimension={self._config.dimension}, but {self._config.model} has {model.dimension}; "
+                "set it so"
             )
         return model
 
@@ -176,6 +167,50 @@ class _LocalModel:
         if self._config.device == "cuda" and not has_cuda:
             raise ConfigError("embedder.device=cuda, but torch sees no CUDA device; use auto or cpu")
         return "cpu" if self._config.device == "cpu" or not has_cuda else "cuda"
+
+
+class _PlainBert:
+    """A model that :mod:`memsys.embedding.bert` computes."""
+
+    def __init__(self, folder: Path, device: str, config: SentenceTransformerConfig) -> None:
+        self._tokenize = BertTokenizer(folder, config.max_word_pieces, config.pad_to_multiple_of)
+        self._encoder = BertEncoder(folder, device)
+        self.dimension = self._encoder.dimension
+
+    def __call__(self, texts: Sequence[str]) -> "tuple[Tensor, int]":
+        """Vectors of a batch, and how many of its texts were cut."""
+        batch = self._tokenize(texts)
+        return self._encoder(batch), batch.cut
+
+
+class _Library:
+    """A model that sentence-transformers computes."""
+
+    def __init__(self, folder: Path, device: str, config: SentenceTransformerConfig) -> None:
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging as transformers_logging
+
+        quieten: Any = transformers_logging.disable_progress_bar
+        quieten()  # loading six layers is no progress worth a bar
+        self._model: Any = SentenceTransformer(str(folder), device=device, local_files_only=True).eval()
+        self._options = {
+            "padding": True,
+            "pad_to_multiple_of": config.pad_to_multiple_of,
+            "truncation": True,
+            "max_length": config.max_word_pieces,
+            "return_tensors": "pt",
+        }
+        self.dimension = self._model.get_embedding_dimension()
+
+    def __call__(self, texts: Sequence[str]) -> "tuple[Tensor, int]":
+        """Vectors of a batch, and how many of its texts were cut."""
+        import torch
+
+        tokens = self._model.tokenizer(list(texts), **self._options)
+        with torch.inference_mode():
+            features = {key: value.to(self._model.device) for key, value in tokens.items()}
+            vectors = torch.nn.functional.normalize(self._model(features)["sentence_embedding"].float(), dim=1)
+        return vectors, sum(1 for each in tokens.encodings if each.overflowing)
 
 
 def _usable_cores() -> int:

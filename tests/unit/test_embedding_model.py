@@ -1,14 +1,19 @@
 """The real all-MiniLM-L6-v2, where its files are there."""
 
 import asyncio
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from memsys.assets.paths import models_dir
-from memsys.embedding.sentence_transformer import SentenceTransformerConfig
+from memsys.embedding import sentence_transformer
+from memsys.embedding.bert import is_mean_pooled_bert
+from memsys.embedding.sentence_transformer import SentenceTransformerConfig, _LocalModel
 from memsys.errors import AssetError, ConfigError
 
 MINILM = SentenceTransformerConfig(
@@ -44,12 +49,37 @@ def test_vectors_do_not_depend_on_the_batch() -> None:
 
 @needs_model
 @pytest.mark.real_model
-def test_vectors_equal_those_of_the_plain_library() -> None:
-    from sentence_transformers import SentenceTransformer
+def test_vectors_are_those_of_the_library_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of one length and of several, of cut texts, an empty one, and characters without a word piece."""
+    odd = ["", "\x00 \u200b", "é 中文 🙂 naïve", "River, river; RIVER!", "w" * 300, "long text " * 200]
+    batches = [TEXTS[:1], TEXTS[:8], ["same length"] * 4, TEXTS[16:], odd]
+    plain = _LocalModel(MINILM)
+    ours = [plain.encode(batch) for batch in batches]
+    monkeypatch.setattr(sentence_transformer, "is_mean_pooled_bert", lambda folder: False)
+    library = _LocalModel(MINILM)
+    for batch, vectors in zip(batches, ours, strict=True):
+        assert np.array_equal(vectors, library.encode(batch))
+    assert library.truncated == plain.truncated == 1
 
-    plain = SentenceTransformer(str(models_dir() / MINILM.model), device="cpu", local_files_only=True)
-    ours = asyncio.run(MINILM.build().embed(TEXTS[:6]))
-    assert np.allclose(ours, plain.encode(TEXTS[:6], normalize_embeddings=True), atol=1e-6)
+
+@needs_model
+def test_other_architectures_are_left_to_the_library(tmp_path: Path) -> None:
+    source = models_dir() / MINILM.model
+    changes: dict[str, Callable[[Any], Any]] = {
+        "config.json": lambda config: {**config, "model_type": "mpnet"},
+        "modules.json": lambda modules: modules[:2],
+        "1_Pooling/config.json": lambda pooling: {**pooling, "pooling_mode_cls_token": True},
+    }
+    for name, change in {"": lambda plain: plain, **changes}.items():
+        folder = tmp_path / (name.replace("/", "_") or "same")
+        (folder / "1_Pooling").mkdir(parents=True)
+        for other in (*changes, "model.safetensors", "tokenizer.json"):
+            (folder / other).symlink_to(source / other)
+        if name:
+            (folder / name).unlink()
+            (folder / name).write_text(json.dumps(change(json.loads((source / name).read_text()))))
+        assert is_mean_pooled_bert(folder) is (name == ""), name
+    assert not is_mean_pooled_bert(tmp_path)
 
 
 @needs_model

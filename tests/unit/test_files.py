@@ -47,11 +47,20 @@ def test_full_disk_while_appending_leaves_whole_lines(tmp_path: Path, monkeypatc
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", half_then_full)
-        with pytest.raises(RunDirectoryError, match="disk is full"):
+        with pytest.raises(RunDirectoryError, match=r"disk is full.*it resumes"):
             file.append({"a": "0123456789abcdef"[:7]})
     file.append({"a": 2})
     file.close()
     assert list(read_json_lines(path)) == [{"a": 1}, {"a": 2}]
+
+
+def test_only_a_command_that_resumes_says_so(tmp_path: Path) -> None:
+    """Tables, figures and reports are written anew."""
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(RunDirectoryError, match=r"start the same command again$"):
+        write_atomic(tmp_path / "file" / "report.html", b"page")
+    with pytest.raises(RunDirectoryError, match=r"start the same command again, it resumes$"):
+        JsonLines(tmp_path / "file" / "calls.jsonl")
 
 
 def test_full_disk_while_writing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,15 +6,20 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from eval.configs.choices import presets
+from eval.configs.compose import compose_run
 from eval.configs.presets import description
 from eval.configs.run_help import groups, help_text
+from eval.run import compose_and_run, compose_plan
 from eval.running.clocks import ConversationClock, LoadingEmbedder
+from eval.running.experiment import Plan, load_models
 from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
 from eval.running.runner import Runner, RunResources, Schedule
 from eval.runs.files import read_json_lines
@@ -194,6 +199,42 @@ def test_no_model_is_loaded_for_a_memory_that_never_embeds(name: str) -> None:
 @pytest.mark.parametrize("name", ["rag", "hybrid_turn", "clag", "amem", "gated_amem"])
 def test_the_model_is_loaded_for_a_memory_that_embeds(name: str) -> None:
     assert embeds(memory_config(name))
+
+
+def test_a_single_run_is_composed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``hydra.main`` composes twice; sweeps, settings of Hydra's own and its messages are left to it."""
+    from hydra._internal.config_loader_impl import ConfigLoaderImpl
+
+    composed, plans = [], []
+    load = ConfigLoaderImpl.load_configuration
+
+    def counted(self: ConfigLoaderImpl, *args: Any, **kwargs: Any) -> Any:
+        composed.append(args)
+        return load(self, *args, **kwargs)
+
+    def no_run(plan: Plan, *_: object) -> tuple[str, int]:
+        plans.append(plan)
+        return "", 0
+
+    monkeypatch.setattr(ConfigLoaderImpl, "load_configuration", counted)
+    monkeypatch.setattr("eval.run.run_one", no_run)
+    compose_and_run(["memory=clag/small", "seed=7", "score=false", f"runs_dir={tmp_path}"])
+    assert len(composed) == 1
+    assert [(plan.memory.name, plan.seed, "hydra" in plan.settings) for plan in plans] == [("clag_small", 7, False)]
+    for overrides in (["+sweep=clag_table7"], ["memory=rag,clag"], ["hydra.verbose=false"], ["memory.no_such=1"]):
+        assert compose_run(overrides) is None
+
+
+def test_loading_is_told_only_where_something_loads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``loading `` stood there with nothing after it."""
+    plan = compose_plan(["mode=retrieval_only", "embedder=hashing", "memory=rag"])
+
+    async def load() -> None:
+        async with AsyncExitStack() as stack:
+            assert await load_models(plan, RunDirectory(tmp_path), stack, Loading()) == (None, None)
+
+    asyncio.run(load())
+    assert "loading" not in capsys.readouterr().out
 
 
 def test_llama_cpp_is_loaded_before_torch_can_be() -> None:

@@ -53,6 +53,9 @@ def preload() -> None:
         "scipy.stats",
     ):
         import_module(name)
+    resources = import_module("eval.metrics.resources")
+    resources.wordnet()  # seconds for each forked command otherwise
+    resources.punkt_words()
 
 
 def read_with(command: str, bench: Bench, folder: Path) -> Said:
