@@ -11,6 +11,9 @@ from typing import Any
 #: A value that survives a round trip through JSON. ``Any`` because recursive aliases defeat most call sites.
 Json = Any
 
+#: Key of ``Reference.extra``: ids of turns that later turns overrule, where a question asks for what holds last.
+OVERRULED = "overruled"
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:

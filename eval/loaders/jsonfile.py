@@ -19,7 +19,7 @@ _LONGEST_NUMBER = 100
 #: Characters of a place, and of a problem, in a message.
 _LONGEST_MESSAGE = 300
 #: Half of a surrogate pair as JSON can write it; in UTF-8 itself there are none.
-_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 _TYPE_NAMES = {str: "string", bool: "boolean", int: "number", float: "number", list: "array", dict: "object"}
 
@@ -105,31 +105,55 @@ def read_json(path: Path) -> tuple[JsonNode, str]:
             in it has the same key twice, of which JSON readers silently keep one, or a value in it is none that can be
             written again: half of a surrogate pair, a number that is no number or too long.
     """
+    content = _content(path)
+    return _tree(path, _decoded(path, content)), hashlib.sha256(content).hexdigest()
+
+
+def read_json_lines(path: Path) -> tuple[list[JsonNode], str]:
+    """Read a file with one JSON value a line; empty lines are passed over.
+
+    Returns:
+        The values, whose errors name their line, and the file's sha256 in hexadecimal.
+
+    Raises:
+        DataError: as :func:`read_json`, with the line.
+    """
+    content = _content(path)
+    lines = enumerate(_decoded(path, content).split("\n"), start=1)
+    return [_tree(path, line, number) for number, line in lines if line.strip()], hashlib.sha256(content).hexdigest()
+
+
+def _content(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check dataset.path, dataset.data_dir") from error
+
+
+def _tree(path: Path, text: str, line: int = 0) -> JsonNode:
+    """Parse a file's text, or one line of it, counted from 1."""
     faults = _Faults()
-    top = JsonNode(_parsed(path, content, faults), "", path.name)
-    if faults.values or _SURROGATE_ESCAPE.search(content):
+    name = f"{path.name}: line {line}" if line else path.name
+    top = JsonNode(_parsed(path, text, line, faults), "", name)
+    if faults.values or _SURROGATE_ESCAPE.search(text):
         faults.raise_first(top)
-    return top, hashlib.sha256(content).hexdigest()
+    return top
 
 
-def _parsed(path: Path, content: bytes, faults: "_Faults") -> Json:
+def _parsed(path: Path, text: str, line: int, faults: "_Faults") -> Json:
     try:
         return json.loads(
-            _decoded(path, content),
+            text,
             object_pairs_hook=faults.members,
             parse_int=faults.integer,
             parse_float=faults.number,
             parse_constant=faults.constant,
         )
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
+        place = f"line {line or error.lineno}, column {error.colno}"
+        advice = "write one whole JSON object a line" if line else "the file may be cut off: fetch it again"
         raise DataError(
-            f"{path}: no valid JSON at {place} ({error.msg}, {len(content)} bytes read); "
-            "the file may be cut off: fetch it again"
+            f"{path}: no valid JSON at {place} ({error.msg}, {len(text.encode())} bytes read); {advice}"
         ) from error
     except RecursionError as error:
         raise DataError(f"{path}: arrays or objects lie too deep inside each other; fetch the file again") from error

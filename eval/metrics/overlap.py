@@ -68,3 +68,11 @@ def em_lower(prediction: str, reference: str) -> float:
 def em_squad(prediction: str, reference: str) -> float:
     """Equality after SQuAD normalisation. Source: SQuAD; GAM."""
     return float(squad_tokens(prediction) == squad_tokens(reference))
+
+
+def substring_em(prediction: str, reference: str) -> float:
+    """1 where the reference stands in the prediction, both normalised as SQuAD does (MemoryAgentBench).
+
+    Letters count, not words: ``art`` stands in ``party``.
+    """
+    return float(" ".join(squad_tokens(reference)) in " ".join(squad_tokens(prediction)))

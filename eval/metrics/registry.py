@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from eval.metrics import locomo, ngrams, overlap
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
+from eval.metrics.updates import UPDATE_METRICS
 from memsys.errors import ConfigError
 
 PairFunction = Callable[[str, str], float]
@@ -24,6 +25,7 @@ _GAM = "GAM research/eval/locomo_test.py"
 _SQUAD = "SQuAD; GAM research/eval/hotpotqa_test.py"
 _LOCOMO = "LoCoMo task_eval/evaluation.py"
 _MEMOS = "MemOS evaluation/scripts/locomo/locomo_eval.py"
+_MEMORY_AGENT_BENCH = "MemoryAgentBench utils/eval_other_utils.py"
 _CLAG = "CLAG equations 14-18"
 _MEMFLY = "MemFly section 4.3, Table 3"
 
@@ -100,6 +102,7 @@ _LEXICAL = (
     _variant("em_lower", _AMEM_MEM0, overlap.em_lower, group=_EXACT),
     _variant("em_squad", _SQUAD, overlap.em_squad, references="max", group=_EXACT),
     _variant("em_set", _LOCOMO, locomo.em_set, group=_EXACT),
+    _variant("substring_em", _MEMORY_AGENT_BENCH, overlap.substring_em, references="max", group=_EXACT),
     Metric("bleu1", _AMEM_MEM0, ngrams.bleu1, needs=("punkt",), group=_NGRAMS, label="BLEU-1"),
     _variant("bleu2", _AMEM, ngrams.bleu2, needs=("punkt",)),
     _variant("bleu3", _AMEM, ngrams.bleu3, needs=("punkt",)),
@@ -136,6 +139,21 @@ _EVIDENCE = tuple(
     for name in names
 )
 
+#: Update metrics with a column in comparisons, and its heading.
+_UPDATE_LABELS = {"newest_stored": "stored", "newest_retrieved": "new@10", "staleness": "stale"}
+
+_UPDATES = tuple(
+    Metric(
+        name,
+        "ours, by lineage",
+        needs=("retrievals",),
+        label=_UPDATE_LABELS.get(name, ""),
+        higher_is_better=name != "staleness",
+        listed=name in _UPDATE_LABELS,
+    )
+    for name in UPDATE_METRICS
+)
+
 #: Every metric by name.
 METRICS: dict[str, Metric] = {}
 
@@ -152,7 +170,7 @@ def register(*metrics: Metric) -> None:
         METRICS[metric.name] = metric
 
 
-register(*_LEXICAL, *_NEURAL, *_EVIDENCE)
+register(*_LEXICAL, *_NEURAL, *_EVIDENCE, *_UPDATES)
 
 
 def groups() -> dict[str, tuple[str, ...]]:

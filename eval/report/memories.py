@@ -35,6 +35,10 @@ class Memories:
         found = self._entries.get(conversation, {}).get(turn, [])
         return [entry_text(entry) for entry in found[:SHOWN]], max(0, len(found) - SHOWN)
 
+    def turns(self, conversation: str) -> frozenset[str]:
+        """Every turn that an entry names."""
+        return frozenset(self._entries.get(conversation, {}))
+
     def known(self, conversation: str) -> bool:
         """Whether there is a snapshot of a conversation."""
         return conversation in self._entries

@@ -25,6 +25,7 @@ from eval.metrics.locomo import ADVERSARIAL as LOCOMO_ADVERSARIAL
 from eval.metrics.locomo import abstains, chosen_option, is_trapped
 from eval.metrics.neural import BertScorer, SentenceScorer
 from eval.metrics.registry import Metric, select_metrics
+from eval.metrics.updates import Update, update_scores
 from eval.runs.files import write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.rows import read_rows
@@ -38,7 +39,9 @@ from eval.runs.stored import (
     missing,
 )
 from eval.scoring.kept import kept_scores
+from eval.scoring.stored_turns import StoredTurns
 from memsys.errors import ConfigError, ScoringError
+from memsys.vocabulary import OVERRULED
 
 SCORES, SCORES_META = "scores.jsonl", "scores_meta.json"
 #: What the scores depend on; their checksums tell stale scores from fresh ones.
@@ -210,6 +213,21 @@ def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, co
     }
 
 
+def _update_scores(item: _Item, stored: StoredTurns) -> Scores:
+    """Update metrics of a question whose reference names what is overruled; none for any other."""
+    overruled = item.reference.extra.get(OVERRULED)
+    if item.retrieval is None or not overruled or not item.reference.evidence:
+        return {}
+    update = Update(
+        newest=frozenset(item.reference.evidence),
+        overruled=frozenset(overruled),
+        retrieved=[hit.turn_ids for hit in item.retrieval.hits],
+        stored=stored.of(item.reference.conversation_id),
+        ranked=item.retrieval.ranked,
+    )
+    return update_scores(update)
+
+
 def _neural_scores(items: Sequence[_Item], metrics: Sequence[Metric], config: ScoringConfig) -> tuple[Any, Any]:
     """Scores by question id of the metrics that run a model, and what they ran."""
     names = {metric.name for metric in metrics}
@@ -303,7 +321,11 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
         raise ScoringError(f"{run_dir} holds neither answers nor retrievals yet; run or resume the experiment first")
     answered = [item for item in items if item.answer is not None]
     neural, models = _neural_scores(answered, metrics, config) if answered else ({}, {})
-    rows = [_row(item, metrics, config, neural.get(item.reference.question_id)) for item in items]
+    stored = StoredTurns(run_dir)
+    rows = [
+        _row(item, metrics, config, neural.get(item.reference.question_id), _update_scores(item, stored))
+        for item in items
+    ]
     rows = _with_corrections(rows, items, _corrections(run_dir), metrics)
     kept = kept_scores(run_dir, before, {name for row in rows for name in row.metrics})
     rows = [replace(row, metrics={**kept.of(row.question_id), **row.metrics}) for row in rows]
@@ -337,7 +359,9 @@ def _with_corrections(
     return found
 
 
-def _row(item: _Item, metrics: Sequence[Metric], config: ScoringConfig, neural: Scores | None) -> ScoreRow:
+def _row(
+    item: _Item, metrics: Sequence[Metric], config: ScoringConfig, neural: Scores | None, updates: Scores
+) -> ScoreRow:
     scores: Scores = {}
     if item.answer is not None:
         scores |= _answer_scores(item.answer, item.reference, metrics)
@@ -345,6 +369,7 @@ def _row(item: _Item, metrics: Sequence[Metric], config: ScoringConfig, neural: 
         scores |= neural or {}
     if item.retrieval is not None:
         scores |= _retrieval_scores(item.retrieval, item.reference, config)
+    scores |= updates
     scores |= marks(item.reference.extra)
     return ScoreRow(
         item.reference.question_id,

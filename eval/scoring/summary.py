@@ -23,6 +23,7 @@ from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
 from eval.metrics.registry import find_metric
+from eval.metrics.updates import UPDATE_METRICS
 from eval.runs.files import write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ConversationRecord, RetrievalRecord
 from eval.runs.stored import (
@@ -157,6 +158,7 @@ def _audited(rows: Sequence[ScoreRow]) -> Json:
 
 def _evidence(rows: Sequence[ScoreRow]) -> Json:
     names = [name + suffix for suffix in ("", "_substring") for name in (*EVIDENCE_METRICS, *POOL_METRICS)]
+    names += [name for name in UPDATE_METRICS if any(row.metrics.get(name) is not None for row in rows)]
     populations = {"all": rows, "without_adversarial": [row for row in rows if row.kind != ADVERSARIAL]}
     found: dict[str, Json] = {}
     for population, chosen in populations.items():

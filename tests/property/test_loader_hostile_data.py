@@ -95,6 +95,12 @@ def places(value: Any) -> list[tuple[Any, Any]]:
     return found
 
 
+def parsed(path: Path) -> Any:
+    """The tree of a file; of JSON Lines, an array of its lines."""
+    text = path.read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else json.loads(text)
+
+
 def written(value: Any) -> str:
     """JSON of a tree with :class:`Raw` in it."""
     raw: list[str] = []
@@ -141,7 +147,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_changed_values_and_keys(copied: Path, preset: str, file: str, data: st.DataObject) -> None:
     path = copied / "datasets" / file
     original = path.read_bytes()
-    tree = json.loads(original)
+    tree = parsed(path)
     for _ in range(data.draw(st.integers(1, 3))):
         found = places(tree)
         if not found:
@@ -156,7 +162,8 @@ def test_changed_values_and_keys(copied: Path, preset: str, file: str, data: st.
             node.append(node[key])
         else:
             node[data.draw(st.sampled_from(KEYS))] = node[key] if change == "twice" else node.pop(key)
-    path.write_text(written(tree), encoding="utf-8", errors="surrogatepass")
+    lines = [written(item) for item in tree] if path.suffix == ".jsonl" else [written(tree)]
+    path.write_text("\n".join(lines), encoding="utf-8", errors="surrogatepass")
     try:
         load(copied, preset)
     finally:

@@ -1,0 +1,53 @@
+"""Make your own data set of a chat export: ``python -m eval.convert_data FORMAT IN --out FOLDER``.
+
+Formats: openai (messages of role and content, JSON or JSON Lines), chatgpt (conversations.json of an export), sharegpt,
+locomo, longmemeval. Exports of chats have no questions: write them into FOLDER/questions.jsonl.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from eval.cli.commands import explains_errors, program, start
+from eval.cli.terminal import console
+from eval.loaders.custom_files import QUESTIONS, TURNS, write_custom
+from eval.loaders.exports import FORMATS, read_export
+from memsys.errors import DataError
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Convert one file; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    present = [name for name in (TURNS, QUESTIONS) if (options.out / name).exists()]
+    if present:
+        raise DataError(f"{options.out} holds {' and '.join(present)} already; name another folder, or move them away")
+    samples = read_export(options.format, options.source)
+    turns, questions = write_custom(samples, options.out)
+    lost = sum(len(reference.unresolved_evidence) for sample in samples for reference in sample.references.values())
+    _say(f"{options.out}: {len(samples)} conversations, {turns} turns, {questions} questions")
+    if lost:
+        _say(f"{lost} evidence ids name no turn and are left out")
+    if not questions:
+        _say(f"the export has no questions: write them into {options.out / QUESTIONS} (docs/your_own_data.md)")
+    _say(f"next: memsys inspect_data dataset=custom data_dir={options.out}")
+    return 0
+
+
+def _say(text: str) -> None:
+    console().print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=program("convert_data"), description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("format", choices=list(FORMATS), help="of the file")
+    parser.add_argument("source", type=Path, metavar="IN", help="the file")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FOLDER", help="gets turns.jsonl and questions.jsonl"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    start(main)

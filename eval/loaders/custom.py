@@ -1,0 +1,83 @@
+"""Conversations and questions of your own: two JSON Lines files in a folder, ``turns.jsonl`` and ``questions.jsonl``.
+
+The format is that of ``datasets/custom/schema.json``; ``docs/your_own_data.md`` explains it.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval.loaders.contract import DatasetInfo, LoadedData
+from eval.loaders.custom_files import read_custom
+from eval.loaders.kinds import BEFORE_KINDS
+from eval.loaders.locate import sample_path
+from eval.loaders.selection import Selection, count
+from memsys.errors import DataError
+
+_KINDS = {number: BEFORE_KINDS[number] for number in range(1, 7)}
+
+CUSTOM = DatasetInfo(
+    key="custom",
+    title="Your own conversations",
+    homepage="docs/your_own_data.md",
+    licence="that of your files",
+    citation="-",
+    files=(),
+    category_names={number: kind.replace("_", "-") for number, kind in _KINDS.items()},
+    kinds=_KINDS,
+    note_meanings={"kinds": "what the questions ask, with the number that stands for it"},
+    how_to_get="Write turns.jsonl and questions.jsonl (docs/your_own_data.md), or use `memsys convert_data`.",
+)
+
+#: Kinds with a number of their own in every data set; others are numbered from ``_FIRST_OWN`` in alphabetical order.
+_NUMBERS = {kind: number for number, kind in _KINDS.items()}
+_FIRST_OWN = 101
+
+
+@dataclass(frozen=True, kw_only=True)
+class CustomConfig(Selection):
+    """Settings; see :class:`eval.loaders.selection.Selection`. ``data_dir``, or ``path``, is the folder of the files.
+
+    Attributes:
+        name: the preset's name.
+    """
+
+    name: str = "custom"
+
+    @property
+    def info(self) -> DatasetInfo:
+        """Facts of the data set."""
+        return CUSTOM
+
+    def load(self) -> LoadedData:
+        """Read the two files, and select."""
+        folder = sample_path("custom", "sample") if self.sample else self._folder()
+        found, hashes = read_custom(folder)
+        numbers = number_kinds({question.kind for sample in found for question in sample.questions})
+        names = {number: kind.replace("_", "-") for kind, number in sorted(numbers.items(), key=lambda item: item[1])}
+        samples = self.apply([sample.numbered(numbers) for sample in found], names)
+        listing = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(hashes.items()))
+        return LoadedData(
+            samples=samples,
+            sha256=hashlib.sha256(listing.encode()).hexdigest(),
+            source_name=folder.name,
+            category_names=names,
+            counts=count(samples),
+            notes={"pinned": False, "sample": self.sample, "files": hashes, "kinds": dict(sorted(numbers.items()))},
+        )
+
+    def _folder(self) -> Path:
+        chosen = self.path or self.data_dir
+        if chosen is None:
+            raise DataError(f"dataset=custom needs dataset.data_dir=FOLDER. {CUSTOM.how_to_get}")
+        folder = Path(chosen).expanduser()
+        if not folder.is_dir():
+            raise DataError(f"{folder}: no such folder. {CUSTOM.how_to_get}")
+        return folder
+
+
+def number_kinds(kinds: set[str]) -> Mapping[str, int]:
+    """Give every kind a category number: that of LoCoMo for LoCoMo's kinds, and one from 101 for others."""
+    own = sorted(kinds - set(_NUMBERS))
+    return {kind: _NUMBERS.get(kind) or _FIRST_OWN + own.index(kind) for kind in sorted(kinds)}

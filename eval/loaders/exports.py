@@ -1,0 +1,180 @@
+"""Other people's formats, read for ``python -m eval.convert_data``: chat exports, LoCoMo, LongMemEval.
+
+A chat export has no questions; whoever converts one writes them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from eval.loaders.jsonfile import JsonNode, read_json, read_json_lines
+from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.locomo import read_locomo
+from memsys.errors import DataError
+from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
+
+#: ShareGPT's names of speakers -> those of all other chats; others stay.
+_SHAREGPT = {"human": "user", "gpt": "assistant"}
+#: Ends the question ids of LongMemEval that have no answer in their history.
+_ABSTENTION = "_abs"
+
+
+def read_export(form: str, path: Path) -> list[Sample]:
+    """Read a file of a known format.
+
+    Args:
+        form: a key of :data:`FORMATS`.
+        path: the file.
+
+    Returns:
+        Conversations, with questions where the format has them.
+
+    Raises:
+        DataError: the file is not of this format; names the place, and the line of JSON Lines.
+    """
+    samples = FORMATS[form](path)
+    if not any(sample.conversation.turns for sample in samples):
+        raise DataError(f"{path}: holds no turn that could be converted from {form}")
+    return [sample for sample in samples if sample.conversation.turns]
+
+
+def _nodes(path: Path) -> list[JsonNode]:
+    """The values of a JSON array, or of JSON Lines (``.jsonl``); a single object counts as an array of one."""
+    if path.suffix == ".jsonl":
+        return read_json_lines(path)[0]
+    top = read_json(path)[0]
+    return top.elements() if isinstance(top.value, list) else [top]
+
+
+def _chat(name: str, said: Iterable[tuple[str, str, str]]) -> Sample:
+    """One session of (speaker, text, date); what has no text is left out."""
+    kept = [line for line in said if line[1].strip()]
+    turns = (
+        Turn(str(number), "1", speaker, text, date_time=date) for number, (speaker, text, date) in enumerate(kept, 1)
+    )
+    return Sample(Conversation(name, tuple(turns)), (), {})
+
+
+def _openai(path: Path) -> list[Sample]:
+    """OpenAI's messages: objects with ``messages`` of ``role`` and ``content``, or one array of messages."""
+    nodes = _nodes(path)
+    if nodes and nodes[0].find("messages") is None:
+        return [_chat("1", [_message(node) for node in nodes])]
+    return [
+        _chat(_name(node, number), [_message(item) for item in node.get("messages").elements()])
+        for number, node in enumerate(nodes, 1)
+    ]
+
+
+def _message(node: JsonNode) -> tuple[str, str, str]:
+    content = node.find("content")
+    return node.get("role").text(), _parts(content) if content else "", ""
+
+
+def _parts(content: JsonNode) -> str:
+    """The text of a message: a string, or the texts among its parts."""
+    if not isinstance(content.value, list):
+        return content.text() if content.value is not None else ""
+    texts = (part.value if isinstance(part.value, str) else _part_text(part) for part in content.elements())
+    return "\n".join(text for text in texts if text)
+
+
+def _part_text(part: JsonNode) -> str:
+    text = part.find("text")
+    return text.text() if text and isinstance(text.value, str) else ""
+
+
+def _name(node: JsonNode, number: int) -> str:
+    named = node.find("id")
+    return named.text_or_number() if named else str(number)
+
+
+def _chatgpt(path: Path) -> list[Sample]:
+    """ChatGPT's ``conversations.json``: of every conversation the branch that ends in ``current_node``."""
+    return [
+        _chat(node.get("id" if node.find("id") else "conversation_id").text(), _branch(node)) for node in _nodes(path)
+    ]
+
+
+def _branch(node: JsonNode) -> list[tuple[str, str, str]]:
+    mapping = node.get("mapping").members()
+    found: list[tuple[str, str, str]] = []
+    place: str | None = node.get("current_node").text()
+    visited: set[str] = set()
+    while place is not None and place in mapping and place not in visited:
+        visited.add(place)
+        message = mapping[place].find("message")
+        found += [_said(message)] if message and message.value else []
+        parent = mapping[place].find("parent")
+        place = parent.text() if parent and parent.value is not None else None
+    return found[::-1]
+
+
+def _said(message: JsonNode) -> tuple[str, str, str]:
+    role = message.get("author").get("role").text()
+    parts = message.get("content").find("parts")
+    seconds = message.find("create_time")
+    text = _parts(parts) if parts and role in ("user", "assistant") else ""
+    return role, text, _date(seconds.value) if seconds else ""
+
+
+def _date(seconds: object) -> str:
+    """Write Unix seconds as a date in UTC; empty where there are none."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 1e11:
+        return ""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _sharegpt(path: Path) -> list[Sample]:
+    """ShareGPT: objects with ``conversations`` of ``from`` and ``value``."""
+    samples = []
+    for number, node in enumerate(_nodes(path), 1):
+        lines = [
+            (item.get("from").text(), item.get("value").text(), "") for item in node.get("conversations").elements()
+        ]
+        samples.append(_chat(_name(node, number), [(_SHAREGPT.get(who, who), *rest) for who, *rest in lines]))
+    return samples
+
+
+def _locomo(path: Path) -> list[Sample]:
+    return read_locomo(path)[0]
+
+
+def _longmemeval(path: Path) -> list[Sample]:
+    """LongMemEval: a history of sessions for every question; evidence is every turn marked ``has_answer``."""
+    return [_longmemeval_sample(node) for node in _nodes(path)]
+
+
+def _longmemeval_sample(node: JsonNode) -> Sample:
+    name = node.get("question_id").text()
+    ids = [item.text() for item in node.get("haystack_session_ids").elements()]
+    dates = node.get("haystack_dates").texts()
+    sessions = node.get("haystack_sessions").elements()
+    if not len(ids) == len(dates) == len(sessions):
+        raise node.error(f"{len(sessions)} haystack_sessions, {len(ids)} ids and {len(dates)} dates; they must match")
+    turns: list[Turn] = []
+    evidence: list[str] = []
+    for number, (session, date) in enumerate(zip(sessions, dates, strict=True), 1):
+        for position, item in enumerate(session.elements(), 1):
+            marked = item.find("has_answer")
+            turn = Turn(
+                f"{number}:{position}", f"{number}:{ids[number - 1]}", item.get("role").text(),
+                item.get("content").text(), date,
+            )  # fmt: skip
+            turns.append(turn)
+            evidence += [turn.turn_id] if marked and marked.value is True else []
+    absent = name.endswith(_ABSTENTION)
+    kind = ADVERSARIAL if absent else node.get("question_type").text().replace("-", "_")
+    asked = Question(name, name, node.get("question").text(), 0, kind, node.get("question_date").text())
+    answers = () if absent else (node.get("answer").text_or_number(),)
+    return Sample(Conversation(name, tuple(turns)), (asked,), {name: Reference(name, answers, tuple(evidence))})
+
+
+#: Name of a format -> its reader.
+FORMATS: Mapping[str, Callable[[Path], list[Sample]]] = {
+    "openai": _openai,
+    "chatgpt": _chatgpt,
+    "sharegpt": _sharegpt,
+    "locomo": _locomo,
+    "longmemeval": _longmemeval,
+}

@@ -1,0 +1,73 @@
+"""Update metrics of one question, by lineage: is what holds last remembered, and what it overruled forgotten?
+
+For questions whose reference names overruled turns (:data:`memsys.vocabulary.OVERRULED`) beside its evidence, which are
+the newest ones. Ours; MemoryAgentBench scores answers alone.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from eval.metrics.evidence import DEPTH
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What is needed to judge one question.
+
+    Attributes:
+        newest: turn ids that hold last; not empty.
+        overruled: turn ids that these overrule; not empty.
+        retrieved: per memory, best first, the ids of the turns it came from.
+        stored: ids of turns that some entry of the memory came from; ``None`` where its snapshot does not say.
+        ranked: whether the memories are the result of a search.
+    """
+
+    newest: frozenset[str]
+    overruled: frozenset[str]
+    retrieved: Sequence[Collection[str]]
+    stored: Collection[str] | None
+    ranked: bool
+
+
+def newest_stored(update: Update) -> float | None:
+    """1 where every newest turn is the origin of some entry of the memory (update correctness of writing)."""
+    return None if update.stored is None else float(update.newest <= set(update.stored))
+
+
+def newest_retrieved(update: Update) -> float | None:
+    """1 where the first ten memories hold every newest turn (update correctness of retrieval)."""
+    return _holds(update.retrieved[:DEPTH], update.newest) if update.ranked else None
+
+
+def newest_in_context(update: Update) -> float | None:
+    """1 where all memories that make the context hold every newest turn (update correctness of the context)."""
+    return _holds(update.retrieved, update.newest)
+
+
+def staleness(update: Update) -> float | None:
+    """Share of the first ten memories that came from an overruled turn and from no newest one.
+
+    A memory that merged old and new is not stale. ``None`` where nothing was retrieved.
+    """
+    hits = [set(turns) for turns in update.retrieved[:DEPTH]]
+    if not hits or not update.ranked:
+        return None
+    return sum(bool(turns & update.overruled) and not turns & update.newest for turns in hits) / len(hits)
+
+
+def _holds(retrieved: Sequence[Collection[str]], newest: frozenset[str]) -> float:
+    return float(newest <= {turn for turns in retrieved for turn in turns})
+
+
+#: Figures of one question, in table order.
+UPDATE_METRICS: Mapping[str, Callable[[Update], float | None]] = {
+    "newest_stored": newest_stored,
+    "newest_retrieved": newest_retrieved,
+    "newest_in_context": newest_in_context,
+    "staleness": staleness,
+}
+
+
+def update_scores(update: Update) -> dict[str, float | None]:
+    """All figures of a question."""
+    return {name: metric(update) for name, metric in UPDATE_METRICS.items()}

@@ -1,0 +1,255 @@
+"""One's own data: the format, what its validator says, conversions from other formats, and the example."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.convert_data import main as convert
+from eval.inspect_data import main as inspect
+from eval.loaders.custom import CustomConfig, number_kinds
+from eval.loaders.custom_files import read_custom, schema
+from eval.loaders.locate import sample_path
+from eval.loaders.locomo import LocomoConfig
+from memsys.errors import DataError
+
+ROOT = Path(__file__).resolve().parents[2]
+TURN = {"conversation": "c", "session": "s", "id": "1", "speaker": "Ann", "text": "A cat."}
+QUESTION = {"conversation": "c", "id": "q", "question": "What?", "answers": ["A cat"], "evidence": ["1"]}
+
+
+def write(folder: Path, turns: Sequence[Any] = (TURN,), questions: Sequence[Any] = (QUESTION,)) -> Path:
+    for name, rows in (("turns", turns), ("questions", questions)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+def test_every_field_arrives() -> None:
+    data = CustomConfig(sample=True).load()
+    first, second = data.samples
+    assert [sample.conversation.conversation_id for sample in data.samples] == ["ines-and-tom", "support"]
+    assert first.conversation.speakers == ("Ines", "Tom")
+    turn = first.conversation.turns[2]
+    assert (turn.turn_id, turn.session_id, turn.speaker) == ("3", "s1", "Ines")
+    assert turn.date_time == "2024-03-02 18:09" and turn.caption.startswith("a blue enamel teapot")
+    asked = [(question.question_id, question.kind, question.category) for question in first.questions]
+    assert asked == [("q1", "single_hop", 4), ("q2", "temporal", 2), ("q3", "multi_hop", 1), ("q4", "adversarial", 5)]
+    assert first.references["q2"].answers == ("19 March 2024", "2024-03-19")
+    assert first.references["q3"].evidence == ("1", "6")
+    assert first.references["q4"].answers == () and first.references["q4"].adversarial_answer == "He drove her home."
+    assert [(ask.kind, ask.category, ask.question_date) for ask in second.questions] == [
+        ("knowledge_update", 101, "2024-06-10 08:00"),
+        ("opinion", 102, ""),
+    ]
+    assert data.category_names[101] == "knowledge-update" and data.counts["turns"] == 10
+
+
+def test_numbers_of_kinds_do_not_depend_on_the_order_of_the_file() -> None:
+    assert number_kinds({"zebra", "temporal", "apple"}) == {"apple": 101, "temporal": 2, "zebra": 102}
+
+
+def without(row: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    ("turns", "questions", "message"),
+    [
+        ([without(TURN, "text")], [QUESTION], "turns.jsonl: line 1: text: missing field"),
+        ([{**TURN, "id": 1}], [QUESTION], "turns.jsonl: line 1: id: expected string, found number"),
+        ([{**TURN, "id": ""}], [QUESTION], "turns.jsonl: line 1: id: is empty"),
+        ([{**TURN, "colour": "x"}], [QUESTION], "turns.jsonl: line 1: colour: unknown field; known are conversation"),
+        ([["x"]], [QUESTION], "turns.jsonl: line 1: top level: expected object, found array"),
+        ([TURN, TURN], [QUESTION], "turns.jsonl: line 3: id: duplicate turn id '1' in conversation 'c'"),
+        (
+            [TURN, {**TURN, "id": "2", "session": "t"}, {**TURN, "id": "3"}],
+            [QUESTION],
+            "turns.jsonl: line 5: session: session 's' ended before; keep the lines of a session together",
+        ),
+        ([TURN], [], "questions.jsonl: holds no question"),
+        ([TURN], [QUESTION, QUESTION], "questions.jsonl: line 3: id: duplicate question id 'q'"),
+        ([TURN], [{**QUESTION, "answers": "cat"}], "questions.jsonl: line 1: answers: expected array, found string"),
+        ([TURN], [{**QUESTION, "answers": ["a", 2]}], "questions.jsonl: line 1: answers[1]: expected string, found"),
+        ([TURN], [{**QUESTION, "answers": []}], "questions.jsonl: line 1: answers: is empty; a question without"),
+        ([TURN], [{**QUESTION, "evidence": ["1", "9"]}], "questions.jsonl: line 1: evidence[1]: conversation 'c' has"),
+        ([TURN], [{**QUESTION, "conversation": "d"}], "line 1: conversation: turns.jsonl has no conversation 'd'"),
+        ([TURN], [{**QUESTION, "kind": "Multi-hop"}], "questions.jsonl: line 1: kind: 'Multi-hop' must be small"),
+        ([TURN], [{**QUESTION, "false_answer": "dog"}], "false_answer: belongs to questions of kind adversarial alone"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_named_with_file_line_and_field(
+    tmp_path: Path, turns: list[Any], questions: list[Any], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(tmp_path, turns, questions)
+    with pytest.raises(DataError, match=re.escape(message)):
+        read_custom(folder)
+    assert inspect(["dataset=custom", f"data_dir={folder}"]) == 2
+    assert message[:40] in " ".join(capsys.readouterr().err.split())
+
+
+def test_several_faults_are_listed_at_once_up_to_five(tmp_path: Path) -> None:
+    folder = write(tmp_path, [without(TURN, "text")], [without(without(QUESTION, "id"), "answers")])
+    with pytest.raises(DataError) as caught:
+        read_custom(folder)
+    assert str(caught.value).splitlines() == [
+        "turns.jsonl: line 1: text: missing field",
+        "  questions.jsonl: line 1: id: missing field",
+        "  questions.jsonl: line 1: answers: missing field",
+    ]
+    with pytest.raises(DataError, match="and 2 more"):
+        read_custom(write(tmp_path, [{"conversation": "c", "session": "s", "id": "1"}] * 7))
+
+
+def test_broken_lines_and_folders_are_named(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    (folder / "questions.jsonl").write_text(json.dumps(QUESTION) + '\n{"conversation": "c",', encoding="utf-8")
+    with pytest.raises(
+        DataError, match=r"questions\.jsonl: no valid JSON at line 2, column 22 .*one whole JSON object"
+    ):
+        read_custom(folder)
+    with pytest.raises(DataError, match=r"nothing: no such folder\. Write turns\.jsonl"):
+        CustomConfig(data_dir=str(tmp_path / "nothing")).load()
+    with pytest.raises(DataError, match=r"needs dataset\.data_dir=FOLDER"):
+        CustomConfig().load()
+    (folder / "turns.jsonl").unlink()
+    with pytest.raises(DataError, match=r"turns\.jsonl: cannot be read \(No such file"):
+        read_custom(folder)
+
+
+def test_the_page_has_every_field_of_the_schema() -> None:
+    page = (ROOT / "docs" / "your_own_data.md").read_text(encoding="utf-8")
+    turns, questions = page.split("`questions.jsonl` has one line")
+    for text, kind in ((turns, "turn"), (questions, "question")):
+        shape = schema()["$defs"][kind]
+        rows = dict(re.findall(r"^\| `(\w+)` \| (needed|) *\|", text, re.MULTILINE))
+        assert set(rows) == set(shape["properties"])
+        assert {name for name, needed in rows.items() if needed} == set(shape["required"])
+
+
+OPENAI = [
+    {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]},
+    {"id": 7, "messages": [{"role": "assistant", "content": [{"type": "text", "text": "Hi"}, {"type": "image_url"}]},
+                           {"role": "assistant", "content": None}]},
+]  # fmt: skip
+SHAREGPT = [{"id": "x", "conversations": [{"from": "human", "value": "Hello"}, {"from": "gpt", "value": "Hi"}]}]
+
+
+def _message(role: str, parts: list[Any], time: float | None = None) -> dict[str, Any]:
+    return {"author": {"role": role}, "create_time": time, "content": {"content_type": "text", "parts": parts}}
+
+
+CHATGPT = [
+    {
+        "id": "chat",
+        "current_node": "d",
+        "mapping": {
+            "a": {"message": None, "parent": None},
+            "b": {"message": _message("user", ["Hello"], 1714730400.5), "parent": "a"},
+            "c": {"message": _message("assistant", ["left branch"]), "parent": "b"},
+            "d": {"message": _message("assistant", ["Hi", {"image": 1}]), "parent": "t"},
+            "t": {"message": _message("tool", ["search"]), "parent": "b"},
+        },
+    }
+]
+LONGMEMEVAL = [
+    {
+        "question_id": name, "question_type": "knowledge-update", "question": "Where?", "answer": 4,
+        "question_date": "2023/05/30 (Tue) 23:40", "haystack_session_ids": ["s_a", "s_b"],
+        "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 10:00"], "answer_session_ids": ["s_b"],
+        "haystack_sessions": [[{"role": "user", "content": "Hello"}],
+                              [{"role": "user", "content": "In Rome", "has_answer": name == "e1"},
+                               {"role": "assistant", "content": "Nice"}]],
+    }
+    for name in ("e1", "e2_abs")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("form", "content", "turns"),
+    [
+        (
+            "openai",
+            OPENAI,
+            [("1", "system", "Be brief.", ""), ("1", "user", "Hello", ""), ("7", "assistant", "Hi", "")],
+        ),
+        ("openai", OPENAI[0]["messages"], [("1", "system", "Be brief.", ""), ("1", "user", "Hello", "")]),
+        ("sharegpt", SHAREGPT, [("x", "user", "Hello", ""), ("x", "assistant", "Hi", "")]),
+        (
+            "chatgpt",
+            CHATGPT,
+            [("chat", "user", "Hello", "2024-05-03 10:00"), ("chat", "assistant", "Hi", "")],
+        ),
+    ],
+)
+def test_chats_become_turns(
+    tmp_path: Path, form: str, content: Any, turns: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = tmp_path / "chat.json", tmp_path / "out"
+    source.write_text(json.dumps(content), encoding="utf-8")
+    assert convert([form, str(source), "--out", str(out)]) == 0
+    assert "the export has no questions" in capsys.readouterr().out
+    rows = [json.loads(line) for line in (out / "turns.jsonl").read_text().splitlines()]
+    assert [(row["conversation"], row["speaker"], row["text"], row.get("date", "")) for row in rows] == turns
+    asked = {**QUESTION, "conversation": rows[0]["conversation"]}
+    (out / "questions.jsonl").write_text(json.dumps(asked) + "\n")
+    assert CustomConfig(data_dir=str(out)).load().counts["turns"] == len(turns)
+    assert convert([form, str(source), "--out", str(out)]) == 2
+    assert "holds turns.jsonl and questions.jsonl already" in " ".join(capsys.readouterr().err.split())
+
+
+def test_longmemeval_becomes_a_conversation_per_question(tmp_path: Path) -> None:
+    source, out = tmp_path / "lme.json", tmp_path / "out"
+    source.write_text(json.dumps(LONGMEMEVAL), encoding="utf-8")
+    assert convert(["longmemeval", str(source), "--out", str(out)]) == 0
+    known, absent = CustomConfig(data_dir=str(out)).load().samples
+    (question,), reference = known.questions, known.references["e1"]
+    assert (question.kind, question.question_date) == ("knowledge_update", "2023/05/30 (Tue) 23:40")
+    assert (reference.answers, reference.evidence) == (("4",), ("2:1",))
+    assert [turn.session_id for turn in known.conversation.turns] == ["1:s_a", "2:s_b", "2:s_b"]
+    assert absent.questions[0].kind == "adversarial" and absent.references["e2_abs"].answers == ()
+
+
+def test_locomo_comes_through_with_questions_and_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = LocomoConfig(sample=True).load()
+    assert convert(["locomo", str(sample_path("locomo")), "--out", str(tmp_path)]) == 0
+    lost = before.counts["unresolved_evidence_ids"]
+    assert f"{lost} evidence ids name no turn and are left out" in capsys.readouterr().out
+    after = CustomConfig(data_dir=str(tmp_path)).load()
+    shown = ("sessions", "turns", "questions_by_category", "captions", "evidence_ids", "questions_without_evidence")
+    assert {key: after.counts[key] for key in shown} == {key: before.counts[key] for key in shown}
+    for old, new in zip(before.samples, after.samples, strict=True):
+        assert new.questions == old.questions
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "message"),
+    [
+        ("openai", '[{"messages": [{"content": "x"}]}]', r"chat.json: \[0\].messages\[0\].role: missing field"),
+        ("sharegpt", "[]", "holds no turn that could be converted from sharegpt"),
+        ("chatgpt", '[{"id": "x"}]', r"\[0\].mapping: missing field"),
+        ("longmemeval", '[{"question_id": "x", "haystack_session_ids": [], "haystack_dates": [], '
+                        '"haystack_sessions": [[]]}]', "1 haystack_sessions, 0 ids and 0 dates"),
+    ],
+)  # fmt: skip
+def test_a_file_of_another_format_is_refused(
+    tmp_path: Path, form: str, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "chat.json").write_text(text)
+    assert convert([form, str(tmp_path / "chat.json"), "--out", str(tmp_path / "out")]) == 2
+    assert re.search(message, " ".join(capsys.readouterr().err.split()))
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_example_writes_checks_and_runs_in_under_thirty_lines(tmp_path: Path) -> None:
+    example = ROOT / "examples" / "own_data.py"
+    assert len(example.read_text().splitlines()) < 30
+    subprocess.run(
+        [sys.executable, example, tmp_path, "hashing"], cwd=ROOT, check=True, capture_output=True, timeout=120
+    )
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["counts"]["questions"] == 2
