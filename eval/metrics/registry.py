@@ -7,11 +7,13 @@ from typing import Any, Literal
 
 from eval.metrics import locomo, ngrams, overlap
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
+from eval.metrics.ordering import ORDER_METRICS
+from eval.metrics.sessions import SESSION_METRICS
 from memsys.errors import ConfigError
 
 PairFunction = Callable[[str, str], float]
 CategoryRule = Callable[[str, str, int], float | None]
-Need = Literal["punkt", "wordnet", "bertscore_model", "sbert_model", "retrievals"]
+Need = Literal["punkt", "wordnet", "bertscore_model", "sbert_model", "retrievals", "ordered_items"]
 #: ``joined``: alternatives count as one text, as A-Mem's code has it. ``max``: the best over the alternatives.
 References = Literal["joined", "max"]
 
@@ -26,6 +28,8 @@ _LOCOMO = "LoCoMo task_eval/evaluation.py"
 _MEMOS = "MemOS evaluation/scripts/locomo/locomo_eval.py"
 _CLAG = "CLAG equations 14-18"
 _MEMFLY = "MemFly section 4.3, Table 3"
+_LONGMEMEVAL = "LongMemEval src/retrieval/eval_utils.py"
+_BEAM = "BEAM src/evaluation/compute_metrics.py, items aligned by words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,11 @@ class Metric:
     def lexical(self) -> bool:
         """Whether an answer's text suffices."""
         return self.function is not None or self.rule is not None
+
+    @property
+    def neural(self) -> bool:
+        """Whether a model computes it."""
+        return not self.lexical and not {"retrievals", "ordered_items"} & set(self.needs)
 
 
 #: The name that papers give to many definitions; their group leads the lens.
@@ -136,6 +145,12 @@ _EVIDENCE = tuple(
     for name in names
 )
 
+#: Scores that data sets with the gold for them alone have, always computed there.
+_SPECIAL = (
+    *(_variant(name, _LONGMEMEVAL, needs=("retrievals",)) for name in SESSION_METRICS),
+    *(_variant(name, _BEAM, needs=("ordered_items",)) for name in ORDER_METRICS),
+)
+
 #: Every metric by name.
 METRICS: dict[str, Metric] = {}
 
@@ -152,7 +167,7 @@ def register(*metrics: Metric) -> None:
         METRICS[metric.name] = metric
 
 
-register(*_LEXICAL, *_NEURAL, *_EVIDENCE)
+register(*_LEXICAL, *_NEURAL, *_EVIDENCE, *_SPECIAL)
 
 
 def groups() -> dict[str, tuple[str, ...]]:
@@ -160,7 +175,7 @@ def groups() -> dict[str, tuple[str, ...]]:
     everything = tuple(METRICS.values())
     return {
         "lexical": tuple(metric.name for metric in everything if metric.lexical),
-        "neural": tuple(m.name for m in everything if not m.lexical and "retrievals" not in m.needs),
+        "neural": tuple(metric.name for metric in everything if metric.neural),
         "evidence": tuple(metric.name for metric in everything if "retrievals" in metric.needs),
         "all": tuple(METRICS),
     }
