@@ -1,7 +1,7 @@
 """A named way to judge (``conf/judge``)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -15,11 +15,22 @@ PROMPTS = Path(__file__).parent / "prompts"
 
 #: What a judge may say of an answer.
 CORRECT, WRONG = "CORRECT", "WRONG"
-#: Category 5: left out, or right when the question is declined. Scoring the trap would ask a judge to call it right.
-JudgedAdversarial = Literal["exclude", "abstain"]
+#: What a judge of a rubric may say besides, and what each verdict counts.
+PARTIAL = "PARTIAL"
+WORTH: Mapping[str, float] = {CORRECT: 1.0, PARTIAL: 0.5, WRONG: 0.0}
+#: Category 5: left out, or right when the question is declined, against one text or against the data set's own
+#: explanation. Scoring the trap would ask a judge to call it right.
+JudgedAdversarial = Literal["exclude", "abstain", "explained"]
+#: What is judged: an answer as a whole, or against each item of its question's rubric.
+JudgedUnit = Literal["answer", "rubric"]
+#: Key of ``ReferenceRecord.extra`` with the items of the rubric.
+RUBRIC = "rubric"
 
 _WITH_REASON = (
     'Reply with a JSON object: "reason" holds one short sentence, then "verdict" holds either CORRECT or WRONG.'
+)
+_RUBRIC_FORM = (
+    'Reply with a JSON object: "reason" holds one short sentence, then "verdict" holds CORRECT, PARTIAL or WRONG.'
 )
 _VERDICT_ALONE = 'Reply with a JSON object whose only key is "verdict", with the value CORRECT or WRONG.'
 
@@ -37,6 +48,9 @@ class JudgeConfig:
             itself.
         adversarial: treatment of category 5.
         abstention: reference text of category 5 under ``abstain``.
+        by_kind: kind of question -> file that takes the place of ``prompt`` for it.
+        unit: ``rubric`` asks once per item of the question's rubric, with a verdict between the two; an answer's score
+            is the mean of its items. Questions without a rubric are not judged.
     """
 
     name: str
@@ -46,22 +60,29 @@ class JudgeConfig:
     repeats: int
     adversarial: JudgedAdversarial
     abstention: str
+    by_kind: Mapping[str, str] = field(default_factory=dict)
+    unit: JudgedUnit = "answer"
 
     def __post_init__(self) -> None:
+        if self.unit not in get_args(JudgedUnit):
+            raise ConfigError(f"judge.unit={self.unit!r}; choose one of {', '.join(get_args(JudgedUnit))}")
         if self.adversarial not in get_args(JudgedAdversarial):
             choices = ", ".join(get_args(JudgedAdversarial))
             raise ConfigError(f"judge.adversarial={self.adversarial!r}; choose one of {choices}")
         if self.repeats < 1:
             raise ConfigError(f"judge.repeats={self.repeats}; it must be at least 1")
-        if not (PROMPTS / f"{self.prompt}.txt").is_file():
-            known = ", ".join(sorted(path.stem for path in PROMPTS.glob("*.txt")))
-            raise ConfigError(
-                f"judge.prompt={self.prompt!r} is unknown; choose one of {known}, or set judge.role.prompt"
-            )
+        named = {"prompt": self.prompt} | {f"by_kind.{kind}": prompt for kind, prompt in self.by_kind.items()}
+        for place, prompt in named.items():
+            if not (PROMPTS / f"{prompt}.txt").is_file():
+                known = ", ".join(sorted(path.stem for path in PROMPTS.glob("*.txt")))
+                raise ConfigError(
+                    f"judge.{place}={prompt!r} is unknown; choose one of {known}, or set judge.role.prompt"
+                )
 
-    def make_role(self) -> Role:
-        """The role that asks for one verdict; the ledger knows it by the judge's name."""
-        properties: dict[str, Json] = {"verdict": {"enum": [CORRECT, WRONG]}}
+    def make_role(self, kind: str = "") -> Role:
+        """The role that asks for one verdict on a kind of question; the ledger knows it by the judge's name."""
+        verdicts = [CORRECT, PARTIAL, WRONG] if self.unit == "rubric" else [CORRECT, WRONG]
+        properties: dict[str, Json] = {"verdict": {"enum": verdicts}}
         if self.reasoning:
             properties = {"reason": {"type": "string"}, **properties}
         schema = {
@@ -70,16 +91,26 @@ class JudgeConfig:
             "required": list(properties),
             "additionalProperties": False,
         }
-        settings = {**self.role, "prompt": self.role.get("prompt") or str(PROMPTS / f"{self.prompt}.txt")}
+        prompt = self.by_kind.get(kind, self.prompt)
+        settings = {**self.role, "prompt": self.role.get("prompt") or str(PROMPTS / f"{prompt}.txt")}
         return make_role(f"judge_{self.name}", settings, PROMPTS, schema)
 
     @property
     def form(self) -> str:
         """What the prompt says of the reply's form."""
+        if self.unit == "rubric" and self.reasoning:
+            return _RUBRIC_FORM
         return _WITH_REASON if self.reasoning else _VERDICT_ALONE
 
     def gold(self, reference: ReferenceRecord) -> str | None:
         """Reference text of a question; ``None`` for one that is not judged."""
-        if reference.kind == ADVERSARIAL:
+        if reference.kind == ADVERSARIAL and self.adversarial != "explained":
             return self.abstention if self.adversarial == "abstain" else None
         return " | ".join(reference.answers) or None
+
+    def golds(self, reference: ReferenceRecord) -> list[str]:
+        """Texts that a question's answer is judged against, one by one; none for a question that is not judged."""
+        if self.unit == "rubric":
+            return [str(item) for item in reference.extra.get(RUBRIC, ())]
+        gold = self.gold(reference)
+        return [] if gold is None else [gold]

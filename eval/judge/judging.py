@@ -14,13 +14,18 @@ from memsys.llm.contract import CallScope, LanguageModel, Role, call_scope
 
 @dataclass(frozen=True, slots=True)
 class JudgedItem:
-    """One answer to judge."""
+    """One answer to judge, against one text.
+
+    ``kind`` is that of the question; ``item`` the place of the text among those of the question.
+    """
 
     item_id: str
     conversation_id: str
     question: str
     gold: str
     answer: str
+    kind: str = ""
+    item: int = 0
 
     @property
     def digest(self) -> str:
@@ -35,11 +40,12 @@ def items_of(
     given = {answer.question_id: answer for answer in answers}
     found = []
     for reference in references:
-        answer, gold = given.get(reference.question_id), config.gold(reference)
-        if answer is not None and gold is not None:
-            found.append(
-                JudgedItem(reference.question_id, reference.conversation_id, answer.question, gold, answer.prediction)
-            )
+        answer = given.get(reference.question_id)
+        if answer is None:
+            continue
+        name, conversation, kind = reference.question_id, reference.conversation_id, reference.kind
+        for place, gold in enumerate(config.golds(reference)):
+            found.append(JudgedItem(name, conversation, answer.question, gold, answer.prediction, kind, place))
     return found
 
 
@@ -72,18 +78,19 @@ class AnswerJudge:
         Raises:
             BackboneError: the backbone failed; all verdicts until then were kept.
         """
-        known = {(verdict.question_id, verdict.repeat, verdict.input_sha256) for verdict in done}
-        role, slots = self.config.make_role(), asyncio.Semaphore(self.in_flight)
+        known = {(verdict.question_id, verdict.item, verdict.repeat, verdict.input_sha256) for verdict in done}
+        roles = {kind: self.config.make_role(kind) for kind in {item.kind for item in items}}
+        slots = asyncio.Semaphore(self.in_flight)
 
         async def one(item: JudgedItem, repeat: int) -> None:
             async with slots:
-                on_verdict(await self._verdict(role, item, repeat))
+                on_verdict(await self._verdict(roles[item.kind], item, repeat))
 
         try:
             async with asyncio.TaskGroup() as group:
                 for repeat in range(self.config.repeats):
                     for item in items:
-                        if (item.item_id, repeat, item.digest) not in known:
+                        if (item.item_id, item.item, repeat, item.digest) not in known:
                             group.create_task(one(item, repeat))
         except BaseExceptionGroup as group_error:  # not except*: what that raises may come out in a group again
             failed, others = group_error.split(BackboneError)
@@ -94,10 +101,9 @@ class AnswerJudge:
     async def _verdict(self, role: Role, item: JudgedItem, repeat: int) -> AnswerVerdict:
         call_scope.set(CallScope("judge", item.item_id))
         values = {"question": item.question, "gold": item.gold, "answer": item.answer, "form": self.config.form}
-        key = f"{self.backbone}:{item.item_id}:{repeat}"
+        key = f"{self.backbone}:{item.item_id}:{repeat}" + (f":{item.item}" if item.item else "")
         reply = await self.bind(item.conversation_id).ask(role, values, key=key)
         if reply.value is None:
-            return AnswerVerdict(item.item_id, repeat, None, reply.text, item.digest)
-        return AnswerVerdict(
-            item.item_id, repeat, str(reply.value["verdict"]), str(reply.value.get("reason", "")), item.digest
-        )
+            return AnswerVerdict(item.item_id, repeat, None, reply.text, item.digest, item.item)
+        verdict, reason = str(reply.value["verdict"]), str(reply.value.get("reason", ""))
+        return AnswerVerdict(item.item_id, repeat, verdict, reason, item.digest, item.item)

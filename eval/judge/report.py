@@ -6,7 +6,7 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
 from eval.judge.agreement import agreement, majority
-from eval.judge.store import StoredVerdicts, share
+from eval.judge.store import StoredVerdicts
 from eval.scoring.aggregate import mean_of
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MetricScores
@@ -62,14 +62,13 @@ def _interval(values: Sequence[tuple[ScoreRow, float]]) -> Json:
 
 def _repeats(judged: StoredVerdicts) -> Json:
     """Accuracy of each repeat, as papers that judge several times report it."""
-    accuracies = [share(verdicts.values()) for verdicts in judged.by_repeat()]
+    accuracies = [mean_of(values.values()).value for values in judged.by_repeat()]
     known = [value for value in accuracies if value is not None]
-    changed = sum(len(set(verdicts)) > 1 for verdicts in judged.by_question().values())
     return {
         "accuracies": accuracies,
         "mean": fmean(known) if known else None,
         "std": pstdev(known) if known else None,
-        "changed": changed,
+        "changed": judged.changed(),
     }
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eval.judge.config import CORRECT, WRONG
+from eval.judge.config import WORTH
 from eval.runs.rows import read_rows
 from eval.scoring.rows import ScoreRow
 from memsys.errors import RunDirectoryError, ScoringError
@@ -29,9 +29,10 @@ class AnswerVerdict:
     Attributes:
         question_id: what was judged.
         repeat: which of the judge's repetitions, from 0.
-        verdict: ``CORRECT``, ``WRONG``, or ``None`` when the reply was no verdict.
+        verdict: ``CORRECT``, ``WRONG``, of a rubric's item ``PARTIAL`` too, or ``None`` when the reply was no verdict.
         reason: the judge's sentence, empty where none was asked for; the raw reply where it was no verdict.
         input_sha256: of question, reference and answer as the judge saw them.
+        item: which item of the question's rubric, from 0.
     """
 
     question_id: str
@@ -39,9 +40,10 @@ class AnswerVerdict:
     verdict: str | None
     reason: str
     input_sha256: str
+    item: int = 0
 
     def __post_init__(self) -> None:
-        if self.verdict not in (CORRECT, WRONG, None):
+        if self.verdict is not None and self.verdict not in WORTH:
             raise ValueError(f"{self.verdict!r} is no verdict")
 
 
@@ -54,7 +56,7 @@ class StoredVerdicts:
     verdicts: tuple[AnswerVerdict, ...]
 
     def shares(self) -> dict[str, float | None]:
-        """Question id -> share of its readable verdicts that are ``CORRECT``; ``None`` where none is readable."""
+        """Question id -> mean worth of its readable verdicts (``CORRECT`` 1, ``WRONG`` 0); ``None`` without any."""
         return {name: share(own) for name, own in self.by_question().items()}
 
     def by_question(self) -> dict[str, list[str | None]]:
@@ -64,18 +66,26 @@ class StoredVerdicts:
             found[verdict.question_id].append(verdict.verdict)
         return dict(found)
 
-    def by_repeat(self) -> list[dict[str, str | None]]:
-        """Question id -> verdict, for each repeat."""
-        repeats: dict[int, dict[str, str | None]] = defaultdict(dict)
+    def by_repeat(self) -> list[dict[str, float | None]]:
+        """Question id -> mean worth of its verdicts, for each repeat."""
+        numbers = sorted({verdict.repeat for verdict in self.verdicts})
+        return [
+            StoredVerdicts(self.column, self.meta, tuple(one for one in self.verdicts if one.repeat == number)).shares()
+            for number in numbers
+        ]
+
+    def changed(self) -> int:
+        """Questions whose verdict, or that of an item, is not the same in all repeats."""
+        found: dict[tuple[str, int], set[str | None]] = defaultdict(set)
         for verdict in self.verdicts:
-            repeats[verdict.repeat][verdict.question_id] = verdict.verdict
-        return [repeats[number] for number in sorted(repeats)]
+            found[verdict.question_id, verdict.item].add(verdict.verdict)
+        return len({name for (name, _), said in found.items() if len(said) > 1})
 
 
 def share(verdicts: Iterable[str | None]) -> float | None:
-    """Share of the readable verdicts that are ``CORRECT``."""
-    readable = [verdict for verdict in verdicts if verdict is not None]
-    return sum(verdict == CORRECT for verdict in readable) / len(readable) if readable else None
+    """Mean worth of the readable verdicts: the share that is ``CORRECT``, where none is ``PARTIAL``."""
+    readable = [WORTH[verdict] for verdict in verdicts if verdict is not None]
+    return sum(readable) / len(readable) if readable else None
 
 
 def input_digest(question: str, gold: str, answer: str) -> str:

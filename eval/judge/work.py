@@ -60,6 +60,8 @@ class JudgePlan:
             "prompt_sha256": self.judge.make_role().prompt.sha256,
             "seed": self.seed,
         }
+        by_kind = {kind: self.judge.make_role(kind).prompt.sha256 for kind in sorted(self.judge.by_kind)}
+        kept |= {"prompts_by_kind": by_kind} if by_kind else {}
         return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
 
 
@@ -171,11 +173,11 @@ async def _judge(
 
 def _in_order(items: Sequence[JudgedItem], verdicts: Sequence[AnswerVerdict]) -> list[AnswerVerdict]:
     """One row per answer and repeat, in the order of the questions; verdicts on texts that changed are dropped."""
-    place = {(item.item_id, item.digest): number for number, item in enumerate(items)}
+    place = {(item.item_id, item.item, item.digest): number for number, item in enumerate(items)}
     known = {
-        (place[verdict.question_id, verdict.input_sha256], verdict.repeat): verdict
+        (place[key], verdict.repeat): verdict
         for verdict in verdicts
-        if (verdict.question_id, verdict.input_sha256) in place
+        if (key := (verdict.question_id, verdict.item, verdict.input_sha256)) in place
     }
     return [known[key] for key in sorted(known)]
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 #: Has no answer in the conversation; the right reply is to abstain. Some data sets give a false answer with it.
 ADVERSARIAL = "adversarial"
 MULTI_HOP, TEMPORAL, OPEN_DOMAIN, SINGLE_HOP, LIST = "multi_hop", "temporal", "open_domain", "single_hop", "list"
+#: What holds after it changed; what several sessions say together; an answer that heeds what the user prefers.
+KNOWLEDGE_UPDATE, MULTI_SESSION, PREFERENCE = "knowledge_update", "multi_session", "preference"
 
 #: Rows of runs that were written before questions had kinds: category numbers then meant the same in every data set
 #: (1 to 5 as in LoCoMo, 4 and 6 of BioASQ-20, 4 of HotpotQA-20, 7 to 10 PerLTQA's sections).

@@ -7,12 +7,14 @@ from typing import Any, Literal
 
 from eval.metrics import locomo, ngrams, overlap
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
+from eval.metrics.ordering import ORDER_METRICS
+from eval.metrics.sessions import SESSION_METRICS
 from eval.metrics.updates import UPDATE_METRICS
 from memsys.errors import ConfigError
 
 PairFunction = Callable[[str, str], float]
 CategoryRule = Callable[[str, str, int], float | None]
-Need = Literal["punkt", "wordnet", "bertscore_model", "sbert_model", "retrievals"]
+Need = Literal["punkt", "wordnet", "bertscore_model", "sbert_model", "retrievals", "ordered_items"]
 #: ``joined``: alternatives count as one text, as A-Mem's code has it. ``max``: the best over the alternatives.
 References = Literal["joined", "max"]
 
@@ -28,6 +30,8 @@ _MEMOS = "MemOS evaluation/scripts/locomo/locomo_eval.py"
 _MEMORY_AGENT_BENCH = "MemoryAgentBench utils/eval_other_utils.py"
 _CLAG = "CLAG equations 14-18"
 _MEMFLY = "MemFly section 4.3, Table 3"
+_LONGMEMEVAL = "LongMemEval src/retrieval/eval_utils.py"
+_BEAM = "BEAM src/evaluation/compute_metrics.py, items aligned by words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,11 @@ class Metric:
     def lexical(self) -> bool:
         """Whether an answer's text suffices."""
         return self.function is not None or self.rule is not None
+
+    @property
+    def neural(self) -> bool:
+        """Whether a model computes it."""
+        return not self.lexical and not {"retrievals", "ordered_items"} & set(self.needs)
 
 
 #: The name that papers give to many definitions; their group leads the lens.
@@ -154,6 +163,12 @@ _UPDATES = tuple(
     for name in UPDATE_METRICS
 )
 
+#: Scores that data sets with the gold for them alone have, always computed there.
+_SPECIAL = (
+    *(_variant(name, _LONGMEMEVAL, needs=("retrievals",)) for name in SESSION_METRICS),
+    *(_variant(name, _BEAM, needs=("ordered_items",)) for name in ORDER_METRICS),
+)
+
 #: Every metric by name.
 METRICS: dict[str, Metric] = {}
 
@@ -170,7 +185,7 @@ def register(*metrics: Metric) -> None:
         METRICS[metric.name] = metric
 
 
-register(*_LEXICAL, *_NEURAL, *_EVIDENCE, *_UPDATES)
+register(*_LEXICAL, *_NEURAL, *_EVIDENCE, *_UPDATES, *_SPECIAL)
 
 
 def groups() -> dict[str, tuple[str, ...]]:
@@ -178,7 +193,7 @@ def groups() -> dict[str, tuple[str, ...]]:
     everything = tuple(METRICS.values())
     return {
         "lexical": tuple(metric.name for metric in everything if metric.lexical),
-        "neural": tuple(m.name for m in everything if not m.lexical and "retrievals" not in m.needs),
+        "neural": tuple(metric.name for metric in everything if metric.neural),
         "evidence": tuple(metric.name for metric in everything if "retrievals" in metric.needs),
         "all": tuple(METRICS),
     }

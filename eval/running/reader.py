@@ -38,8 +38,9 @@ ANSWER_SCHEMA: Mapping[str, Json] = {
 #: What is read of a reply where ``reading.check: used``: an answer of any type, as text.
 ANSWER_USED: Mapping[str, Json] = {"type": "object", "required": ["answer"]}
 
-#: What a prompt may show; the options only in adversarial questions.
-PLACEHOLDERS = ("context", "question", "option_a", "option_b")
+#: What a prompt may show; the options only in adversarial questions, the date only where the data set gives one.
+PLACEHOLDERS = ("context", "question", "question_date", "option_a", "option_b")
+_NO_DATE = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,8 @@ class Reader:
             BackboneError: the backbone gave no completion; nothing is recorded for the question.
         """
         options = self.options(question, reference)
-        values = {"context": context, "question": question.text}
+        date = question.question_date or _NO_DATE
+        values = {"context": context, "question": question.text, "question_date": date}
         if options:
             values |= {"option_a": options[0], "option_b": options[1]}
         reply = await llm.ask(self._role(question, options), values, key=question.question_id)

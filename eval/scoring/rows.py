@@ -24,7 +24,9 @@ from eval.metrics.evidence import (
 from eval.metrics.locomo import ADVERSARIAL as LOCOMO_ADVERSARIAL
 from eval.metrics.locomo import abstains, chosen_option, is_trapped
 from eval.metrics.neural import BertScorer, SentenceScorer
+from eval.metrics.ordering import ORDERED_ITEMS, order_scores
 from eval.metrics.registry import Metric, select_metrics
+from eval.metrics.sessions import EVIDENCE_SESSIONS, session_scores
 from eval.metrics.updates import Update, update_scores
 from eval.runs.files import write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
@@ -163,6 +165,7 @@ def _answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Se
             prediction = reply if metric.rule is not None else answer.prediction
             scores[metric.name] = score_answer(metric, prediction, answers, category) if answers else None
     false_answer = reference.adversarial_answer if adversarial else None
+    scores |= order_scores(answer.prediction, reference.extra.get(ORDERED_ITEMS, ()))
     scores["abstained"] = float(abstains(reply))
     scores["trapped"] = None if false_answer is None else float(is_trapped(reply, false_answer))
     return scores
@@ -200,7 +203,13 @@ def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, co
     }
     if not whole and not ranked:
         return size  # a context that was recorded elsewhere: nothing says which memories it was made of
+    by_session = (
+        session_scores(origins, gold, reference.extra[EVIDENCE_SESSIONS], ranked=ranked)
+        if EVIDENCE_SESSIONS in reference.extra
+        else {}
+    )
     return {
+        **by_session,
         **evidence_scores(rank_by_lineage(origins, gold) if ranked else None),
         **evidence_scores(rank_by_substring(texts, gold_texts, config.matching) if ranked else None, "_substring"),
         **pool_scores(rank_by_lineage(origins, gold, depth=whole)),
@@ -365,7 +374,7 @@ def _row(
     scores: Scores = {}
     if item.answer is not None:
         scores |= _answer_scores(item.answer, item.reference, metrics)
-        scores |= {metric.name: None for metric in metrics if _is_neural(metric)}
+        scores |= {metric.name: None for metric in metrics if metric.neural}
         scores |= neural or {}
     if item.retrieval is not None:
         scores |= _retrieval_scores(item.retrieval, item.reference, config)
@@ -378,10 +387,6 @@ def _row(
         {name: None if value is None else round(value, DIGITS) for name, value in scores.items()},
         item.reference.kind,
     )
-
-
-def _is_neural(metric: Metric) -> bool:
-    return not metric.lexical and "retrievals" not in metric.needs
 
 
 def checksums(run_dir: Path) -> dict[str, str | None]:

@@ -67,7 +67,8 @@ def read(path: Path) -> StoredRun:
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_spell_out_every_field(name: str) -> None:
     settings = yaml.safe_load((CONF / f"{name}.yaml").read_text())
-    assert set(settings) == {*JudgeConfig.__slots__, "_target_"}
+    # Judges of whole answers with one prompt need not say so.
+    assert set(settings) | {"by_kind", "unit"} == {*JudgeConfig.__slots__, "_target_"}
     plan = make_plan([f"judge={name}"])
     role = plan.judge.make_role()
     assert (plan.judge.name, role.temperature, role.name) == (name, 0.0, f"judge_{name}")
@@ -79,10 +80,12 @@ def test_presets_spell_out_every_field(name: str) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("judge=kind", "there is no judge/kind; choose one of lenient, short, strict"),
+        ("judge=kind", "there is no judge/kind; choose one of beam_rubric, lenient"),
         ("judge.adversarial=paper_trap", "judge.adversarial='paper_trap'; choose one of exclude, abstain"),
+        ("+judge.unit=word", "judge.unit='word'; choose one of answer, rubric"),
+        ("+judge.by_kind={temporal: kind}", "judge.by_kind.temporal='kind' is unknown; choose one of"),
         ("judge.repeats=0", "judge.repeats=0; it must be at least 1"),
-        ("judge.prompt=kind", "choose one of lenient, strict"),
+        ("judge.prompt=kind", "choose one of beam_rubric, lenient"),
         ("judge.tone=kind", "judge.tone"),
     ],
 )

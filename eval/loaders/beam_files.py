@@ -1,0 +1,113 @@
+"""Checksums and sizes of BEAM's 100K files at the commit that :mod:`eval.loaders.beam` names."""
+
+from collections.abc import Mapping
+
+_FILES = ("chat.json", "topic.json", "probing_questions/probing_questions.json")
+#: sha256 and bytes of each chat's files, in the order of ``_FILES``, chats 1 to 20.
+_PINS = (
+    (
+        ("ea71efd5dcc13f7366d3737b45d532eadb3d1497f3d6f23d1fa1c4004d5ffdf2", 564_977),
+        ("5c5bd3cb5e168dec130b9a7ffd87b9c992ca90e1a26f803f47bc2467574d7a4a", 557),
+        ("047398ff1497674b11585e7b4829c3d64d2d5e63f7f3572c826b73ca1faaf898", 31_547),
+    ),
+    (
+        ("3a3bd796f4aa24e8f34e718dc2823ae942663349eb89054f03885051e2daf1c4", 535_114),
+        ("edd1cd902ef7ee81951c88cffeec57040b0559a6a148e17ec8b78ef86819003f", 586),
+        ("d188e929644c9ef9fcd4520e7b5a3daf2c2e069b1247a324bd13d5aadd1ed96e", 29_546),
+    ),
+    (
+        ("432d3ae5493c04a17a5b6b0ef7c012a70e70ac5cfcaef13059fca6bedb903009", 552_331),
+        ("5e59c06cee08893027074a3f9824c7fbbf27264cc1dff6fb9a0d2f8f437fef65", 522),
+        ("f53030f3753b0e0a93b330bc62d597cb66375c0c794094d7e69b7646df46e324", 32_522),
+    ),
+    (
+        ("e0ef0f74b1f7ac911e8e0518722335c422cbc1112048e9909911b208c51fc027", 720_144),
+        ("1b7ed8bb6dc8365ac37bde2d1c5d79e73b7bb504e42807af242764414a78dc4c", 608),
+        ("f69eda522cd7325830c8f78b6f02a571c992b6cf43311fa96f28043fd3c18dae", 34_657),
+    ),
+    (
+        ("13ac88e483e0d63d3830479fe17f961af1b414503b5077914865eca1c48a1ce8", 472_696),
+        ("2fa51bcb19591b8ab232415de6b3dace265c5732f83e31d870893be888e7b668", 556),
+        ("bdd0819a911e46951dbf998905b8eba96a0cdb103cd3dda79ae9c6831e5f195d", 29_882),
+    ),
+    (
+        ("5365cdc41da212fb7143cf9f191ff7862eed8e9ca175b3728fe593adedc87871", 635_112),
+        ("2e8096f4bfa949f7cb9f1d858b0923f0fcf85c51c5d09c98262c9195934a65b6", 602),
+        ("7a6f88dfdeb3f1b582209a745e7c980158dbb2829a9ceae6cdb08bb868a00035", 34_228),
+    ),
+    (
+        ("525271b1d24179dbc2deb664c69db0bbaead5938630a0b0d5cd2881b8b79224d", 616_803),
+        ("d305cb0cc837005c2b6de4a87f11e9f5eca52e51f811f85533d0ee180b6dc3b2", 541),
+        ("2c00219e839d54c7cd3e4fbb396f8a2517fd9f143d3a3b8ea1c4fb9f5c4435c7", 32_366),
+    ),
+    (
+        ("3207b8f5aa45cd1b2d1e2f37f224831b4696d0cc2352ef514af08f2092b6c239", 570_827),
+        ("b45443108532bccd845107c25f350a58e088fc7d117303426a256a89324a911a", 539),
+        ("d279dbd8fd293692d29f0057b3dd2468ccb97c7da6df28ae2adc8481d9970148", 30_609),
+    ),
+    (
+        ("446777f3eed114c27d62030ad86cfb8ad6610fda0fc83dfe98403b8d68b74bd4", 630_826),
+        ("a47a957cc4811c203b80aa2ca557d4abfa332953f5a14e464b6b8b238aa6a08b", 600),
+        ("b7ab1c7022c0b7ac6928f4c2efadd08e2a438dc91e1288209df066cdcd5e9573", 32_766),
+    ),
+    (
+        ("de18b7b0ad73491f338296b64ae30f16b94d77404420d971d3f6b513d190ad1c", 722_161),
+        ("be3c239e101ddd8d0c68f57afeb7f5df9631c9cbf448a26cb5ac7bd97a637dbc", 559),
+        ("e9bf9bb545b350425a770ef65b501434ba9983c7535b4524dd6ae4d5743b5a95", 32_129),
+    ),
+    (
+        ("45cb4fab51042278e6a57f524fca4cd4b8941cbbd091f9ec8fb92dad4de31b12", 966_917),
+        ("0b04c56963a414d26415c76cadafc93b29b8848e91aa34bcb6e3efe82aee197e", 657),
+        ("3aa98a74a03be59472834422dd14004d3b432a0c800bbef8f316865834449c08", 33_044),
+    ),
+    (
+        ("2654160ebfcbd8a9f7d47a0340503cb301b0f54cb472f93578fa20e78c84c430", 964_208),
+        ("20c0068eb8e5dd9c9a898bd9ca88ae5a2140598ddf4a8e9dd37f0b7bdd935604", 650),
+        ("c36c9b1d4df0d063d1c7db81b35b5ea4743e38a804382d6e557f37ec46e1d6e3", 33_666),
+    ),
+    (
+        ("aea586c143dab53cb5a021b3fab23380d5d9628fea1c4b718f91411019166dc6", 568_613),
+        ("12d259d3d337de1d671fde1e08458493ab811758799597512b442eca33117e1e", 666),
+        ("02dee0ba1d5576aed8ac535328a23fe4f882f6dcff3b96e039162e10d547236b", 32_094),
+    ),
+    (
+        ("43fbffd9ca235a980203faf4c5d6f636e97af4f31f6d91d9cbe42035ab4f0b0d", 492_497),
+        ("5532001a4d5a5faa9fef525016d320e4256c126f5a5e6a47b1bf14c6f55ea060", 601),
+        ("f30350303b4ccd52a36deaf57750a2bf6924fa5885da92d8230797a82dcfbe5f", 30_180),
+    ),
+    (
+        ("e758dfbdfe6d5a6bd060c6577e6f0282eb445fd7f93150208dcd56e8f8676f43", 476_327),
+        ("647313436db462a75c882562efbcbf31113457ce71c7d06a5db45ae5a5bf8030", 608),
+        ("6d6ed59bd8cad87ce279c08f42137c2199502d09f198cfa880ef3ab04debd891", 28_314),
+    ),
+    (
+        ("414f11e16156d490cfb8449db62bddae88308e5b37fa79df54b147637f059afd", 663_564),
+        ("ceadd27573c5e2bdbfa88e0babd31eac1967164e3711c2a698c2c9be95995938", 551),
+        ("abf20d16a37322112af0fe48f5c43be0d824d54ae2bb2c5e3e069c6e84c54033", 30_613),
+    ),
+    (
+        ("6eb309c34fd98025327bbe46dec8cdfbf76304c249d3f579f02f46cea06eeefe", 586_847),
+        ("89d2eaa087539f3335ebb02d8b3ddaac46c0328b6156caac13508066113dbeff", 567),
+        ("7948981c2e40751bfe9ace82e53497d32229245e6012a2e5d4da2e801c929451", 30_779),
+    ),
+    (
+        ("3c08576a5726fa48b9f906bc8699fab37e33cc5219f076f76374f7c1302449cb", 829_083),
+        ("ec74c3cd90972a0687c160e905a81aba037d5ba037825a46a61cdacf7947bb66", 600),
+        ("d813db9e2b416e6ac7cc22841b131ea5c80e5931e690f81bb37aa16c3b9edc3a", 27_006),
+    ),
+    (
+        ("4c6dd78fa5aa6bd645eab8a3f041eac290c87564fd822582477c8e446979850f", 806_876),
+        ("58cd93583ed217c54aabae55d0a476d190b33739ef63dd7ebb2573585ebd6a47", 586),
+        ("b911651b2b18e835aaac58b2bc3cb018bc782e252b9161dca8174961ca498ce2", 28_691),
+    ),
+    (
+        ("af49a279c8ca5eef5829f8155bca89b41b05fb33fef438dce0a6cac8d99a7802", 894_533),
+        ("aafb623994ca1c0f7d77c4d46b216e37d46cf7c7fbab13f9525efc26e7915e7a", 606),
+        ("46b679bffff904fd71ed247f5172e9a4a30ed7eb2fdaacc1d89aac0932e5f043", 30_564),
+    ),
+)
+
+#: Name below the folder -> sha256 and bytes.
+BEAM_PINS: Mapping[str, tuple[str, int]] = {
+    f"{chat}/{name}": pin for chat, pins in enumerate(_PINS, start=1) for name, pin in zip(_FILES, pins, strict=True)
+}

@@ -1,0 +1,85 @@
+"""BEAM's score of an order of events: Kendall's tau-b between the items of the reference and the lines of the answer.
+
+Source: github.com/mohammadtavakoli78/BEAM, ``event_ordering_score`` in ``src/evaluation/compute_metrics.py``. Each line
+of the answer is replaced by the first unused item that it matches; the union of both lists is ranked by either list,
+what a list lacks sharing one rank behind all others; ``order_tau`` is (tau-b + 1) / 2, which the authors' tables
+show, and ``order_score`` that times the F1 of the items found. Who matches is theirs to a language model; here an
+item matches a line that has at least half of its words, so that the score needs no model. Values differ from theirs.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from eval.metrics.overlap import harmonic
+from eval.metrics.text import squad_tokens
+
+#: Key of ``Reference.extra``: the items of the order, first to last.
+ORDERED_ITEMS = "ordered_items"
+#: Names of the metrics.
+ORDER_METRICS = ("order_tau", "order_f1", "order_score")
+#: Share of an item's words that a line must have to stand for it.
+_ENOUGH = 0.5
+_BULLET = re.compile(r"^\s*(?:[-*\u2022]|\(?\d+[.):]|\d+(?:st|nd|rd|th)\b[:.]?)\s*")
+
+
+def lines_of(answer: str) -> list[str]:
+    """Split an answer into its items: a line each, without bullets and numbers; empty lines do not count."""
+    stripped = (_BULLET.sub("", line).strip() for line in answer.splitlines())
+    return [line for line in stripped if line]
+
+
+def align(items: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """Replace each line by the first unused item that it matches; other lines stay as they are."""
+    used: set[int] = set()
+    aligned = []
+    for line in lines:
+        words = set(squad_tokens(line))
+        place = next((n for n, item in enumerate(items) if n not in used and _matches(item, words)), None)
+        if place is not None:
+            used.add(place)
+        aligned.append(line if place is None else items[place])
+    return aligned
+
+
+def _matches(item: str, words: set[str]) -> bool:
+    wanted = set(squad_tokens(item))
+    return bool(wanted) and len(wanted & words) >= _ENOUGH * len(wanted)
+
+
+def order_tau(items: Sequence[str], aligned: Sequence[str]) -> float | None:
+    """(tau-b + 1) / 2 of the two rankings of everything named; ``None`` where that is one item."""
+    from scipy.stats import kendalltau
+
+    union = list(dict.fromkeys([*items, *aligned]))
+    if len(union) < 2:
+        return None
+    tau = float(kendalltau(_ranks(items, union), _ranks(aligned, union), variant="b").statistic)
+    return (tau + 1) / 2
+
+
+def _ranks(sequence: Sequence[str], union: Sequence[str]) -> list[int]:
+    place = {item: number for number, item in enumerate(sequence, start=1)}
+    return [place.get(item, len(union) + 1) for item in union]
+
+
+def order_f1(items: Sequence[str], aligned: Sequence[str]) -> float:
+    """F1 of the items that the answer names."""
+    found = len(set(items) & set(aligned))
+    extra = sum(line not in items for line in aligned)
+    return harmonic(found / (found + extra), found / len(set(items))) if found else 0.0
+
+
+def order_scores(answer: str, items: Sequence[str]) -> Mapping[str, float | None]:
+    """All metrics of one answer; empty for a question that asks for no order.
+
+    Args:
+        answer: the reply, an item a line; one without any has 0.
+        items: of the reference, first to last.
+    """
+    if not items:
+        return {}
+    aligned = align(items, lines_of(answer))
+    if not aligned:
+        return dict.fromkeys(ORDER_METRICS, 0.0)
+    tau, f1 = order_tau(items, aligned), order_f1(items, aligned)
+    return dict(zip(ORDER_METRICS, (tau, f1, None if tau is None else tau * f1), strict=True))
