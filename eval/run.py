@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.cli.commands import EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
+from eval.cli.commands import EXIT_BUDGET, EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
 from eval.cli.places import use_checkout
 from memsys.assets.paths import shipped
 
@@ -134,9 +134,13 @@ def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:
     """
     from eval.cli.terminal import complain
     from eval.running.experiment import run_experiment
+    from memsys.errors import BudgetSpentError
 
     try:
         result = run_experiment(plan, lock_wait_s=lock_wait_s)
+    except BudgetSpentError as error:
+        complain(str(error))
+        return "", EXIT_BUDGET
     except KeyboardInterrupt:
         complain("interrupted; everything finished so far is kept, the same command resumes")
         return "", EXIT_INTERRUPTED

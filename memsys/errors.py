@@ -25,6 +25,10 @@ class BackboneError(MemsysError):
     """
 
 
+class BudgetSpentError(MemsysError):
+    """A run has spent what it may; it stops when the calls in flight are done, and stays resumable."""
+
+
 class RunDirectoryError(MemsysError):
     """The run directory is in use, holds another configuration, or cannot be written."""
 

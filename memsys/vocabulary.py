@@ -141,6 +141,7 @@ class Completion:
 
     ``cached_tokens``: tokens at the prompt's beginning that the server did not compute again, since an earlier request
     began alike; ``None`` where the server does not say.
+    ``tool_calls``: calls of tools that the model asks for, each with the name ``name`` and the text ``arguments``.
     """
 
     text: str
@@ -150,3 +151,4 @@ class Completion:
     finish_reason: str
     logprobs: tuple[TokenLogprob, ...] = ()
     cached_tokens: int | None = None
+    tool_calls: tuple[Mapping[str, str], ...] = ()

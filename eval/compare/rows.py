@@ -7,6 +7,7 @@ from math import fsum
 from typing import Any
 
 from eval.compare.seeds import Repeats, group_repeats
+from eval.configs.prices import load_prices
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.registry import Metric, listed, matching, scale_of
@@ -86,6 +87,7 @@ COST_COLUMNS = (
     ComparisonColumn("calls", 1, "calls of the backbone per question"),
     ComparisonColumn("tokens", 0, "prompt and completion tokens per question"),
     ComparisonColumn("write", 0, "prompt and completion tokens per turn written"),
+    ComparisonColumn("dollars", 3, "dollars per 1,000 questions asked, by conf/prices.yaml"),
     ComparisonColumn("malformed", 1, "replies that did not parse, percent of calls"),
     ComparisonColumn("cached", 1, "prompt tokens that the server had computed for an earlier call, percent"),
 )
@@ -260,9 +262,17 @@ def _abstentions(run: StoredRun) -> ComparisonEstimate | None:
 
 def _mean_cost(runs: Sequence[StoredRun]) -> dict[str, ComparisonEstimate]:
     """Means over the seeds of what all of them recorded."""
-    costs = [cost_estimates(run.summary) for run in runs]
+    costs = [cost_estimates(run.summary) | _dollars(run) for run in runs]
     shared = [name for name in costs[0] if all(name in cost for cost in costs)]
     return {name: ComparisonEstimate(fsum(cost[name].value for cost in costs) / len(costs)) for name in shared}
+
+
+def _dollars(run: StoredRun) -> dict[str, ComparisonEstimate]:
+    """Dollars per 1,000 questions; nothing where no price is known, or two backbones share the calls."""
+    price, read = load_prices().get(run.backbone), (run.summary.get("cost") or {}).get("read_per_question")
+    if price is None or not read or run.record["config"].get("second"):
+        return {}
+    return {"dollars": ComparisonEstimate(1000 * price.of(read["prompt_tokens"], read["completion_tokens"]))}
 
 
 def cost_estimates(summary: Mapping[str, Any]) -> dict[str, ComparisonEstimate]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from eval.compare.rows import cost_estimates
 from eval.configs.presets import CONF
+from eval.configs.prices import load_prices
 from eval.judge.agreement import agreement, majority
-from eval.report.prices import load_prices
 from eval.scoring.aggregate import mean_of
 from eval.tables.places import without_places
 from eval.tables.stored import StoredRun
@@ -101,7 +101,7 @@ def run_costs(run: StoredRun) -> dict[str, float]:
     price = load_prices().get(run.backbone)
     read = (run.summary.get("cost") or {}).get("read_per_question") or {}
     if price is not None and read:
-        found["dollars"] = (read["prompt_tokens"] * price.prompt + read["completion_tokens"] * price.completion) / 1e6
+        found["dollars"] = price.of(read["prompt_tokens"], read["completion_tokens"])
     return {name: round(found[name], 6 if name == "dollars" else 2) for name in _COSTS if name in found}
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.configs.choices import presets, settings_of
+from eval.running.budgets import RunMeters
 from eval.runs.rundir import RunDirectory
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
@@ -121,6 +122,7 @@ def _preset_roles() -> Iterable[set[str]]:
 
 
 _ENGINES: dict[str, Engine] = {}
+_NO_LIMIT = RunMeters()
 
 
 def engines_for(configs: Iterable[BackboneConfig], serving: Serving | None = None) -> list[Engine]:
@@ -162,6 +164,7 @@ async def connect(
     stack: AsyncExitStack,
     directory: RunDirectory,
     make_cache: "Callable[[], ReplyCache | None]",
+    meters: RunMeters = _NO_LIMIT,
 ) -> Backbones:
     """Open a run's backbones on a stack.
 
@@ -170,6 +173,7 @@ async def connect(
         stack: closes them.
         directory: gets every call, and the servers' logs.
         make_cache: makes a store of replies; each backbone closes its own.
+        meters: what may be spent.
 
     Raises:
         BackboneError: a server did not come up, or cannot be reached.
@@ -187,6 +191,7 @@ async def connect(
             log_dir=directory.path / logs,
             run_seed=choice.seed,
         )
+        backbone.meter = meters.main if logs == "logs" else meters.second
         try:
             opened.append(await stack.enter_async_context(backbone))
         except asyncio.CancelledError:

@@ -15,6 +15,7 @@ from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.kinds import kind_of
 from eval.papers.departures import run_departures
 from eval.running.backbones import Backbones, BackboneSelection, Serving, connect, delegated_roles, make_engines
+from eval.running.budgets import BudgetLimits, check_prices, make_meters, read_limits
 from eval.running.clocks import LoadingEmbedder
 from eval.running.loading import BACKBONE, EMBEDDER, Loading, tell_when_loaded
 from eval.running.progress import DisplayState, LineProgress, RunTotals, TerminalProgress, TrafficSince, make_progress
@@ -26,7 +27,7 @@ from eval.runs.records import ReferenceRecord
 from eval.runs.rundir import RunDirectory, RunRecord, identity_hash, now, without_name
 from memsys.credentials import redacted, without_secrets
 from memsys.embedding.contract import Embedder
-from memsys.errors import ConfigError, MemsysError, RunDirectoryError
+from memsys.errors import BudgetSpentError, ConfigError, MemsysError, RunDirectoryError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.none import NoBackbone
 from memsys.protocol import MemoryConfig, NeedsAssets
@@ -37,7 +38,7 @@ TIMINGS = ("throughput", "latency")
 
 #: Settings that cannot change an answer or a retrieval: where files lie, how work is spread, what is done afterwards.
 NOT_IDENTITY = (
-    "experiment", "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving",
+    "experiment", "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving", "budget",
     "progress", "score", "scoring", "protocol", "schedule",
 )  # fmt: skip
 #: Parts of the configuration that only say how stored answers are scored and averaged.
@@ -69,6 +70,7 @@ class Plan:
     use_cache: bool
     cache_shared: bool
     serving: Serving
+    budget: BudgetLimits
     progress: str
     score: bool
 
@@ -105,6 +107,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         use_cache=bool(settings["use_cache"]),
         cache_shared=bool(settings["cache_shared"]),
         serving=Serving(**{**settings["serving"], "folder": Path(settings["serving"]["folder"])}),
+        budget=read_limits(settings.get("budget")),
         progress=settings["progress"],
         score=bool(settings["score"]),
         second_roles=roles,
@@ -237,16 +240,18 @@ def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directo
         ours = group.subgroup(MemsysError)
         if ours is None:
             raise
-        raise first_error(ours) from group
+        raise _budget_error(ours) or first_error(ours) from group
 
 
 def check_before_models(plan: Plan, data: LoadedData) -> None:
     """Refuse what cannot work while it costs nothing: before a server starts or a model is loaded.
 
     Raises:
-        ConfigError: the reader lacks a prompt for a category that is asked, or a prompt or the embedder is not usable.
+        ConfigError: the reader lacks a prompt for a category that is asked, a prompt or the embedder is not usable, or
+            dollars are limited and a price is not known.
     """
     if plan.backbone is not None:
+        check_prices(plan.budget, plan.backbone, plan.second)
         kinds = {
             question.category: kind_of(question.kind, question.category)
             for sample in data.samples
@@ -397,11 +402,21 @@ async def _drive(plan: Plan, data: LoadedData, directory: RunDirectory, record: 
     try:
         with make_progress(plan.progress, totals, driven.shown) as progress:
             outcome = await _run_beside_loading(plan, data, directory, driven, progress)
-    except BaseException:
+    except BaseException as error:
         record.status, record.finished = "interrupted", now()
+        if (spent := _budget_error(error)) is not None:
+            record.status, record.problems = "incomplete", [str(spent)]
         directory.save(record)
         raise
     return _close(directory, record, data, plan, outcome)
+
+
+def _budget_error(error: BaseException) -> BudgetSpentError | None:
+    """The spent budget that an error is about, alone or in a group of errors."""
+    if isinstance(error, BaseExceptionGroup):
+        group = error.subgroup(BudgetSpentError)
+        error = error if group is None else first_error(group)
+    return error if isinstance(error, BudgetSpentError) else None
 
 
 async def _run_beside_loading(
@@ -515,7 +530,8 @@ async def open_backbones(plan: Plan, directory: RunDirectory, stack: AsyncExitSt
     def make_cache() -> ReplyCache | None:
         return ReplyCache(plan.cache_dir, shared=plan.cache_shared) if plan.use_cache else None
 
-    return await connect(_choice(plan, plan.backbone), stack, directory, make_cache)
+    meters = make_meters(plan.budget, plan.backbone, plan.second, plan.second_roles, directory.path / "calls.jsonl")
+    return await connect(_choice(plan, plan.backbone), stack, directory, make_cache, meters)
 
 
 def _choice(plan: Plan, main: BackboneConfig) -> BackboneSelection:

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+from memsys.llm.budget import SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.client import BoundModel, Counters, SharedBackbone
 from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
@@ -40,6 +41,9 @@ class Backbone:
         on_call: called with every row of the ledger.
         log_dir: for the engine's log.
         run_seed: part of every sampling seed.
+
+    Attributes:
+        meter: what may be spent on it; ``None`` for no limit. Set before it is opened.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Backbone:
     ) -> None:
         self.config, self.engine, self.counters = config, engine, Counters()
         self._cache, self._on_call, self._run_seed = cache, on_call, run_seed
+        self.meter: SpendingMeter | None = None
         self._transport = Transport(config, engine, log_dir)
         self._line: SharedBackbone | None = None
 
@@ -76,6 +81,7 @@ class Backbone:
             cache=self._cache,
             counters=self.counters,
             on_call=self._on_call,
+            meter=self.meter,
         )
         return self
 

@@ -322,7 +322,10 @@ def _key(line: bytes) -> bytes | None:
 
 
 def _written_row(key: str, reply: Completion) -> bytes:
-    row = _PREFIX + key.encode() + b'", "reply": ' + json.dumps(asdict(reply), allow_nan=False).encode()
+    fields = asdict(reply)
+    if not reply.tool_calls:  # only programs behind the proxy have tools
+        del fields["tool_calls"]
+    row = _PREFIX + key.encode() + b'", "reply": ' + json.dumps(fields, allow_nan=False).encode()
     return row + _SUM + _checksum(row) + b'"}\n'
 
 

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from memsys.errors import BackboneError
 from memsys.llm.bounded import Bounds, parse_within
+from memsys.llm.budget import SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import BackboneConfig
-from memsys.llm.contract import CallRecord, CallScope, Reply, Role, call_scope
+from memsys.llm.contract import CallRecord, CallScope, ForeignCall, Reply, Role, call_scope
+from memsys.llm.foreign import foreign_request, foreign_role
 from memsys.llm.limiter import Limiter
 from memsys.llm.structured import Parsed, strip_thinking
 from memsys.llm.tokens import TokenCounter
@@ -41,6 +43,7 @@ class SharedBackbone:
     cache: ReplyCache | None
     counters: Counters
     on_call: Callable[[CallRecord], None] | None
+    meter: SpendingMeter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,23 @@ class BoundModel:
                 return Reply(parsed.value, text, answered.completion, malformed, parsed.repaired)
             attempt += 1
 
+    async def complete(self, call: ForeignCall) -> CompletedAttempt:
+        """Make a call whose request another program wrote: its reply is not parsed, and no malformed one asked again.
+
+        Raises:
+            BackboneError: the server cannot be reached, or refuses.
+            RuntimeError: called outside a call scope.
+        """
+        line = self._line
+        role = foreign_role(line.config, call)
+        scope = _current_scope(role)
+        varied = call.attempt if role.temperature else 0  # at temperature 0 another seed would give the same reply
+        seed = stable_seed(line.run_seed, self._conversation_id, call.role, call.key, varied)
+        request = foreign_request(line.config, line.dialect, call, role, seed)
+        answered = await self._answer(request, role, call.key, scope)
+        self._book(answered, role, call.key, scope, call.attempt, Parsed(None))
+        return answered
+
     async def _parse(self, text: str, role: Role) -> Parsed:
         if role.schema is None:
             return Parsed(None)
@@ -127,13 +147,29 @@ class BoundModel:
     async def _send(self, request: WireRequest, digest: str, scope: CallScope) -> CompletedAttempt:
         line = self._line
         async with line.limiter.slot(scope.phase) as waited:
-            sent: Sent[Completion] = await line.transport.send(
-                request.path, request.body, read_completion, affinity=self._conversation_id
-            )
+            sent = await self._send_within_budget(request)
         return CompletedAttempt(sent.reply, digest, False, waited, sent.retries, sent.endpoint)
 
+    async def _send_within_budget(self, request: WireRequest) -> Sent[Completion]:
+        """Send a request, if the run may still spend on it.
+
+        Raises:
+            BudgetSpentError: it may not.
+        """
+        transport, meter, name = self._line.transport, self._line.meter, self._conversation_id
+        if meter is None:
+            return await transport.send(request.path, request.body, read_completion, affinity=name)
+        await meter.budget.begin()
+        try:
+            sent = await transport.send(request.path, request.body, read_completion, affinity=name)
+            meter.spend(sent.reply.prompt_tokens, sent.reply.completion_tokens)
+        finally:
+            meter.budget.end()
+        return sent
+
     async def _explain_length(self, request: WireRequest, role: Role, key: str, server: str) -> str:
-        prompt = str(request.body.get("prompt") or "\n".join(m["content"] for m in request.body.get("messages", ())))
+        said = "\n".join(str(message.get("content")) for message in request.body.get("messages", ()))
+        prompt = str(request.body.get("prompt") or said)
         try:
             size = f"{await self._line.tokens.count(prompt)} tokens"
         except BackboneError:

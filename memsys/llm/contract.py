@@ -172,6 +172,27 @@ class CallRecord:
     cached_tokens: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignCall:
+    """A call of the backbone whose request another program wrote, checked by :mod:`memsys.proxy.requests`.
+
+    Attributes:
+        role: name in the ledger.
+        key: hash of the request.
+        path: below the endpoint's base URL: ``/chat/completions`` or ``/completions``.
+        body: what the program asks for, in fields of the OpenAI protocol, without model, seed and number of replies.
+        max_tokens: limit of new tokens.
+        attempt: how often the program made this very request before, in the same step of the run; part of the seed.
+    """
+
+    role: str
+    key: str
+    path: str
+    body: Mapping[str, Json]
+    max_tokens: int
+    attempt: int = 0
+
+
 class LanguageModel(Protocol):
     """The backbone as one conversation sees it."""
 

@@ -64,14 +64,18 @@ def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, 
         body["temperature"] = temperature
     if config.send_seed:
         body["seed"] = seed
-    names = _LLAMACPP_NAMES if dialect == "llamacpp" else {}
-    chosen = {name: config.sampling[name] for name in SAMPLING_FIELDS}
-    body |= {names.get(name, name): value for name, value in chosen.items() if value is not None}
+    body |= sampler_fields(dialect, config.sampling)
     body |= {**_messages(role, prompt), **config.thinking_switch} if chat else {"prompt": _completion(role, prompt)}
     if role.top_logprobs:
         body |= {"logprobs": True, "top_logprobs": role.top_logprobs} if chat else {"logprobs": role.top_logprobs}
     body |= _constraint(config.structured, dialect, role, chat=chat)
     return WireRequest("/chat/completions" if chat else "/completions", body)
+
+
+def sampler_fields(dialect: str, sampling: Mapping[str, float | int | None]) -> dict[str, Json]:
+    """Fields of the sampler as an engine names them, without those that are ``None``."""
+    names = _LLAMACPP_NAMES if dialect == "llamacpp" else {}
+    return {names.get(name, name): sampling[name] for name in SAMPLING_FIELDS if sampling.get(name) is not None}
 
 
 def _messages(role: Role, prompt: str) -> dict[str, Json]:
@@ -114,10 +118,13 @@ def read_completion(payload: Any, seconds: float) -> Completion:
         logprobs = _logprobs(choice.get("logprobs"))
         prompt_tokens, completion_tokens = _count(usage["prompt_tokens"]), _count(usage.get("completion_tokens", 0))
         cached_tokens = _cached_tokens(usage)
+        tool_calls = _tool_calls(choice)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         what = f"it lacks {error}" if isinstance(error, KeyError) else "its shape is unknown"
         raise MalformedReplyError(f"the reply is no completion: {what}") from error
-    return Completion(clean(text), prompt_tokens, completion_tokens, seconds, finish_reason, logprobs, cached_tokens)
+    return Completion(
+        clean(text), prompt_tokens, completion_tokens, seconds, finish_reason, logprobs, cached_tokens, tool_calls
+    )
 
 
 def _cached_tokens(usage: Mapping[str, Any]) -> int | None:
@@ -127,13 +134,19 @@ def _cached_tokens(usage: Mapping[str, Any]) -> int | None:
     return None if cached is None else _count(cached)
 
 
+def _tool_calls(choice: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
+    """Calls of tools, without the server's ids: these differ with each run, and the next request would quote them."""
+    called = [call["function"] for call in (choice.get("message") or {}).get("tool_calls") or ()]
+    return tuple({"name": clean(one["name"]), "arguments": clean(one.get("arguments") or "{}")} for one in called)
+
+
 def _text(choice: Mapping[str, Any]) -> str:
-    """Text of a choice. A model that only thought, or refused, did reply: with nothing, or with its refusal."""
+    """Text of a choice. A model that only thought, called a tool or refused did reply: with nothing, or its refusal."""
     message = choice.get("message", choice)
     text = message.get("content", message.get("text"))
     if text is None and message.get("refusal"):
         text = message["refusal"]
-    if text is None and (message.get("reasoning_content") or message.get("reasoning")):
+    if text is None and any(message.get(name) for name in ("tool_calls", "reasoning_content", "reasoning")):
         text = ""
     if not isinstance(text, str):
         raise KeyError("text")

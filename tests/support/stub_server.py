@@ -47,7 +47,7 @@ class StubState:
     context_length: int | None = None
     failures: deque[str] = field(default_factory=deque)
     every: str = ""  # the failure of every request without one of its own
-    replies: Callable[[Mapping[str, Any]], str | None] | None = None
+    replies: Callable[[Mapping[str, Any]], str | Mapping[str, Any] | None] | None = None  # a text, or a chat message
     requests: list[dict[str, Any]] = field(default_factory=list)
     keep_requests: bool = True
     count: int = 0
@@ -232,6 +232,11 @@ class _Connection(asyncio.Protocol):
             self._send(200, reply)
         else:
             text = state.replies(request) if state.replies else None
+            if isinstance(text, Mapping):
+                whole = completion(request, "", state.model, truncated=False)
+                whole["choices"][0]["message"] = text
+                self._send(200, whole)
+                return
             text = reply_text(request) if text is None else text
             truncated = failure == "truncate"
             text = text[: max(1, len(text) * 2 // 3)] if truncated else text

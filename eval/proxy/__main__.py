@@ -1,0 +1,137 @@
+"""Serve a backbone and an embedder to programs that speak OpenAI's protocol: ``python -m eval.proxy backbone=NAME``.
+
+Prints the base URL and the key for the program, serves until it is interrupted, and prints what was used. After ``--``
+stands a command to run with ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY`` set; the proxy ends when it does, with its
+status. ``--summary FOLDER`` prints the ledger of an earlier proxy.
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from eval.cli.commands import EXIT_DONE, explains_errors, program, start
+from eval.cli.terminal import console
+from eval.configs.presets import make_preset
+from eval.configs.prices import load_prices
+from eval.proxy.ledger import EmbeddingLedger, summary
+from eval.running.experiment import Plan, embedder_for, open_backbones
+from eval.runs.rundir import RunDirectory
+from eval.serve import plan_of
+from memsys.errors import ConfigError
+from memsys.proxy.clients import ProxyClient, ProxyScope
+from memsys.proxy.server import ProxyParts, ProxyServer, ProxySettings
+
+SETTINGS = Path(__file__).parent / "proxy.yaml"
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve, or summarise, as the command line says; returns the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    place = given.index("--") if "--" in given else len(given)
+    options = _parser().parse_intermixed_args(given[:place])
+    if options.summary:
+        _say(summary(options.summary))
+        return EXIT_DONE
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+    plan = plan_of(options.overrides)
+    if plan.backbone is None:
+        raise ConfigError("mode=retrieval_only has no backbone to serve")
+    settings = make_preset(ProxySettings, SETTINGS)
+    if options.port is not None:
+        settings = replace(settings, port=options.port)
+    folder = options.out or _new_folder(plan.runs_dir, plan.backbone.name)
+    # A polite kill ends the server as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    status = EXIT_DONE
+    try:
+        status = asyncio.run(serve(plan, settings, folder, given[place + 1 :]))
+    except KeyboardInterrupt:
+        _say("interrupted")
+    _say(f"ledger: {folder}")
+    _say(summary(folder, load_prices().get(plan.backbone.name)))
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=program("proxy"),
+        description=(__doc__ or "").partition("\n\n")[0],
+        epilog="After -- stands a command to run with OPENAI_BASE_URL and OPENAI_API_KEY set.",
+    )
+    parser.add_argument("--port", type=int, help="on 127.0.0.1 (default: any free one)")
+    parser.add_argument("--out", type=Path, help="folder of the ledger (default: results/proxy/BACKBONE-TIME)")
+    parser.add_argument("--summary", type=Path, metavar="FOLDER", help="print the ledger of an earlier proxy")
+    parser.add_argument("overrides", nargs="*", help="as for eval.run: backbone=NAME embedder=NAME seed=N ...")
+    return parser
+
+
+async def serve(plan: Plan, settings: ProxySettings, folder: Path, command: Sequence[str]) -> int:
+    """Serve until interrupted, or until a command ends; returns its status.
+
+    Args:
+        plan: gives backbone, embedder, seed, cache and budget.
+        settings: of the server.
+        folder: gets the ledger; calls that it holds already are not booked again.
+        command: what to run; empty for none.
+
+    Raises:
+        MemsysError: the backbone did not come up, or the port is taken.
+    """
+    async with AsyncExitStack() as stack:
+        directory = RunDirectory(folder)
+        stack.callback(directory.close)
+        embeddings = EmbeddingLedger(folder)
+        stack.callback(embeddings.close)
+        backbones = await open_backbones(plan, directory, stack)
+        assert backbones is not None and plan.backbone is not None
+        parts = ProxyParts(plan.backbone.name, backbones.main.bind, embedder_for(plan), embeddings.note)
+        proxy = await stack.enter_async_context(ProxyServer(parts, settings))
+        client = proxy.clients.admit(command[0] if command else "program", ProxyScope("program"))
+        if command:
+            return await _run(command, proxy.base_url, client)
+        _say(f"base URL: {proxy.url(client)}")
+        _say(f"or base URL {proxy.base_url} with the key {client.token}")
+        await asyncio.Event().wait()
+        return 0
+
+
+async def _run(command: Sequence[str], base_url: str, client: ProxyClient) -> int:
+    """Run a command against the proxy; returns its exit status."""
+    environment: Mapping[str, str] = {**os.environ, "OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": client.token}
+    try:
+        process = await asyncio.create_subprocess_exec(*command, env=environment)
+    except OSError as error:
+        raise ConfigError(f"{command[0]} cannot be started ({error.strerror}); name a program after --") from error
+    try:
+        status = await process.wait()
+    except asyncio.CancelledError:
+        process.terminate()
+        await process.wait()
+        raise
+    if status < 0:
+        client.complain(f"it was ended by signal {signal.Signals(-status).name}")
+        return 128 - status
+    return status
+
+
+def _new_folder(runs_dir: Path, backbone: str) -> Path:
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    return runs_dir.parent / "proxy" / f"{backbone}-{stamp}"
+
+
+def _say(text: str) -> None:
+    console().print(text, highlight=False, markup=False, soft_wrap=True)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    start(main)

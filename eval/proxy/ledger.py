@@ -1,0 +1,113 @@
+"""What a proxy's ledger holds, and its summary: calls by phase and role, and texts that were embedded."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval.configs.prices import Price
+from eval.runs.files import JsonLines
+from eval.runs.rows import read_rows
+from memsys.errors import ConfigError
+from memsys.llm.contract import CallRecord
+from memsys.proxy.clients import ProxyScope
+
+CALLS, EMBEDDINGS = "calls.jsonl", "embeddings.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingRecord:
+    """One request for embeddings: texts, their characters, and the seconds it took."""
+
+    conversation_id: str
+    phase: str
+    item: str
+    texts: int
+    characters: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class RoleTotals:
+    """Calls of one role in one phase. Tokens and seconds are those of calls that were made, not of cached ones."""
+
+    calls: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+    def add(self, call: CallRecord) -> None:
+        """Count a call."""
+        self.calls += 1
+        if call.cache_hit:
+            self.cached += 1
+            return
+        self.prompt_tokens += call.prompt_tokens
+        self.completion_tokens += call.completion_tokens
+        self.seconds += call.seconds
+
+
+class EmbeddingLedger:
+    """Appends requests for embeddings to ``embeddings.jsonl``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = JsonLines(folder / EMBEDDINGS)
+
+    def note(self, scope: ProxyScope, texts: Sequence[str], seconds: float) -> None:
+        """Append a request."""
+        characters = sum(len(text) for text in texts)
+        row = EmbeddingRecord(scope.conversation_id, scope.phase, scope.item, len(texts), characters, seconds)
+        self._file.append({name: getattr(row, name) for name in row.__slots__})
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def totals(calls: Iterable[CallRecord]) -> dict[tuple[str, str], RoleTotals]:
+    """Totals by phase and role, in the order in which they first occur."""
+    found: dict[tuple[str, str], RoleTotals] = defaultdict(RoleTotals)
+    for call in calls:
+        found[call.phase, call.role].add(call)
+    return dict(found)
+
+
+def summary(folder: Path, price: Price | None = None) -> str:
+    """Text of a proxy's ledger.
+
+    Args:
+        folder: of the ledger.
+        price: of the backbone; ``None`` shows no dollars.
+
+    Raises:
+        ConfigError: there is no ledger.
+    """
+    if not (folder / CALLS).is_file() and not (folder / EMBEDDINGS).is_file():
+        raise ConfigError(f"{folder} holds no {CALLS}; name the folder that the proxy printed")
+    found = totals(read_rows(folder / CALLS, CallRecord))
+    embedded = list(read_rows(folder / EMBEDDINGS, EmbeddingRecord))
+    lines = [f" {'phase':<12}{'role':<12}{'calls':>8}{'cached':>8}{'prompt':>10}{'reply':>9}{'seconds':>10}"]
+    lines += [_line(phase, role, one) for (phase, role), one in found.items()]
+    whole = _sum(found)
+    lines.append(_line("all", "", whole))
+    if price is not None:
+        lines.append(f" dollars: {price.of(whole.prompt_tokens, whole.completion_tokens):.4f}")
+    texts, seconds = sum(row.texts for row in embedded), sum(row.seconds for row in embedded)
+    lines.append(f" embeddings: {len(embedded)} requests, {texts} texts, {seconds:.1f} s")
+    return "\n".join(lines)
+
+
+def _sum(found: Mapping[tuple[str, str], RoleTotals]) -> RoleTotals:
+    whole = RoleTotals()
+    for one in found.values():
+        for name in RoleTotals.__slots__:
+            setattr(whole, name, getattr(whole, name) + getattr(one, name))
+    return whole
+
+
+def _line(phase: str, role: str, one: RoleTotals) -> str:
+    return (
+        f" {phase:<12}{role:<12}{one.calls:>8}{one.cached:>8}{one.prompt_tokens:>10}{one.completion_tokens:>9}"
+        f"{one.seconds:>10.1f}"
+    )

@@ -1,0 +1,98 @@
+"""What a run may spend on its backbones: where it is spent, no further call is sent, and the run stops resumably.
+
+Calls in flight when the limit is met are finished, stored and booked before the run stops, so that nothing that was
+paid for is lost; by so much the limit can be passed. Replies from the cache cost nothing and are not stopped.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Protocol
+
+from memsys.errors import BudgetSpentError
+
+
+class TokenPrice(Protocol):
+    """What tokens of a backbone cost."""
+
+    def of(self, prompt_tokens: float, completion_tokens: float) -> float:
+        """Dollars of these tokens."""
+
+
+class Budget:
+    """Limits and what was spent, over all backbones of a run. Belongs to one event loop.
+
+    Args:
+        tokens: most prompt and completion tokens of calls that are made; ``None`` for no limit.
+        dollars: most dollars; ``None`` for no limit.
+
+    Attributes:
+        spent_tokens: so far, in earlier parts of a resumed run too.
+        spent_dollars: likewise.
+    """
+
+    def __init__(self, tokens: int | None = None, dollars: float | None = None) -> None:
+        self.tokens, self.dollars = tokens, dollars
+        self.spent_tokens, self.spent_dollars = 0, 0.0
+        self._in_flight = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no further call may be made."""
+        return (self.tokens is not None and self.spent_tokens >= self.tokens) or (
+            self.dollars is not None and self.spent_dollars >= self.dollars
+        )
+
+    async def begin(self) -> None:
+        """Count a call in, before it is sent.
+
+        Raises:
+            BudgetSpentError: the budget is spent; raised when no call is in flight any longer.
+        """
+        if self.is_spent:
+            await self._idle.wait()
+            await asyncio.sleep(0)  # those that waited for the last call store and book it first
+            raise BudgetSpentError(self.message())
+        self._in_flight += 1
+        self._idle.clear()
+
+    def end(self) -> None:
+        """Count a call out, whatever became of it."""
+        self._in_flight -= 1
+        if not self._in_flight:
+            self._idle.set()
+
+    def spend(self, prompt_tokens: int, completion_tokens: int, price: TokenPrice | None) -> None:
+        """Count what a call cost."""
+        self.spent_tokens += prompt_tokens + completion_tokens
+        if price is not None:
+            self.spent_dollars += price.of(prompt_tokens, completion_tokens)
+
+    def message(self) -> str:
+        """What was spent, and how to go on."""
+        spent, keys = [], []
+        if self.tokens is not None:
+            spent.append(f"{self.spent_tokens} of {self.tokens} tokens")
+            keys.append("budget.tokens")
+        if self.dollars is not None:
+            spent.append(f"${self.spent_dollars:.4f} of ${self.dollars:g}")
+            keys.append("budget.dollars")
+        return f"the budget is spent: {', '.join(spent)}; the same command with a larger {' or '.join(keys)} goes on"
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingMeter:
+    """A budget as one backbone sees it.
+
+    Attributes:
+        budget: shared by the backbones of a run.
+        price: of this one; ``None`` where it is not known.
+    """
+
+    budget: Budget
+    price: TokenPrice | None = None
+
+    def spend(self, prompt_tokens: int, completion_tokens: int) -> None:
+        """Count what a call cost."""
+        self.budget.spend(prompt_tokens, completion_tokens, self.price)

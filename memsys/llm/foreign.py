@@ -1,0 +1,57 @@
+"""Requests that another program wrote, as they go to a backbone's server.
+
+What the program asks for holds, as it does at a hosted server; the backbone decides what the program leaves open, and
+what it says of every call: a temperature of its own, thinking, fields that its server refuses.
+"""
+
+from collections.abc import Mapping
+
+from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
+from memsys.llm.contract import ForeignCall, Prompt, Role
+from memsys.llm.wire import WireRequest, effective_temperature, sampler_fields
+from memsys.vocabulary import Json
+
+#: The protocol's own temperature; the defaults of servers differ.
+_OPENAI_TEMPERATURE = 1.0
+_PROMPT = Prompt("", "a request of another program", "")
+
+
+def foreign_role(config: BackboneConfig, call: ForeignCall) -> Role:
+    """The role that a foreign call has in ledger, limits and messages; its temperature is the one that is sent."""
+    asked = call.body.get("temperature")
+    asked = _OPENAI_TEMPERATURE if asked is None else float(asked)
+    role = Role(call.role, _PROMPT, asked, call.max_tokens)
+    sent = effective_temperature(config, role)
+    return role if sent is None else Role(call.role, _PROMPT, sent, call.max_tokens)
+
+
+def foreign_request(config: BackboneConfig, dialect: str, call: ForeignCall, role: Role, seed: int) -> WireRequest:
+    """Write the request of a foreign call.
+
+    Args:
+        config: the backbone.
+        dialect: name of the engine.
+        call: what the program asks for.
+        role: made by :func:`foreign_role`.
+        seed: of the server's sampler.
+    """
+    asked = {name: value for name, value in call.body.items() if name not in ("temperature", "response_format")}
+    body: dict[str, Json] = {config.max_tokens_field: call.max_tokens}
+    temperature = effective_temperature(config, role)
+    if temperature is not None:
+        body["temperature"] = temperature
+    if config.send_seed:
+        body["seed"] = seed
+    body |= sampler_fields(dialect, {**config.sampling, **{n: asked.pop(n) for n in SAMPLING_FIELDS if n in asked}})
+    if call.path == "/chat/completions":
+        body |= config.thinking_switch
+    return WireRequest(call.path, body | asked | _constraint(config, call.body.get("response_format")))
+
+
+def _constraint(config: BackboneConfig, asked: Mapping[str, Json] | None) -> dict[str, Json]:
+    """The form of the reply, as far as the backbone binds its server to any."""
+    if not asked or config.structured == "off":
+        return {}
+    if config.structured == "json_object" and asked.get("type") == "json_schema":
+        return {"response_format": {"type": "json_object"}}
+    return {"response_format": dict(asked)}

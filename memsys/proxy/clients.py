@@ -1,0 +1,89 @@
+"""Foreign programs that may use the proxy: each has a token, a place in the run, and its first failure."""
+
+import hmac
+import logging
+import secrets
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from memsys.errors import MemsysError
+from memsys.llm.contract import ForeignCall, Phase
+from memsys.proxy.requests import CompletionRequest
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyScope:
+    """What a program is doing, as the ledger says it.
+
+    Attributes:
+        conversation_id: part of every seed.
+        phase: of the run.
+        item: id of the unit or the question.
+    """
+
+    conversation_id: str = ""
+    phase: Phase = "write"
+    item: str = ""
+
+
+@dataclass(slots=True)
+class ProxyClient:
+    """A program with access.
+
+    Attributes:
+        name: in messages.
+        token: what it shows, in its URL or as its key.
+        scope: of calls that name no other; who drives the program sets it.
+        failure: what stopped the first call that failed. Programs go on without a reply; who drives them must not.
+        embedded: texts that were embedded for it.
+    """
+
+    name: str
+    token: str
+    scope: ProxyScope = ProxyScope()
+    failure: MemsysError | None = None
+    embedded: int = 0
+    _made: Counter[tuple[ProxyScope, str]] = field(default_factory=Counter)
+    _said: set[str] = field(default_factory=set)
+
+    def calls(self, request: CompletionRequest, scope: ProxyScope) -> list[ForeignCall]:
+        """The calls of a request, one per choice. One that was made before in this scope gets another seed."""
+        place = (scope, request.call.key)
+        first = self._made[place]
+        self._made[place] += request.choices
+        return [replace(request.call, attempt=first + number) for number in range(request.choices)]
+
+    def begin(self, scope: ProxyScope) -> None:
+        """Go on to another step; equal requests of an earlier one are no repetitions."""
+        self.scope = scope
+        self._made.clear()
+
+    def complain(self, message: str) -> None:
+        """Write a message about the program to the log, each once."""
+        if message not in self._said:
+            self._said.add(message)
+            logger.warning("%s: %s", self.name, message)
+
+
+class ProxyClients:
+    """All programs with access."""
+
+    def __init__(self) -> None:
+        self._clients: list[ProxyClient] = []
+
+    def admit(self, name: str, scope: ProxyScope | None = None) -> ProxyClient:
+        """Give a program access."""
+        client = ProxyClient(name, secrets.token_urlsafe(24), scope or ProxyScope())
+        self._clients.append(client)
+        return client
+
+    def dismiss(self, client: ProxyClient) -> None:
+        """Take a program's access away."""
+        self._clients.remove(client)
+
+    def find(self, token: str) -> ProxyClient | None:
+        """The program with this token."""
+        shown = token.encode()
+        return next((one for one in self._clients if hmac.compare_digest(one.token.encode(), shown)), None)

@@ -1,0 +1,161 @@
+"""Replies of the backbone and the embedder in the shapes of OpenAI's protocol."""
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from memsys.embedding.contract import Vectors
+from memsys.llm.client import CompletedAttempt
+from memsys.llm.structured import strip_thinking
+from memsys.proxy.requests import CompletionRequest, EmbeddingRequest
+from memsys.vocabulary import Completion, Json
+
+#: What ends a stream of events.
+STREAM_END = b"data: [DONE]\n\n"
+
+
+def completion_body(request: CompletionRequest, answered: Sequence[CompletedAttempt], created: int) -> dict[str, Json]:
+    """The reply to a request for completions.
+
+    Args:
+        request: what was asked.
+        answered: one reply per choice.
+        created: seconds since 1970.
+    """
+    choices: list[Json] = []
+    for index, one in enumerate(answered):
+        choice: dict[str, Json] = {"index": index, "finish_reason": _finish_reason(one.completion)}
+        choice["logprobs"] = _logprobs(one.completion) if request.chat else _completion_logprobs(one.completion)
+        if request.chat:
+            choice["message"] = _message(one)
+        else:
+            choice["text"] = strip_thinking(one.completion.text) if _thinks(one.completion) else one.completion.text
+        choices.append(choice)
+    kind = "chat.completion" if request.chat else "text_completion"
+    return {**_head(request, answered, created, kind), "choices": choices, "usage": _usage(answered)}
+
+
+def stream_events(request: CompletionRequest, answered: Sequence[CompletedAttempt], created: int) -> Iterator[bytes]:
+    """The same reply as server-sent events: what is said, why it ended, and the tokens if they are wanted."""
+    whole = completion_body(request, answered, created)
+    kind = "chat.completion.chunk" if request.chat else "text_completion"
+    head = _head(request, answered, created, kind)
+    for choice in whole["choices"]:
+        said: dict[str, Json] = {"index": choice["index"], "logprobs": choice["logprobs"], "finish_reason": None}
+        said |= {"delta": _delta(choice["message"])} if request.chat else {"text": choice["text"]}
+        yield _event({**head, "choices": [said]})
+        ended: dict[str, Json] = {"index": choice["index"], "logprobs": None, "finish_reason": choice["finish_reason"]}
+        ended |= {"delta": {}} if request.chat else {"text": ""}
+        yield _event({**head, "choices": [ended]})
+    if request.stream_usage:
+        yield _event({**head, "choices": [], "usage": whole["usage"]})
+    yield STREAM_END
+
+
+def embedding_body(request: EmbeddingRequest, vectors: Vectors, tokens: int) -> dict[str, Json]:
+    """The reply to a request for embeddings.
+
+    Args:
+        request: what was asked.
+        vectors: float32 of shape (texts, dimension).
+        tokens: of all texts.
+    """
+    rows: list[Json] = [
+        {"object": "embedding", "index": index, "embedding": _vector(vector, request.base64)}
+        for index, vector in enumerate(vectors)
+    ]
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "model": request.model, "data": rows, "usage": usage}
+
+
+def models_body(names: Sequence[str]) -> dict[str, Json]:
+    """The list of models."""
+    rows = [{"id": name, "object": "model", "created": 0, "owned_by": "memsys"} for name in names]
+    return {"object": "list", "data": rows}
+
+
+def _head(request: CompletionRequest, answered: Sequence[CompletedAttempt], created: int, kind: str) -> dict[str, Json]:
+    name = f"{'chatcmpl' if request.chat else 'cmpl'}-{answered[0].request_hash[:24]}"
+    return {"id": name, "object": kind, "created": created, "model": request.model}
+
+
+def _thinks(completion: Completion) -> bool:
+    return "</think>" in completion.text
+
+
+def _finish_reason(completion: Completion) -> str:
+    return "tool_calls" if completion.tool_calls else completion.finish_reason or "stop"
+
+
+def _message(answered: CompletedAttempt) -> dict[str, Json]:
+    completion = answered.completion
+    text = strip_thinking(completion.text) if _thinks(completion) else completion.text
+    message: dict[str, Json] = {"role": "assistant", "content": text, "refusal": None}
+    if completion.tool_calls:
+        # Ids that follow from the request: the program quotes them in its next one, which has to be the same each run.
+        message["content"] = text or None
+        message["tool_calls"] = [
+            {"id": f"call_{answered.request_hash[:16]}_{number}", "type": "function", "function": dict(call)}
+            for number, call in enumerate(completion.tool_calls)
+        ]
+    return message
+
+
+def _delta(message: dict[str, Any]) -> dict[str, Json]:
+    calls = [{"index": number, **call} for number, call in enumerate(message.get("tool_calls") or ())]
+    delta: dict[str, Json] = {"role": "assistant", "content": message["content"]}
+    return {**delta, "tool_calls": calls} if calls else delta
+
+
+def _logprobs(completion: Completion) -> dict[str, Json] | None:
+    if not completion.logprobs:
+        return None
+    return {
+        "content": [
+            {
+                "token": one.token,
+                "logprob": one.logprob,
+                "bytes": list(one.token.encode()),
+                "top_logprobs": [
+                    {"token": name, "logprob": value, "bytes": list(name.encode())} for name, value in one.top.items()
+                ],
+            }
+            for one in completion.logprobs
+        ],
+        "refusal": None,
+    }
+
+
+def _completion_logprobs(completion: Completion) -> dict[str, Json] | None:
+    if not completion.logprobs:
+        return None
+    return {
+        "tokens": [one.token for one in completion.logprobs],
+        "token_logprobs": [one.logprob for one in completion.logprobs],
+        "top_logprobs": [dict(one.top) for one in completion.logprobs],
+        "text_offset": None,
+    }
+
+
+def _usage(answered: Sequence[CompletedAttempt]) -> dict[str, Json]:
+    prompt = answered[0].completion.prompt_tokens
+    written = sum(one.completion.completion_tokens for one in answered)
+    details = {"cached_tokens": answered[0].completion.cached_tokens or 0}
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": written,
+        "total_tokens": prompt + written,
+        "prompt_tokens_details": details,
+    }
+
+
+def _vector(vector: Any, packed: bool) -> Json:
+    row = np.asarray(vector, dtype="<f4")
+    return base64.b64encode(row.tobytes()).decode() if packed else [float(value) for value in row]
+
+
+def _event(value: Json) -> bytes:
+    return b"data: " + json.dumps(value).encode() + b"\n\n"

@@ -1,0 +1,180 @@
+"""Reading what a foreign program asks for: chat completions, completions and embeddings of OpenAI's protocol."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memsys.llm.contract import ForeignCall
+from memsys.proxy.errors import RefusedRequestError
+from memsys.vocabulary import Json
+
+#: Fields that can change a reply and go to the server.
+_PASSED = frozenset(
+    {
+        "messages", "prompt", "tools", "tool_choice", "parallel_tool_calls", "response_format", "stop", "logprobs",
+        "top_logprobs", "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty",
+        "frequency_penalty", "logit_bias",
+    }
+)  # fmt: skip
+#: Fields that are read here, or that say nothing about the reply.
+_KNOWN = frozenset(
+    {
+        "model", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "seed", "user", "store",
+        "metadata", "service_tier", "safety_identifier", "prompt_cache_key",
+    }
+)  # fmt: skip
+_LIMITS = ("max_completion_tokens", "max_tokens")
+_MOST_CHOICES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """A checked request for completions.
+
+    Attributes:
+        call: what goes to the backbone, once per choice.
+        model: as the program calls it; any name will do.
+        choices: replies that it wants.
+        stream: it wants the reply as a stream of events.
+        stream_usage: with the tokens at the stream's end.
+        ignored: fields that are not passed on.
+    """
+
+    call: ForeignCall
+    model: str
+    choices: int
+    stream: bool
+    stream_usage: bool
+    ignored: tuple[str, ...]
+
+    @property
+    def chat(self) -> bool:
+        """Whether it is for a chat completion."""
+        return self.call.path == "/chat/completions"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingRequest:
+    """A checked request for embeddings."""
+
+    texts: tuple[str, ...]
+    model: str
+    base64: bool
+    dimensions: int | None
+
+
+def read_object(data: bytes) -> Mapping[str, Any]:
+    """Parse a request's body.
+
+    Raises:
+        RefusedRequestError: it is no JSON object.
+    """
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RefusedRequestError(f"the request's body is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise RefusedRequestError("the request's body must be a JSON object")
+    return body
+
+
+def read_completion_request(path: str, body: Mapping[str, Any], default_max_tokens: int) -> CompletionRequest:
+    """Check a request for chat completions (``/chat/completions``) or completions (``/completions``).
+
+    Args:
+        path: below ``/v1``.
+        body: the JSON object.
+        default_max_tokens: limit of new tokens where the program sets none.
+
+    Raises:
+        RefusedRequestError: names the field.
+    """
+    asked: dict[str, Json] = {name: body[name] for name in sorted(_PASSED) if body.get(name) is not None}
+    chat = path == "/chat/completions"
+    if chat:
+        asked["messages"] = _messages(body.get("messages"))
+    else:
+        asked["prompt"] = _one_text("prompt", body.get("prompt"))
+    for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty"):
+        _check_number(name, asked.get(name))
+    limits = [_whole(name, body[name], 1) for name in _LIMITS if body.get(name) is not None]
+    limit = limits[0] if limits else default_max_tokens
+    return CompletionRequest(
+        call=ForeignCall("chat" if chat else "completion", _digest(path, asked, limit), path, asked, limit),
+        model=str(body.get("model") or ""),
+        choices=_whole("n", 1 if body.get("n") is None else body["n"], 1, _MOST_CHOICES),
+        stream=bool(body.get("stream")),
+        stream_usage=bool((body.get("stream_options") or {}).get("include_usage")),
+        ignored=tuple(sorted(set(body) - _PASSED - _KNOWN)),
+    )
+
+
+def read_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
+    """Check a request for embeddings.
+
+    Raises:
+        RefusedRequestError: names the field.
+    """
+    given = body.get("input")
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+        raise RefusedRequestError(
+            "input must be a text or a list of texts; token ids are those of another model (LangChain sends texts with "
+            "check_embedding_ctx_length=False)",
+            param="input",
+        )
+    form = body.get("encoding_format") or "float"
+    if form not in ("float", "base64"):
+        raise RefusedRequestError(f"encoding_format={form!r}; choose float or base64", param="encoding_format")
+    dimensions = body.get("dimensions")
+    wanted = None if dimensions is None else _whole("dimensions", dimensions, 1)
+    return EmbeddingRequest(tuple(texts), str(body.get("model") or ""), form == "base64", wanted)
+
+
+def _messages(given: Any) -> list[Json]:
+    if not isinstance(given, list) or not given:
+        raise RefusedRequestError("messages must be a list of at least one message", param="messages")
+    return [_message(message, f"messages[{number}]") for number, message in enumerate(given)]
+
+
+def _message(message: Any, where: str) -> Json:
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+        raise RefusedRequestError(f"{where} must be an object with a role", param=where)
+    content = message.get("content")
+    if isinstance(content, list):
+        return {**message, "content": "".join(_part(part, f"{where}.content") for part in content)}
+    if content is not None and not isinstance(content, str):
+        raise RefusedRequestError(f"{where}.content must be a text, a list of parts, or null", param=where)
+    return message
+
+
+def _part(part: Any, where: str) -> str:
+    if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
+        return str(part["text"])
+    raise RefusedRequestError(f"{where} holds a part that is no text; the backbone reads texts alone", param=where)
+
+
+def _one_text(name: str, given: Any) -> str:
+    if isinstance(given, list) and len(given) == 1:
+        given = given[0]
+    if not isinstance(given, str):
+        raise RefusedRequestError(f"{name} must be one text", param=name)
+    return given
+
+
+def _check_number(name: str, value: Any) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise RefusedRequestError(f"{name}={value!r} must be a number", param=name)
+
+
+def _whole(name: str, value: Any, least: int, most: int = 2**31) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise RefusedRequestError(f"{name}={value!r} must be a whole number, at least {least}", param=name)
+    return value
+
+
+def _digest(path: str, asked: Mapping[str, Json], limit: int) -> str:
+    parts: Sequence[str] = (path, json.dumps(asked, sort_keys=True), str(limit))
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

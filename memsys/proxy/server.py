@@ -1,0 +1,278 @@
+"""The proxy's server: OpenAI's chat completions, completions, embeddings and models on 127.0.0.1.
+
+A program reaches it by ``http://127.0.0.1:PORT/TOKEN/v1``, or by ``http://127.0.0.1:PORT/v1`` and the token as its key.
+Every call goes through the backbone as a native one does: ledger, reply cache, seed, slots, retries, budget. A reply is
+there as a whole before the first event of a stream is sent.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, get_args
+
+from aiohttp import web
+
+from memsys.embedding.contract import Embedder
+from memsys.errors import ConfigError, MemsysError
+from memsys.llm.client import CompletedAttempt
+from memsys.llm.contract import CallScope, ForeignCall, Phase, call_scope
+from memsys.proxy.clients import ProxyClient, ProxyClients, ProxyScope
+from memsys.proxy.errors import FINAL, RefusedRequestError, error_body, status_and_code
+from memsys.proxy.replies import completion_body, embedding_body, models_body, stream_events
+from memsys.proxy.requests import read_completion_request, read_embedding_request, read_object
+
+_HOST = "127.0.0.1"
+_BACKLOG = 4096
+_CHARS_PER_TOKEN = 4
+#: Headers by which a program says, for one call, what it is doing.
+_SCOPE_HEADERS = ("x-memsys-conversation", "x-memsys-phase", "x-memsys-item")
+_CLIENT: web.RequestKey[ProxyClient] = web.RequestKey("client", ProxyClient)
+
+
+class CompletesCalls(Protocol):
+    """A backbone as one conversation sees it, that makes calls whose requests were written elsewhere."""
+
+    async def complete(self, call: ForeignCall) -> CompletedAttempt:
+        """Make the call; see :meth:`memsys.llm.client.BoundModel.complete`."""
+
+    async def count_tokens(self, text: str) -> int:
+        """See :class:`memsys.llm.contract.LanguageModel`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProxySettings:
+    """Settings of the server.
+
+    Attributes:
+        port: on 127.0.0.1; 0 takes a free one.
+        default_max_tokens: limit of new tokens where a program sets none; a small model may never stop by itself.
+        max_body_mb: megabytes of one request.
+        body_timeout_s: seconds until a request must have arrived, and its reply must have been read.
+    """
+
+    port: int
+    default_max_tokens: int
+    max_body_mb: float
+    body_timeout_s: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port < 65536:
+            raise ConfigError(f"proxy port={self.port!r} must be 0 (any free one) to 65535")
+        for key in ("default_max_tokens", "max_body_mb", "body_timeout_s"):
+            if not getattr(self, key) > 0:
+                raise ConfigError(f"proxy {key}={getattr(self, key)!r} must be above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyParts:
+    """What stands behind the server.
+
+    Attributes:
+        name: of the backbone, for the list of models.
+        bind: gives the backbone as a conversation sees it.
+        embedder: ``None``: embeddings are refused.
+        on_embedding: called after each request for embeddings with scope, texts and seconds.
+    """
+
+    name: str
+    bind: Callable[[str], CompletesCalls]
+    embedder: Embedder | None
+    on_embedding: Callable[[ProxyScope, Sequence[str], float], None] | None = None
+
+
+class ProxyServer:
+    """The server; ``async with ProxyServer(parts, settings) as proxy`` listens."""
+
+    def __init__(self, parts: ProxyParts, settings: ProxySettings) -> None:
+        self._parts, self._settings = parts, settings
+        self._bound: dict[str, CompletesCalls] = {}
+        self._runner: web.AppRunner | None = None
+        self._port = 0
+        self.clients = ProxyClients()
+        self._stranger = ProxyClient("a program without access", "")  # for messages about requests without a token
+
+    async def __aenter__(self) -> "ProxyServer":
+        """Listen.
+
+        Raises:
+            ConfigError: the port is taken.
+        """
+        size = int(self._settings.max_body_mb * 1_000_000)
+        app = web.Application(client_max_size=size, middlewares=[self._explain_errors, self._authenticate])
+        for prefix in ("/v1", "/{token}/v1"):
+            app.router.add_post(f"{prefix}/chat/completions", self._complete)
+            app.router.add_post(f"{prefix}/completions", self._complete)
+            app.router.add_post(f"{prefix}/embeddings", self._embed)
+            app.router.add_get(f"{prefix}/models", self._models)
+            app.router.add_put(f"{prefix}/scope", self._set_scope)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, _HOST, self._settings.port, backlog=_BACKLOG).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise ConfigError(
+                f"port {self._settings.port} of {_HOST} cannot be had ({error.strerror}); choose another, or 0"
+            ) from error
+        self._port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        """Stop listening."""
+        assert self._runner is not None
+        await self._runner.cleanup()
+
+    def url(self, client: ProxyClient) -> str:
+        """Base URL for a program that can be given no key; treat it as one."""
+        return f"http://{_HOST}:{self._port}/{client.token}/v1"
+
+    @property
+    def base_url(self) -> str:
+        """Base URL for a program that shows its token as its key."""
+        return f"http://{_HOST}:{self._port}/v1"
+
+    @web.middleware
+    async def _explain_errors(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """Turn errors into OpenAI's shape, and say in the log what the program did wrong or what failed."""
+        try:
+            return await handler(request)
+        except RefusedRequestError as error:
+            self._complain(request, f"{_endpoint(request)} was refused: {error}")
+            return _error(error.status, error_body(str(error), error.status, error.param, error.code))
+        except web.HTTPException as error:
+            message = f"{request.method} is not served at this address: {error.reason}"
+            self._complain(request, f"{message} ({_endpoint(request)})")
+            return _error(error.status, error_body(message, error.status))
+        except TimeoutError:
+            message = f"no whole request within {self._settings.body_timeout_s:g} s"
+            self._complain(request, message)
+            return _error(408, error_body(message, 408))
+        except ConnectionError:
+            message = "it hung up before its request was whole"
+            self._complain(request, message)
+            return _error(400, error_body(message, 400))  # nobody is there to read it
+        except MemsysError as error:
+            client = request[_CLIENT]
+            client.failure = client.failure or error
+            client.complain(f"a call failed: {error}")
+            status, code = status_and_code(error)
+            return _error(status, error_body(str(error), status, code=code))
+
+    @web.middleware
+    async def _authenticate(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        first, _, rest = request.path.removeprefix("/").partition("/")
+        in_address = first if rest.startswith("v1/") else ""
+        shown = in_address or request.headers.get("Authorization", "").removeprefix("Bearer ")
+        client = self.clients.find(shown)
+        if client is None:
+            raise RefusedRequestError(
+                "the token is not one of this proxy; use the address or the key that it printed",
+                status=401,
+                code="invalid_api_key",
+            )
+        request[_CLIENT] = client
+        return await handler(request)
+
+    def _complain(self, request: web.Request, message: str) -> None:
+        request.get(_CLIENT, self._stranger).complain(message)
+
+    async def _read(self, request: web.Request) -> Any:
+        async with asyncio.timeout(self._settings.body_timeout_s):
+            data = await request.read()
+        return read_object(data)
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        asked = read_completion_request(
+            _endpoint(request), await self._read(request), self._settings.default_max_tokens
+        )
+        client, scope = request[_CLIENT], _scope(request)
+        if asked.ignored:
+            client.complain(f"fields that are not passed on: {', '.join(asked.ignored)}")
+        call_scope.set(CallScope(scope.phase, scope.item))
+        model = self._model(scope.conversation_id)
+        answered = await asyncio.gather(*(model.complete(call) for call in client.calls(asked, scope)))
+        if request.transport is None or request.transport.is_closing():
+            client.complain("it hung up before its reply was there; the reply is kept in the cache")
+        if asked.stream:
+            return await self._stream(request, stream_events(asked, answered, int(time.time())))
+        return web.json_response(completion_body(asked, answered, int(time.time())))
+
+    async def _stream(self, request: web.Request, events: Iterable[bytes]) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+        try:
+            await response.prepare(request)
+            async with asyncio.timeout(self._settings.body_timeout_s):
+                await response.write(b"".join(events))
+                await response.write_eof()
+        except (TimeoutError, ConnectionError):
+            # Nothing else can be said on this connection once the head is sent.
+            request[_CLIENT].complain("it hung up, or stopped reading, within a stream")
+            if request.transport is not None:
+                request.transport.close()
+        return response
+
+    async def _embed(self, request: web.Request) -> web.StreamResponse:
+        asked = read_embedding_request(await self._read(request))
+        client, scope, embedder = request[_CLIENT], _scope(request), self._parts.embedder
+        if embedder is None:
+            raise RefusedRequestError("this run has no embedder")
+        if asked.dimensions not in (None, embedder.dimension):
+            raise RefusedRequestError(
+                f"dimensions={asked.dimensions}, but the embedder {embedder.name} has {embedder.dimension}; tell the "
+                "program so",
+                param="dimensions",
+            )
+        begun = time.perf_counter()
+        vectors = await embedder.embed(asked.texts)
+        client.embedded += len(asked.texts)
+        if self._parts.on_embedding is not None:
+            self._parts.on_embedding(scope, asked.texts, time.perf_counter() - begun)
+        tokens = sum(-(-len(text) // _CHARS_PER_TOKEN) for text in asked.texts)
+        return web.json_response(embedding_body(asked, vectors, tokens))
+
+    async def _models(self, request: web.Request) -> web.StreamResponse:
+        embedder = self._parts.embedder
+        return web.json_response(models_body([self._parts.name, *([embedder.name] if embedder else [])]))
+
+    async def _set_scope(self, request: web.Request) -> web.StreamResponse:
+        """Let the program, or who drives it, say what the calls that follow are for."""
+        body = await self._read(request)
+        if unknown := set(body) - set(ProxyScope.__slots__):
+            raise RefusedRequestError(f"unknown are {', '.join(sorted(unknown))}; {', '.join(ProxyScope.__slots__)}")
+        request[_CLIENT].begin(_checked(ProxyScope(**{name: str(value) for name, value in body.items()})))
+        return web.json_response({"scope": body})
+
+    def _model(self, conversation_id: str) -> CompletesCalls:
+        if conversation_id not in self._bound:
+            self._bound[conversation_id] = self._parts.bind(conversation_id)
+        return self._bound[conversation_id]
+
+
+def _endpoint(request: web.Request) -> str:
+    """The part of the address behind ``/v1``: what stands before it may be a token, which no log shows."""
+    return request.path.partition("/v1")[2] or "an address without /v1"
+
+
+def _scope(request: web.Request) -> ProxyScope:
+    """The scope of a request: what its headers say, else what the program is said to be doing."""
+    scope = request[_CLIENT].scope
+    conversation, phase, item = (request.headers.get(name) for name in _SCOPE_HEADERS)
+    if conversation is None and phase is None and item is None:
+        return scope
+    named: Any = phase or scope.phase
+    return _checked(ProxyScope(conversation or scope.conversation_id, named, scope.item if item is None else item))
+
+
+def _checked(scope: ProxyScope) -> ProxyScope:
+    if scope.phase not in get_args(Phase):
+        raise RefusedRequestError(f"phase={scope.phase!r}; choose one of {', '.join(get_args(Phase))}")
+    return scope
+
+
+def _error(status: int, body: Any) -> web.Response:
+    return web.json_response(body, status=status, headers=dict(FINAL))

@@ -1,0 +1,158 @@
+"""Budgets: a run stops when it has spent what it may, keeps what it paid for, and goes on where it stopped."""
+
+import asyncio
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from eval.compare.rows import system_rows
+from eval.configs.choices import CONF
+from eval.configs.prices import FILE, Price, load_prices
+from eval.run import compose_plan, run_one
+from eval.running import budgets
+from eval.running.experiment import Plan
+from eval.runs.stored import load_answers, load_calls
+from eval.scoring.protocols import load_protocol
+from eval.tables.stored import Skipped, read_run
+from memsys.errors import BudgetSpentError, ConfigError
+from memsys.llm.budget import Budget
+from tests.support.fake_run import FakeRun
+from tests.support.stub_process import attached
+from tests.support.stub_server import StubServer
+
+#: Eight questions, one call each, in conversations of the sample.
+RUN = ("memory=rag", "embedder=hashing", "dataset.limit_questions=8", "score=false")
+ALONE = "schedule.questions_in_flight=1"
+
+
+def plan_for(stub: StubServer, folder: Path, *more: str) -> Plan:
+    folders = (f"run_dir={folder / 'run'}", f"cache_dir={folder / 'cache'}")
+    plan = compose_plan([*RUN, *attached(stub.url), *folders, *more])
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def answers(folder: Path) -> dict[str, str]:
+    return {name: row.prediction for name, row in load_answers(folder / "run").items()}
+
+
+def test_a_run_stops_at_its_budget_and_goes_on_with_a_larger_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with StubServer() as stub:
+        assert run_one(plan_for(stub, tmp_path / "free"))[1] == 0
+        whole = load_calls(tmp_path / "free" / "run")
+        half = sum(call.prompt_tokens + call.completion_tokens for call in whole) // 2
+        limited = tmp_path / "limited"
+        capsys.readouterr()
+        status = run_one(plan_for(stub, limited, ALONE, f"budget.tokens={half}"))[1]
+        said = capsys.readouterr().err
+        assert status == 4
+        spent = [call.prompt_tokens + call.completion_tokens for call in load_calls(limited / "run")]
+        assert sum(spent) >= half > sum(spent[:-1])  # the call that met the limit was the last
+        assert " ".join(said.split()).count(f"the budget is spent: {sum(spent)} of {half} tokens") == 1
+        record = json.loads((limited / "run" / "run.json").read_text())
+        assert record["status"] == "incomplete"
+        assert record["problems"] == [
+            f"the budget is spent: {sum(spent)} of {half} tokens; the same command with a larger budget.tokens goes on"
+        ]
+        before = stub.state.count
+        assert run_one(plan_for(stub, limited, ALONE, f"budget.tokens={half}"))[1] == 4
+        assert stub.state.count == before  # what earlier parts spent counts
+        assert run_one(plan_for(stub, limited, f"budget.tokens={3 * half}"))[1] == 0
+    assert answers(limited) == answers(tmp_path / "free")
+    assert stub.state.count == before + len(whole) - len(spent)
+
+
+def test_calls_in_flight_are_finished_and_booked_before_the_run_stops(tmp_path: Path) -> None:
+    with StubServer(delay=0.05) as stub:
+        assert run_one(plan_for(stub, tmp_path, "schedule.questions_in_flight=4", "budget.tokens=1"))[1] == 4
+    assert len(load_calls(tmp_path / "run")) == stub.state.count == 4
+    assert not any(call.cache_hit for call in load_calls(tmp_path / "run"))
+
+
+def test_dollars_by_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with StubServer() as stub:
+        with pytest.raises(ConfigError, match="has no price of smollm2_135m_vllm"):
+            run_one(plan_for(stub, tmp_path, "budget.dollars=1"))
+        monkeypatch.setattr(budgets, "load_prices", lambda: {"smollm2_135m_vllm": Price(1_000_000, 0)})
+        assert run_one(plan_for(stub, tmp_path, ALONE, "budget.dollars=1"))[1] == 4
+        assert len(load_calls(tmp_path / "run")) == 1
+
+
+@pytest.mark.parametrize("setting", ["tokens=0", "tokens=1.5", "tokens=true", "dollars=0", "dollars=-1", "dollars=x"])
+def test_a_limit_is_a_number_above_zero(setting: str) -> None:
+    with pytest.raises(ConfigError, match=f"budget.{setting.split('=')[0]}=.* above 0"):
+        compose_plan([*RUN, f"budget.{setting}"])
+
+
+def test_replies_from_the_cache_are_free() -> None:
+    """One call of 3 tokens passes a limit of 2; the next is refused, and says what was spent."""
+
+    async def run() -> None:
+        budget = Budget(tokens=2, dollars=5.0)
+        await budget.begin()
+        budget.spend(2, 1, Price(1_000_000, 2_000_000))
+        budget.end()
+        assert (budget.spent_tokens, budget.spent_dollars) == (3, 4.0)
+        with pytest.raises(
+            BudgetSpentError, match=r"3 of 2 tokens, \$4.0000 of \$5; .* budget.tokens or budget.dollars"
+        ):
+            await budget.begin()
+
+    asyncio.run(run())
+
+
+def test_a_failed_call_does_not_hold_the_stop_up() -> None:
+    async def run() -> None:
+        budget = Budget(tokens=1)
+        await budget.begin()
+        budget.spend(1, 0, None)
+        waiting = asyncio.create_task(budget.begin())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        budget.end()
+        with pytest.raises(BudgetSpentError):
+            await waiting
+
+    asyncio.run(run())
+
+
+def test_the_shipped_prices_name_backbones_a_day_and_a_source() -> None:
+    prices = load_prices()
+    assert {"gpt4o_mini", "gpt5_nano"} <= set(prices)
+    for name, price in prices.items():
+        assert (CONF / "backbone" / f"{name}.yaml").is_file()
+        assert price.source
+        assert date.fromisoformat(f"{price.date}-01" if len(price.date) == 7 else price.date) < date(2100, 1, 1)
+    assert prices["gpt4o_mini"].of(1_000_000, 500_000) == pytest.approx(0.15 + 0.30)
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("{prompt: 1}", "needs prompt and completion"),
+        ("{prompt: 1, completion: true}", "needs prompt and completion"),
+        ("{prompt: 1, completion: 2, cached: 3}", "gpt4o.cached is unknown"),
+        ("3", "needs prompt and completion"),
+    ],
+)
+def test_a_wrong_price_is_named(tmp_path: Path, entry: str, said: str) -> None:
+    path = tmp_path / FILE.name
+    path.write_text(f"gpt4o: {entry}\ngpt4o_mini: null\n")
+    with pytest.raises(ConfigError, match=said):
+        load_prices(path)
+
+
+def test_a_comparison_shows_dollars_where_there_is_a_price(tmp_path: Path) -> None:
+    """Each question has one answer call of 115 and 5 tokens."""
+    shown = {}
+    for backbone in ("gpt4o_mini", "smollm2_135m"):
+        run = read_run(FakeRun(backbone=backbone).write(tmp_path))
+        assert not isinstance(run, Skipped)
+        shown[backbone] = system_rows([run], load_protocol("clag"))[0].estimates.get("dollars")
+    assert shown["smollm2_135m"] is None
+    assert shown["gpt4o_mini"] is not None
+    assert shown["gpt4o_mini"].value == pytest.approx(1000 * (115 * 0.15 + 5 * 0.60) / 1e6)
