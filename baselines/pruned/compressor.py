@@ -77,11 +77,11 @@ def check_files(settings: CompressorSettings) -> None:
     """
     if importlib.util.find_spec("llmlingua") is None:
         raise AssetError(
-            "memory=rag_prune needs the package llmlingua, which is not installed: pip install 'memsys[prune]'"
+            "memory.compressor needs the package llmlingua, which is not installed: pip install 'memsys[prune]'"
         )
     if not (settings.folder / "config.json").is_file():
         raise AssetError(
-            f"memory=rag_prune needs the model {settings.source}, and {settings.folder} holds none: fetch it "
+            f"memory.compressor needs the model {settings.source}, and {settings.folder} holds none: fetch it "
             f"(huggingface-cli download {settings.source} --local-dir {settings.folder}) or set memory.compressor.model"
         )
 

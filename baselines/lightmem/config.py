@@ -1,0 +1,126 @@
+"""Hyperparameters of LightMem; the presets stand in ``conf/memory/lightmem``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from baselines.lightmem.roles import make_roles
+from baselines.lightmem.rules import (
+    CompressRules,
+    FactSearchRules,
+    LightMemContextRules,
+    LightMemTexts,
+    RevisionRules,
+    SegmentRules,
+)
+from baselines.pruned.compressor import CompressorSettings
+from memsys.call_model import DataShape, ExpectedCalls
+from memsys.notes.settings import check_minimum, from_settings, refuse_gold
+from memsys.protocol import MemorySystem, Parts
+from memsys.vocabulary import Json
+
+Group = Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class LightMemConfig:
+    """The choices of released code and reported settings, and those that a benchmark needs.
+
+    Attributes:
+        name: of the preset.
+        uses_gold: always false.
+        compress: fields of :class:`baselines.lightmem.rules.CompressRules`.
+        compressor: fields of :class:`baselines.pruned.compressor.CompressorSettings`, whose encoder also segments.
+        segment: fields of :class:`baselines.lightmem.rules.SegmentRules`.
+        stm_tokens: of the short-term buffer, whose contents are one extraction.
+        update: fields of :class:`baselines.lightmem.rules.RevisionRules`.
+        retrieve: fields of :class:`baselines.lightmem.rules.FactSearchRules`.
+        context: fields of :class:`baselines.lightmem.rules.LightMemContextRules`.
+        context_texts: fields of :class:`baselines.lightmem.rules.LightMemTexts`.
+        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+    """
+
+    name: str
+    uses_gold: bool
+    compress: Group
+    compressor: Group
+    segment: Group
+    stm_tokens: int
+    update: Group
+    retrieve: Group
+    context: Group
+    context_texts: Group
+    roles: Mapping[str, Group]
+
+    def __post_init__(self) -> None:
+        check_minimum(self, "memory", stm_tokens=1)
+        refuse_gold(self, "LightMem")
+        _ = self.compress_rules, self.compressor_settings, self.segment_rules, self.update_rules
+        _ = self.search_rules, self.context_rules, self.texts
+        make_roles(self.roles)
+
+    @property
+    def compress_rules(self) -> CompressRules:
+        """Whether turns are compressed."""
+        return from_settings(CompressRules, self.compress, "memory.compress")
+
+    @property
+    def compressor_settings(self) -> CompressorSettings:
+        """What compresses turns."""
+        return from_settings(CompressorSettings, self.compressor, "memory.compressor")
+
+    @property
+    def segment_rules(self) -> SegmentRules:
+        """How topics are cut."""
+        return from_settings(SegmentRules, self.segment, "memory.segment")
+
+    @property
+    def update_rules(self) -> RevisionRules:
+        """How facts are revised."""
+        return from_settings(RevisionRules, self.update, "memory.update")
+
+    @property
+    def search_rules(self) -> FactSearchRules:
+        """What a question finds."""
+        return from_settings(FactSearchRules, self.retrieve, "memory.retrieve")
+
+    @property
+    def context_rules(self) -> LightMemContextRules:
+        """What the reader sees."""
+        return from_settings(LightMemContextRules, self.context, "memory.context")
+
+    @property
+    def texts(self) -> LightMemTexts:
+        """Words around the facts."""
+        return from_settings(LightMemTexts, self.context_texts, "memory.context_texts")
+
+    def check_assets(self) -> None:
+        """Load what compressing and segmenting need, before anything runs.
+
+        Raises:
+            AssetError: package or model is missing.
+        """
+        from baselines.lightmem import attention
+        from baselines.pruned import compressor
+
+        if self.compress_rules.mode == "llmlingua2":
+            compressor.load(self.compressor_settings)
+        if self.segment_rules.enabled and self.segment_rules.peaks == "attention":
+            attention.load(self.compressor_settings, self.segment_rules.layers)
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from baselines.lightmem import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from baselines.lightmem import calls
+
+        return calls.context_tokens(self, shape)
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation."""
+        from baselines.lightmem.memory import LightMemMemory
+
+        return LightMemMemory(self, parts)

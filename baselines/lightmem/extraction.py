@@ -1,0 +1,85 @@
+"""Role ``extract``: the facts of a batch of segments."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baselines.lightmem.entries import dated
+from baselines.lightmem.sensory import BufferedTurn
+from baselines.lightmem.short_term import Batch
+from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.llm.structured import parse_object
+
+_ANY_DATA = {"type": "object", "required": ["data"], "properties": {"data": {"type": "array"}}}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFact:
+    """A fact of a reply with the turn and the topic that it names."""
+
+    text: str
+    turn: BufferedTurn
+    topic: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """Facts of one batch in the order of their turns, and what happened."""
+
+    facts: Sequence[FoundFact]
+    counts: Counter[str]
+
+
+async def extract_facts(llm: LanguageModel, role: Role, batch: Batch) -> Extraction:
+    """List the facts of a batch with one call."""
+    key = f"{batch[0].turns[0].turn_id}..{batch[-1].turns[-1].turn_id}"
+    reply = await llm.ask(role, {"messages": batch_text(batch)}, key=key)
+    return read_facts(reply, batch)
+
+
+def batch_text(batch: Batch) -> str:
+    """Write the messages of a batch, numbered from 0, under a heading for each topic."""
+    lines, number = [], 0
+    for topic in batch:
+        lines.append(f"--- Topic {topic.number} ---")
+        for turn in topic.turns:
+            date = dated(turn.date)
+            lines.append(f"{f'[{date}] ' if date else ''}{number}.{turn.speaker}: {turn.text}")
+            number += 1
+    return "\n".join(lines)
+
+
+def read_facts(reply: Reply, batch: Batch) -> Extraction:
+    """Give each fact the turn that it names.
+
+    Of a malformed reply, items that can be read are kept. A number beyond the batch stands for its last message, a
+    negative or unreadable one for its first. Facts are sorted by their turns.
+    """
+    counts: Counter[str] = Counter()
+    given = reply.value
+    if given is None:
+        given = parse_object(reply.text, _ANY_DATA, repair=False).value
+        counts["fallback.extract"] += 1
+    turns = [(turn, topic.number) for topic in batch for turn in topic.turns]
+    found: list[tuple[int, str]] = []
+    for item in given["data"] if given is not None else ():
+        text = str(item.get("fact") or "").strip() if isinstance(item, Mapping) else ""
+        if not text:
+            counts["facts.unreadable"] += 1
+            continue
+        place, inside = _place(item.get("source_id"), len(turns))
+        counts["facts.source_out_of_range"] += not inside
+        found.append((place, text))
+    found.sort(key=lambda each: each[0])
+    return Extraction([FoundFact(text, *turns[place]) for place, text in found], counts)
+
+
+def _place(given: Any, turns: int) -> tuple[int, bool]:
+    """Return the number of a message, and whether it was one."""
+    try:
+        number = int(given)
+    except (TypeError, ValueError, OverflowError):
+        return 0, False
+    place = min(max(number, 0), turns - 1)
+    return place, place == number

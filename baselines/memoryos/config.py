@@ -1,0 +1,114 @@
+"""Hyperparameters of MemoryOS; the presets stand in ``conf/memory/memoryos``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from baselines.memoryos.roles import make_roles
+from baselines.memoryos.rules import (
+    HeatRules,
+    LongTermRules,
+    MemoryOSContextRules,
+    MemoryOSSearchRules,
+    MemoryOSTexts,
+    MidTermRules,
+    PageCut,
+    ShortTermRules,
+)
+from memsys.call_model import DataShape, ExpectedCalls
+from memsys.notes.settings import check_choices, from_settings, refuse_gold
+from memsys.protocol import MemorySystem, Parts
+from memsys.vocabulary import Json
+
+Group = Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class MemoryOSConfig:
+    """The choices of paper and released code, and those that a benchmark needs.
+
+    Attributes:
+        name: of the preset.
+        uses_gold: always false.
+        pages: ``pairs`` of what the user says and what is replied, or single ``turns``, which they are in any case where
+            only one speaks (data that is no talk).
+        short_term: fields of :class:`baselines.memoryos.rules.ShortTermRules`.
+        mid_term: fields of :class:`baselines.memoryos.rules.MidTermRules`.
+        heat: fields of :class:`baselines.memoryos.rules.HeatRules`.
+        long_term: fields of :class:`baselines.memoryos.rules.LongTermRules`.
+        retrieve: fields of :class:`baselines.memoryos.rules.MemoryOSSearchRules`.
+        context: fields of :class:`baselines.memoryos.rules.MemoryOSContextRules`.
+        context_texts: fields of :class:`baselines.memoryos.rules.MemoryOSTexts`.
+        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+    """
+
+    name: str
+    uses_gold: bool
+    pages: PageCut
+    short_term: Group
+    mid_term: Group
+    heat: Group
+    long_term: Group
+    retrieve: Group
+    context: Group
+    context_texts: Group
+    roles: Mapping[str, Group]
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory", pages=PageCut)
+        refuse_gold(self, "MemoryOS")
+        _ = self.short_term_rules, self.mid_term_rules, self.heat_rules, self.long_term_rules
+        _ = self.search_rules, self.context_rules, self.texts
+        make_roles(self.roles)
+
+    @property
+    def short_term_rules(self) -> ShortTermRules:
+        """How many pages are recent."""
+        return from_settings(ShortTermRules, self.short_term, "memory.short_term")
+
+    @property
+    def mid_term_rules(self) -> MidTermRules:
+        """How pages get into segments."""
+        return from_settings(MidTermRules, self.mid_term, "memory.mid_term")
+
+    @property
+    def heat_rules(self) -> HeatRules:
+        """When a segment is hot."""
+        return from_settings(HeatRules, self.heat, "memory.heat")
+
+    @property
+    def long_term_rules(self) -> LongTermRules:
+        """What is kept of the speakers."""
+        return from_settings(LongTermRules, self.long_term, "memory.long_term")
+
+    @property
+    def search_rules(self) -> MemoryOSSearchRules:
+        """What a question finds."""
+        return from_settings(MemoryOSSearchRules, self.retrieve, "memory.retrieve")
+
+    @property
+    def context_rules(self) -> MemoryOSContextRules:
+        """What the reader sees."""
+        return from_settings(MemoryOSContextRules, self.context, "memory.context")
+
+    @property
+    def texts(self) -> MemoryOSTexts:
+        """Words of the context."""
+        return from_settings(MemoryOSTexts, self.context_texts, "memory.context_texts")
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from baselines.memoryos import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from baselines.memoryos import calls
+
+        return calls.context_tokens(self, shape)
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation."""
+        from baselines.memoryos.memory import MemoryOSMemory
+
+        return MemoryOSMemory(self, parts)

@@ -1,0 +1,143 @@
+"""Long-term memory: a profile, and facts about either speaker."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baselines.memoryos.pages import DialoguePage
+from baselines.memoryos.rules import LongTermRules
+from memsys.index.vector import VectorIndex
+from memsys.llm.contract import Role
+from memsys.protocol import Parts
+
+_FACTS = re.compile(r"^\W*FACTS\b\W*", re.MULTILINE | re.IGNORECASE)
+_PROFILE = re.compile(r"\A\W*PROFILE\b\W*", re.IGNORECASE)
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s*")
+_NOTHING = {"", "none", "none.", "n/a"}
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerFact:
+    """A fact about a speaker.
+
+    Attributes:
+        fact_id: unique within the conversation.
+        text: one line.
+        date: of the last page it was found in.
+        turn_ids: of all pages it was found in.
+    """
+
+    fact_id: str
+    text: str
+    date: str
+    turn_ids: tuple[str, ...]
+
+    def state(self) -> dict[str, Any]:
+        """Return the fact as JSON values."""
+        return {**{name: getattr(self, name) for name in self.__slots__}, "turn_ids": list(self.turn_ids)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "SpeakerFact":
+        """Make the fact that :meth:`state` described."""
+        return cls(**{**state, "turn_ids": tuple(state["turn_ids"])})
+
+
+class FactQueue:
+    """The latest facts about a speaker, with their vectors."""
+
+    def __init__(self, dimension: int, name: str, capacity: int | None) -> None:
+        self._name, self._capacity = name, capacity
+        self.index = VectorIndex(dimension)
+        self.facts: dict[str, SpeakerFact] = {}
+        self._made = 0
+
+    async def add(self, parts: Parts, texts: Sequence[str], pages: Sequence[DialoguePage]) -> None:
+        """Append facts found in these pages; the oldest beyond the capacity go."""
+        turn_ids = tuple(dict.fromkeys(turn for page in pages for turn in page.turn_ids))
+        made = [
+            SpeakerFact(f"{self._name}_{number}", text, pages[-1].date, turn_ids)
+            for number, text in enumerate(texts, start=self._made)
+        ]
+        self._made += len(made)
+        self.index.add([fact.fact_id for fact in made], await parts.embedder.embed(list(texts)))
+        self.facts.update({fact.fact_id: fact for fact in made})
+        gone = list(self.facts)[: max(len(self.facts) - (self._capacity or len(self.facts)), 0)]
+        self.index.remove(gone)
+        for fact_id in gone:
+            del self.facts[fact_id]
+
+    def state(self) -> dict[str, Any]:
+        """Return facts and vectors."""
+        facts = [fact.state() for fact in self.facts.values()]
+        return {"facts": facts, "index": self.index.state(), "made": self._made}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore a snapshot."""
+        self.facts = {each["fact_id"]: SpeakerFact.from_state(each) for each in state["facts"]}
+        self.index.load_state(state["index"])
+        self._made = state["made"]
+
+
+class LongTermMemory:
+    """Profile and facts, which grow when a segment is hot.
+
+    Args:
+        parts: backbone and embedder.
+        roles: by name.
+        rules: how much is kept.
+    """
+
+    def __init__(self, parts: Parts, roles: Mapping[str, Role], rules: LongTermRules) -> None:
+        self._parts, self._roles, self._rules = parts, roles, rules
+        self.profile = ""
+        self.user_facts = FactQueue(parts.embedder.dimension, "user_fact", rules.capacity)
+        self.agent_facts = FactQueue(parts.embedder.dimension, "agent_fact", rules.capacity)
+        self.counts: Counter[str] = Counter()
+
+    async def read(self, pages: Sequence[DialoguePage], user: str, agent: str, key: str) -> None:
+        """Learn from pages: two calls at once, and a third where there is a profile already."""
+        text = "\n\n".join(page.dated for page in pages)
+        described, told = await asyncio.gather(
+            self._parts.llm.ask(self._roles["profile"], {"pages": text, "user": user}, key=key),
+            self._parts.llm.ask(self._roles["agent_facts"], {"pages": text, "agent": agent or "the other"}, key=key),
+        )
+        profile, facts = read_profile(described.text)
+        self.counts["fallback.profile"] += facts is None
+        self.profile = await self._merged(profile, user, key)
+        await self.user_facts.add(self._parts, facts or [], pages)
+        await self.agent_facts.add(self._parts, fact_lines(told.text), pages)
+        self.counts["promotions"] += 1
+
+    async def _merged(self, profile: str, user: str, key: str) -> str:
+        if not self.profile or not profile:
+            return profile or self.profile
+        values = {"old": self.profile, "new": profile, "user": user}
+        text = (await self._parts.llm.ask(self._roles["merge_profile"], values, key=key)).text.strip()
+        usable = text.lower() not in _NOTHING and len(text) >= self._rules.shortest_profile
+        self.counts["fallback.merge_profile"] += not usable
+        return text if usable else self.profile
+
+    def state(self) -> dict[str, Any]:
+        """Return profile and facts."""
+        return {"profile": self.profile, "user": self.user_facts.state(), "agent": self.agent_facts.state()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore a snapshot."""
+        self.profile = state["profile"]
+        self.user_facts.load_state(state["user"])
+        self.agent_facts.load_state(state["agent"])
+
+
+def read_profile(text: str) -> tuple[str, list[str] | None]:
+    """Split a reply at the mark of its second part; without the mark all of it is profile, and facts are ``None``."""
+    profile, *rest = _FACTS.split(text.strip(), maxsplit=1)
+    return _PROFILE.sub("", profile).strip(), fact_lines(rest[0]) if rest else None
+
+
+def fact_lines(text: str) -> list[str]:
+    """Read one fact per line; headings, and lines that say there is none, are left out."""
+    lines = (_BULLET.sub("", line).strip() for line in text.splitlines())
+    return [line for line in lines if line.lower() not in _NOTHING and not line.endswith(":")]

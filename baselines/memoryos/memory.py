@@ -1,0 +1,251 @@
+"""MemoryOS as a memory system."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from baselines.limits import room_for_context
+from baselines.memoryos.config import MemoryOSConfig
+from baselines.memoryos.context import FoundMemories, write_memories
+from baselines.memoryos.long_term import FactQueue, LongTermMemory, SpeakerFact
+from baselines.memoryos.pages import DialoguePage, QueuedPage, agent_of, pages_of, user_of
+from baselines.memoryos.preparing import PagePreparation, chain_summary
+from baselines.memoryos.roles import make_roles
+from baselines.memoryos.segments import MidTermMemory
+from memsys.counting import counter_from, counter_state, counts_with
+from memsys.index.vector import VectorIndex
+from memsys.index.words import words
+from memsys.notes.keywords import ask_keywords
+from memsys.notes.spans import timed
+from memsys.protocol import BaseMemory, Parts, State
+from memsys.turns import sessions_of
+from memsys.vocabulary import Conversation, Json, Retrieval, Unit
+
+#: Counts that stand in the statistics even when nothing happened.
+_ALWAYS = (
+    "fallback.continues",
+    "fallback.chain",
+    "fallback.topics",
+    "fallback.profile",
+    "fallback.merge_profile",
+    "promotions",
+    "promotions.nothing_new",
+)
+
+#: Keywords of a question at most.
+_MOST_KEYWORDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedSession:
+    """Pages of a session with what was asked about them, who speaks, and what happened."""
+
+    pages: Sequence[QueuedPage]
+    user: str
+    agent: str
+    counts: Counter[str]
+
+
+class MemoryOSMemory(BaseMemory):
+    """A queue of pages, segments of those that left it, and a profile with facts from the hottest segments.
+
+    A unit is a session. Whether a page goes on with the one before, its topics, and chains that begin in the session
+    are asked in :meth:`prepare`; segments, heat and profile change in :meth:`write`, page by page. Questions visit
+    nothing: what one finds does not change what the next one sees.
+    """
+
+    def __init__(self, config: MemoryOSConfig, parts: Parts) -> None:
+        self._config, self._parts = config, parts
+        self._roles = make_roles(config.roles)
+        dimension = parts.embedder.dimension
+        self._queue: list[QueuedPage] = []
+        self._mid_term = MidTermMemory(dimension, config.mid_term_rules, config.heat_rules)
+        self._long_term = LongTermMemory(parts, self._roles, config.long_term_rules)
+        self._index = VectorIndex(dimension)
+        self._pages: dict[str, DialoguePage] = {}
+        self._chain_of: dict[str, int] = {}
+        self._chains: list[str] = []
+        self._read: set[str] = set()
+        self._user = self._agent = ""
+        self._counts: Counter[str] = Counter()
+
+    def units(self, conversation: Conversation) -> Sequence[Unit]:
+        """One unit per session."""
+        sessions = sessions_of(conversation.turns)
+        return [Unit(f"{session[0].turn_id}..{session[-1].turn_id}", session, conversation) for session in sessions]
+
+    async def prepare(self, unit: Unit) -> QueuedSession:
+        """Cut the session into pages, embed them, and ask about those that will leave the queue.
+
+        Raises:
+            ValueError: the unit does not come from :meth:`units`.
+        """
+        if unit.conversation is None:
+            raise ValueError(f"unit {unit.unit_id!r} names no conversation: take it from units(), which sets it")
+        every = pages_of(unit.conversation, self._parts.turn_format, self._config.pages)
+        own = {turn.turn_id for turn in unit.turns}
+        places = [place for place, page in enumerate(every) if page.page_id in own]
+        first, last = places[0], places[-1] + 1
+        flushed = len(every) - self._config.short_term_rules.kept(len(every))
+        preparation = PagePreparation(self._parts, self._roles, self._config.mid_term_rules)
+        previous = every[first - 1] if first else None
+        pages = await preparation.queued(every[first:last], previous, min(max(flushed - first, 0), last - first))
+        return QueuedSession(pages, user_of(unit.conversation), agent_of(unit.conversation), preparation.counts)
+
+    async def write(self, unit: Unit, prepared: QueuedSession) -> None:
+        """Queue the pages one after the other; whatever leaves the queue goes into segments.
+
+        Raises:
+            ConfigError: the backbone's window leaves no room; better now than when everything is written.
+        """
+        context, rules = self._config.context_rules, self._config.short_term_rules
+        room_for_context(self._parts.llm, context.max_tokens, context.reserve_tokens)
+        self._user, self._agent = prepared.user, prepared.agent
+        self._counts.update(prepared.counts)
+        before = rules.flush == "before_append"
+        for page in prepared.pages:
+            if before and len(self._queue) >= rules.capacity:
+                await self._flush(self._queue.pop(0))
+            self._queue.append(page)
+            if not before and len(self._queue) >= rules.capacity:
+                await self._flush(self._queue.pop(0))
+            await self._promote(page.page.date)
+
+    async def _flush(self, queued: QueuedPage) -> None:
+        """Put a page into its chain and into the segments of its topics."""
+        page = queued.page
+        chain = queued.chain
+        if chain is None:
+            known = self._chains[-1] if queued.continues else ""
+            chain = await chain_summary(self._parts.llm, self._roles["chain"], known, page, self._counts)
+        if queued.continues and self._chains:
+            self._chains[-1] = chain
+        else:
+            self._chains.append(chain)
+        self._chain_of[page.page_id] = len(self._chains) - 1
+        self._pages[page.page_id] = page
+        self._index.add([page.page_id], queued.vector[None, :])
+        for topic in queued.topics:
+            self._mid_term.insert(topic, page.page_id, page.date)
+
+    async def _promote(self, now: str) -> None:
+        """Read the new pages of the hottest segment for profile and facts, if it is hot enough."""
+        if not self._config.long_term_rules.enabled or not self._agent:
+            return
+        segment = self._mid_term.hottest(now)
+        if segment is None:
+            return
+        new = [self._pages[page] for page in segment.pages if page not in self._read]
+        if new:
+            await self._long_term.read(new, self._user, self._agent, key=new[-1].page_id)
+            self._read.update(page.page_id for page in new)
+        else:
+            self._counts["promotions.nothing_new"] += 1
+        segment.interactions, segment.last_visit = 0, now
+
+    async def retrieve(self, query: str) -> Retrieval:
+        """Find pages in the segments nearest to the question, and facts about the speakers."""
+        rules, spans = self._config.search_rules, dict[str, float]()
+        with timed(spans, "keywords"):
+            keywords, fallbacks = await self._keywords(query)
+        with timed(spans, "embed"):
+            vector = (await self._parts.embedder.embed([query]))[0]
+        with timed(spans, "search"):
+            found = self._search(vector, keywords)
+            user = self._facts(self._long_term.user_facts, vector, rules.user_facts)
+            agent = self._facts(self._long_term.agent_facts, vector, rules.agent_facts)
+        with timed(spans, "format"):
+            memories = FoundMemories(
+                recent=[queued.page for queued in self._queue],
+                pages=[(self._pages[name], self._chains[self._chain_of[name]]) for name, _ in found],
+                profile=self._long_term.profile,
+                user_facts=user,
+                agent_facts=agent,
+                user=self._user,
+                agent=self._agent,
+            )
+            text, left_out = await write_memories(
+                self._parts.llm, self._config.context_rules, self._config.texts, memories
+            )
+        trace = {
+            "stored": len(self._pages),
+            "facts": [fact.fact_id for fact in (*user, *agent)],
+            "left_out": left_out,
+            "keywords": keywords,
+            "fallbacks": fallbacks,
+            "spans": spans,
+        }
+        return Retrieval(tuple(self._pages[name].hit(score) for name, score in found), text, trace)
+
+    async def _keywords(self, query: str) -> tuple[list[str], list[str]]:
+        """Name keywords of a question; where the reply names none, its first words are taken."""
+        if not self._config.search_rules.query_keywords or not self._mid_term.segments:
+            return [], []
+        made = await ask_keywords(self._parts.llm, self._roles["keywords"], query, question_if_empty=False)
+        named = [tag.lower() for tag in made.tags][:_MOST_KEYWORDS]
+        return named or words(query)[:_MOST_KEYWORDS], [] if named else ["keywords:words"]
+
+    def _search(self, vector: NDArray[np.float32], keywords: Sequence[str]) -> list[tuple[str, float]]:
+        """Find the best pages of the best segments, each once."""
+        rules = self._config.search_rules
+        segments = self._mid_term.search(vector, keywords, rules.segments, rules.segment_score)
+        names = sorted({page for segment in segments for page in segment.pages}, key=self._index.position)
+        among = np.asarray([self._index.position(name) for name in names], dtype=np.int64)
+        found = self._index.search(vector, rules.pages, among=among)
+        return [(name, score) for name, score in found if score >= rules.page_cos]
+
+    def _facts(self, queue: FactQueue, vector: NDArray[np.float32], most: int | None) -> list[SpeakerFact]:
+        if most is None:
+            return list(queue.facts.values())
+        found = queue.index.search(vector, most)
+        return [queue.facts[name] for name, score in found if score >= self._config.search_rules.fact_cos]
+
+    def statistics(self) -> Mapping[str, Json]:
+        """Count pages, segments, promotions, facts and fallbacks."""
+        sizes = [len(segment.pages) for segment in self._mid_term.segments.values()]
+        return {
+            "pages": len(self._pages) + len(self._queue),
+            "pages_in_queue": len(self._queue),
+            "segments": len(sizes),
+            "segments_opened": self._mid_term.opened,
+            "segments_evicted": self._mid_term.evicted,
+            "pages_per_segment": round(sum(sizes) / len(sizes), 6) if sizes else None,
+            "pages_in_two_segments": sum(sizes) - len({p for s in self._mid_term.segments.values() for p in s.pages}),
+            "chains": len(self._chains),
+            "user_facts": len(self._long_term.user_facts.facts),
+            "agent_facts": len(self._long_term.agent_facts.facts),
+            "profile_words": len(self._long_term.profile.split()),
+            "counts": counts_with(_ALWAYS, self._counts + self._long_term.counts),
+        }
+
+    def state(self) -> State:
+        """Return queue, pages, segments, profile, facts and counters."""
+        return {
+            "queue": [page.state() for page in self._queue],
+            "pages": [page.state() for page in self._pages.values()],
+            "index": self._index.state(),
+            "mid_term": self._mid_term.state(),
+            "long_term": self._long_term.state(),
+            "chain_of": dict(self._chain_of),
+            "chains": list(self._chains),
+            "read": sorted(self._read),
+            "user": self._user,
+            "agent": self._agent,
+            "counts": counter_state(self._counts + self._long_term.counts),
+        }
+
+    def load_state(self, state: State) -> None:
+        """Restore a snapshot."""
+        self._queue = [QueuedPage.from_state(each) for each in state["queue"]]
+        self._pages = {each["page_id"]: DialoguePage.from_state(each) for each in state["pages"]}
+        self._index.load_state(state["index"])
+        self._mid_term.load_state(state["mid_term"])
+        self._long_term.load_state(state["long_term"])
+        self._chain_of, self._chains = dict(state["chain_of"]), list(state["chains"])
+        self._read = set(state["read"])
+        self._user, self._agent = state["user"], state["agent"]
+        self._counts = counter_from(state["counts"])
+        self._long_term.counts = Counter()

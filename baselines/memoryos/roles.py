@@ -1,0 +1,41 @@
+"""The roles of MemoryOS; all but ``topics`` reply with free text."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from memsys.errors import ConfigError
+from memsys.llm.contract import Role, make_role
+from memsys.notes.roles import object_schema
+from memsys.vocabulary import Json
+
+PROMPTS = Path(__file__).parent / "prompts"
+
+#: Topics of one page at most.
+MOST_TOPICS = 2
+
+_TEXT: Json = {"type": "string"}
+_TOPIC = object_schema(theme=_TEXT, keywords={"type": "array", "items": _TEXT}, content=_TEXT)
+
+#: JSON schema of each role's reply; ``None`` for free text.
+SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {
+    "continues": None,
+    "chain": None,
+    "topics": object_schema(topics={"type": "array", "items": _TOPIC, "maxItems": MOST_TOPICS}),
+    "profile": None,
+    "agent_facts": None,
+    "merge_profile": None,
+    "keywords": None,
+}
+
+
+def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> Mapping[str, Role]:
+    """Make the roles from the config's ``roles``.
+
+    Raises:
+        ConfigError: a role is missing or unknown, or its settings are wrong.
+    """
+    if set(settings) != set(SCHEMAS):
+        raise ConfigError(
+            f"memory.roles: {', '.join(settings) or 'none'} were given; exactly these are needed: {', '.join(SCHEMAS)}"
+        )
+    return {name: make_role(name, settings[name], PROMPTS, SCHEMAS[name]) for name in SCHEMAS}

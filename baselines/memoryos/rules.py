@@ -1,0 +1,201 @@
+"""Groups of hyperparameters, each a mapping of the YAML."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from memsys.notes.settings import (
+    check_choices,
+    check_cosines,
+    check_flags,
+    check_minimum,
+    check_optional,
+    check_template,
+)
+
+PageCut = Literal["pairs", "turns"]
+FlushOrder = Literal["before_append", "after_append"]
+TopicInput = Literal["both", "user_only"]
+KeywordOverlap = Literal["jaccard", "mean_share"]
+MergeChoice = Literal["sum", "cosine"]
+Eviction = Literal["heat", "lfu"]
+Recency = Literal["dialogue", "fresh"]
+
+
+@dataclass(frozen=True, slots=True)
+class ShortTermRules:
+    """The queue of the latest pages.
+
+    Attributes:
+        capacity: pages.
+        flush: a full queue gives its oldest page away before the next is appended, or after it was (the released
+            code, whose queue of one page is then always empty).
+    """
+
+    capacity: int
+    flush: FlushOrder
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory.short_term", flush=FlushOrder)
+        check_minimum(self, "memory.short_term", capacity=1)
+
+    def kept(self, pages: int) -> int:
+        """Count the pages that stay in the queue for good, of so many."""
+        return min(pages, self.capacity if self.flush == "before_append" else self.capacity - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class MidTermRules:
+    """How pages are put into segments.
+
+    Attributes:
+        capacity: segments.
+        theta: least score by which a topic joins a segment: cosine and overlap of keywords together.
+        overlap: of keyword sets: Jaccard's, or the mean of the shares of either set (the released code).
+        merge_by: the segment with the greatest sum, or with the greatest cosine, whose sum then decides.
+        topics_of: what of a page is summarised: both sides, or the user's alone (the released code).
+        evict: beyond the capacity the coldest segment goes, or the one that was found least often.
+        fallback_chars: of a page, which stand in for a summary that cannot be read.
+    """
+
+    capacity: int
+    theta: float
+    overlap: KeywordOverlap
+    merge_by: MergeChoice
+    topics_of: TopicInput
+    evict: Eviction
+    fallback_chars: int
+
+    def __post_init__(self) -> None:
+        group = "memory.mid_term"
+        check_choices(self, group, overlap=KeywordOverlap, merge_by=MergeChoice, topics_of=TopicInput, evict=Eviction)
+        check_minimum(self, group, capacity=1, theta=0.0, fallback_chars=1)
+
+
+@dataclass(frozen=True, slots=True)
+class HeatRules:
+    """When a segment is hot: alpha visits + beta pages + gamma exp(-seconds since the last visit / mu).
+
+    Attributes:
+        alpha: weight of visits. No question's visit is kept, so there are none.
+        beta: weight of pages since the last promotion.
+        gamma: weight of recency.
+        mu: seconds.
+        tau: heat at which a segment's pages are read for the profile.
+        recency: by the dates of the conversation; ``fresh`` is always 1, as in the released code.
+    """
+
+    alpha: float
+    beta: float
+    gamma: float
+    mu: float
+    tau: float
+    recency: Recency
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory.heat", recency=Recency)
+        check_minimum(self, "memory.heat", alpha=0.0, beta=0.0, gamma=0.0, mu=1e-9, tau=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LongTermRules:
+    """What is kept of the speakers.
+
+    Attributes:
+        enabled: else nobody is described. Nobody is in any case where only one speaks (data that is no talk).
+        capacity: facts of each kind, the latest; ``None`` for all.
+        shortest_profile: characters of a merged profile below which the old one stays.
+    """
+
+    enabled: bool
+    capacity: int | None
+    shortest_profile: int
+
+    def __post_init__(self) -> None:
+        check_flags(self, "memory.long_term", "enabled")
+        check_optional(self, "memory.long_term", capacity=1)
+        check_minimum(self, "memory.long_term", shortest_profile=0)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOSSearchRules:
+    """What a question finds.
+
+    Attributes:
+        query_keywords: the backbone names keywords of the question; without them, segments are chosen by cosine.
+        segments: segments looked into, the most similar ones.
+        segment_score: least score of a segment.
+        pages: pages found.
+        page_cos: least cosine of a page.
+        user_facts: facts about the user; ``None`` for all.
+        agent_facts: facts about the other speaker; ``None`` for all, whatever their cosine (the released code).
+        fact_cos: least cosine of a fact.
+    """
+
+    query_keywords: bool
+    segments: int
+    segment_score: float
+    pages: int
+    page_cos: float
+    user_facts: int | None
+    agent_facts: int | None
+    fact_cos: float
+
+    def __post_init__(self) -> None:
+        check_flags(self, "memory.retrieve", "query_keywords")
+        check_minimum(self, "memory.retrieve", segments=1, pages=1, segment_score=-1.0)
+        check_optional(self, "memory.retrieve", user_facts=0, agent_facts=0)
+        check_cosines(self, "memory.retrieve", "page_cos", "fact_cos")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOSContextRules:
+    """What the reader sees.
+
+    Attributes:
+        max_tokens: limit, counted with the backbone's tokenizer: recent pages first, then those found, the profile and
+            the facts. ``None`` for no limit of its own.
+        reserve_tokens: of the window, for instructions, question and reply.
+    """
+
+    max_tokens: int | None
+    reserve_tokens: int
+
+    def __post_init__(self) -> None:
+        check_optional(self, "memory.context", max_tokens=1)
+        check_minimum(self, "memory.context", reserve_tokens=0)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOSTexts:
+    """Words of the context (``memory.context_texts``).
+
+    Attributes:
+        recent: heading of the queue.
+        found: heading of the pages found.
+        overview: what a found page shows of the chain that it belongs to, its ``{overview}``.
+        profile: heading of the profile of a ``{speaker}``.
+        facts: heading of the facts about a ``{speaker}``.
+        page: a page of ``{text}`` with its ``{date}``.
+        fact: a ``{fact}`` with its ``{date}``.
+    """
+
+    recent: str
+    found: str
+    overview: str
+    profile: str
+    facts: str
+    page: str
+    fact: str
+
+    def __post_init__(self) -> None:
+        places = {
+            "recent": (),
+            "found": (),
+            "overview": ("overview",),
+            "profile": ("speaker",),
+            "facts": ("speaker",),
+            "page": ("text", "date"),
+            "fact": ("fact", "date"),
+        }
+        for key, known in places.items():
+            check_template(f"memory.context_texts.{key}", getattr(self, key), *known)

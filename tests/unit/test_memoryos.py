@@ -1,0 +1,307 @@
+"""MemoryOS: pages, the queue, segments and their heat, profile and facts, and what the reader sees."""
+
+import asyncio
+from collections.abc import Mapping
+from math import exp
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baselines.memoryos.long_term import SpeakerFact, fact_lines, read_profile
+from baselines.memoryos.memory import MemoryOSMemory
+from baselines.memoryos.pages import PageTopic, agent_of, pages_of, user_of
+from baselines.memoryos.rules import HeatRules, MidTermRules, ShortTermRules
+from baselines.memoryos.segments import MidTermMemory, keyword_overlap, recency
+from eval.sweep.calls import memory_calls
+from memsys.call_model import DataShape
+from memsys.errors import ConfigError
+from memsys.turns import TurnFormat
+from memsys.vocabulary import Conversation, Retrieval, Turn
+from tests.support.composing import composed, conversation, ingest, memory_config, parts
+from tests.support.fakes import FakeModel
+
+#: Five pages of two turns.
+TALK = conversation(
+    ["boat sea", "boat sail"], ["boat wind", "boat rope"], ["cake oven", "cake milk"], ["p", "q"], ["r", "s"]
+)
+MID = MidTermRules(
+    capacity=2, theta=0.6, overlap="jaccard", merge_by="sum", topics_of="both", evict="heat", fallback_chars=9
+)
+HEAT = HeatRules(alpha=1, beta=1, gamma=1, mu=86400.0, tau=5, recency="dialogue")
+
+
+def replying(**replies: Any) -> FakeModel:
+    """Reply per role with a value, or a function of values and key; topics are the page's own words."""
+    usual: dict[str, Any] = {
+        "continues": "false",
+        "topics": lambda values, key: {
+            "topics": [{"theme": "t", "keywords": ["Word "], "content": values["page"].split()[1]}]
+        },
+        "profile": "PROFILE:\nkind\nFACTS:\n- user sails",
+        "agent_facts": "- I bake",
+        "keywords": "boat, sea",
+    }
+
+    def function(role: str, values: Mapping[str, str], key: str) -> Any:
+        said = {**usual, **replies}.get(role, f"made by {role}")
+        return said(values, key) if callable(said) else said
+
+    return FakeModel(function)
+
+
+def memory(model: FakeModel, preset: str = "memoryos", **changes: Any) -> MemoryOSMemory:
+    settings = {
+        group: {**composed(preset)[group], **change} if isinstance(change, Mapping) else change
+        for group, change in changes.items()
+    }
+    system = memory_config(preset, **settings).build(parts(model))
+    assert isinstance(system, MemoryOSMemory)
+    return system
+
+
+def ingested(model: FakeModel | None = None, talk: Conversation = TALK, **changes: Any) -> MemoryOSMemory:
+    system = memory(model or replying(), **{"short_term": {"capacity": 1}, **changes})
+    ingest(system, talk)
+    return system
+
+
+def asked(system: MemoryOSMemory, question: str = "boat sea") -> Retrieval:
+    return asyncio.run(system.retrieve(question))
+
+
+def counts(system: MemoryOSMemory) -> Mapping[str, int]:
+    found: Any = system.statistics()["counts"]
+    return found  # type: ignore[no-any-return]
+
+
+def talk_of(*said: tuple[str, str, str]) -> Conversation:
+    turns = tuple(
+        Turn(f"{session}:{n}", session, speaker, text, "1 May 2023") for n, (session, speaker, text) in enumerate(said)
+    )
+    return Conversation("c", turns, ("Ann", "Ben"))
+
+
+# Pages
+
+
+def test_pairs_stay_in_their_session_and_may_have_one_side() -> None:
+    talk = talk_of(
+        ("s1", "Ben", "a"), ("s1", "Ann", "b"), ("s1", "Ann", "c"), ("s1", "Ben", "d"), ("s1", "Ann", "e"),
+        ("s2", "Ben", "f"), ("s2", "Ben", "g"),
+    )  # fmt: skip
+    pages = pages_of(talk, TurnFormat(), "pairs")
+    assert [page.turn_ids for page in pages] == [
+        ("s1:0",), ("s1:1", "s1:2", "s1:3"), ("s1:4",), ("s2:5", "s2:6"),
+    ]  # fmt: skip
+    assert (pages[0].user, pages[0].agent) == ("", "Ben: a")
+    assert pages[1].text == "Ann: b\nAnn: c\nBen: d"
+    assert (user_of(talk), agent_of(talk)) == ("Ann", "Ben")
+
+
+@given(st.lists(st.tuples(st.sampled_from("xy"), st.sampled_from(["Ann", "Ben", "Cy"])), max_size=30))
+def test_no_turn_is_lost(said: list[tuple[str, str]]) -> None:
+    talk = talk_of(*((session, speaker, "w") for session, speaker in said))
+    for cut in ("pairs", "turns"):
+        found = pages_of(talk, TurnFormat(), cut)  # type: ignore[arg-type]
+        assert [turn for page in found for turn in page.turn_ids] == [turn.turn_id for turn in talk.turns]
+
+
+def test_items_are_pages_and_nobody_is_described() -> None:
+    model = replying()
+    talk = talk_of(*(("s", "System", f"item{n} word") for n in range(12)))
+    system = memory(model)
+    ingest(system, talk)
+    assert system.statistics()["pages"] == 12
+    assert model.count("topics") == 5 and model.count("profile") == 0
+
+
+# The queue
+
+
+def test_the_queue_keeps_seven_pages_of_which_nothing_is_asked() -> None:
+    model = replying()
+    talk = conversation(*[[f"a{n}", f"b{n}"] for n in range(9)])
+    system = ingested(model, talk, short_term={"capacity": 7})
+    statistics = system.statistics()
+    assert (statistics["pages"], statistics["pages_in_queue"]) == (9, 7)
+    assert (model.count("topics"), model.count("chain"), model.count("continues")) == (2, 2, 1)
+    shown = asked(system).context
+    assert shown.startswith("Recent conversation:\n[3 May 2023]\nAnn: a2\nBen: b2\n")
+
+
+def test_the_released_queue_is_empty_when_questions_are_asked() -> None:
+    rules = ShortTermRules(capacity=1, flush="after_append")
+    assert (rules.kept(5), ShortTermRules(7, "before_append").kept(5)) == (0, 5)
+    model = replying()
+    system = memory(model, "memoryos_code")
+    ingest(system, TALK)
+    assert system.statistics()["pages_in_queue"] == 0 and model.count("topics") == 5
+    assert "Recent conversation" not in asked(system).context
+
+
+# Segments
+
+
+def test_overlap_of_keywords_by_hand() -> None:
+    assert keyword_overlap({"a", "b"}, {"b", "c", "d"}, "jaccard") == 1 / 4
+    assert keyword_overlap({"a", "b"}, {"b", "c", "d"}, "mean_share") == pytest.approx((1 / 2 + 1 / 3) / 2)
+    assert keyword_overlap(set(), {"a"}, "mean_share") == 0 == keyword_overlap({"a"}, set(), "jaccard")
+
+
+def topic(vector: tuple[float, float], *keywords: str) -> PageTopic:
+    return PageTopic("s", keywords, np.asarray(vector, np.float32))
+
+
+def test_a_topic_joins_the_best_sum_and_opens_a_segment_below_theta() -> None:
+    segments = MidTermMemory(2, MID, HEAT)
+    assert segments.insert(topic((1, 0), "a"), "p0", "1 May 2023")
+    assert segments.insert(topic((0, 1), "b"), "p1", "1 May 2023")
+    # Cosines 0.8 and 0.6: with the overlap of 1 the second has the greater sum.
+    assert not segments.insert(topic((0.8, 0.6), "b"), "p2", "2 May 2023")
+    assert [segment.pages for segment in segments.segments.values()] == [["p0"], ["p1", "p2"]]
+    # The same page again adds nothing.
+    assert not segments.insert(topic((0, 1)), "p2", "2 May 2023")
+    assert [segment.interactions for segment in segments.segments.values()] == [1, 2]
+
+
+def test_the_coldest_segment_is_evicted() -> None:
+    segments = MidTermMemory(2, MID, HEAT)
+    segments.insert(topic((1, 0)), "p0", "1 May 2023")
+    segments.insert(topic((1, 0)), "p1", "1 May 2023")
+    segments.insert(topic((0, 1)), "p2", "1 May 2023")
+    segments.insert(topic((-1, 0)), "p3", "1 May 2023")
+    assert sorted(segments.segments) == ["segment_0", "segment_2"] and segments.evicted == 1
+
+
+def test_heat_by_hand() -> None:
+    segments = MidTermMemory(2, MID, HEAT)
+    for page in range(4):
+        assert segments.hottest("1 May 2023") is None
+        segments.insert(topic((1, 0)), f"p{page}", "1 May 2023")
+    # Four pages and recency 1 make five; two days later the recency is exp(-2).
+    assert segments.hottest("1 May 2023") is not None
+    assert segments.hottest("3 May 2023") is None
+    assert recency(HEAT, "1 May 2023", "3 May 2023") == pytest.approx(exp(-2))
+    assert recency(HEAT, "", "3 May 2023") == 1.0
+    released = HeatRules(alpha=0.8, beta=0.8, gamma=1e-4, mu=3600, tau=5, recency="fresh")
+    segment = segments.segments["segment_0"]
+    segment.interactions = 6
+    assert segment.heat(released, "") < 5
+    segment.interactions = 7
+    assert segment.heat(released, "") >= 5
+
+
+# Chains and topics
+
+
+def test_a_chain_reaches_over_sessions_and_all_its_pages_show_its_latest_summary() -> None:
+    def chain(values: Mapping[str, str], key: str) -> str:
+        return f"{values['known']}+{key}"
+
+    model = replying(chain=chain, continues=lambda values, key: "True." if key != "D3:0" else "no idea")
+    system = ingested(model, retrieve={"segment_score": -1.0, "page_cos": -1.0})
+    context = asked(system, "boat cake").context
+    assert context.count("(about: nothing yet+D1:0+D2:0)") == 2
+    assert context.count("(about: nothing yet+D3:0+D4:0)") == 2
+    assert counts(system)["fallback.continues"] == 1
+    assert system.statistics()["chains"] == 2
+
+
+@pytest.mark.parametrize(
+    "reply", ["no json", {"topics": []}, {"topics": [{"theme": "", "keywords": [], "content": " "}]}]
+)
+def test_a_page_whose_topics_cannot_be_read_is_kept(reply: Any) -> None:
+    system = ingested(replying(topics=reply))
+    assert counts(system)["fallback.topics"] == 4
+    assert {hit.turn_ids for hit in asked(system, "boat sea").hits} >= {("D1:0", "D1:1"), ("D2:0", "D2:1")}
+
+
+def test_what_a_page_is_summarised_from() -> None:
+    both, user = replying(), replying()
+    ingested(both)
+    ingested(user, mid_term={"topics_of": "user_only"})
+    assert any("Ann: boat sea\nBen: boat sail" in prompt for prompt in both.prompts if "topics" in prompt)
+    assert not any("Ben: boat sail" in prompt for prompt in user.prompts if "topics" in prompt)
+
+
+# Profile and facts
+
+
+def test_a_hot_segment_is_read_once_and_cools_down() -> None:
+    same = {"topics": [{"theme": "t", "keywords": ["k"], "content": "same"}]}
+    model = replying(topics=same, merge_profile="a merged profile of more than thirty characters")
+    system = ingested(model, heat={"tau": 2.5, "gamma": 1.0}, retrieve={"fact_cos": -1.0})
+    # Two pages and recency 1: hot after the second and the fourth of four pages that left the queue.
+    assert model.count("profile") == 2 == model.count("agent_facts") and model.count("merge_profile") == 1
+    state = system.state()["long_term"]
+    assert state["profile"].startswith("a merged profile")
+    facts = [SpeakerFact.from_state(each) for each in state["user"]["facts"]]
+    assert [fact.turn_ids for fact in facts] == [("D1:0", "D1:1", "D2:0", "D2:1"), ("D3:0", "D3:1", "D4:0", "D4:1")]
+    context = asked(system, "user sails").context
+    assert "Facts about Ann:\n- Ann sails (said on" in context and "Facts about Ben:\n- Ben bake" in context
+
+
+def test_a_merged_profile_that_is_too_short_keeps_the_old_one() -> None:
+    same = {"topics": [{"theme": "t", "keywords": ["k"], "content": "same"}]}
+    system = ingested(replying(topics=same, merge_profile="None"), heat={"tau": 2.5})
+    assert system.state()["long_term"]["profile"] == "kind"
+    assert counts(system)["fallback.merge_profile"] == 1
+
+
+def test_facts_beyond_the_capacity_go_oldest_first() -> None:
+    same = {"topics": [{"theme": "t", "keywords": ["k"], "content": "same"}]}
+    lines = "PROFILE: x\nFACTS:\n" + "\n".join(f"- fact {n}" for n in range(5))
+    system = ingested(replying(topics=same, profile=lines), heat={"tau": 2.5}, long_term={"capacity": 3})
+    facts = [each["fact_id"] for each in system.state()["long_term"]["user"]["facts"]]
+    assert facts == ["user_fact_7", "user_fact_8", "user_fact_9"]
+
+
+def test_a_profile_is_split_at_the_second_mark() -> None:
+    assert read_profile("**PROFILE:**\nkind\n\n## FACTS:\n- a (1 May)\n2. b\nNone\nWork:\n") == (
+        "kind",
+        ["a (1 May)", "b"],
+    )
+    assert read_profile("only a profile") == ("only a profile", None)
+    assert fact_lines("none") == [] == fact_lines("")
+
+
+# Reading
+
+
+def test_pages_under_two_topics_are_found_once_and_no_question_is_remembered() -> None:
+    two = {"topics": [{"theme": "t", "keywords": [text], "content": text} for text in ("boat", "cake")]}
+    system = ingested(replying(topics=two))
+    before = system.statistics()
+    first = asked(system)
+    assert len({hit.memory_id for hit in first.hits}) == len(first.hits)
+    assert asked(system).hits == first.hits and system.statistics() == before
+    assert before["pages_in_two_segments"] == 4
+
+
+def test_keywords_of_a_question_are_its_words_where_none_is_named() -> None:
+    found = asked(ingested(replying(keywords=" , ")), "What about the boat race in Spain and France")
+    assert found.trace["keywords"] == ["boat", "race", "spain"]
+    assert found.trace["fallbacks"] == ["keywords:words"]
+
+
+def test_a_budget_keeps_what_stands_first() -> None:
+    cut = asked(ingested(context={"max_tokens": 10}))
+    assert cut.context == "Recent conversation:\n[5 May 2023]\nAnn: r\nBen: s" and cut.trace["left_out"] > 0
+    with pytest.raises(ConfigError, match="reserve_tokens"):
+        ingested(context={"reserve_tokens": 9000})
+
+
+# Plans
+
+
+def test_calls_by_hand() -> None:
+    shape = DataShape([191, 191], [19] * 20, {1: 10}, turn_tokens=30.0)
+    found = {each.role: each.calls for each in memory_calls(memory_config("memoryos"), shape) or ()}
+    # 100 pages per conversation, seven of which stay in the queue.
+    assert found == {
+        "continues": 184, "chain": 186, "topics": 186, "profile": 46.5, "agent_facts": 46.5, "merge_profile": 44.5,
+        "keywords": 10,
+    }  # fmt: skip
