@@ -97,11 +97,13 @@ def run_composed(config: "DictConfig") -> str:
 def run_single(config: "DictConfig") -> str:
     """Run a configuration that holds Hydra's own part; returns the run directory."""
     from hydra.core.hydra_config import HydraConfig
+    from hydra.core.utils import configure_log
 
     from eval.configs.compose import without_hydra
     from eval.sweep.comparison import make_folder
 
     HydraConfig.instance().set_config(config)
+    configure_log(config.hydra.job_logging, config.hydra.verbose)
     make_folder(config.hydra.run.dir)
     with one_message():
         return _run_and_compare(without_hydra(config))
