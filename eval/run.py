@@ -55,6 +55,7 @@ def compose_and_run(arguments: Sequence[str]) -> None:
     Raises:
         ConfigError: something on the command line does not exist, or does not fit.
     """
+    from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
     from eval.configs.compose import compose_run
@@ -66,29 +67,20 @@ def compose_and_run(arguments: Sequence[str]) -> None:
         if config is not None:
             run_single(config)
         else:
-            _run_in_hydra(arguments, line.arguments())
-    except OmegaConfBaseException as error:
+            _run_in_hydra(line.arguments())
+    except (HydraException, OmegaConfBaseException) as error:
         raise explained(arguments, error) from error
 
 
-def _run_in_hydra(arguments: Sequence[str], checked: list[str]) -> None:
-    """Let Hydra do what it is asked for: a sweep, or to show a configuration.
-
-    Raises:
-        ConfigError: a setting does not fit.
-    """
+def _run_in_hydra(arguments: list[str]) -> None:
+    """Let Hydra do what it is asked for: a sweep, or to show a configuration."""
     import hydra
-    from hydra.errors import HydraException
 
     from eval.configs.compose import VERSION_BASE
-    from eval.configs.overrides import explained
 
-    sys.argv[1:] = checked
+    sys.argv[1:] = arguments
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors are raised, not printed
-    try:
-        hydra.main(version_base=VERSION_BASE, config_path=CONF, config_name="config")(run_composed)()
-    except HydraException as error:
-        raise explained(arguments, error) from error
+    hydra.main(version_base=VERSION_BASE, config_path=CONF, config_name="config")(run_composed)()
 
 
 def run_composed(config: "DictConfig") -> str:
@@ -105,11 +97,13 @@ def run_composed(config: "DictConfig") -> str:
 def run_single(config: "DictConfig") -> str:
     """Run a configuration that holds Hydra's own part; returns the run directory."""
     from hydra.core.hydra_config import HydraConfig
+    from hydra.core.utils import configure_log
 
     from eval.configs.compose import without_hydra
     from eval.sweep.comparison import make_folder
 
     HydraConfig.instance().set_config(config)
+    configure_log(config.hydra.job_logging, config.hydra.verbose)
     make_folder(config.hydra.run.dir)
     with one_message():
         return _run_and_compare(without_hydra(config))

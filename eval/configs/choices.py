@@ -10,7 +10,7 @@ tables and run directories show, and a choice as well. ``conf/aliases.yaml`` map
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def _presets(folder: Path, _state: tuple[tuple[Path, int, int], ...]) -> dict[st
 
 def find(name: str, folder: Path = MEMORY) -> Preset | None:
     """Return the preset of this choice, name or old name; ``None`` if there is none."""
-    known = _index(folder)
+    known = _indexed(folder) if folder == MEMORY else _index(folder)
     return known.get(name) or known.get(aliases(folder.parent).get(folder.name, {}).get(name, ""))
 
 
@@ -135,6 +135,11 @@ def _variants(folder: Path) -> Iterator[Preset]:
 def _index(folder: Path) -> dict[str, Preset]:
     by_name = presets(folder)
     return by_name | {preset.choice: preset for preset in by_name.values()}
+
+
+@cache
+def _indexed(folder: Path) -> dict[str, Preset]:
+    return _index(folder)
 
 
 def _composed(path: Path, folder: Path) -> dict[str, Any]:

@@ -143,7 +143,7 @@ class ChoiceSource(ConfigSource):
 
 
 @lru_cache(maxsize=1024)
-def _parsed(path: Path, _modified_ns: int, _size: int) -> tuple[dict[str, str], Any]:
+def _parsed(path: Path, _modified_ns: int, _size: int) -> tuple[dict[str, str | None], Any]:
     """Header (``# @package ...``) and settings of a file in this state."""
     text = path.read_text(encoding="utf-8")
     settings = yaml.load(text, Loader=_yaml_loader())
@@ -156,7 +156,7 @@ def _yaml_loader() -> Any:
     omega = get_yaml_loader()
     if not yaml.__with_libyaml__:
         return omega
-    from yaml.cyaml import CParser
+    from yaml.cyaml import CParser  # type: ignore[attr-defined]
 
     class Loader(CParser, omega):  # type: ignore[misc, valid-type]
         def __init__(self, stream: str) -> None:

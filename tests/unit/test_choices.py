@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.utils import create_config_search_path
+from yaml.constructor import ConstructorError
 
 from eval.configs.choices import aliases, current_name, find, presets, settings_of
+from eval.configs.compose import compose
 from eval.running.experiment import identity_of, run_path
 from eval.runs.rundir import identity_hash
 from memsys.errors import ConfigError
@@ -91,3 +95,20 @@ def test_names_are_unique_and_a_variant_says_what_it_must(tmp_path: Path) -> Non
     variants.write_text("more: {of: paper}\n")
     with pytest.raises(ConfigError, match="more must have `about`, `of` and `set`"):
         presets(folder)
+
+
+def test_a_file_is_parsed_as_omegaconf_does_and_again_when_it_has_changed(tmp_path: Path) -> None:
+    """Files are parsed once for all configurations of a process: a change must not be missed."""
+    (tmp_path / "aliases.yaml").write_text("{}")
+    loader = ConfigLoaderImpl(config_search_path=create_config_search_path(str(tmp_path)))
+    texts = {"value: 1e-3  # PyYAML: a text": 0.001, "value: 2001-01-01": "2001-01-01", "value: a\n": "a"}
+    for text, value in texts.items():
+        (tmp_path / "config.yaml").write_text(text)
+        for _ in range(2):
+            config = compose(loader, [])
+            assert config.value == value
+            config.value = "changed"  # in this configuration alone
+    (tmp_path / "config.yaml").write_text("value: 1\nvalue: 2\n")
+    with pytest.raises(ConstructorError, match="duplicate key value"):
+        compose(loader, [])
+    assert loader.repository.sources[1].path == str(tmp_path)
