@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -18,10 +19,8 @@ CORRECT, WRONG = "CORRECT", "WRONG"
 #: Category 5: left out, or right when the question is declined. Scoring the trap would ask a judge to call it right.
 JudgedAdversarial = Literal["exclude", "abstain"]
 
-_WITH_REASON = (
-    'Reply with a JSON object: "reason" holds one short sentence, then "verdict" holds either CORRECT or WRONG.'
-)
-_VERDICT_ALONE = 'Reply with a JSON object whose only key is "verdict", with the value CORRECT or WRONG.'
+#: What a prompt says of the reply's form, by whether a reason is asked for.
+FORMS = {True: PROMPTS / "forms" / "reason_and_verdict.txt", False: PROMPTS / "forms" / "verdict.txt"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +75,15 @@ class JudgeConfig:
     @property
     def form(self) -> str:
         """What the prompt says of the reply's form."""
-        return _WITH_REASON if self.reasoning else _VERDICT_ALONE
+        return _form(FORMS[self.reasoning])
 
     def gold(self, reference: ReferenceRecord) -> str | None:
         """Reference text of a question; ``None`` for one that is not judged."""
         if reference.kind == ADVERSARIAL:
             return self.abstention if self.adversarial == "abstain" else None
         return " | ".join(reference.answers) or None
+
+
+@cache
+def _form(file: Path) -> str:
+    return file.read_text(encoding="utf-8").strip()

@@ -23,8 +23,9 @@ from eval.metrics.evidence import (
 )
 from eval.metrics.locomo import ADVERSARIAL as LOCOMO_ADVERSARIAL
 from eval.metrics.locomo import abstains, chosen_option, is_trapped
+from eval.metrics.metric import Metric
 from eval.metrics.neural import BertScorer, SentenceScorer
-from eval.metrics.registry import Metric, select_metrics
+from eval.metrics.registry import select_metrics
 from eval.runs.files import write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.rows import read_rows
