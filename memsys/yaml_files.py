@@ -1,0 +1,26 @@
+"""Reading YAML files: what cannot be read is one message."""
+
+from pathlib import Path
+from typing import Any
+
+from memsys.errors import ConfigError
+
+
+def read_yaml(path: Path, missing: str) -> Any:
+    """Read a YAML file.
+
+    Args:
+        path: of the file.
+        missing: what to say after "does not exist".
+
+    Raises:
+        ConfigError: it is missing, or no YAML.
+    """
+    import yaml
+
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path} does not exist; {missing}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
