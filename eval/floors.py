@@ -55,7 +55,7 @@ def floor_row(policy: Policy, reference: ReferenceRecord, abstention: str) -> Sc
     Args:
         policy: which.
         reference: gold of the question.
-        abstention: the reader's words for "not told".
+        abstention: the reader's words for an abstention.
     """
     if policy == "coin_flip":
         sides: tuple[Policy, ...] = ("always_abstain", "always_trap")

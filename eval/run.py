@@ -164,7 +164,9 @@ def make_part(config: "DictConfig", name: str) -> Any:
     """
     from hydra.errors import InstantiationException
     from hydra.utils import instantiate
+    from omegaconf import OmegaConf
 
+    from eval.configs.field_types import wrong_types
     from memsys.errors import ConfigError, MemsysError
 
     try:
@@ -173,7 +175,8 @@ def make_part(config: "DictConfig", name: str) -> Any:
         cause = error.__cause__ or error
         if isinstance(cause, MemsysError):
             raise cause from error
-        raise ConfigError(f"{name}: {_lines(cause)}") from error
+        settings: Any = OmegaConf.to_container(config[name], resolve=True)
+        raise ConfigError("; ".join(wrong_types(settings, name)) or f"{name}: {_lines(cause)}") from error
 
 
 def compose_plan(overrides: Sequence[str]) -> Any:

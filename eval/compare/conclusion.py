@@ -29,7 +29,7 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
     first = scored[0]
     if not tested:
         value = first.estimates[lead].value
-        return f"On {_extent(first)} {first.label} has {lead} {value:.1f}; there is no other system to hold it against."
+        return f"On {_extent(first)} {first.label} has {lead} {value:.1f}; there is no other system to compare it with."
     if first.label == baseline.label:
         best = max(tested.values(), key=lambda pair: pair.result.difference)
         return _sentence(_extent(first, best), first.label, best.system, best, -1.0, lead)

@@ -147,7 +147,7 @@ class _LocalModel:
         self.truncated += cut
 
     def _load(self) -> Any:
-        folder = self._folder()  # a missing model is told before seconds of imports
+        folder = self._folder()  # a missing model is reported before seconds of imports
         import torch
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as transformers_logging

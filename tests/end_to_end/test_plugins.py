@@ -1,4 +1,4 @@
-"""Packages outside of the tree add a memory system, a data set, a reader and a metric, without a line changed in memsys."""
+"""Packages outside of the tree add a memory system, a data set, a reader and a metric, and memsys stays as it is."""
 
 import json
 import os
@@ -164,9 +164,8 @@ def riddles(tmp_path: Path) -> Path:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    (tmp_path / "lines.txt").write_text(
-        "Ann|I own a cat.|What does Ann own?|a cat\nBen|I bake.|What does Ben do?|bake\n"
-    )
+    rows = ("Ann|I own a cat.|What does Ann own?|a cat", "Ben|I bake.|What does Ben do?|bake")
+    (tmp_path / "lines.txt").write_text("\n".join(rows))
     return folder.parent
 
 
