@@ -54,6 +54,7 @@ def test_what_fits_is_not_named() -> None:
     ("override", "message"),
     [
         ("embedder.dimension=many", "embedder.dimension='many' must be a whole number"),
+        ("memory.k=1.5", "memory.k=1.5 must be a whole number, at least 1"),
         ("score=maybe", "score='maybe' must be true or false"),
         ("use_cache=maybe", "use_cache='maybe' must be true or false"),
     ],
