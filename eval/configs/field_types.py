@@ -31,13 +31,14 @@ def _of(settings: Mapping[str, Any], group: str) -> Iterator[str]:
     target = settings.get("_target_")
     hints = get_type_hints(get_object(target)) if target else {}
     for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _of(value, f"{group}.{key}")
         kinds = _kinds(hints.get(key))
         if kinds and not any(_fits(value, kind) for kind in kinds):
             names = [_NAMES[kind] for kind in kinds if kind is not NoneType]
             null = ", or null" if NoneType in kinds else ""
             yield f"{group}.{key}={value!r} must be {' or '.join(names)}{null}"
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _of(value, f"{group}.{key}")
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:

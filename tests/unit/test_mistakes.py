@@ -55,6 +55,9 @@ def test_what_fits_is_not_named() -> None:
     [
         ("embedder.dimension=many", "embedder.dimension='many' must be a whole number"),
         ("memory.k=1.5", "memory.k=1.5 must be a whole number, at least 1"),
+        ("schedule.questions_in_flight=0", "schedule.questions_in_flight=0 must be a number, at least 1"),
+        ("schedule.warmup=-1", "schedule.warmup=-1 must be a number, at least 0"),
+        ("schedule.prepare_ahead=lots", "schedule.prepare_ahead='lots' must be a number, at least 0"),
         ("score=maybe", "score='maybe' must be true or false"),
         ("use_cache=maybe", "use_cache='maybe' must be true or false"),
     ],
