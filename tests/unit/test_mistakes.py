@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from eval.configs.field_types import wrong_types
 from eval.run import compose_plan
 from eval.running.experiment import run_folder
 from memsys.errors import ConfigError
+from memsys.llm.contract import make_role
 
 QUICK = ("mode=retrieval_only", "embedder=hashing")
 
@@ -58,6 +60,9 @@ def test_what_fits_is_not_named() -> None:
         ("schedule.questions_in_flight=0", "schedule.questions_in_flight=0 must be a number, at least 1"),
         ("schedule.warmup=-1", "schedule.warmup=-1 must be a number, at least 0"),
         ("schedule.prepare_ahead=lots", "schedule.prepare_ahead='lots' must be a number, at least 0"),
+        ("dataset.sample=maybe", "dataset.sample='maybe' must be true or false"),
+        ("reader.adversarial_options=maybe", "reader.adversarial_options='maybe' must be true or false"),
+        ("reader.by_kind=null", "reader.by_kind=None must be settings by name"),
         ("score=maybe", "score='maybe' must be true or false"),
         ("use_cache=maybe", "use_cache='maybe' must be true or false"),
     ],
@@ -66,6 +71,23 @@ def test_a_run_names_the_setting(override: str, message: str) -> None:
     with pytest.raises(ConfigError) as raised:
         compose_plan([*QUICK, override])
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "must"),
+    [
+        ("temperature", "hot", "a number, at least 0"),
+        ("temperature", -1, "a number, at least 0"),
+        ("max_tokens", 0, "a number, at least 1"),
+        ("max_tokens", 1.5, "a whole number, at least 1"),
+        ("malformed_retries", -1, "a number, at least 0"),
+    ],
+)
+def test_a_role_names_what_no_sampling_can_use(tmp_path: Path, key: str, value: Any, must: str) -> None:
+    (tmp_path / "ask.txt").write_text("$question")
+    settings = {"temperature": 0.0, "max_tokens": 8, key: value}
+    with pytest.raises(ConfigError, match=f"roles.ask.{key}={value!r} must be {must}"):
+        make_role("ask", settings, tmp_path, None)
 
 
 def test_a_run_is_not_written_among_other_files(tmp_path: Path) -> None:
