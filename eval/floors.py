@@ -24,7 +24,8 @@ from eval.loaders.contract import LoadedData
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import DATASETS
 from eval.metrics.locomo import abstains, is_trapped
-from eval.metrics.registry import METRICS, TOKEN_F1, Metric
+from eval.metrics.metric import Metric
+from eval.metrics.registry import METRICS, TOKEN_F1
 from eval.runs.files import write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, ReferenceRecord
 from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow, Scores, gold_answers, score_answer
@@ -54,7 +55,7 @@ def floor_row(policy: Policy, reference: ReferenceRecord, abstention: str) -> Sc
     Args:
         policy: which.
         reference: gold of the question.
-        abstention: the reader's words for "not told".
+        abstention: the reader's words for an abstention.
     """
     if policy == "coin_flip":
         sides: tuple[Policy, ...] = ("always_abstain", "always_trap")

@@ -11,10 +11,12 @@ import re
 import statistics
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from eval.cli.commands import explains_errors, program, start
 from eval.cli.terminal import console
+from eval.configs.plugins import plugin_folders
 from eval.configs.presets import CONF, find_preset, preset_names, read_settings
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.label_problems import LABEL_PROBLEM
@@ -61,13 +63,19 @@ def read_config(name: str, overrides: Mapping[str, Json]) -> DatasetConfig:
     Raises:
         ConfigError: no such preset, or no such setting.
     """
-    settings = read_settings(find_preset(name, FOLDER, "dataset"))
+    settings = read_settings(find_preset(name, _folder_of(name), "dataset"))
     module, _, attribute = settings.pop("_target_").rpartition(".")
     unknown = sorted(set(overrides) - set(settings))
     if unknown:
         raise ConfigError(f"dataset {name} has no setting {', '.join(unknown)}; it has {', '.join(settings)}")
     make = getattr(importlib.import_module(module), attribute)
     return cast(DatasetConfig, make(**{**settings, **overrides}))
+
+
+def _folder_of(name: str) -> Path:
+    """The folder with the preset: memsys's own, or that of a package that adds it."""
+    added = (folder / "dataset" for folder in plugin_folders())
+    return next((folder for folder in (FOLDER, *added) if (folder / f"{name}.yaml").is_file()), FOLDER)
 
 
 def presets() -> list[str]:

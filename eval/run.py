@@ -197,20 +197,26 @@ def make_part(config: "DictConfig", name: str) -> Any:
     """Make one part of a composed configuration.
 
     Raises:
-        ConfigError: the part does not accept its settings.
+        ConfigError: the part does not accept its settings, or one has the wrong type.
     """
     from hydra.errors import InstantiationException
     from hydra.utils import instantiate
+    from omegaconf import OmegaConf
 
+    from eval.configs.field_types import wrong_types
     from memsys.errors import ConfigError, MemsysError
 
+    settings: Any = OmegaConf.to_container(config[name], resolve=True)
     try:
-        return instantiate(config[name], _convert_="all")
+        made = instantiate(config[name], _convert_="all")
     except InstantiationException as error:
         cause = error.__cause__ or error
         if isinstance(cause, MemsysError):
             raise cause from error
-        raise ConfigError(f"{name}: {_lines(cause)}") from error
+        raise ConfigError("; ".join(wrong_types(settings, name)) or f"{name}: {_lines(cause)}") from error
+    if problems := wrong_types(settings, name):
+        raise ConfigError("; ".join(problems))
+    return made
 
 
 def compose_plan(overrides: Sequence[str]) -> Any:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from eval.cli.commands import explains_errors, program, start
 from eval.cli.terminal import stage
-from eval.configs.plugins import load_plugins
 from eval.configs.presets import CONF, find_preset, make_preset
 from memsys.errors import ConfigError
 
@@ -27,7 +26,6 @@ PRESETS = CONF / "scoring"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Score each run, write its scores and summary, and show its means."""
     options = _parser().parse_args(arguments)
-    load_plugins()
     if options.list:
         _list_metrics()
         return 0

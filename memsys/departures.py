@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from memsys.errors import ConfigError
+from memsys.yaml_files import read_yaml
 
 FILE = "departures.yaml"
 #: Stands in ``presets`` for every preset of the system.
@@ -94,14 +95,7 @@ def read_departures(path: Path) -> tuple[Departure, ...]:
         ConfigError: the file is missing or no list, or an entry has an unknown or missing key, a wrong value, or an id
             that occurred before.
     """
-    import yaml
-
-    try:
-        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ConfigError(f"{path} does not exist; every memory system states its departures there") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+    entries = read_yaml(path, "every memory system states its departures there")
     if not isinstance(entries, list):
         raise ConfigError(f"{path} must hold a list of departures, not {type(entries).__name__}")
     found = tuple(_departure(entry, f"{path}: entry {number}") for number, entry in enumerate(entries, start=1))

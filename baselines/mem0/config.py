@@ -28,10 +28,10 @@ class Mem0Config:
             messages just before (paper).
         history_messages: how many messages just before; used by ``extract_context: history``.
         extract_prompt: whose facts are extracted: ``user`` those of the scope's owner (version 1.0), ``user_today`` the
-            same, told that ``prompt_date`` is today's date and not the conversation's (as the code does), ``both``
+            same, with ``prompt_date`` as today's date and not the conversation's (as the code does), ``both``
             everybody's (version 0.1.x and paper), ``instructed`` the owner's as self-contained paragraphs with names,
             feelings and dates (the custom instructions of Mem0's own LoCoMo run, which was on the hosted service).
-        prompt_date: the date that the extraction is told: ``session`` for the batch's date, any other text as it is
+        prompt_date: the date in the extraction's prompt: ``session`` for the batch's date, any other text as it is
             (Mem0 tells the day of the run; name one, so that the run can be repeated).
         max_facts: facts kept of one extraction; null for all.
         decisions: ``batched`` decides on all facts of a write with one call (code), ``per_fact`` with one call each

@@ -37,7 +37,7 @@ class Dialogue:
         return bool(self.messages) and self.session != unit.turns[0].session_id
 
     async def refresh(self, llm: LanguageModel, role: Role, key: str) -> tuple[Completion, bool]:
-        """Bring the summary up to date with one call; an empty reply keeps the old one, and is told."""
+        """Bring the summary up to date with one call; an empty reply keeps the old one, and is counted."""
         values = {
             "summary": self.summary or "none yet",
             "messages": "\n".join(self.messages),

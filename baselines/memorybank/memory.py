@@ -13,11 +13,11 @@ from baselines.memorybank.roles import ROLES, make_roles
 from baselines.memorybank.summaries import (
     DayPart,
     DaySummary,
+    ask_for_text,
     cut_to,
     dated_entries,
     first_sentences,
     parts_of,
-    told,
     unwanted,
 )
 from memsys.counting import counter_from, counter_state, counts_with
@@ -145,12 +145,12 @@ class MemoryBankMemory(BaseMemory):
         subjects = {"subjects": self._subjects(_user(unit), [turn.speaker for turn in part.turns])}
         otherwise = first_sentences(part.transcript, rules.fallback_sentences)
         return await asyncio.gather(
-            self._told("day_summary", values, key, otherwise) if rules.days else unwanted(),
-            self._told("day_personality", values | subjects, key) if rules.portrait != "off" else unwanted(),
+            self._ask("day_summary", values, key, otherwise) if rules.days else unwanted(),
+            self._ask("day_personality", values | subjects, key) if rules.portrait != "off" else unwanted(),
         )
 
-    async def _told(self, role: str, values: Mapping[str, str], key: str, otherwise: str = "") -> DaySummary:
-        return await told(self._parts.llm, self._roles[role], values, key=key, otherwise=otherwise)
+    async def _ask(self, role: str, values: Mapping[str, str], key: str, otherwise: str = "") -> DaySummary:
+        return await ask_for_text(self._parts.llm, self._roles[role], values, key=key, otherwise=otherwise)
 
     async def _history(self) -> DaySummary:
         entries = [(each.date, each.text) for day in self._days for each in day.summaries]
@@ -159,14 +159,14 @@ class MemoryBankMemory(BaseMemory):
         llm = self._parts.llm
         text = await self._dated(entries)
         shortened = await cut_to(llm, text, self._roles["overall_history"].max_tokens)
-        return await self._told("overall_history", {"entries": text}, "overall", shortened)
+        return await self._ask("overall_history", {"entries": text}, "overall", shortened)
 
     async def _personality(self) -> DaySummary:
         entries = [(day.date, text) for day in self._days for text in day.personality]
         if not entries:
             return await unwanted()
         values = {"entries": await self._dated(entries), "subjects": self._subjects(self._user, self._speakers)}
-        return await self._told("overall_personality", values, "overall")
+        return await self._ask("overall_personality", values, "overall")
 
     async def _dated(self, entries: Sequence[tuple[str, str]]) -> str:
         text, cut = await dated_entries(self._parts.llm, entries, self._summaries)

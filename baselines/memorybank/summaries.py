@@ -71,7 +71,7 @@ async def unwanted() -> DaySummary:
     return DaySummary("")
 
 
-async def told(
+async def ask_for_text(
     llm: LanguageModel, role: Role, values: Mapping[str, str], *, key: str, otherwise: str = ""
 ) -> DaySummary:
     """Ask for a text; an empty reply gives ``otherwise``."""

@@ -32,7 +32,8 @@ class NemoriConfig:
         segmentation: ``online`` asks of every message whether it begins a new episode; ``batch`` groups the messages
             of a batch with one call.
         unit_turns: messages per write, with ``online``, where sessions do not cut: while they are cut into blocks, the
-            blocks of the write before are told, and the facts of those before them learnt. Cannot change a result.
+            blocks of the write before become episodes, and the facts of those before them are extracted. Cannot
+            change a result.
         boundary: fields of :class:`memsys.episodes.rules.BoundaryRules`; used by ``online``.
         batch: fields of :class:`baselines.nemori.rules.BatchRules`; used by ``batch``.
         episode: fields of :class:`memsys.episodes.rules.EpisodeRules`.

@@ -1,4 +1,4 @@
-"""From told blocks to stored episodes and facts, in order."""
+"""From drafts of episodes to stored episodes and facts, in order."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class EpisodeConstruction:
     only the episode as it was stored.
 
     Attributes:
-        teller: tells blocks.
+        writer: describes blocks.
         waiting: episodes whose facts are still to be learnt, in order.
         counts: what happened.
     """
@@ -34,24 +34,24 @@ class EpisodeConstruction:
         self._merger = Merger(parts.llm, parts.embedder, roles, config.merge_rules, config.episode_rules, store,
                               self.counts)  # fmt: skip
         directly = self._rules.mode == "direct" and config.merge_rules.scope == "never"
-        self.teller = EpisodeWriter(parts.llm, roles, config.episode_rules, directly)
+        self.writer = EpisodeWriter(parts.llm, roles, config.episode_rules, directly)
         self.waiting: list[PendingExtraction] = []
 
-    async def keep(self, told: Sequence[EpisodeDraft], *, batch: bool) -> None:
+    async def keep(self, drafts: Sequence[EpisodeDraft], *, batch: bool) -> None:
         """Store episodes, in order; their facts wait. They are one batch, or else each is a batch of its own."""
-        if not told:
+        if not drafts:
             return
         first_number = len(self._store.episodes)
-        episodes = [_episode(first_number + row, each) for row, each in enumerate(told)]
+        episodes = [_episode(first_number + row, each) for row, each in enumerate(drafts)]
         vectors = await self._parts.embedder.embed([self._indexed(episode) for episode in episodes])
-        for row, (episode, each) in enumerate(zip(episodes, told, strict=True)):
+        for row, (episode, each) in enumerate(zip(episodes, drafts, strict=True)):
             first = row == 0 or not batch
             await self._keep_one(episode, vectors[row : row + 1], each, first=first)
 
-    async def _keep_one(self, episode: Episode, vector: Vectors, told: EpisodeDraft, *, first: bool) -> None:
-        if told.story.fallback:
-            self.counts.update(("fallback.episode", f"episode.{told.story.fallback}"))
-        key, replaces = told.story.block.key, None
+    async def _keep_one(self, episode: Episode, vector: Vectors, draft: EpisodeDraft, *, first: bool) -> None:
+        if draft.story.fallback:
+            self.counts.update(("fallback.episode", f"episode.{draft.story.fallback}"))
+        key, replaces = draft.story.block.key, None
         if self._merger.due(first=first):
             merged = await self._merger.merge(episode, vector[0], key)
             if merged is not None:
@@ -59,7 +59,7 @@ class EpisodeConstruction:
                 vector = await self._parts.embedder.embed([self._indexed(episode)])
         self._store.add_episode(episode, vector, replaces=replaces)
         if self._rules.mode != "none":
-            self.waiting.append(PendingExtraction(episode.episode_id, key, told.extracted))
+            self.waiting.append(PendingExtraction(episode.episode_id, key, draft.extracted))
 
     def _indexed(self, episode: Episode) -> str:
         return episode.content if self._episode_rules.vector == "content" else episode.headline
@@ -100,6 +100,6 @@ class EpisodeConstruction:
             self._store.add_fact(fact, vectors[row : row + 1])
 
 
-def _episode(number: int, told: EpisodeDraft) -> Episode:
-    story = told.story
+def _episode(number: int, draft: EpisodeDraft) -> Episode:
+    story = draft.story
     return Episode(f"e{number}", story.title, story.content, story.time, story.block.messages)

@@ -42,7 +42,7 @@ _ALWAYS = (
 class PreparedEpisodes:
     """Episodes of a unit that is cut by itself, and what happened on the way."""
 
-    told: tuple[EpisodeDraft, ...]
+    drafts: tuple[EpisodeDraft, ...]
     counts: Mapping[str, int]
 
 
@@ -50,9 +50,10 @@ class NemoriMemory(BaseMemory):
     """Episodes and facts of one conversation.
 
     What an episode adds depends on the facts of all before it, and whether it is merged on the episodes before it.
-    Batches, and sessions where they cut the stream, are cut and told in :meth:`prepare`, since that depends on them
-    alone. Else whether a message begins a new episode depends on the messages since the last cut: a write then cuts its
-    own messages while the blocks that the write before closed are told. Facts are learnt meanwhile, one write behind.
+    Batches, and sessions where they cut the stream, are cut and described in :meth:`prepare`, since that depends on
+    them alone. Else whether a message begins a new episode depends on the messages since the last cut: a write then
+    cuts its own messages while the blocks that the write before closed are described. Facts are extracted meanwhile,
+    one write behind.
     """
 
     def __init__(self, config: NemoriConfig, parts: Parts) -> None:
@@ -79,13 +80,13 @@ class NemoriMemory(BaseMemory):
     async def prepare(self, unit: Unit) -> PreparedEpisodes | None:
         """Cut and tell a batch or a session."""
         messages = self._messages(unit)
-        teller = self._construction.teller
+        writer = self._construction.writer
         if self._by_batch:
             cut = await segment(self._parts.llm, self._roles.segment, messages, self._config.batch_rules)
-            return PreparedEpisodes(tuple(await teller.tell_all(cut.blocks)), cut.counts)
+            return PreparedEpisodes(tuple(await writer.describe_all(cut.blocks)), cut.counts)
         if self._by_session:
             segmenter = self._new_segmenter()
-            return PreparedEpisodes(await teller.tell_session(segmenter, messages), segmenter.counts)
+            return PreparedEpisodes(await writer.describe_session(segmenter, messages), segmenter.counts)
         return None
 
     async def write(self, unit: Unit, prepared: PreparedEpisodes | None) -> None:
@@ -96,14 +97,14 @@ class NemoriMemory(BaseMemory):
             construction.counts.update(prepared.counts)
             async with asyncio.TaskGroup() as group:
                 group.create_task(construction.learn(waiting))
-                group.create_task(construction.keep(prepared.told, batch=self._by_batch))
+                group.create_task(construction.keep(prepared.drafts, batch=self._by_batch))
             return
         async with asyncio.TaskGroup() as group:
             group.create_task(construction.learn(waiting))
             cutting = group.create_task(self._segmenter.take_all(self._messages(unit)))
-            telling = group.create_task(construction.teller.tell_all(self._blocks))
+            described = group.create_task(construction.writer.describe_all(self._blocks))
         self._blocks = cutting.result()
-        await construction.keep(telling.result(), batch=False)
+        await construction.keep(described.result(), batch=False)
 
     async def consolidate(self) -> None:
         """Close the last block and catch up."""
@@ -114,8 +115,8 @@ class NemoriMemory(BaseMemory):
         waiting = construction.take_waiting()
         async with asyncio.TaskGroup() as group:
             group.create_task(construction.learn(waiting))
-            telling = group.create_task(construction.teller.tell_all(blocks))
-        await construction.keep(telling.result(), batch=False)
+            described = group.create_task(construction.writer.describe_all(blocks))
+        await construction.keep(described.result(), batch=False)
         await construction.learn(construction.take_waiting())
         self._index_words()
 
@@ -154,7 +155,7 @@ class NemoriMemory(BaseMemory):
         }
 
     def state(self) -> State:
-        """Return episodes, facts, the open block, what waits to be told or learnt, and counters."""
+        """Return episodes, facts, the open block, what waits to be described or extracted, and counters."""
         construction = self._construction
         return {
             "store": self._store.state(),

@@ -74,7 +74,7 @@ class FactRules:
         max_known: facts that a prediction may use, the nearest to the episode.
         min_cos: least cosine of such a fact with the episode; -1 for none.
         dedup_cos: a fact more similar than this to a stored one is dropped; 1 drops none.
-        dated: the messages that a prediction is held against stand after their times.
+        dated: the messages that a prediction is compared with stand after their times.
     """
 
     mode: FactMode

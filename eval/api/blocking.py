@@ -2,20 +2,18 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import ExitStack
-from pathlib import Path
+from functools import wraps
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from eval.api.memory import AsyncMemory, TurnLike, open_async_memory
-from eval.running.reader import Answer, ReaderConfig
-from memsys.embedding.contract import Embedder
-from memsys.llm.config import BackboneConfig
-from memsys.llm.contract import CallRecord, LanguageModel
-from memsys.protocol import MemoryConfig
+from eval.running.reader import Answer
+from memsys.llm.contract import CallRecord
 from memsys.vocabulary import Retrieval
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -80,22 +78,15 @@ class Memory:
         self._loop.close()
 
 
-def open_memory(
-    memory: str | MemoryConfig,
-    *,
-    backbone: str | BackboneConfig | LanguageModel | None,
-    embedder: str | Embedder = "minilm",
-    reader: str | ReaderConfig = "sage",
-    settings: Sequence[str] = (),
-    cache_dir: Path | None = None,
-) -> Memory:
-    """Make a memory that is opened by ``with``; arguments as of :func:`eval.api.memory.open_async_memory`.
+def _blocking(make: Callable[P, AsyncMemory]) -> Callable[P, Memory]:
+    """Make a memory of what ``make`` returns; the arguments are those of ``make``."""
 
-    Raises:
-        ConfigError: a name or a setting does not exist; says what may have been meant.
-    """
-    return Memory(
-        open_async_memory(
-            memory, backbone=backbone, embedder=embedder, reader=reader, settings=settings, cache_dir=cache_dir
-        )
-    )
+    @wraps(make, assigned=("__doc__", "__annotations__"))
+    def made(*args: P.args, **kwargs: P.kwargs) -> Memory:
+        return Memory(make(*args, **kwargs))
+
+    return made
+
+
+#: As :func:`eval.api.memory.open_async_memory`, for a plain ``with``.
+open_memory = _blocking(open_async_memory)

@@ -70,7 +70,7 @@ def start(main: Callable[[], object]) -> NoReturn:
     """Run a command as the process's only work, whatever standard output is.
 
     A full device is one message, a reader that has gone is none, and what the output's encoding does not have is
-    replaced.
+    replaced. Packages that add choices are imported first, so that every command knows their metrics.
 
     Args:
         main: returns the exit status, or anything else for 0.
@@ -78,8 +78,11 @@ def start(main: Callable[[], object]) -> NoReturn:
     Raises:
         SystemExit: with the exit status.
     """
+    from eval.configs.plugins import load_plugins
+
     use_safe_streams()
     with one_message():
+        load_plugins()
         try:
             status = main()
         finally:

@@ -1,4 +1,4 @@
-"""What the others are held against: the system that is named, else the conventional simplest one."""
+"""What the others are compared with: the system that is named, else the conventional simplest one."""
 
 from collections.abc import Sequence
 

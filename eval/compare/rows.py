@@ -10,7 +10,8 @@ from eval.compare.seeds import Repeats, group_repeats
 from eval.configs.prices import load_prices
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
-from eval.metrics.registry import Metric, listed, matching, scale_of
+from eval.metrics.metric import Metric
+from eval.metrics.registry import listed, matching, scale_of
 from eval.plots.figures import Point, point_of
 from eval.scoring.aggregate import undoubted
 from eval.scoring.clusters import cluster_interval

@@ -1,4 +1,4 @@
-"""Settings of a command line, held against ``conf/``: what does not exist is one clear message, never Hydra's.
+"""Settings of a command line, checked against ``conf/``: what does not exist is one clear message, never Hydra's.
 
 Names of choices are checked before Hydra composes anything. Names of settings are checked against a composed
 configuration where Hydra would take them without a word (a new key written with ``+``, the cells of a sweep), and

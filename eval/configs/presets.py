@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memsys.assets.paths import shipped
 from memsys.errors import ConfigError
+from memsys.yaml_files import read_yaml
 
 CONF = shipped("conf")
 
@@ -57,15 +58,7 @@ def read_settings(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: it is missing, no YAML, or holds no settings by name.
     """
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml, where PyYAML has it: a tenth of the time
-    try:
-        settings = yaml.load(path.read_text(encoding="utf-8"), loader)
-    except FileNotFoundError as error:
-        raise ConfigError(f"{path} does not exist; name a YAML file of settings") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+    settings = read_yaml(path, "name a YAML file of settings")
     if not isinstance(settings, dict):
         raise ConfigError(f"{path} must hold settings by name, not {type(settings).__name__}")
     return settings

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -26,13 +27,13 @@ JudgedUnit = Literal["answer", "rubric"]
 #: Key of ``ReferenceRecord.extra`` with the items of the rubric.
 RUBRIC = "rubric"
 
-_WITH_REASON = (
-    'Reply with a JSON object: "reason" holds one short sentence, then "verdict" holds either CORRECT or WRONG.'
-)
-_RUBRIC_FORM = (
-    'Reply with a JSON object: "reason" holds one short sentence, then "verdict" holds CORRECT, PARTIAL or WRONG.'
-)
-_VERDICT_ALONE = 'Reply with a JSON object whose only key is "verdict", with the value CORRECT or WRONG.'
+#: What a prompt says of the reply's form, by what is judged and whether a reason is asked for.
+FORMS = {
+    ("answer", True): PROMPTS / "forms" / "reason_and_verdict.txt",
+    ("answer", False): PROMPTS / "forms" / "verdict.txt",
+    ("rubric", True): PROMPTS / "forms" / "reason_and_rubric_verdict.txt",
+    ("rubric", False): PROMPTS / "forms" / "verdict.txt",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,7 @@ class JudgeConfig:
     @property
     def form(self) -> str:
         """What the prompt says of the reply's form."""
-        if self.unit == "rubric" and self.reasoning:
-            return _RUBRIC_FORM
-        return _WITH_REASON if self.reasoning else _VERDICT_ALONE
+        return _form(FORMS[self.unit, self.reasoning])
 
     def gold(self, reference: ReferenceRecord) -> str | None:
         """Reference text of a question; ``None`` for one that is not judged."""
@@ -114,3 +113,7 @@ class JudgeConfig:
             return [str(item) for item in reference.extra.get(RUBRIC, ())]
         gold = self.gold(reference)
         return [] if gold is None else [gold]
+
+@cache
+def _form(file: Path) -> str:
+    return file.read_text(encoding="utf-8").strip()

@@ -33,7 +33,7 @@ class LensConfig:
 
     @property
     def lead(self) -> str:
-        """The metric that the others are held against."""
+        """The metric that the others are compared with."""
         return next(metric for group in self.definitions.values() for metric in group)
 
 

@@ -74,7 +74,7 @@ class Holdings:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Readings that belong together; each is held against the first."""
+    """Readings that belong together; each is compared with the first."""
 
     title: str
     readings: tuple[MetricReading, ...]

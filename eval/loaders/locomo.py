@@ -94,7 +94,9 @@ class LocomoConfig(Selection):
         """Read the file or the sample, and select."""
         pin = LOCOMO.files[0]
         info = (
-            LOCOMO if self.file == pin.name else replace(LOCOMO, how_to_get="The preset in conf/dataset says whence.")
+            LOCOMO
+            if self.file == pin.name
+            else replace(LOCOMO, how_to_get="The preset in conf/dataset says where it comes from.")
         )
         path = sample_path("locomo") if self.sample else find_source(info, self.file, self.path, self.data_dir)
         everything, quirks, sha256 = read_locomo(path)

@@ -7,16 +7,17 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from memsys.assets.paths import models_dir
 from memsys.errors import ScoringError
 from memsys.vocabulary import Json
 
-Matrix = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Matrix: TypeAlias = "NDArray[np.float32]"
 
 #: The layer bert_score takes for ``lang="en"``, which A-Mem and CLAG ask for.
 _TUNED_LAYERS = {"roberta-large": 17}
@@ -53,6 +54,8 @@ def greedy_match(candidate: Matrix, reference: Matrix) -> BertScore:
 
 
 def _unit(rows: Matrix) -> Matrix:
+    import numpy as np
+
     normed: Matrix = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return normed
 
@@ -187,6 +190,8 @@ class SentenceScorer:
 
     def score(self, predictions: Sequence[str], references: Sequence[str]) -> list[float]:
         """Score pairs, in [-1, 1]; a pair with an empty side scores 0."""
+        import numpy as np
+
         texts = sorted({*predictions, *references})
         rows = self._model.encode(texts, batch_size=self._batch_size, show_progress_bar=False, convert_to_numpy=True)
         vectors = dict(zip(texts, _unit(np.asarray(rows, dtype=np.float32)), strict=True))

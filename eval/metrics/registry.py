@@ -1,22 +1,23 @@
-"""All metrics by name, each with its source: what a table may print."""
+"""All metrics by name, each with its source: what a table may print.
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+Those of the papers are listed here; a module of :mod:`eval.metrics` adds others by holding a
+:class:`eval.metrics.metric.Metric`, a package of somebody else by :func:`register`.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any
 
+from eval import metrics
 from eval.metrics import locomo, ngrams, overlap
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
+from eval.metrics.metric import Metric, PairFunction
 from eval.metrics.ordering import ORDER_METRICS
 from eval.metrics.sessions import SESSION_METRICS
 from eval.metrics.updates import UPDATE_METRICS
 from memsys.errors import ConfigError
-
-PairFunction = Callable[[str, str], float]
-CategoryRule = Callable[[str, str, int], float | None]
-Need = Literal["punkt", "wordnet", "bertscore_model", "sbert_model", "retrievals", "ordered_items"]
-#: ``joined``: alternatives count as one text, as A-Mem's code has it. ``max``: the best over the alternatives.
-References = Literal["joined", "max"]
 
 #: Ends the names of evidence metrics that look for the gold turns' text in what was retrieved.
 SUBSTRING = "_substring"
@@ -32,60 +33,6 @@ _CLAG = "CLAG equations 14-18"
 _MEMFLY = "MemFly section 4.3, Table 3"
 _LONGMEMEVAL = "LongMemEval src/retrieval/eval_utils.py"
 _BEAM = "BEAM src/evaluation/compute_metrics.py, items aligned by words"
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One named way to score an answer or a retrieval.
-
-    Attributes:
-        name: key in ``scores.jsonl``.
-        source: where the definition comes from.
-        function: score of (prediction, reference); ``None`` for the other kinds.
-        rule: score of (prediction, reference, category), for rules that differ by category.
-        needs: corpora, models or records without which it cannot be computed.
-        references: how several reference answers are taken.
-        group: definitions of one name, which the lens shows side by side; empty for none.
-        label: heading of its column in comparisons; empty: its name.
-        unit: of the shown value; shares are shown in percent.
-        higher_is_better: direction.
-        listed: has a column in comparisons, a place in the report's menu and in the floors. Off for definitions that
-            the lens compares, for parts of a figure, and for F1, whose column follows the protocol.
-        whose: whose definition it is, in figures of one group.
-    """
-
-    name: str
-    source: str
-    function: PairFunction | None = None
-    rule: CategoryRule | None = None
-    needs: tuple[Need, ...] = ()
-    references: References = "joined"
-    group: str = ""
-    label: str = ""
-    unit: str = "percent"
-    higher_is_better: bool = True
-    listed: bool = True
-    whose: str = ""
-
-    @property
-    def heading(self) -> str:
-        """Heading of its column."""
-        return self.label or self.name
-
-    @property
-    def scale(self) -> float:
-        """Factor from the stored value to the shown one."""
-        return 100.0 if self.unit == "percent" else 1.0
-
-    @property
-    def lexical(self) -> bool:
-        """Whether an answer's text suffices."""
-        return self.function is not None or self.rule is not None
-
-    @property
-    def neural(self) -> bool:
-        """Whether a model computes it."""
-        return not self.lexical and not {"retrievals", "ordered_items"} & set(self.needs)
 
 
 #: The name that papers give to many definitions; their group leads the lens.
@@ -173,19 +120,28 @@ _SPECIAL = (
 METRICS: dict[str, Metric] = {}
 
 
-def register(*metrics: Metric) -> None:
+def register(*added: Metric) -> None:
     """Add metrics: scoring, comparisons, lens, report, floors and tables know them from then on.
 
     Raises:
         ConfigError: the name is another metric's, or a group's.
     """
-    for metric in metrics:
+    for metric in added:
         if metric.name in METRICS or metric.name in ("lexical", "neural", "evidence", "all"):
             raise ConfigError(f"metric {metric.name!r} is there already; choose another name")
         METRICS[metric.name] = metric
 
 
-register(*_LEXICAL, *_NEURAL, *_EVIDENCE, *_UPDATES, *_SPECIAL)
+def _of_modules() -> Iterator[Metric]:
+    """Metrics at the top of the other modules of this package."""
+    for entry in pkgutil.iter_modules(metrics.__path__, f"{metrics.__name__}."):
+        if entry.name != __name__:
+            yield from (
+                value for value in vars(importlib.import_module(entry.name)).values() if isinstance(value, Metric)
+            )
+
+
+register(*_LEXICAL, *_NEURAL, *_EVIDENCE, *_UPDATES, *_SPECIAL, *dict.fromkeys(_of_modules()))
 
 
 def groups() -> dict[str, tuple[str, ...]]:

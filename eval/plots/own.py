@@ -29,7 +29,7 @@ class PlotGroup:
 
 
 def groups(runs: Sequence[StoredRun]) -> list[PlotGroup]:
-    """Sort answering runs into groups whose members can be held against each other.
+    """Sort answering runs into groups whose members can be compared.
 
     Args:
         runs: complete runs.

@@ -41,7 +41,10 @@ def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
 
 def _say(out: Path, size: int, collected: Collected, groups: Sequence[dict[str, object]]) -> None:
     for one in collected.skipped:
-        console().print(f"left out: {one.path}: {one.reason}", style="yellow", highlight=False, markup=False)
+        reason = one.reason.removeprefix(f"{one.path} ")
+        console().print(
+            f"left out: {one.path}: {reason}", style="yellow", highlight=False, markup=False, soft_wrap=True
+        )
     count = f"{len(collected.runs)} run{'' if len(collected.runs) == 1 else 's'}"
     waiting = f", {len(collected.unfinished)} not ended" if collected.unfinished else ""
     text = f"written: {out} ({size / 2**20:.1f} MiB, {count}{waiting})"

@@ -1,4 +1,4 @@
-"""Runs that can be held against each other: same part of the same data, same backbone, and their common questions."""
+"""Runs that can be compared: same part of the same data, same backbone, and their common questions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

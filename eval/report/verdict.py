@@ -72,7 +72,7 @@ def _against_nothing(sides: Sequence[Side], first: int, several: Several) -> str
     """Whether the best system beats the best of the runs that read no memory."""
     floors = [i for i, side in enumerate(sides) if not side.ranked and _reads_nothing(side.label)]
     if not floors:
-        return "no run without memory is here to hold it against"
+        return "there is no run without memory to compare it with"
     floor = max(floors, key=lambda index: sides[index].mean)
     gap = _gap(several, first, floor)
     name = sides[first].label

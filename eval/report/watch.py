@@ -16,7 +16,8 @@ def watch(
 ) -> None:
     """Build the page, and again after each change, until the user interrupts.
 
-    A file that is being written while it is read makes a build fail; it is tried again at the next look.
+    A file that is being written while it is read makes a build fail; it is tried again at the next look. A folder that
+    is not there yet is waited for: the page may be asked for before the sweep has begun.
 
     Args:
         roots: folders of runs.
@@ -25,15 +26,23 @@ def watch(
         pause: waits.
 
     Raises:
-        RunDirectoryError: a folder does not exist.
+        RunDirectoryError: one of them is a file.
     """
     say = console().print
     say(f"watching {', '.join(map(str, roots))}; Ctrl-C ends it", highlight=False, markup=False, soft_wrap=True)
     seen: Json = None
+    missing: list[str] = []
     try:
         while True:
-            now = state(roots)
-            if now != seen:
+            absent = [str(root) for root in roots if not root.exists()]
+            if absent != missing:
+                missing = absent
+                if absent:
+                    say(
+                        f"waiting for {', '.join(absent)}: not there yet", highlight=False, markup=False, soft_wrap=True
+                    )
+            now = [] if absent else state(roots)
+            if now and now != seen:
                 seen = now if _built(build) else None
             pause(every)
     except KeyboardInterrupt:

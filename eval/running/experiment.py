@@ -101,15 +101,15 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         seed=whole_number("seed", settings["seed"]),
         mode=settings["mode"],
         timing=settings["timing"],
-        run_dir=folder("run_dir", settings["run_dir"]) if settings["run_dir"] else None,
+        run_dir=run_folder(settings["run_dir"]) if settings["run_dir"] else None,
         runs_dir=folder("runs_dir", settings["runs_dir"]),
         cache_dir=folder("cache_dir", settings["cache_dir"]),
-        use_cache=bool(settings["use_cache"]),
-        cache_shared=bool(settings["cache_shared"]),
+        use_cache=flag("use_cache", settings["use_cache"]),
+        cache_shared=flag("cache_shared", settings["cache_shared"]),
         serving=Serving(**{**settings["serving"], "folder": Path(settings["serving"]["folder"])}),
         budget=read_limits(settings.get("budget")),
         progress=settings["progress"],
-        score=bool(settings["score"]),
+        score=flag("score", settings["score"]),
         second_roles=roles,
         **{**parts, "second": parts["second"] if roles else None},
     )
@@ -126,6 +126,37 @@ def folder(key: str, value: object) -> Path:
     if Path(value).is_file():
         raise ConfigError(f"{key}={value} is a file; name a folder")
     return Path(value)
+
+
+def run_folder(value: object) -> Path:
+    """Read ``run_dir``: a new folder, an empty one, or one that holds a run.
+
+    Raises:
+        ConfigError: it is no folder, or holds files of something else.
+    """
+    path = folder("run_dir", value)
+    if path.is_dir() and not (path / "run.json").is_file():
+        others = sorted(entry.name for entry in path.iterdir() if not _is_of_a_run(entry))
+        if others:
+            found = ", ".join(others[:3])
+            raise ConfigError(f"run_dir={value} holds other files ({found}); name an empty or a new folder")
+    return path
+
+
+def _is_of_a_run(entry: Path) -> bool:
+    """Whether a run may have left this before it wrote its record."""
+    return entry.name.startswith(".") or entry.suffix == ".jsonl" or entry.name in ("logs", "snapshots")
+
+
+def flag(key: str, value: object) -> bool:
+    """Read a setting that is true or false.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    if not isinstance(value, bool):
+        raise ConfigError(f"{key}={value!r} must be true or false")
+    return value
 
 
 def whole_number(key: str, value: object) -> int:
@@ -171,7 +202,7 @@ def without(node: Mapping[str, Any], dotted: Sequence[str]) -> dict[str, Any]:
 
 
 def run_path(plan: Plan, identity: Mapping[str, Json]) -> Path:
-    """Where the run lies: as told, or a name that differs whenever a result could.
+    """Where the run lies: ``run_dir``, or a name that differs whenever a result could.
 
     A run of the same settings under another name of the memory or the backbone is the same run.
     """

@@ -8,8 +8,10 @@ The kind of a question (:mod:`eval.loaders.kinds`) chooses the prompt; kinds tha
 default. A reader that refuses a kind that is asked is stopped before any model is loaded.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -49,7 +51,8 @@ class ReaderConfig:
 
     Attributes:
         name: name of the preset.
-        prompt_set: folder under ``eval/running/prompts`` that holds one file per role.
+        prompt_set: folder under ``eval/running/prompts`` that holds one file per role, or ``PACKAGE:FOLDER`` for a
+            folder in a package of somebody else.
         roles: role name -> sampling (see :class:`memsys.llm.contract.RoleSettings`).
         default: role name for every kind of question that ``by_kind`` does not name, and for adversarial questions that
             are asked plainly.
@@ -130,6 +133,27 @@ class ReaderConfig:
         )
 
 
+def prompt_folder(prompt_set: str) -> Path:
+    """Find the folder of a reader's prompts, see :class:`ReaderConfig`.
+
+    Raises:
+        ConfigError: the package or the folder is not there.
+    """
+    package, colon, inside = prompt_set.partition(":")
+    found = find_spec(package) if colon and package.isidentifier() else None
+    places = [PROMPTS / prompt_set] if not colon else [Path(place) / inside for place in _places(found)]
+    for folder in places:
+        if folder.is_dir():
+            return folder
+    raise ConfigError(
+        f"reader.prompt_set={prompt_set!r}: there is no such folder; name one of {PROMPTS}, or PACKAGE:FOLDER"
+    )
+
+
+def _places(found: ModuleSpec | None) -> Sequence[str]:
+    return (found.submodule_search_locations or ()) if found is not None else ()
+
+
 def readers_for(kinds: Iterable[str], folder: Path = FOLDER) -> list[str]:
     """Names of the readers in ``conf/reader`` that refuse none of these kinds of questions, sorted."""
     wanted = set(kinds)
@@ -160,7 +184,7 @@ class Reader:
         self._config = config
         self._seed = seed
         schema = ANSWER_SCHEMA if config.answer_format == "json" else None
-        folder = PROMPTS / config.prompt_set
+        folder = prompt_folder(config.prompt_set)
         self._roles: dict[str, Role] = {
             name: make_role(name, settings, folder, schema, used=ANSWER_USED) for name, settings in config.roles.items()
         }

@@ -21,6 +21,7 @@ from eval.runs.snapshots import Snapshot, Snapshots
 from memsys.embedding.contract import Embedder
 from memsys.errors import BackboneError, RunDirectoryError
 from memsys.llm.contract import CallScope, LanguageModel, Reply, Role, call_scope
+from memsys.notes.settings import check_minimum
 from memsys.protocol import MemoryConfig, MemorySystem, Parts
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Question, Reference, Retrieval, Sample, Unit
@@ -45,6 +46,15 @@ class Schedule:
     checkpoint_every: int = 100
     latency: bool = False
     warmup: int = 3
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number of things, and what would never begin a question.
+
+        Raises:
+            ConfigError: names the setting.
+        """
+        check_minimum(self, "schedule", conversations_in_flight=0, questions_in_flight=1)
+        check_minimum(self, "schedule", prepare_ahead=0, checkpoint_every=0, warmup=0)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-#: SIGTERM is the polite kill; the others are what Slurm is told to send before a time limit or a preemption.
+#: SIGTERM is the polite kill; the others are what Slurm is asked to send before a time limit or a preemption.
 _SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 

@@ -20,7 +20,7 @@ LEVEL = 0.05
 POWER = 0.8
 #: Runs below which the spread is not estimated from the runs themselves.
 MINIMUM_RUNS = 3
-#: Runs beyond which nobody is told to go.
+#: Number of runs beyond which no advice is given.
 MOST_RUNS = 1_000
 #: Float noise, far below any printed digit.
 _NOISE = 1e-9
@@ -43,7 +43,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """A printed number held against the runs of its cell.
+    """A printed number compared with the runs of its cell.
 
     Attributes:
         answer: what the test says.

@@ -23,9 +23,10 @@ from eval.metrics.evidence import (
 )
 from eval.metrics.locomo import ADVERSARIAL as LOCOMO_ADVERSARIAL
 from eval.metrics.locomo import abstains, chosen_option, is_trapped
+from eval.metrics.metric import Metric
 from eval.metrics.neural import BertScorer, SentenceScorer
 from eval.metrics.ordering import ORDERED_ITEMS, order_scores
-from eval.metrics.registry import Metric, select_metrics
+from eval.metrics.registry import select_metrics
 from eval.metrics.sessions import EVIDENCE_SESSIONS, session_scores
 from eval.metrics.updates import Update, update_scores
 from eval.runs.files import write_atomic, write_json

@@ -214,9 +214,9 @@ def _prefixes(fresh: Sequence[CallRecord]) -> dict[str, Json]:
 
     The share is over the calls that report it: replies from our own cache asked no server.
     """
-    told = [(call.cached_tokens, call.prompt_tokens) for call in fresh if call.cached_tokens is not None]
-    cached, prompts = sum(tokens for tokens, _ in told), sum(prompt for _, prompt in told)
-    return {"cached_tokens": cached if told else None, "cached_share": cached / prompts if prompts else None}
+    known = [(call.cached_tokens, call.prompt_tokens) for call in fresh if call.cached_tokens is not None]
+    cached, prompts = sum(tokens for tokens, _ in known), sum(prompt for _, prompt in known)
+    return {"cached_tokens": cached if known else None, "cached_share": cached / prompts if prompts else None}
 
 
 def _calls(calls: Sequence[CallRecord]) -> Json:

@@ -98,7 +98,7 @@ class GroupCost:
         cells: how many have to run.
         to_pay: their calls.
         gpus: that one server takes; 0 for embedded and hosted backbones.
-        hours: GPU hours; ``None`` where they cannot be told.
+        hours: GPU hours; ``None`` where they are not known.
         wall_hours: from start to end with one server; ``None`` likewise.
         bound: what the time is spent on.
     """

@@ -17,7 +17,7 @@ from eval.tables.determinism import repeats_exactly
 from eval.tables.spec import DatasetSpec, PaperSpec
 from eval.tables.terms import other_judge_terms
 
-#: Conversations named when a run covers a part; of more only the number is told.
+#: Conversations named when a run covers a part; of more only the number is given.
 _NAMED = 3
 
 

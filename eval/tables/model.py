@@ -55,7 +55,7 @@ class TableCell:
 
     @property
     def comparable(self) -> bool:
-        """Whether printed and measured number may be held against each other."""
+        """Whether printed and measured number may be compared."""
         return self.printed is not None and self.measured is not None and not self.measured.caveats
 
     @property

@@ -1,7 +1,7 @@
 """What a paper's tables hold: ``eval/tables/specs/<paper>.yaml``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -97,15 +97,15 @@ class PaperSpec:
     protocol: str
     readers: tuple[str, ...]
     embedder: str
-    bertscore_model: str
-    plain_metrics: frozenset[str]
-    run_figures: Mapping[str, tuple[str, ...]]
-    not_compared: Mapping[str, str]
     datasets: Mapping[str, DatasetSpec]
-    backbones: Mapping[str, str]
     systems: Mapping[str, SystemSpec]
-    further: Mapping[str, str]
     tables: Mapping[int, TableSpec]
+    bertscore_model: str = "roberta-large"
+    plain_metrics: frozenset[str] = frozenset()
+    run_figures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    not_compared: Mapping[str, str] = field(default_factory=dict)
+    backbones: Mapping[str, str] = field(default_factory=dict)
+    further: Mapping[str, str] = field(default_factory=dict)
     embedder_by_backbone: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     judges: Mapping[str, str] = field(default_factory=dict)
@@ -192,21 +192,30 @@ def load_spec(paper: str, folder: Path = FOLDER) -> PaperSpec:
 
 
 def _paper(settings: dict[str, Any], path: Path) -> PaperSpec:
-    try:
-        settings = {
+    _check_keys(settings, path)
+    figures = {metric: tuple(paths) for metric, paths in settings.get("run_figures", {}).items()}
+    return PaperSpec(
+        **{
             **settings,
             "readers": tuple(settings["readers"]),
-            "plain_metrics": frozenset(settings["plain_metrics"]),
-            "run_figures": {metric: tuple(paths) for metric, paths in settings["run_figures"].items()},
+            "plain_metrics": frozenset(settings.get("plain_metrics", ())),
+            "run_figures": figures,
             "datasets": _parts(DatasetSpec, settings["datasets"], path),
             "systems": _parts(SystemSpec, settings["systems"], path),
             "tables": _parts(TableSpec, settings["tables"], path),
             "unfilled": tuple(settings.get("unfilled", ())),
         }
-        return PaperSpec(**settings)
-    except (KeyError, TypeError) as error:
-        known = ", ".join(item.name for item in fields(PaperSpec))
-        raise ConfigError(f"{path}: {error}; settings are {known}") from error
+    )
+
+
+def _check_keys(settings: Mapping[str, Any], path: Path) -> None:
+    known = {item.name: item.default is MISSING and item.default_factory is MISSING for item in fields(PaperSpec)}
+    missing = [name for name, needed in known.items() if needed and name not in settings]
+    unknown = [str(name) for name in settings if name not in known]
+    if missing or unknown:
+        problem = [f"lacks {', '.join(missing)}"] if missing else []
+        problem += [f"has unknown settings: {', '.join(unknown)}"] if unknown else []
+        raise ConfigError(f"{path} {' and '.join(problem)}; settings are {', '.join(known)}")
 
 
 def _parts(kind: type[T], settings: Mapping[Any, Mapping[str, Any]], path: Path) -> dict[Any, T]:

@@ -1,4 +1,4 @@
-"""What a run did on other terms than the paper: its numbers are shown, but not held against the printed ones."""
+"""What a run did on other terms than the paper: its numbers are shown, but not compared with the printed ones."""
 
 from collections.abc import Collection, Mapping
 from pathlib import PurePath
@@ -10,7 +10,7 @@ from eval.tables.spec import PaperSpec
 from eval.tables.stored import StoredRun
 from eval.tables.variants import default_settings, flat, overrides, variant_label
 
-#: What part of the data set a run takes is told by its counts.
+#: What part of the data set a run takes shows in its counts.
 _SELECTION = (
     "path",
     "data_dir",
@@ -32,7 +32,7 @@ _PARTS: Mapping[str, tuple[Collection[str], Collection[str]]] = {
     "embedder": (("name", "model", "dimension", "max_word_pieces", "max_chars"), ()),
     "reader": ((), ()),
 }
-#: Where an engine is told the weights: by name, or by a path that ends in it.
+#: Where an engine's settings name the weights: by name, or by a path that ends in it.
 _WEIGHTS = ("engine.model", "engine.model_file")
 
 #: Not a value of any setting.
@@ -73,7 +73,7 @@ def other_terms(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...
 def differing_parts(one: StoredRun, other: StoredRun) -> tuple[str, ...]:
     """Name what besides the memory differs between two runs: their difference in scores is then not the memory's alone.
 
-    Only settings that both have are held against each other: a constant answer has no backbone, and a setting that came
+    Only settings that both have are compared: a constant answer has no backbone, and a setting that came
     with a later version leaves what was there as it was.
     """
     parts = {"data": str(one.record["data"].get("sha256")) != str(other.record["data"].get("sha256"))}
@@ -93,7 +93,7 @@ def _settings(run: StoredRun, part: str, only: Collection[str], leave_out: Colle
 
 
 def _other_weights(run: StoredRun) -> list[str]:
-    """Weights that are called otherwise than the preset's; what a summary has as a place cannot be told."""
+    """Weights that are called otherwise than the preset's; a path that a summary has masked says nothing."""
     own = flat(run.record["config"].get("backbone") or {})
     preset = default_settings(run.backbone, CONF / "backbone") or {}
     pairs = [(str(own[key]), str(preset[key])) for key in _WEIGHTS if own.get(key) and preset.get(key)]

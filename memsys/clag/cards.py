@@ -4,15 +4,45 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memsys.clag.cluster import Cluster
+from memsys.notes.settings import check_texts
 from memsys.notes.store import NoteStore
 
 
 @dataclass(frozen=True, slots=True)
+class CardLabels:
+    """What stands before each line of a card (``memory.card_labels``), indentation included.
+
+    Attributes:
+        id: the cluster's id.
+        size: its number of notes.
+        summary: its summary.
+        tags: its tags.
+        example: each example note.
+    """
+
+    id: str
+    size: str
+    summary: str
+    tags: str
+    example: str
+
+    def __post_init__(self) -> None:
+        check_texts(self, "memory.card_labels")
+
+
+@dataclass(frozen=True, slots=True)
 class CardRules:
-    """How much of a cluster is shown: number of example notes, and characters of each."""
+    """How a cluster is shown.
+
+    Attributes:
+        examples: number of example notes.
+        example_chars: characters of each.
+        labels: stand before the lines.
+    """
 
     examples: int
     example_chars: int
+    labels: CardLabels
 
 
 def candidate_cards(clusters: Sequence[Cluster], store: NoteStore, rules: CardRules, *, show_size: bool) -> str:
@@ -25,11 +55,12 @@ def candidate_cards(clusters: Sequence[Cluster], store: NoteStore, rules: CardRu
 
 def _card(cluster: Cluster, store: NoteStore, rules: CardRules, show_size: bool) -> str:
     examples = (cluster.representatives or list(cluster.members[: rules.examples]))[: rules.examples]
-    lines = [f"id: {cluster.cluster_id}"]
+    labels = rules.labels
+    lines = [f"{labels.id}{cluster.cluster_id}"]
     if show_size:
-        lines.append(f"  size: {len(cluster)}")
-    lines.append(f"  summary: {cluster.summary}")
-    lines.append(f"  tags: {', '.join(cluster.tags)}")
+        lines.append(f"{labels.size}{len(cluster)}")
+    lines.append(f"{labels.summary}{cluster.summary}")
+    lines.append(f"{labels.tags}{', '.join(cluster.tags)}")
     shown = [store[note_id].content[: rules.example_chars].replace("\n", " ") for note_id in examples]
-    lines.extend(f"  example: {example}" for example in shown)
+    lines.extend(f"{labels.example}{example}" for example in shown)
     return "\n".join(lines)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from memsys.call_model import DataShape, ExpectedCalls
+from memsys.clag.cards import CardLabels, CardRules
 from memsys.clag.cluster import ProvisionalRules
 from memsys.clag.geometry import Metric
+from memsys.clag.profiling import SampleLabels
 from memsys.clag.roles import make_roles
 from memsys.errors import ConfigError
 from memsys.notes.context import NoteContextRules, context_rules, note_labels
@@ -128,6 +130,8 @@ class ClagConfig:
         k_retrieve: hits.
         context: fields of :class:`memsys.notes.context.NoteContextRules`.
         note_labels: fields of :class:`memsys.notes.context.NoteLabels`; what a model reads before each field.
+        card_labels: fields of :class:`memsys.clag.cards.CardLabels`; what router and selector read before each line.
+        sample_labels: fields of :class:`memsys.clag.profiling.SampleLabels`; the same for the role ``profile``.
         card_examples: example notes per candidate card.
         card_chars: characters of each.
         profile_samples: members nearest the centroid that the profile is written from; also the representatives.
@@ -177,6 +181,8 @@ class ClagConfig:
     k_retrieve: int
     context: Mapping[str, Json]
     note_labels: Mapping[str, Json]
+    card_labels: Mapping[str, Json]
+    sample_labels: Mapping[str, Json]
     card_examples: int
     card_chars: int
     profile_samples: int
@@ -192,7 +198,7 @@ class ClagConfig:
         refuse_gold(self, "CLAG")
         if self.tau > 1:
             raise ConfigError(f"memory.tau={self.tau} must be at most 1: it is compared with a cosine")
-        _ = self.evolution, self.context_rules, self.provisional_rules
+        _ = self.evolution, self.context_rules, self.provisional_rules, self.card_rules, self.profile_labels
         make_roles(self.roles)
 
     @property
@@ -205,6 +211,17 @@ class ClagConfig:
     def provisional_rules(self) -> ProvisionalRules:
         """How clusters without a profile are described."""
         return from_settings(ProvisionalRules, self.provisional, "memory.provisional")
+
+    @property
+    def card_rules(self) -> CardRules:
+        """How clusters are shown to router and selector."""
+        labels = from_settings(CardLabels, self.card_labels, "memory.card_labels")
+        return CardRules(self.card_examples, self.card_chars, labels)
+
+    @property
+    def profile_labels(self) -> SampleLabels:
+        """How members are shown to the role ``profile``."""
+        return from_settings(SampleLabels, self.sample_labels, "memory.sample_labels")
 
     @property
     def context_rules(self) -> NoteContextRules:

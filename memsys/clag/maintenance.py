@@ -199,7 +199,8 @@ class ClusterMaintainer:
     async def _profile(self, cluster: Cluster, samples: Sequence[str]) -> Profile:
         notes = [self.store[note_id] for note_id in samples]
         key = f"profile:{self.rounds}:{cluster.cluster_id}"
-        return await ask_profile(self.llm, self.role, notes, key=key, tag_limit=self.config.profile_tags)
+        labels, limit = self.config.profile_labels, self.config.profile_tags
+        return await ask_profile(self.llm, self.role, notes, labels, key=key, tag_limit=limit)
 
     def _typical(self, cluster: Cluster) -> list[str]:
         members = cluster.members

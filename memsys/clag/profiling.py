@@ -7,6 +7,7 @@ from typing import Any
 
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.notes.note import Note
+from memsys.notes.settings import check_texts
 
 _SUMMARY = re.compile(r'"summary"\s*:\s*"((?:[^"\\]|\\.)+)"')
 _TAGS = re.compile(r'"tags"\s*:\s*\[([^\]]*)')
@@ -26,17 +27,37 @@ class Profile:
     fallback: str | None = None
 
 
-async def ask_profile(llm: LanguageModel, role: Role, samples: Sequence[Note], *, key: str, tag_limit: int) -> Profile:
+@dataclass(frozen=True, slots=True)
+class SampleLabels:
+    """What stands before each line of a member that a profile is written from (``memory.sample_labels``)."""
+
+    content: str
+    context: str
+    tags: str
+
+    def __post_init__(self) -> None:
+        check_texts(self, "memory.sample_labels")
+
+    def text(self, note: Note) -> str:
+        """Return the lines of a member."""
+        tags = ", ".join(note.tags)
+        return f"{self.content}{note.content}\n{self.context}{note.context}\n{self.tags}{tags}"
+
+
+async def ask_profile(
+    llm: LanguageModel, role: Role, samples: Sequence[Note], labels: SampleLabels, *, key: str, tag_limit: int
+) -> Profile:
     """Describe a cluster with one call.
 
     Args:
         llm: the backbone.
         role: the role ``profile``.
         samples: members nearest the centroid, nearest first.
+        labels: stand before the lines of each.
         key: names the cluster and the occasion.
         tag_limit: number of tags kept.
     """
-    reply = await llm.ask(role, {"samples": "\n\n".join(_sample(note) for note in samples)}, key=key)
+    reply = await llm.ask(role, {"samples": "\n\n".join(labels.text(note) for note in samples)}, key=key)
     return profile_from_reply(reply, tag_limit)
 
 
@@ -58,7 +79,3 @@ def _recovered(text: str) -> Mapping[str, Any]:
         "summary": summary.group(1) if summary else "",
         "tags": _QUOTED.findall(tags.group(1))[:_RECOVERED_TAGS] if tags else [],
     }
-
-
-def _sample(note: Note) -> str:
-    return f"content: {note.content}\ncontext: {note.context}\ntags: {', '.join(note.tags)}"

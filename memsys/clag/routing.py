@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from memsys.clag.cards import CardRules, candidate_cards
+from memsys.clag.cards import candidate_cards
 from memsys.clag.cluster import Partition
 from memsys.clag.config import ClagConfig
 from memsys.clag.roles import router_for
@@ -55,7 +55,7 @@ class Router:
         cards = candidate_cards(
             [self.partition[cluster_id] for cluster_id in candidates],
             self.store,
-            CardRules(config.card_examples, config.card_chars),
+            config.card_rules,
             show_size=True,
         )
         values = {"content": note.content, "context": note.context, "tags": ", ".join(note.tags), "candidates": cards}

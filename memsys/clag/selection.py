@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
-from memsys.clag.cards import CardRules, candidate_cards
+from memsys.clag.cards import candidate_cards
 from memsys.clag.cluster import Partition
 from memsys.clag.config import ClagConfig
 from memsys.clag.roles import selector_for
@@ -63,7 +63,7 @@ class Selector:
         cards = candidate_cards(
             [self.partition[cluster_id] for cluster_id in candidates],
             self.store,
-            CardRules(config.card_examples, config.card_chars),
+            config.card_rules,
             show_size=False,
         )
         limit = min(config.top_n, len(candidates)) if config.constrain_ids else config.top_n

@@ -141,7 +141,7 @@ class _LocalModel:
         self.truncated += cut
 
     def _load(self) -> "_PlainBert | _Library":
-        folder = self._folder()  # a missing model is told before seconds of imports
+        folder = self._folder()  # a missing model is reported before seconds of imports
         import torch
 
         torch.set_num_threads(self._config.threads or max(1, _usable_cores() // 2))

@@ -18,7 +18,7 @@ class EpisodeStatements:
 
 
 async def extract_directly(llm: LanguageModel, roles: EpisodeRoles, episode: Episode, key: str) -> EpisodeStatements:
-    """Read facts off a told episode, with one call.
+    """Extract the facts of an episode, with one call.
 
     Fallback of ``extract``: the strings that the reply's list holds nevertheless; none where it has no list.
     """

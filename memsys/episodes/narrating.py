@@ -42,13 +42,13 @@ async def narrate(llm: LanguageModel, role: Role, block: MessageBlock, rules: Ep
 
 
 def template_title(block: MessageBlock) -> str:
-    """Title of a block that was not told."""
+    """Title of a block without a description."""
     count = len(block.messages)
     return f"Conversation of {count} message{'' if count == 1 else 's'}"
 
 
 def template_content(block: MessageBlock) -> str:
-    """Describe a block that was not told."""
+    """Text of a block without a description."""
     first, last = block.messages[0], block.messages[-1]
     when = f"On {first.time}: " if first.time else ""
     lines = dict.fromkeys((first.line[:_QUOTED_CHARS], last.line[:_QUOTED_CHARS]))

@@ -72,7 +72,7 @@ def messages_from(state: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A block told as a story. ``time`` is when it happened; empty where the data set has no dates."""
+    """A block described as a story. ``time`` is when it happened; empty where the data set has no dates."""
 
     episode_id: str
     title: str

@@ -1,4 +1,4 @@
-"""From closed blocks to told ones: side by side, since a story depends on its block alone."""
+"""From closed blocks to drafts of episodes: side by side, since a story depends on its block alone."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +60,7 @@ class EpisodeWriter:
     rules: EpisodeRules
     directly: bool
 
-    async def tell(self, block: MessageBlock) -> EpisodeDraft:
+    async def describe(self, block: MessageBlock) -> EpisodeDraft:
         """Tell a block and, where facts are read off the story, read them. Depends on the block alone."""
         story = await narrate(self.llm, self.roles.episode, block, self.rules)
         if not self.directly:
@@ -68,21 +68,21 @@ class EpisodeWriter:
         episode = Episode("", story.title, story.content, story.time, block.messages)
         return EpisodeDraft(story, await extract_directly(self.llm, self.roles, episode, block.key))
 
-    async def tell_all(self, blocks: Sequence[MessageBlock]) -> list[EpisodeDraft]:
+    async def describe_all(self, blocks: Sequence[MessageBlock]) -> list[EpisodeDraft]:
         """Tell blocks side by side."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self.tell(block)) for block in blocks]
+            tasks = [group.create_task(self.describe(block)) for block in blocks]
         return [task.result() for task in tasks]
 
-    async def tell_session(self, segmenter: Segmenter, messages: Iterable[Message]) -> tuple[EpisodeDraft, ...]:
+    async def describe_session(self, segmenter: Segmenter, messages: Iterable[Message]) -> tuple[EpisodeDraft, ...]:
         """Cut a session and tell each block as soon as it is closed."""
         tasks: list[asyncio.Task[EpisodeDraft]] = []
         async with asyncio.TaskGroup() as group:
             for message in messages:
                 block = await segmenter.take(message)
                 if block is not None:
-                    tasks.append(group.create_task(self.tell(block)))
+                    tasks.append(group.create_task(self.describe(block)))
             last = segmenter.flush("session")
             if last is not None:
-                tasks.append(group.create_task(self.tell(last)))
+                tasks.append(group.create_task(self.describe(last)))
         return tuple(task.result() for task in tasks)

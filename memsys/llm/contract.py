@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 
 from memsys.errors import ConfigError
 from memsys.llm.reading import TOLERANT, ReplyReading, accepted_schema, make_reading
+from memsys.notes.settings import check_minimum
 from memsys.prompt_packs.local import is_reference, read_text
 from memsys.vocabulary import Completion, Json
 
@@ -266,12 +267,13 @@ def make_role(
         used: JSON schema of what the role reads of a reply, for ``reading.check: used``; ``None``: all of ``schema``.
 
     Raises:
-        ConfigError: an unknown or missing setting.
+        ConfigError: an unknown, missing or wrong setting.
     """
     try:
         known = RoleSettings(**settings)
     except TypeError as error:
         raise ConfigError(f"role {name}: {error}; known settings are {', '.join(RoleSettings.__slots__)}") from error
+    check_minimum(known, f"roles.{name}", temperature=0, max_tokens=1, malformed_retries=0)
     reading = make_reading(name, known.reading)
     schema = schema if schema is None or known.schema is None else known.schema
     fetched_system = known.system if is_reference(known.system) else None

@@ -1,4 +1,4 @@
-"""A language model that says what it was told to say: for tests of memory systems and readers."""
+"""A language model with scripted replies: for tests of memory systems and readers."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping

@@ -102,8 +102,8 @@ class Refinement:
         if self.rules.conf_stop is not None and reply.value["confidence"] >= self.rules.conf_stop:
             return "confident", ""
         missing = " ".join(reply.value["missing_info"].split()) or "(not said)"
-        told = {**seen, "history": _history(state), "missing_info": missing}
-        query = read_subquery((await self.llm.ask(self.roles.subquery, told, key=key)).text)
+        values = {**seen, "history": _history(state), "missing_info": missing}
+        query = read_subquery((await self.llm.ask(self.roles.subquery, values, key=key)).text)
         if query is None:
             return "no_subquery", ""
         known = {each.query.casefold() for each in state.rounds}

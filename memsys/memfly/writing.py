@@ -85,7 +85,7 @@ class Writing:
         return contexts
 
     def _clause(self, new: Denoised, *, conflict: bool) -> str:
-        """Return what an older note's context gets told of the new one; empty where it is left alone."""
+        """Return what is added to an older note's context of the new one; empty where it is left alone."""
         rules = self.rules.update
         if conflict and rules.annotate_conflicts:
             date = next((item.timestamp for item in new.raw if item.timestamp), "")

@@ -26,15 +26,23 @@ def check_choices(settings: object, group: str, **choices: Any) -> None:
 
 
 def check_minimum(settings: object, group: str, **minima: float) -> None:
-    """Check that number fields are at least their minimum.
+    """Check that number fields are at least their minimum, and whole where their type says so.
 
     Raises:
-        ConfigError: a value is no number or too small.
+        ConfigError: a value is no number, not whole, or too small.
     """
     for key, minimum in minima.items():
         value = getattr(settings, key)
         if isinstance(value, bool) or not isinstance(value, int | float) or value < minimum:
             raise ConfigError(f"{group}.{key}={value!r} must be a number, at least {minimum}")
+        if isinstance(value, float) and _is_whole(settings, key):
+            raise ConfigError(f"{group}.{key}={value!r} must be a whole number, at least {minimum}")
+
+
+def _is_whole(settings: object, key: str) -> bool:
+    """Whether a field of a dataclass is declared as ``int``, or as ``int | None``."""
+    declared = getattr(settings, "__dataclass_fields__", {}).get(key)
+    return declared is not None and declared.type in (int, int | None, "int", "int | None")
 
 
 def check_texts(settings: "DataclassInstance", group: str) -> None:

@@ -52,7 +52,7 @@ class SageConfig:
         uses_gold: always false.
         batch_size: messages of one session per write; each write extracts once for every scope.
         scopes: one memory per speaker of the conversation (of those who speak), or one for all.
-        prompt_date: the date that the extraction is told: ``session`` for the batch's date, any other text as it is.
+        prompt_date: the date in the extraction's prompt: ``session`` for the batch's date, any other text as it is.
         extract_prompt: what the prompt makes of that date: ``user`` says that the conversation took place on it and
             asks for dates in the facts; ``user_today`` says that it is today's date (code).
         max_facts: facts kept of one extraction; null for all (code).

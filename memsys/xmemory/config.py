@@ -29,7 +29,7 @@ class XMemoryConfig:
         name: of the preset.
         uses_gold: always false.
         unit_turns: messages per write, where sessions do not cut: while they are cut into blocks, the blocks of the
-            write before are told, and the facts of those before them found. Cannot change a result.
+            write before become episodes, and the facts of those before them are extracted. Cannot change a result.
         boundary: fields of :class:`memsys.episodes.rules.BoundaryRules`.
         episode: fields of :class:`memsys.episodes.rules.EpisodeRules`.
         semantic: fields of :class:`memsys.xmemory.rules.SemanticRules`.

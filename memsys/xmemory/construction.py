@@ -1,4 +1,4 @@
-"""From closed blocks to stored facts: telling, extracting, attaching."""
+"""From closed blocks to stored facts: described, extracting, attaching."""
 
 import asyncio
 from collections import Counter
@@ -19,7 +19,7 @@ class HierarchyConstruction:
     """The steps behind the cutting of the stream.
 
     Attributes:
-        teller: tells blocks.
+        writer: describes blocks.
         waiting: episodes whose facts are still to be won, in order.
         counts: what happened.
         objectives: ``f`` of all themes after each stage of the last revision.
@@ -28,19 +28,19 @@ class HierarchyConstruction:
     def __init__(self, config: XMemoryConfig, parts: Parts, roles: XMemoryRoles, store: HierarchyStore) -> None:
         self._config, self._parts, self._roles, self._store = config, parts, roles, store
         directly = config.semantic_rules.mode == "direct"
-        self.teller = EpisodeWriter(parts.llm, roles, config.episode_rules, directly)
+        self.writer = EpisodeWriter(parts.llm, roles, config.episode_rules, directly)
         self.waiting: list[PendingExtraction] = []
         self.counts: Counter[str] = Counter()
         self.objectives: dict[str, float] = {}
 
-    async def keep(self, told: Sequence[EpisodeDraft]) -> None:
+    async def keep(self, drafts: Sequence[EpisodeDraft]) -> None:
         """Store episodes, in order; their facts wait."""
-        if not told:
+        if not drafts:
             return
-        episodes = [self._episode(number, each.story) for number, each in enumerate(told)]
+        episodes = [self._episode(number, each.story) for number, each in enumerate(drafts)]
         texts = [self._indexed(episode) for episode in episodes]
         vectors = await self._parts.embedder.embed(texts)
-        for row, (episode, each) in enumerate(zip(episodes, told, strict=True)):
+        for row, (episode, each) in enumerate(zip(episodes, drafts, strict=True)):
             self._store.add_episode(episode, vectors[row : row + 1])
             self.waiting.append(PendingExtraction(episode.episode_id, each.story.block.key, each.extracted))
             if each.story.fallback:

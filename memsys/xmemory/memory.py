@@ -23,7 +23,7 @@ from memsys.xmemory.store import HierarchyStore
 class PreparedSession:
     """A session's episodes, where sessions cut the stream, and what happened on the way."""
 
-    told: tuple[EpisodeDraft, ...] = ()
+    drafts: tuple[EpisodeDraft, ...] = ()
     counts: Mapping[str, int] | None = None
 
 
@@ -32,9 +32,9 @@ class XMemory(BaseMemory):
 
     Whether a message begins a new episode depends on the messages since the last cut, and what an episode adds on the
     facts of all before it: two chains, of which the second needs only what the first has closed. A write therefore
-    cuts its own messages while it tells the blocks that the write before closed and wins the facts of the episodes
-    told in it. Where a session always begins a new episode, cutting and telling depend on the session alone and happen
-    in :meth:`prepare`.
+    cuts its own messages while it describes the blocks that the write before closed and extracts the facts of the
+    episodes made in it. Where a session always begins a new episode, cutting and describing depend on the session alone
+    and happen in :meth:`prepare`.
     """
 
     def __init__(self, config: XMemoryConfig, parts: Parts) -> None:
@@ -61,22 +61,22 @@ class XMemory(BaseMemory):
         if not self._by_session:
             return PreparedSession()
         segmenter = self._new_segmenter()
-        told = await self._construction.teller.tell_session(segmenter, self._messages(unit))
-        return PreparedSession(told, segmenter.counts)
+        drafts = await self._construction.writer.describe_session(segmenter, self._messages(unit))
+        return PreparedSession(drafts, segmenter.counts)
 
     async def write(self, unit: Unit, prepared: PreparedSession) -> None:
         """Take in messages, and move what earlier writes left one step further."""
         if self._by_session:
             self._segmenter.counts.update(prepared.counts or {})
-            await self._construction.keep(prepared.told)
+            await self._construction.keep(prepared.drafts)
             await self._learn()
             return
         async with asyncio.TaskGroup() as group:
             cutting = group.create_task(self._segmenter.take_all(self._messages(unit)))
-            telling = group.create_task(self._construction.teller.tell_all(self._blocks))
+            described = group.create_task(self._construction.writer.describe_all(self._blocks))
             group.create_task(self._learn())
         self._blocks = cutting.result()
-        await self._construction.keep(telling.result())
+        await self._construction.keep(described.result())
 
     async def consolidate(self) -> None:
         """Close the last block, catch up, organise and name the themes."""
@@ -84,9 +84,9 @@ class XMemory(BaseMemory):
         blocks = [*self._blocks, *([last] if last is not None else [])]
         self._blocks = []
         async with asyncio.TaskGroup() as group:
-            telling = group.create_task(self._construction.teller.tell_all(blocks))
+            described = group.create_task(self._construction.writer.describe_all(blocks))
             group.create_task(self._learn())
-        await self._construction.keep(telling.result())
+        await self._construction.keep(described.result())
         await self._learn()
         await self._construction.finish()
 
@@ -105,7 +105,7 @@ class XMemory(BaseMemory):
         return [Message.of(turn, self._parts.turn_format) for turn in unit.turns]
 
     async def _learn(self) -> None:
-        """Win the facts of all episodes told so far."""
+        """Extract the facts of all episodes so far."""
         construction = self._construction
         waiting, construction.waiting = construction.waiting, []
         await construction.learn(waiting)
@@ -116,7 +116,7 @@ class XMemory(BaseMemory):
         return write_statistics(self._store, counts, self._construction.objectives)
 
     def state(self) -> State:
-        """Return the hierarchy, the open block, what waits to be told or learnt, and counters."""
+        """Return the hierarchy, the open block, what waits to be described or extracted, and counters."""
         construction = self._construction
         return {
             "store": self._store.state(),

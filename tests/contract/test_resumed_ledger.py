@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from eval.papers.departures import systems
-from eval.running.reader import ReaderConfig
 from eval.running.runner import Runner, RunResources, Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
@@ -21,6 +20,7 @@ from memsys.turns import TurnFormat
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 from tests.support.backbones import StubEngine, backbone_config, open_backbone
 from tests.support.composing import composed
+from tests.support.readers import READER
 from tests.support.small import STAND_INS, small_config
 from tests.support.stub_server import StubServer, digest, prompt_of, reply_text, schema_of
 
@@ -39,17 +39,6 @@ SYSTEMS = (*asking_systems(), "mem0_graph", "gated+amem")
 WORDS = ("boat", "sea", "cake", "oven", "song", "drum", "rose", "soil")
 #: Few free replies, so that several questions lead to the same further search.
 FREE = ("What of the boat?", "Which song was it?", "Who baked?")
-READER = ReaderConfig(
-    name="clag",
-    prompt_set="clag",
-    roles={"default": {"temperature": 0.0, "max_tokens": 8}},
-    default="default",
-    by_kind={},
-    answer_format="json",
-    adversarial_options=False,
-    option_style="named",
-    abstention="none",
-)
 
 
 class KilledError(BaseException):

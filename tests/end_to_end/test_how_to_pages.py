@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,40 +27,95 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
+#: Folders that commands write into.
+WRITTEN = ("results/runs", "results/cache", "results/tables", "results/comparison", "results/servers")
+
+
 def contents(folder: Path) -> dict[str, str]:
-    """Checksum of every file but what runs write."""
+    """Checksum of every file but what commands write."""
     return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in folder.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and not path.is_relative_to(folder / "results")
+        if path.is_file() and "__pycache__" not in path.parts
+        if not (name := path.relative_to(folder).as_posix()).startswith(WRITTEN)
     }
 
 
-@pytest.mark.parametrize("page", ["add_a_memory_system", "add_a_data_set"])
-def test_what_a_page_says_works_and_is_all_it_takes(checkout: Path, page: str) -> None:
-    text, before = (DOCS / f"{page}.md").read_text(encoding="utf-8"), contents(checkout)
-    files = dict(_FILE.findall(text))
-    assert len(files) >= 2 and not set(files) & set(before)
+def write_files(page: str, checkout: Path) -> dict[str, str]:
+    """Write the files of a page."""
+    files = dict(_FILE.findall((DOCS / f"{page}.md").read_text(encoding="utf-8")))
     for name, content in files.items():
+        assert not (checkout / name).exists(), f"{page} changes {name}"
         (checkout / name).write_text(content, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(checkout)}
-    commands = [line for block in _COMMANDS.findall(text) for line in block.splitlines()]
+    return files
+
+
+def run_commands(page: str, checkout: Path) -> str:
+    """Run the commands of a page; returns what the last one printed."""
+    blocks = _COMMANDS.findall((DOCS / f"{page}.md").read_text(encoding="utf-8"))
+    commands = [line for block in blocks for line in block.splitlines()]
     assert commands
+    places = {"PYTHONPATH": str(checkout), "MEMSYS_MODELS": str(ROOT / "models"), "COLUMNS": "200"}
     for line in commands:
         program, *arguments = shlex.split(line)
         assert program == "memsys"
         done = subprocess.run(
-            [sys.executable, "-m", "eval", *arguments], cwd=checkout, env=environment, capture_output=True, text=True,
-            timeout=200, check=False,
+            [sys.executable, "-m", "eval", *arguments], cwd=checkout, capture_output=True, text=True, check=False,
+            env={**os.environ, **places}, timeout=200,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-    after = contents(checkout)
-    assert {name: after[name] for name in before} == before
-    assert set(after) - set(before) == set(files)
+    return done.stdout
+
+
+def check_retrieval(checkout: Path, printed: str) -> None:
     (record,) = (checkout / "results" / "runs" / "adhoc").glob("*/run.json")
     assert json.loads(record.read_text())["status"] == "complete"
     summary = json.loads((record.parent / "summary.json").read_text())
     assert summary["counts"]["questions"] > 0 and summary["evidence"]
+
+
+def check_metric(checkout: Path, printed: str) -> None:
+    rows = (checkout / "results" / "runs" / "recorded" / "mine" / "scores.jsonl").read_text().splitlines()
+    assert [json.loads(row)["metrics"]["length_ratio"] for row in rows] == [1.0, 0.5]
+    lines = printed.splitlines()
+    place = next(line.index("Length") + len("Length") for line in lines if "Length" in line)
+    assert any(line.startswith(" mine") and line[:place].endswith(" 75.0") for line in lines), printed
+
+
+def check_table(checkout: Path, printed: str) -> None:
+    table = (checkout / "results" / "tables" / "tiny_table01.md").read_text()
+    printed_rag, after = table.split("RAG | ")[1].split("Nothing | ")
+    assert printed_rag.startswith("printed | 100.0 |") and "measured | 100.00 |" in printed_rag, table
+    assert "verdict | reproduced |" in printed_rag and "measured" not in after.splitlines()[0], table
+    assert "verdict | not run |" in after, table
+
+
+#: Page -> pages whose files it needs, and what must be there afterwards.
+PAGES: dict[str, tuple[tuple[str, ...], Callable[[Path, str], None]]] = {
+    "add_a_memory_system": ((), check_retrieval),
+    "add_a_data_set": ((), check_retrieval),
+    "add_a_metric": ((), check_metric),
+    "add_a_paper_table": (("add_a_data_set",), check_table),
+}
+
+
+def test_every_page_on_extending_memsys_is_tried() -> None:
+    assert {path.stem for path in DOCS.glob("add_*.md")} == set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_says_works_and_is_all_it_takes(checkout: Path, page: str) -> None:
+    needed, check = PAGES[page]
+    for other in needed:
+        write_files(other, checkout)
+    before = contents(checkout)
+    files = write_files(page, checkout)
+    assert len(files) >= 2
+    printed = run_commands(page, checkout)
+    after = contents(checkout)
+    assert {name: after[name] for name in before} == before
+    assert set(after) - set(before) == set(files)
+    check(checkout, printed)
 
 
 @pytest.mark.parametrize("page", sorted(path.name for path in (*DOCS.glob("*.md"), ROOT / "README.md")))

@@ -1,4 +1,4 @@
-"""A package outside of the tree adds a memory system and is run end to end, without a line changed in memsys."""
+"""Packages outside of the tree add a memory system, a data set, a reader and a metric, and memsys stays as it is."""
 
 import json
 import os
@@ -10,6 +10,7 @@ import pytest
 
 from eval.configs.plugins import plugin_folders, plugin_packages
 from memsys.errors import ConfigError
+from tests.support.stub_process import attached, stub_server
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -94,3 +95,95 @@ def test_a_package_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -
     assert "no_such_package" in plugin_packages()
     with pytest.raises(ConfigError, match="no_such_package: there is no such package"):
         plugin_folders()
+
+
+LINES = '''
+"""A data set, a reader and a metric: files of lines, each a name, a saying and what is asked of it."""
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval.loaders.contract import DatasetInfo, LoadedData
+from eval.loaders.selection import Selection, count
+from eval.metrics.metric import Metric
+from eval.metrics.registry import register
+from eval.running.reader import ReaderConfig
+from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
+
+INFO = DatasetInfo("lines", "Lines", "-", "-", "-", (), {1: "riddle"}, kinds={1: "riddle"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinesConfig(Selection):
+    name: str
+
+    @property
+    def info(self):
+        return INFO
+
+    def load(self):
+        rows = [line.split("|") for line in Path(self.path).read_text().splitlines()]
+        turns = tuple(Turn(f"t{i}", "s", name, said) for i, (name, said, _, _) in enumerate(rows))
+        asked = tuple(Question(f"q{i}", "c", row[2], 1, kind="riddle") for i, row in enumerate(rows))
+        gold = {f"q{i}": Reference(f"q{i}", (row[3],), (f"t{i}",)) for i, row in enumerate(rows)}
+        samples = self.apply([Sample(Conversation("c", turns), asked, gold)], INFO.category_names)
+        return LoadedData(samples, "0" * 64, "lines", INFO.category_names, count(samples))
+
+
+@dataclass(frozen=True)
+class LoudReaderConfig(ReaderConfig):
+    def role_of(self, kind, *, options):
+        return "loud" if kind == "riddle" else self.default
+
+
+register(Metric("same_length", "here", lambda said, gold: float(len(said) == len(gold)), label="Same length"))
+'''
+READER = """# Asks in capitals, from a package of somebody else.
+_target_: riddles.LoudReaderConfig
+name: loud
+prompt_set: riddles:wording
+roles: {plain: {temperature: 0.0, max_tokens: 8}, loud: {temperature: 0.0, max_tokens: 8}}
+default: plain
+by_kind: {}
+answer_format: whole
+adversarial_options: false
+option_style: named
+abstention: no idea
+"""
+
+
+@pytest.fixture
+def riddles(tmp_path: Path) -> Path:
+    folder = tmp_path / "site" / "riddles"
+    files = {
+        "__init__.py": LINES,
+        "conf/dataset/lines.yaml": "# Lines.\n_target_: riddles.LinesConfig\nname: lines\npath: null\n",
+        "conf/reader/loud.yaml": READER,
+        "wording/plain.txt": "{context} {question}",
+        "wording/loud.txt": "READ: {context} RIDDLE: {question}",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    rows = ("Ann|I own a cat.|What does Ann own?|a cat", "Ben|I bake.|What does Ben do?|bake")
+    (tmp_path / "lines.txt").write_text("\n".join(rows))
+    return folder.parent
+
+
+def test_a_package_adds_a_data_set_a_reader_and_a_metric(riddles: Path, tmp_path: Path) -> None:
+    out, named = tmp_path / "run", {"MEMSYS_PLUGINS": "riddles"}
+    with stub_server(delay=0.0) as url:
+        settings = ("memory=full_context", "dataset=lines", f"dataset.path={tmp_path / 'lines.txt'}", "reader=loud")
+        places = (f"run_dir={out}", f"cache_dir={tmp_path / 'cache'}", "embedder=hashing")
+        done = memsys(riddles, "run", *settings, *places, *attached(url), **named)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in (out / "scores.jsonl").read_text().splitlines()]
+    assert [row["kind"] for row in rows] == ["riddle"] * 2
+    assert all(row["metrics"]["same_length"] in (0.0, 1.0) for row in rows)
+    record = json.loads((out / "run.json").read_text())
+    assert record["config"]["reader"]["name"] == "loud" and record["config"]["dataset"]["name"] == "lines"
+    prompts = json.dumps(record["prompts"])
+    assert "loud" in prompts
+    shown = memsys(riddles, "compare", str(out), "--out", str(tmp_path / "comparison"), **named)
+    assert shown.returncode == 0 and "Same length" in shown.stdout, shown.stderr
+    looked = memsys(riddles, "inspect_data", "dataset=lines", f"path={tmp_path / 'lines.txt'}", **named)
+    assert looked.returncode == 0 and "riddle" in looked.stdout, looked.stderr

@@ -1,4 +1,4 @@
-"""Every authors' prompt, cut from the authors' own files: checksums, and our rendering held against theirs.
+"""Every authors' prompt, cut from the authors' own files: checksums, and our rendering compared with theirs.
 
 Needs the repositories (``MEMSYS_SOURCES``); none of their text is committed, and none of their code is run: what is
 evaluated here are string expressions whose inserted parts were replaced by constants before.

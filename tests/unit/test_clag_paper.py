@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memsys.clag.cards import CardRules, candidate_cards
+from memsys.clag.cards import candidate_cards
 from memsys.clag.memory import ClagMemory
 from memsys.notes.note import Note
 from memsys.notes.store import NoteStore
@@ -140,7 +140,7 @@ def test_a_cluster_is_bisected_as_soon_as_it_is_too_large() -> None:
 def test_line_breaks_in_examples_of_a_card_become_blanks() -> None:
     store = NoteStore()
     store.add(Note("note of a", "Title: Oslo\nContent:\nA city", "", [], "", [], ("D1:1",)))
-    cards = candidate_cards(partition_of(a=[1.0]).clusters, store, CardRules(3, 20), show_size=False)
+    cards = candidate_cards(partition_of(a=[1.0]).clusters, store, preset(card_chars=20).card_rules, show_size=False)
     assert cards.splitlines()[-1] == "  example: Title: Oslo Content:"
-    whole = candidate_cards(partition_of(a=[1.0]).clusters, store, CardRules(3, 23), show_size=False)
+    whole = candidate_cards(partition_of(a=[1.0]).clusters, store, preset(card_chars=23).card_rules, show_size=False)
     assert whole.splitlines()[-1] == "  example: Title: Oslo Content: A "

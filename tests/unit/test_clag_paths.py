@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memsys.clag.cards import CardRules, candidate_cards
+from memsys.clag.cards import candidate_cards
 from memsys.clag.memory import ClagMemory
 from memsys.clag.roles import make_roles
 from memsys.clag.routing import Router
@@ -118,7 +118,7 @@ def test_cards_show_representatives_else_the_oldest_cut_to_length() -> None:
     cluster.index.remove(cluster.members)
     cluster.index.add([f"n{number}" for number in range(5)], np.tile(np.float32([[1, 0]]), (5, 1)))
     cluster.summary, cluster.tags = "On texts", ["t", "u"]
-    rules = CardRules(examples=2, example_chars=4)
+    rules = replace(preset().card_rules, examples=2, example_chars=4)
     oldest = candidate_cards([cluster], store, rules, show_size=True)
     assert oldest == "id: a\n  size: 5\n  summary: On texts\n  tags: t, u\n  example: text\n  example: text"
     cluster.representatives = ["n4", "n3", "n2"]

@@ -68,7 +68,7 @@ def test_the_conclusion_says_what_can_be_claimed(tmp_path: Path) -> None:
     clag = read_run(values.write(tmp_path))
     assert isinstance(clag, StoredRun)
     assert "includes 0, so no difference can be claimed" in make_report([rag, clag], CLAG).conclusion
-    assert "no other system to hold it against" in make_report([rag], CLAG).conclusion
+    assert "no other system to compare it with" in make_report([rag], CLAG).conclusion
 
 
 def test_one_conversation_says_nothing_about_others(tmp_path: Path) -> None:

@@ -280,5 +280,5 @@ def test_a_part_of_the_set_may_lie_in_a_file_of_another_name(tmp_path: Path) -> 
     (tmp_path / "part.json").write_text(json.dumps(top), encoding="utf-8")
     data = LocomoConfig(data_dir=str(tmp_path), file="part.json").load()
     assert data.counts["questions"] == 3 and data.source_name == "part.json" and data.notes["pinned"] is False
-    with pytest.raises(DataError, match=r"other.json: no such file.*The preset in conf/dataset says whence"):
+    with pytest.raises(DataError, match=r"other.json: no such file.*preset in conf/dataset says where it comes from"):
         LocomoConfig(data_dir=str(tmp_path), file="other.json").load()

@@ -66,7 +66,7 @@ def test_batches_are_prepared_alone_and_groups_may_interleave() -> None:
         return await system.prepare(unit)
 
     prepared = asyncio.run(prepare())
-    assert [len(told.story.block.messages) for told in prepared.told] == [4, 3, 1]
+    assert [len(draft.story.block.messages) for draft in prepared.drafts] == [4, 3, 1]
     ingest(system, talk(*TALK))
     assert blocks_of(system) == [["D1:1", "D1:2", "D1:7", "D1:8"], ["D1:3", "D1:4", "D1:5"], ["D1:6"]]
     assert calls_of(system) == {"segment": 2, "episode": 6, "extract": 1, "predict": 2, "calibrate": 2}

@@ -11,7 +11,8 @@ from eval.explain.questions import worst
 from eval.floors import floor_metrics
 from eval.lens.config import LensConfig, load_config
 from eval.lens.standings import compare_readings
-from eval.metrics.registry import METRICS, Metric, find_metric, register, select_metrics
+from eval.metrics.metric import Metric
+from eval.metrics.registry import METRICS, find_metric, register, select_metrics
 from eval.report.config import load_config as load_page
 from eval.report.scores import metric_list
 from eval.runs.records import ReferenceRecord

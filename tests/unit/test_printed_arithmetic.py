@@ -1,4 +1,4 @@
-"""What the papers print, held against itself."""
+"""What the papers print, checked against itself."""
 
 import csv
 import sys

@@ -1,9 +1,12 @@
-"""docs/choices.md's table of memory systems is what their presets say of themselves."""
+"""The table of memory systems is what their presets say of themselves; commands of all pages name what exists."""
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from eval.configs.overrides import check_command_line
 from eval.configs.readme import README, first_sentence, main_presets, with_table
 from memsys.errors import ConfigError
 
@@ -35,3 +38,20 @@ def test_the_main_presets_are_those_that_extend_no_other_name() -> None:
 def test_the_first_sentence_ends_at_a_full_stop_and_not_in_a_number(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text("# Version 0.1 of\n# it. Then more.\nk: 1\n# Not this.\n")
     assert first_sentence(tmp_path / "x.yaml") == "Version 0.1 of it"
+
+
+#: A run or a sweep's plan with its settings; names in capitals stand for anything.
+_RUN = re.compile(r"^(?:memsys (?:run|sweep \w+)|python -m eval\.(?:run|sweep \w+)) (.*)$", re.MULTILINE)
+
+
+def test_runs_and_sweeps_of_the_pages_name_choices_that_exist() -> None:
+    root = README.parents[1]
+    found = 0
+    for page in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
+        if not page.name.startswith("add_a_"):  # their choices are made by their pages
+            for line in _RUN.findall(page.read_text(encoding="utf-8")):
+                arguments = shlex.split(line.replace("\\", ""), comments=True)
+                if "--help" not in arguments:
+                    check_command_line(arguments)
+                    found += 1
+    assert found > 10

@@ -59,7 +59,7 @@ def test_equal_systems_have_no_winner_and_the_cheapest_is_named(tmp_path: Path) 
     found = sentence(tmp_path)
     assert found.startswith("No clear winner")
     assert "of these rag takes the fewest tokens per question" in found
-    assert "no run without memory is here" in found
+    assert "there is no run without memory" in found
 
 
 def test_references_are_not_ranked_however_high(tmp_path: Path) -> None:
@@ -151,6 +151,20 @@ def test_watching_writes_again_after_a_change_and_waits_out_a_torn_file(tmp_path
 
     watch([tmp_path], 1, build, pause)
     assert len(built) == 3  # first, after the change, and again because that one failed
+
+
+def test_watching_waits_for_a_sweep_that_has_not_begun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs, built, looks = tmp_path / "runs", [], iter(range(4))
+
+    def pause(_: float) -> None:
+        look = next(looks)
+        if look == 1:
+            FakeRun().write(runs)
+        if look == 3:
+            raise KeyboardInterrupt
+
+    watch([runs], 1, lambda: built.append("page"), pause)
+    assert built == ["page"] and capsys.readouterr().out.count("not there yet") == 1
 
 
 def test_memories_of_a_turn_and_its_distance(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.running.reader import ReaderConfig
 from eval.running.runner import Runner, RunOutcome, RunResources, Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
@@ -20,18 +19,7 @@ from memsys.llm.contract import Reply, Role, call_scope
 from memsys.protocol import BaseMemory, Parts
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Completion, Conversation, Hit, Question, Reference, Retrieval, Sample, Turn, Unit
-
-READER = ReaderConfig(
-    name="clag",
-    prompt_set="clag",
-    roles={"default": {"temperature": 0.0, "max_tokens": 8}},
-    default="default",
-    by_kind={},
-    answer_format="json",
-    adversarial_options=False,
-    option_style="named",
-    abstention="none",
-)
+from tests.support.readers import READER
 
 
 class NoEmbedder:

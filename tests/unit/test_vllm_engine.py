@@ -383,6 +383,7 @@ def test_known_failures_get_a_hint(tmp_path: Path) -> None:
     [
         ({"mode": "other"}, "managed or attached"),
         ({"mode": "attached"}, "at least one server"),
+        ({"mode": "attached", "urls": "http://x:1"}, "urls is 'http://x:1'; it must be a list of at least one server"),
         ({"urls": ("http://x",)}, "mode=attached"),
         ({"model": None}, "hub id or a folder"),
         ({"gpu_memory_utilization": 1.5}, "at most 1"),

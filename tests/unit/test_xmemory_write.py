@@ -116,7 +116,7 @@ def test_sessions_cut_where_the_preset_says_so_and_are_then_prepared_alone() -> 
         return await cut.prepare(cut.units(conversation)[1])
 
     prepared = asyncio.run(prepare())
-    assert [told.story.block.messages[0].turn_id for told in prepared.told] == ["D2:1"]
+    assert [draft.story.block.messages[0].turn_id for draft in prepared.drafts] == ["D2:1"]
     assert blocks_of(ingest(cut, conversation)) == [[f"D{s}:{n}" for n in (1, 2, 3)] for s in (1, 2, 3)]
 
 

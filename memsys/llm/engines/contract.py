@@ -63,7 +63,7 @@ class EngineConfig(Protocol):
 
 @runtime_checkable
 class LoadsModelFile(Protocol):
-    """An engine's settings that name the file of the model, so that the model's name can be held against it."""
+    """An engine's settings that name the file of the model, so that the model's name can be compared with it."""
 
     def check_backbone(self, model: str, context_length: int) -> None:
         """Refuse a backbone that this engine would not serve as it is recorded.

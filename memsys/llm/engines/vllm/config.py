@@ -114,7 +114,7 @@ class VllmEngineConfig:
         check_arguments("backbone.engine.extra_args", self.extra_args, instead)
         if self.mode == "attached":
             listed = not isinstance(self.urls, str) and bool(self.urls)
-            _require(listed, "urls", "no list", "a list of at least one server, e.g. [http://host:8000]")
+            _require(listed, "urls", self.urls, "a list of at least one server, e.g. [http://host:8000]")
             for url in self.urls:
                 check_url("backbone.engine.urls", url, "http://host:8000")
         else:
