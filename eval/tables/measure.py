@@ -12,9 +12,11 @@ from eval.scoring.inference import MICRO, Interval, MeanRule, MetricScores, poin
 from eval.scoring.paired import minimum_detectable_difference
 from eval.scoring.protocols import Adversarial, Protocol
 from eval.scoring.rows import ScoreRow
-from eval.tables.candidates import LATENCY_METRICS, Selected, run_figure
+from eval.tables.candidates import LATENCY_METRICS, Selected, is_retrieval, run_figure
 from eval.tables.determinism import repeats_exactly
+from eval.tables.label_view import views
 from eval.tables.spec import DatasetSpec, PaperSpec
+from eval.tables.stored import StoredRun
 from eval.tables.terms import other_judge_terms
 
 #: Conversations named when a run covers a part; of more only the number is told.
@@ -184,6 +186,7 @@ def _caveats(selected: Selected, metric: str, terms: MeasurementContext) -> tupl
         found.append(f"{conversations} of {dataset.conversations} conversations{names}")
     elif questions < dataset.questions:
         found.append(f"{questions} of {dataset.questions} questions")
+    found += _labels(run, metric)
     found += selected.other_terms
     if metric in LATENCY_METRICS and terms.hardware and not any(terms.hardware in gpu for gpu in run.gpus):
         found.append(f"other hardware than {terms.hardware}")
@@ -192,6 +195,13 @@ def _caveats(selected: Selected, metric: str, terms: MeasurementContext) -> tupl
     if metric in terms.paper.not_compared:
         found.append(terms.paper.not_compared[metric])
     return tuple(found)
+
+
+def _labels(run: StoredRun, metric: str) -> list[str]:
+    """Labels that are not as printed; a corrected answer moves nothing that was retrieved."""
+    if run.labels == "corrected" and is_retrieval(metric):
+        return []
+    return views([run])
 
 
 def scaled(measured: Measured, factor: float) -> Measured:
