@@ -40,6 +40,7 @@ class Measured:
         by_run: the value of each run, in the order of the seeds.
         repeats_exactly: why another run would give the same value; empty where it varies from run to run.
         recorded: where the answers come from if the authors recorded them; empty for runs of this harness.
+        metric: name of the scores.
     """
 
     value: float
@@ -54,6 +55,7 @@ class Measured:
     by_run: tuple[float, ...] = ()
     repeats_exactly: str = ""
     recorded: str = ""
+    metric: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Measur
         by_run=_by_run(selected, metric, category, terms.protocol) or (value,),
         repeats_exactly=repeats_exactly(selected.run, metric),
         recorded=selected.run.recorded,
+        metric=metric,
     )
 
 
@@ -117,6 +120,7 @@ def _figure_of_runs(selected: Selected, metric: str, terms: MeasurementContext) 
         by_run=tuple(figures),
         repeats_exactly=repeats_exactly(selected.run, metric),
         recorded=selected.run.recorded,
+        metric=metric,
     )
 
 

@@ -3,13 +3,19 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from eval.explain.__main__ import main as explain
+from eval.export import export_run
 from eval.recorded.catalogue import load_catalogue
 from eval.recorded.importing import Origin, import_rows, write_run
 from eval.recorded.questions import QuestionSet, RecordedQuestion
+from eval.report.probes import judge_faults
 from eval.runs.records import ReferenceRecord
 from eval.scoring.rows import ScoringConfig, score_run
 from eval.scoring.summary import summarise
 from eval.tables.__main__ import build_tables
+from eval.tables.judges import judge_texts
 from eval.tables.markdown import render_markdown
 from eval.tables.overview import render_index
 from eval.tables.stored import read_runs
@@ -20,7 +26,9 @@ ROW = {"paper": "sage", "memory": "sage_code", "backbone": "gpt4o_mini"}
 def _recorded(root: Path, name: str, row: dict[str, str]) -> None:
     """Ten conversations with a question of each category; one answer in two is right, the judge says so."""
     asked = [
-        RecordedQuestion(f"Who {c} {n}?", ReferenceRecord(f"c{n}:{c}", f"c{n}", c, ["blue car"], None, [], [], []))
+        RecordedQuestion(
+            f"Who {c} {n}?", ReferenceRecord(f"c{n}:{c}", f"c{n}", c, ["blue car"], None, ["D1:1"], [], [""])
+        )
         for n in range(10)
         for c in (1, 2, 3, 4)
     ]
@@ -66,3 +74,21 @@ def test_the_catalogue_names_rows_that_the_tables_have() -> None:
     rows = {name: entry.row for name, entry in load_catalogue().entries.items() if entry.row}
     assert rows["sage_sage"] == ROW
     assert rows["sage_mem0"] == {**ROW, "memory": "mem0_in_sage"}
+
+
+def test_what_a_recorded_run_lacks_is_said_and_not_made_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _recorded(tmp_path, "theirs", ROW)
+    assert explain(["sage:1", "SAGE", "Multi-hop J", "--worst", "1", "--runs", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "answers    recorded elsewhere: them/code, answers.json at commit abcdef012345" in told
+    assert "metric     judge_recorded_recorded, category 2" in told
+    assert "(what was retrieved is not recorded)" in told
+    assert "worst questions:" in told
+    assert not any(text in told for text in ("uncommitted", "seed  ", "settings", "not retrieved", "hardware unknown"))
+    (run,), _ = read_runs([tmp_path])
+    assert list(judge_texts([run]).values()) == ["verdicts recorded with the answers; not probed"]
+    assert judge_faults([run]) == {}
+    exported = export_run(tmp_path / "theirs", tmp_path / "summaries")
+    assert "Who 1 0?" not in "".join(path.read_text() for path in exported.iterdir())
+    (again,), _ = read_runs([tmp_path / "summaries"])
+    assert (again.recorded, again.recorded_row, len(again.rows)) == (run.recorded, ROW, 40)
