@@ -92,6 +92,9 @@ class Report:
             lines.append(ONE_CONVERSATION)
         if any(len(row.repeats.runs) > 1 for row in self.rows):
             lines.append("sd: standard deviation over seeds; scores are means over them, paired by seed in tests")
+        lines += [
+            f"{row.label}: answers recorded elsewhere, {row.run.recorded}" for row in self.rows if row.run.recorded
+        ]
         return lines + views([row.run for row in self.rows])
 
 
