@@ -97,7 +97,8 @@ class WordNet:
 
             def open(self, file: str) -> TextIOWrapper:
                 """Read a file whole: NLTK's own reader takes most of the time of loading and of every look-up."""
-                return TextIOWrapper(BytesIO(self.abspath(file).open().read()), encoding="utf-8", newline="\n")
+                with self.abspath(file).open() as source:
+                    return TextIOWrapper(BytesIO(source.read()), encoding="utf-8", newline="\n")
 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The multilingual functions are not available")
