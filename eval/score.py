@@ -17,6 +17,7 @@ from memsys.errors import ConfigError
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from eval.scoring.labels import LabelView
     from eval.scoring.rows import ScoringConfig
 
 PRESETS = CONF / "scoring"
@@ -26,14 +27,17 @@ PRESETS = CONF / "scoring"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Score each run, write its scores and summary, and show its means."""
     options = _parser().parse_args(arguments)
+    from eval.scoring.labels import check_view
+
     if options.list:
         _list_metrics()
         return 0
     options = separate_runs(options)
     config = make_config(options)
+    check_view(options.labels)
     for run in options.runs:
         with stage(f"scoring {run}"):
-            _score(run, config, options.metrics or ())
+            _score(run, config, options.metrics or (), options.labels)
     return 0
 
 
@@ -44,6 +48,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--metrics", nargs="+", metavar="NAME", help="further metrics or groups: lexical, neural, all")
     parser.add_argument("--bertscore-model", metavar="PATH|NAME", help="encoder behind bert_f1")
     parser.add_argument("--bertscore-layers", type=int, metavar="N", help="its layers to use")
+    parser.add_argument(
+        "--labels",
+        default="printed",
+        help="show the means under printed, masked, corrected or adversarial_masked labels",
+    )
     parser.add_argument("--list", action="store_true", help="list the metrics with their sources and stop")
     return parser
 
@@ -88,13 +97,15 @@ def load_preset(name: str) -> "ScoringConfig":
     return make_preset(ScoringConfig, find_preset(name, PRESETS, "scoring preset"))
 
 
-def _score(run: Path, config: "ScoringConfig", asked: Sequence[str]) -> None:
+def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "LabelView") -> None:
     from eval.cli.terminal import console
     from eval.scoring.rows import score_run
     from eval.scoring.summary import summarise
 
     score_run(run, config)
     summary = summarise(run)
+    if labels != "printed":
+        summary = _under(run, summary, labels)
     counts = summary["counts"]
     console().print(
         f"{run}: {counts['answered']} of {counts['questions']} questions answered, {counts['malformed']} malformed",
@@ -113,6 +124,24 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str]) -> None:
         console().print("no retrievals were recorded: there is no evidence to score", style="dim")
     if asked:
         _show(_asked_table(summary, asked))
+
+
+def _under(run: Path, summary: Any, labels: "LabelView") -> Any:
+    """The summary's means under a view of disputed labels; the file keeps those of the printed labels."""
+    from eval.cli.terminal import console
+    from eval.scoring.labels import VIEW_TEXT, under
+    from eval.scoring.rows import data_sha256, load_scores
+    from eval.scoring.summary import with_means
+
+    rows = load_scores(run)
+    seen = under(rows, labels, str(run), data_sha256(run))
+    console().print(
+        f"labels: {VIEW_TEXT[labels]}; {len(seen)} of {len(rows)} questions (summary.json has the labels as printed)",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+    return with_means(summary, seen)
 
 
 def _show(table: "Table", keys: int = 1) -> None:

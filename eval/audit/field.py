@@ -28,7 +28,7 @@ def leaderboard(run: ScoredRun, config: AuditConfig) -> list[Row]:
     words = median(answer.words for answer in run.answers)
     found: list[Row] = []
     for reading in all_readings(config):
-        mean = estimate(run, reading, config.resamples) if applies(run, reading) else None
+        mean = estimate(run, reading, with_interval=True) if applies(run, reading) else None
         if mean is None:
             continue
         interval = mean.interval
@@ -95,8 +95,7 @@ def headlines(runs: Sequence[ScoredRun]) -> list[Row]:
     for run in runs:
         for printed in run.entry.printed:
             by_question, by_category = (
-                estimate(run, RunReading(printed.metric, "printed", counting), 0)
-                for counting in ("question", "category")
+                estimate(run, RunReading(printed.metric, "printed", counting)) for counting in ("question", "category")
             )
             if by_question is None or by_category is None:
                 continue
@@ -123,7 +122,7 @@ def headlines(runs: Sequence[ScoredRun]) -> list[Row]:
 
 
 def _mean_of_repeats(group: Sequence[ScoredRun], metric: str) -> float:
-    means = [estimate(one, RunReading(metric, "printed", "question"), 0) for one in group]
+    means = [estimate(one, RunReading(metric, "printed", "question")) for one in group]
     known = [one.value for one in means if one is not None]
     return sum(known) / len(known)
 
@@ -223,7 +222,9 @@ def renamed(run: ScoredRun) -> list[str]:
         number = int(max(counts, key=lambda name: counts[name]))
         if not label.isdecimal() and label != CATEGORY_NAMES[number]:
             found[label] = CATEGORY_NAMES[number]
-    judged = {number: estimate(run, RunReading(JUDGE, "printed", "question"), 0, number) for number in CATEGORY_NAMES}
+    judged = {
+        number: estimate(run, RunReading(JUDGE, "printed", "question"), category=number) for number in CATEGORY_NAMES
+    }
     for label, value in run.entry.categories.items():
         same = [number for number, mean in judged.items() if mean and abs(mean.value - value) <= ROUNDING]
         if len(same) == 1 and CATEGORY_NAMES[same[0]] != label:
@@ -253,7 +254,7 @@ def repeat_spread(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
     groups: dict[str, list[float]] = defaultdict(list)
     questions: dict[str, int] = {}
     for run in runs:
-        mean = estimate(run, RunReading(config.lead, "printed", "question"), 0)
+        mean = estimate(run, RunReading(config.lead, "printed", "question"))
         if run.entry.repeats and mean is not None:
             groups[run.entry.repeats].append(mean.value)
             questions[run.entry.repeats] = mean.questions

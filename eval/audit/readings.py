@@ -7,8 +7,9 @@ from typing import Literal, get_args
 from eval.audit.config import AuditConfig
 from eval.audit.scores import AnsweredQuestion, ScoredRun
 from eval.metrics.locomo import ADVERSARIAL
-from eval.scoring.inference import Interval, MeanRule, MetricScores, bootstrap_interval, point
-from eval.scoring.labels import LabelView
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import Interval, MeanRule, MetricScores, point
+from eval.scoring.labels import LabelView, doubtful_adversarial
 
 #: ``question``: categories 1 to 4, every question alike (Mem0, xMemory); ``category``: mean of their four means (SAGE);
 #: ``fooled`` and ``abstain``: category 5 too, scored against the false answer (A-Mem, CLAG) or by abstention (LoCoMo).
@@ -48,7 +49,13 @@ def all_readings(config: AuditConfig) -> list[RunReading]:
         for labels in get_args(LabelView)
         for counting in get_args(Counting)
     ]
-    return [one for one in found if one.metric != JUDGE or (one.labels != "corrected" and one.counting in _JUDGED)]
+    return [one for one in found if _says_something(one)]
+
+
+def _says_something(reading: RunReading) -> bool:
+    if reading.labels == "adversarial_masked" and reading.counting in _JUDGED:
+        return False  # no question of category 5 counts there
+    return reading.metric != JUDGE or (reading.labels != "corrected" and reading.counting in _JUDGED)
 
 
 _JUDGED = ("question", "category")
@@ -57,13 +64,19 @@ _JUDGED = ("question", "category")
 def values(answers: Iterable[AnsweredQuestion], reading: RunReading) -> Iterator[tuple[AnsweredQuestion, float]]:
     """Answers that count under a reading, with their scores."""
     for answer in answers:
-        if reading.labels == "masked" and answer.doubtful:
+        if _left_out(answer, reading.labels):
             continue
         if answer.category == ADVERSARIAL and reading.counting in _JUDGED:
             continue
         value = _value(answer, reading)
         if value is not None:
             yield answer, value
+
+
+def _left_out(answer: AnsweredQuestion, labels: LabelView) -> bool:
+    if labels == "adversarial_masked":
+        return answer.category == ADVERSARIAL and answer.question_id in doubtful_adversarial()
+    return labels == "masked" and answer.doubtful
 
 
 def _value(answer: AnsweredQuestion, reading: RunReading) -> float | None:
@@ -90,7 +103,7 @@ def applies(run: ScoredRun, reading: RunReading) -> bool:
     many = sum(answer.category == ADVERSARIAL for answer in run.answers)
     if reading.counting in ("fooled", "abstain") and many < 10:
         return False  # two questions of category 5 carry an answer and slip into files of categories 1 to 4
-    if reading.labels == "masked" and not any(answer.doubtful for answer in run.answers):
+    if "masked" in reading.labels and not any(_left_out(answer, reading.labels) for answer in run.answers):
         return False
     if reading.labels == "corrected" and not any(answer.corrected for answer in run.answers):
         return False
@@ -98,16 +111,16 @@ def applies(run: ScoredRun, reading: RunReading) -> bool:
 
 
 def estimate(
-    run: ScoredRun, reading: RunReading, resamples: int, category: int | None = None
+    run: ScoredRun, reading: RunReading, *, category: int | None = None, with_interval: bool = False
 ) -> ReadingEstimate | None:
-    """Mean of a run under a reading, percent; ``None`` where nothing is scored."""
+    """Mean of a run under a reading, percent, with its cluster t interval; ``None`` where nothing is scored."""
     answers: Sequence[AnsweredQuestion] = run.answers
     if category is not None:
         answers = [answer for answer in answers if answer.category == category]
     found, mean = scores(answers, reading)
     if not len(found.values):
         return None
-    interval = bootstrap_interval(found, mean, resamples=resamples) if resamples else None
+    interval = cluster_interval(found, mean) if with_interval else None
     if interval is not None:
         interval = Interval(100 * interval.low, 100 * interval.high, interval.level, interval.by, interval.units)
     return ReadingEstimate(100 * point(found, mean), interval, len(found.values))

@@ -14,6 +14,7 @@ from eval.audit.config import AuditConfig
 from eval.loaders.label_problems import LABEL_PROBLEM, answer_is_doubtful
 from eval.metrics.locomo import ADVERSARIAL, abstains
 from eval.metrics.registry import find_metric
+from eval.metrics.resources import wordnet
 from eval.metrics.text import squad_tokens
 from eval.recorded.catalogue import CatalogueEntry, import_entry, load_catalogue, paths_of
 from eval.recorded.importing import Imported
@@ -21,10 +22,11 @@ from eval.recorded.labels import corrected_answers
 from eval.recorded.source import read_tree
 from eval.runs.files import write_atomic
 from eval.runs.records import ReferenceRecord
+from eval.scoring.labels import doubtful_adversarial
 from eval.scoring.rows import DIGITS, gold_answers, score_answer
 
 #: Raised when the same file would give other values.
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,17 @@ def score_all(entries: Sequence[CatalogueEntry], config: AuditConfig, cache: Pat
         for entry, path in waiting:
             yield _kept(score_entry(entry, config.metrics), path)
         return
+    _load_corpora(config.metrics)
     with ProcessPoolExecutor(min(workers, len(waiting))) as pool:
         tasks = {pool.submit(score_entry, entry, config.metrics): path for entry, path in waiting}
         for task in as_completed(tasks):
             yield _kept(task.result(), tasks[task])
+
+
+def _load_corpora(metrics: Sequence[str]) -> None:
+    """Load once what every process needs, before they part: a process that forks has it then."""
+    if any("wordnet" in find_metric(name).needs for name in metrics):
+        wordnet()
 
 
 def default_workers() -> int:
@@ -115,22 +124,22 @@ def default_workers() -> int:
 
 def cache_path(entry: CatalogueEntry, config: AuditConfig, cache: Path, kind: str = "scores") -> Path:
     """File that keeps what was computed of an entry; another one when anything that can change it changes."""
-    return cache / f"{entry.name}-{kind}-{_key(entry, config)}.json"
+    more = sorted(doubtful_adversarial()) if kind == "leaderboard" else []
+    return cache / f"{entry.name}-{kind}-{_key(entry, config, more)}.json"
 
 
-def _key(entry: CatalogueEntry, config: AuditConfig) -> str:
-    """Everything that can change the scores of an entry."""
+def _key(entry: CatalogueEntry, config: AuditConfig, more: Sequence[str]) -> str:
+    """Everything that can change what was computed of an entry."""
     shape = asdict(load_catalogue().shapes[entry.shape])
     parts: list[Any] = [
         VERSION,
-        config.resamples,
         dict(entry.files),
         shape,
         entry.dataset,
         entry.reruns,
         list(config.metrics),
     ]
-    parts.append(corrected_answers() is not None)
+    parts += [corrected_answers() is not None, list(more)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 

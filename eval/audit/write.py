@@ -12,6 +12,7 @@ from eval.audit.scores import ScoredRun
 from eval.cli.escaping import csv_row, latex, markdown_cell, markdown_row
 from eval.plots.figures import STYLE, write_figure
 from eval.runs.files import write_atomic
+from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 
 _DIGITS = 4
 
@@ -68,7 +69,8 @@ def board(rows: Sequence[Row], config: AuditConfig, data: str, labels: str = "pr
         own = found.setdefault(row["run"], {name: row[name] for name in ("run", "system", "backbone", "median_words")})
         own[str(row["metric"])] = row["mean"]
         if row["metric"] == config.lead:
-            own |= {"n": row["questions"], "interval": f"[{_short(row['low'])}, {_short(row['high'])}]"}
+            mark = BY_QUESTION if row["interval_by"] == "question" else ""
+            own |= {"n": row["questions"], "interval": f"[{_short(row['low'])}, {_short(row['high'])}]{mark}"}
     return sorted(found.values(), key=lambda row: -float(str(row.get(config.lead, 0))))
 
 
@@ -79,7 +81,7 @@ def page(tables: Mapping[str, Sequence[Row]], runs: Sequence[ScoredRun], config:
     headings |= {name: name for name in (*config.metrics, JUDGE)} | {"median_words": "words"}
     for data in sorted({str(row["data"]) for row in tables["leaderboard"]}):
         parts += [f"## {data}: leaderboard", "", "Percent; LoCoMo: categories 1 to 4, mean over questions, labels as"]
-        parts += ["printed. The interval is over conversations (over questions where there is one conversation).", ""]
+        parts += ["printed. The interval is a cluster t interval over conversations.", f"{ONE_CONVERSATION}.", ""]
         parts += _markdown(board(tables["leaderboard"], config, data), headings)
     for labels in ("masked", "corrected"):
         parts += [f"## locomo: labels {labels}", ""]

@@ -8,6 +8,7 @@ from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import stage
 from eval.compare.report import compare
+from eval.scoring.labels import VIEW_HELP
 from eval.tables.stored import named_run_folders
 
 OUT = RESULTS / "comparison"
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--against", metavar="NAME", help="label, preset or run id of the baseline (default: RAG, else the simplest)"
     )
-    parser.add_argument("--labels", default="printed", help="printed | masked | corrected (default: %(default)s)")
+    parser.add_argument("--labels", default="printed", help=f"{VIEW_HELP} (default: %(default)s)")
     options = parser.parse_args(arguments)
     check_folder(options.out)
     with stage("comparing the runs"):

@@ -18,6 +18,7 @@ from eval.compare.rows import (
 from eval.scoring.aggregate import unlabelled_kinds
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol
+from eval.tables.label_view import views
 from eval.tables.pairs import Pair
 from eval.tables.stored import StoredRun
 
@@ -91,7 +92,10 @@ class Report:
             lines.append(ONE_CONVERSATION)
         if any(len(row.repeats.runs) > 1 for row in self.rows):
             lines.append("sd: standard deviation over seeds; scores are means over them, paired by seed in tests")
-        return lines
+        lines += [
+            f"{row.label}: answers recorded elsewhere, {row.run.recorded}" for row in self.rows if row.run.recorded
+        ]
+        return lines + views([row.run for row in self.rows])
 
 
 def make_report(runs: Sequence[StoredRun], protocol: Protocol, against: str | None = None) -> Report:

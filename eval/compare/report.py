@@ -1,7 +1,6 @@
 """Making a comparison of runs: read them, show it, write it, draw it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from eval.cli.terminal import console
@@ -12,8 +11,9 @@ from eval.compare.terminal import show
 from eval.loaders.kinds import ADVERSARIAL
 from eval.plots.figures import Series, Wording, plot_comparison
 from eval.runs.files import write_atomic
-from eval.scoring.labels import LabelView, under
+from eval.scoring.labels import LabelView
 from eval.scoring.protocols import Protocol, load_protocol, recorded_protocol
+from eval.tables.label_view import under_labels
 from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import RunDirectoryError
 
@@ -42,7 +42,7 @@ def compare(
         RunDirectoryError: no run can be shown, or a file is broken.
         ConfigError: unknown protocol, or ``against`` names no system.
     """
-    runs = [replace(run, rows=tuple(under(run.rows, labels, run.run_id))) for run in _readable(run_dirs)]
+    runs = [under_labels(run, labels) for run in _readable(run_dirs)]
     report = make_report(runs, load_protocol(protocol) if protocol else _own_protocol(runs), against)
     show(report)
     paths = []

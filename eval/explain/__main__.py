@@ -79,8 +79,9 @@ def _explain(place: CellPlace, runs: Mapping[str, StoredRun], folders: Mapping[s
     chosen = [runs[name] for name in cell.measured.runs]
     for run in chosen:
         _print(run_lines(run, short_path(folders[run.run_id])))
-        _print(setting_lines(differences(run, cell.dataset, place.row.key.system, spec)))
-    metric = spec.metric_of(place.column.metric, place.row.key.backbone)
+        if not run.recorded:  # no setting was recorded with the answers
+            _print(setting_lines(differences(run, cell.dataset, place.row.key.system, spec)))
+    metric = cell.measured.metric
     lowest = worst(mean_over_runs(chosen, metric), metric, place.column.category, protocol, count)
     first = folders[chosen[0].run_id]
     whole = (first / "references.jsonl").is_file()

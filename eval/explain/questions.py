@@ -27,6 +27,7 @@ class ExplainedQuestion:
         question: its text; empty where only scores are at hand.
         gold: reference answers; of category 5 the data set's false answer.
         answer: what was scored; ``None`` in a run without a reader.
+        retrieved: whether it is known which memories were retrieved.
         has_texts: whether the run directory was there to read texts and evidence from.
     """
 
@@ -39,6 +40,7 @@ class ExplainedQuestion:
     gold: tuple[str, ...] = ()
     answer: str | None = None
     has_texts: bool = True
+    retrieved: bool = True
 
 
 def worst(
@@ -99,6 +101,7 @@ def _asked(
         question=answer.question if answer else str(retrieval.trace.get("query", "")) if retrieval else "",
         gold=gold_answers(reference),
         answer=answer.prediction if answer else None,
+        retrieved=retrieval is not None and (retrieval.ranked or bool(retrieval.hits)),
     )
 
 

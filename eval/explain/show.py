@@ -28,7 +28,7 @@ def cell_lines(place: CellPlace, protocol: str) -> Iterator[str]:
     printed, measured = place.cell.printed, place.cell.measured
     yield f"printed    {printed.text if printed else NOTHING}{_note(printed.note) if printed else ''}"
     yield f"measured   {_measured(measured) if measured else f'{NOTHING}: {place.cell.missing}'}"
-    name = place.table.paper.metric_of(place.column.metric, place.row.key.backbone)
+    name = measured.metric if measured else place.table.paper.metric_of(place.column.metric, place.row.key.backbone)
     source = f" ({METRICS[name].source})" if name in METRICS else ""
     category = "all counted categories" if place.column.category is None else f"category {place.column.category}"
     yield f"metric     {name}{source}, {category}, protocol {protocol}"
@@ -60,6 +60,11 @@ def run_lines(run: StoredRun, where: str) -> Iterator[str]:
     if run.floor:
         yield "answers    constants, made without a model"
         return
+    if run.recorded:
+        yield f"answers    recorded elsewhere: {run.recorded}"
+        yield f"backbone   {run.backbone}"
+        yield "not known  calls, times, hardware, seed, and which memories were retrieved"
+        return
     yield f"commit     {record.get('commit') or 'unknown'}{dirty}"
     yield f"backbone   {run.backbone}"
     for key, value in flat(without_places(record.get("model") or {})).items():
@@ -89,4 +94,5 @@ def question_lines(asked: ExplainedQuestion) -> Iterator[str]:
     ranks = [
         f"{turn} {'not retrieved' if rank is None else f'at rank {rank}'}" for turn, rank in asked.evidence.items()
     ]
-    yield f"    evidence  {'; '.join(ranks) or 'no gold turn'}"
+    turns = "; ".join(ranks if asked.retrieved else asked.evidence) or "no gold turn"
+    yield f"    evidence  {turns}{'' if asked.retrieved else ' (what was retrieved is not recorded)'}"

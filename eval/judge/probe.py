@@ -15,6 +15,8 @@ from memsys.vocabulary import Json
 FILE = Path(__file__).parent / "probe.yaml"
 #: Stands for the conversation of the probe's calls.
 CONVERSATION = "probe"
+#: Judge of imported verdicts, and its backbone where their file names none.
+RECORDED = "recorded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,20 @@ def _complement(value: float | None) -> float | None:
 
 
 def probe_text(probe: Mapping[str, Json]) -> str:
-    """``probe 72.5 % right (always one verdict: 55.0)``: what stands beside every judge column."""
+    """``probe 72.5 % right (always one verdict: 55.0)``: what stands beside every judge column.
+
+    Verdicts that were recorded with the answers come from a judge that nobody here could probe.
+    """
+    if not probe["items"]:
+        return "not probed"
     if probe["accuracy"] is None:
         return f"probe: no readable verdict on {probe['items']} items"
     return f"probe {100 * probe['accuracy']:.1f} % right (always one verdict: {100 * probe['always']:.1f})"
+
+
+def judge_name(entry: Mapping[str, Json]) -> str:
+    """Judge and backbone; of verdicts that came with the answers what the file calls their judge."""
+    if entry["judge"] != RECORDED:
+        return f"{entry['judge']} on {entry['backbone']}"
+    named = "" if entry["backbone"] == RECORDED else f" ({entry['backbone']})"
+    return f"verdicts recorded with the answers{named}"

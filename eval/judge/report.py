@@ -6,6 +6,7 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
 from eval.judge.agreement import agreement, majority
+from eval.judge.probe import judge_name
 from eval.judge.store import StoredVerdicts
 from eval.scoring.aggregate import mean_of
 from eval.scoring.clusters import cluster_interval
@@ -112,7 +113,7 @@ def _verdicts(judges: Mapping[str, Json]) -> "Table":
         interval, probe, repeats = entry["interval"], entry["probe"], entry["repeats"]
         spread = f"{len(repeats['accuracies'])}, sd {_percent(repeats['std'])}, {repeats['changed']} changed"
         table.add_row(
-            f"{entry['judge']} on {entry['backbone']}",
+            judge_name(entry),
             _percent(entry["correct"]),
             f"[{_percent(interval['low'])}, {_percent(interval['high'])}]" if interval else "",
             f"{entry['scored']} ({entry['unscored']})",

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from eval.cli.commands import explains_errors, program, start
@@ -13,8 +12,9 @@ from eval.lens.markdown import render_markdown
 from eval.lens.standings import compare_readings
 from eval.lens.terminal import show
 from eval.runs.files import write_atomic
-from eval.scoring.labels import under
+from eval.scoring.labels import VIEW_HELP
 from eval.scoring.protocols import load_protocol, protocol_names
+from eval.tables.label_view import under_labels
 from eval.tables.stored import named_run_folders, read_runs
 from memsys.errors import RunDirectoryError
 
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("runs", type=Path, nargs="+", help="run directories or summaries, or folders of them")
     parser.add_argument("--out", type=Path, default=OUT, help="Markdown file (default: results/lens.md)")
-    parser.add_argument("--labels", default="printed", help="printed | masked | corrected (default: %(default)s)")
+    parser.add_argument("--labels", default="printed", help=f"{VIEW_HELP} (default: %(default)s)")
     options = parser.parse_args(arguments)
     check_file(options.out)
     runs, skipped = read_runs(named_run_folders(options.runs))
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise RunDirectoryError("nothing to read: " + "; ".join(f"{run.path}: {run.reason}" for run in skipped))
     for run in skipped:
         console().print(f"left out: {run.path}: {run.reason}", style="yellow", highlight=False, markup=False)
-    runs = [replace(run, rows=tuple(under(run.rows, options.labels, run.run_id))) for run in runs]
+    runs = [under_labels(run, options.labels) for run in runs]
     lenses = compare_readings(runs, load_config(), [load_protocol(name) for name in protocol_names()])
     show(lenses)
     write_atomic(options.out, render_markdown(lenses).encode())

@@ -16,6 +16,7 @@ from eval.scoring.inference import MeanRule, MetricScores, point
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow
 from eval.tables.judges import judge_texts, unlike_judges
+from eval.tables.label_view import views
 from eval.tables.stored import StoredRun
 from eval.tables.variants import overrides, variant_label
 from memsys.errors import RunDirectoryError
@@ -76,6 +77,7 @@ class Lens:
         tallies: over the grid, by system.
         readings: size of the grid.
         left_out: judges whose settings or model are not the same for all of these runs.
+        labels: what to say of the labels where they are not as printed.
     """
 
     dataset: str
@@ -87,6 +89,7 @@ class Lens:
     tallies: tuple[Tally, ...]
     readings: int
     left_out: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 def compare_readings(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> list[Lens]:
@@ -150,6 +153,7 @@ def _lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Pro
         tallies=tuple(_tally(crossed, index) for index in range(len(runs))) if crossed else (),
         readings=len(crossed),
         left_out=tuple(unlike),
+        labels=tuple(views(runs)),
     )
 
 

@@ -68,7 +68,8 @@ def heading(lens: Lens) -> str:
     partial = [
         f"{name} {count}" for name, count in zip(lens.systems, lens.covered, strict=True) if count > lens.questions
     ]
-    return text + (f" (answered in all: {', '.join(partial)})" if partial else "")
+    text += f" (answered in all: {', '.join(partial)})" if partial else ""
+    return "; ".join([text, *lens.labels])
 
 
 def summary(lens: Lens) -> str:

@@ -61,3 +61,8 @@ class Metric:
     def lexical(self) -> bool:
         """Whether an answer's text suffices."""
         return self.function is not None or self.rule is not None
+
+    @property
+    def neural(self) -> bool:
+        """Whether a model computes it."""
+        return not self.lexical and not {"retrievals", "ordered_items"} & set(self.needs)

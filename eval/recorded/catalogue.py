@@ -50,6 +50,7 @@ class CatalogueEntry:
         repeats: name that repetitions of one experiment share; empty for a run of its own.
         categories: printed name of a category -> the judge's score printed under it, percent.
         reruns: path to the list of questions that were run again.
+        row: the row of a paper's tables that these answers of its authors gave: ``paper``, ``memory``, ``backbone``.
         check: facts of the file that a test compares with, by name.
     """
 
@@ -69,13 +70,22 @@ class CatalogueEntry:
     check: Mapping[str, Any] = field(default_factory=dict)
     categories: Mapping[str, float] = field(default_factory=dict)
     reruns: str = ""
+    row: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def origin(self) -> Origin:
         """For the ``run.json`` of an imported run."""
         paths, sums = " ".join(self.files), " ".join(self.files.values())
         return Origin(
-            self.system, self.backbone, self.repository, self.commit, paths, sums, self.licence, tuple(self.notes)
+            system=self.system,
+            backbone=self.backbone,
+            repository=self.repository,
+            commit=self.commit,
+            path=paths,
+            sha256=sums,
+            licence=self.licence,
+            notes=tuple(self.notes),
+            row=self.row,
         )
 
     @property

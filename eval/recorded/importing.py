@@ -29,7 +29,10 @@ REPORT = "import.json"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where recorded answers come from and who made them; every field may be unknown."""
+    """Where recorded answers come from and who made them; every field may be unknown.
+
+    ``row`` names the printed row that they answer: ``paper``, and its configs ``memory`` and ``backbone``.
+    """
 
     system: str
     backbone: str = ""
@@ -39,6 +42,7 @@ class Origin:
     sha256: str = ""
     licence: str = ""
     notes: Sequence[str] = field(default_factory=tuple)
+    row: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +231,7 @@ def _retrieval(one: RecordedQuestion, row: Recorded) -> RetrievalRecord:
 def _record(imported: Imported, folder: Path, origin: Origin, has_context: bool) -> RunRecord:
     code, source = commit(), imported.question_set
     identity = {"recorded": asdict(origin), "data": source.sha256}
+    asked = Counter(one.category for one in imported.questions)
     lacks = [*LACKS, *([] if has_context else ["the reader's context"])]
     return RunRecord(
         run_id=folder.name,
@@ -241,7 +246,11 @@ def _record(imported: Imported, folder: Path, origin: Origin, has_context: bool)
             "protocol": {"name": "xmemory"},
         },
         identity=identity,
-        data={"name": source.name, "sha256": source.sha256, **source.data, "questions": len(imported.questions)},
+        data={
+            **{"name": source.name, "sha256": source.sha256, **source.data},
+            "questions": len(imported.questions),
+            "questions_by_category": {str(n): asked[n] for n in sorted(asked)},
+        },
         model={},
         commit=code["commit"],
         dirty=code["dirty"],

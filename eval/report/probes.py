@@ -11,6 +11,8 @@ def judge_faults(runs: Sequence[StoredRun]) -> dict[str, str]:
     for run in runs:
         for name, entry in (run.summary.get("judges") or {}).items():
             probe = entry["probe"]
+            if not probe["items"]:
+                continue  # verdicts that were recorded with the answers: nobody could probe the judge
             if probe["accuracy"] is None:
                 found[name] = f"{name} gave no readable verdict on its probe"
             elif probe["accuracy"] <= probe["always"]:

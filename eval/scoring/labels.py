@@ -2,46 +2,69 @@
 
 The corrected gold answers stay outside the project (:mod:`eval.recorded.labels`). A run that was scored where they lay
 keeps its scores against them under the metric's name and :data:`CORRECTED`; every other question has one gold answer.
+Which adversarial questions are in doubt is read anew each time (:mod:`eval.loaders.locomo_category5`), so that a line
+which a person overrules counts at once.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Literal, get_args
 
 from eval.loaders.label_problems import DOUBTFUL_ANSWER
+from eval.loaders.locomo import LOCOMO
+from eval.loaders.locomo_category5 import read_category5
+from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import undoubted
 from eval.scoring.rows import CORRECTED, ScoreRow
 from memsys.errors import ConfigError, ScoringError
 
 #: ``printed``: the published gold; ``masked``: without questions whose gold answer is disputed; ``corrected``: these
-#: against the answer that an audit of the labels gives.
-LabelView = Literal["printed", "masked", "corrected"]
+#: against the answer that an audit of the labels gives; ``adversarial_masked``: without the adversarial questions that
+#: the audit of category 5 calls answerable or ambiguous. Its readers were language models, not people.
+LabelView = Literal["printed", "masked", "corrected", "adversarial_masked"]
 VIEW_TEXT: Mapping[str, str] = {
     "printed": "labels as printed",
     "masked": "without questions whose label is disputed",
     "corrected": "disputed labels corrected",
+    "adversarial_masked": "without adversarial questions that language models read as answerable or ambiguous",
 }
+#: For the help of commands.
+VIEW_HELP = " | ".join(get_args(LabelView))
 
 
-def under(rows: Sequence[ScoreRow], view: LabelView, name: str = "the run") -> list[ScoreRow]:
+def check_view(view: str) -> None:
+    """Refuse a view that there is not.
+
+    Raises:
+        ConfigError: no such view.
+    """
+    if view not in get_args(LabelView):
+        raise ConfigError(f"labels={view!r}; choose one of {', '.join(get_args(LabelView))}")
+
+
+def under(rows: Sequence[ScoreRow], view: LabelView, name: str = "the run", data_sha256: str = "") -> list[ScoreRow]:
     """Rows of a run under a view.
 
     Args:
         rows: as scored.
         view: which.
         name: of the run, for messages.
+        data_sha256: checksum of the run's data; the audit of category 5 holds for the published LoCoMo alone.
 
     Raises:
         ConfigError: no such view.
         ScoringError: ``corrected`` is asked of a run that was scored without the corrections.
     """
-    if view not in get_args(LabelView):
-        raise ConfigError(f"labels={view!r}; choose one of {', '.join(get_args(LabelView))}")
+    check_view(view)
     if view == "printed":
         return list(rows)
     if view == "masked":
         return undoubted(rows, DOUBTFUL_ANSWER)
-    disputed = any(row.metrics.get(DOUBTFUL_ANSWER) for row in rows)
+    if view == "adversarial_masked":
+        left_out = doubtful_adversarial() if data_sha256 == LOCOMO.files[0].sha256 else frozenset()
+        return [row for row in rows if row.question_id not in left_out]
+    disputed = any(row.metrics.get(DOUBTFUL_ANSWER) and _answered(row) for row in rows)
     found = [_corrected(row) for row in rows]
     if disputed and all(one is row for one, row in zip(found, rows, strict=True)):
         raise ScoringError(
@@ -49,6 +72,16 @@ def under(rows: Sequence[ScoreRow], view: LabelView, name: str = "the run") -> l
             "and run `python -m eval.score` again"
         )
     return found
+
+
+@cache
+def doubtful_adversarial() -> frozenset[str]:
+    """Adversarial questions of the published LoCoMo that its audit calls answerable or ambiguous."""
+    return frozenset(name for name, question in read_category5().items() if question.verdict != "sound")
+
+
+def _answered(row: ScoreRow) -> bool:
+    return any(name in METRICS and METRICS[name].lexical for name in row.metrics)
 
 
 def _corrected(row: ScoreRow) -> ScoreRow:

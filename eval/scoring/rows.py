@@ -186,11 +186,14 @@ def _corrections(run_dir: Path) -> Mapping[str, str]:
     from eval.loaders.locomo import LOCOMO
     from eval.recorded.labels import corrected_answers
 
+    return (corrected_answers() or {}) if data_sha256(run_dir) == LOCOMO.files[0].sha256 else {}
+
+
+def data_sha256(run_dir: Path) -> str:
+    """Checksum of the data that a run asked; empty where it names none."""
     path = run_dir / "run.json"
     data = load_json(path).get("data") if path.is_file() else None
-    if not isinstance(data, Mapping) or data.get("sha256") != LOCOMO.files[0].sha256:
-        return {}
-    return corrected_answers() or {}
+    return str(data.get("sha256", "")) if isinstance(data, Mapping) else ""
 
 
 def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, config: ScoringConfig) -> Scores:

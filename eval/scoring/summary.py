@@ -93,6 +93,18 @@ def summarise(run_dir: Path) -> Json:
     return rounded
 
 
+def with_means(summary: Json, rows: Sequence[ScoreRow]) -> Json:
+    """A summary whose means are over other rows: those of a view of disputed labels."""
+    means = {
+        "protocols": {name: aggregate(rows, load_protocol(name)).as_json() for name in protocol_names()},
+        "metrics": aggregate_metrics(rows),
+        "adversarial": _adversarial(rows),
+        "evidence": _evidence(rows),
+        "audited": None,
+    }
+    return {**summary, **_rounded(means)}
+
+
 def _rounded(value: Any) -> Any:
     """Round every float: the last digits of a mean say nothing and make files differ."""
     if isinstance(value, float):

@@ -12,10 +12,12 @@ from eval.papers.departures import load_departures, render_departures
 from eval.papers.faults import check_all, render_faults
 from eval.papers.printed import load_printed
 from eval.runs.files import write_atomic
+from eval.scoring.labels import VIEW_HELP, LabelView, check_view
 from eval.scoring.protocols import load_protocol
 from eval.tables.build import TableBuilder
 from eval.tables.candidates import group_runs
 from eval.tables.flat import render_csv
+from eval.tables.label_view import all_under_labels
 from eval.tables.latex import render_latex
 from eval.tables.markdown import render_markdown
 from eval.tables.model import Table
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 OUT = RESULTS / "tables"
+#: Tables under another view of disputed labels lie in a folder of its name.
+OTHER_VIEWS = RESULTS / "label_views"
 FAULTS = "averages_that_do_not_follow.md"
 DEPARTURES = "departures.md"
 _OVERVIEW_LEGEND = (
@@ -40,10 +44,15 @@ _FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and write the tables; returns the exit status."""
     options = _parser().parse_args(arguments)
-    check_folder(options.out)
-    _run(options.paper or _papers_with(options.table), options.table, options.runs, options.out)
-    if tracked_remark(options.out):
-        console().print(tracked_remark(options.out), highlight=False, markup=False)
+    check_view(options.labels)
+    out = options.out or (OUT if options.labels == "printed" else OTHER_VIEWS / options.labels)
+    check_folder(out)
+    papers = options.paper or _papers_with(options.table)
+    with stage("reading the runs"):
+        runs = _runs(options.runs or stored_folders(), options.labels)
+    _run(papers, options.table, runs, out)
+    if tracked_remark(out):
+        console().print(tracked_remark(out), highlight=False, markup=False)
     return 0
 
 
@@ -57,7 +66,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--table", type=int, action="append", help="number of a table; repeatable (default: all)")
     add_runs_option(parser)
-    parser.add_argument("--out", type=Path, default=OUT, help="folder of the written tables (default: results/tables)")
+    parser.add_argument("--labels", default="printed", help=f"{VIEW_HELP} (default: %(default)s)")
+    parser.add_argument(
+        "--out", type=Path, help="folder of the written tables (default: results/tables; results/label_views/LABELS)"
+    )
     return parser
 
 
@@ -67,9 +79,16 @@ def _papers_with(numbers: Sequence[int] | None) -> Sequence[str]:
     return found or spec_names()
 
 
-def _run(papers: Sequence[str], numbers: Sequence[int] | None, folders: Sequence[Path] | None, out: Path) -> None:
-    with stage("reading the runs"):
-        runs, skipped = read_runs(folders or stored_folders())
+def _runs(folders: Sequence[Path], labels: LabelView) -> list[StoredRun]:
+    """Runs under a view of disputed labels; those that cannot be shown are named."""
+    runs, skipped = read_runs(folders)
+    runs, reasons = all_under_labels(runs, labels)
+    for reason in [*(f"{short_path(run.path)}: {run.reason}" for run in skipped), *reasons]:
+        console().print(f"left out: {reason}", style="yellow", highlight=False, markup=False)
+    return runs
+
+
+def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[StoredRun], out: Path) -> None:
     built = []
     for paper in papers:
         with stage(f"building the tables of {paper}"):
@@ -87,10 +106,6 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, folders: Sequence
     write_atomic(out / FAULTS, render_faults(check_all()).encode())
     write_atomic(out / DEPARTURES, render_departures(load_departures()).encode())
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
-    for run in skipped:
-        console().print(
-            f"left out: {short_path(run.path)}: {run.reason}", style="yellow", highlight=False, markup=False
-        )
 
 
 def build_tables(

@@ -6,11 +6,11 @@ from typing import TypeVar
 
 from eval.papers.printed import PrintedNumber
 from eval.scoring.protocols import Protocol
-from eval.tables.candidates import Candidates, RowKey, candidates_of, choose
+from eval.tables.candidates import Candidates, RowKey, candidates_of, choose, recorded_judge
 from eval.tables.measure import MeasurementContext, measure, scaled
 from eval.tables.model import Row, Table, TableBlock, TableCell, TableColumn
 from eval.tables.pairs import Contestant, Pair, adjust_family, can_be_paired, compare_family
-from eval.tables.spec import NO_BACKBONE, PaperSpec, TableSpec
+from eval.tables.spec import JUDGE, NO_BACKBONE, PaperSpec, TableSpec
 from eval.tables.verdicts import judge, load_margins
 from memsys.errors import ConfigError
 
@@ -145,7 +145,7 @@ class TableBuilder:
     ) -> TableCell:
         if not spec.measured:
             return TableCell(dataset, printed, None, _NOT_MEASURED, measurable=False)
-        metric = self._paper.metric_of(column.metric, key.backbone)
+        metric = self._metric(key, column, dataset)
         selected = choose(candidates_of(self._candidates, key, dataset, metric), dataset, metric, self._paper)
         if isinstance(selected, str):
             return self._empty(key, dataset, printed, selected)
@@ -156,6 +156,15 @@ class TableBuilder:
         measured = scaled(found, self._paper.scale(column.metric))
         share = column.metric not in self._paper.plain_metrics
         return TableCell(dataset, printed, measured, equivalence=judge(printed, measured, share, load_margins()))
+
+    def _metric(self, key: RowKey, column: TableColumn, dataset: str) -> str:
+        """Name of a column's scores; a judge's are the authors' own verdicts where nobody else's are there."""
+        metric = self._paper.metric_of(column.metric, key.backbone)
+        if column.metric != JUDGE:
+            return metric
+        runs = candidates_of(self._candidates, key, dataset, metric)
+        own = any(metric in row.metrics for run in runs for row in run.rows[:1])
+        return metric if own else recorded_judge(run for run in runs if run.recorded) or metric
 
     def _empty(self, key: RowKey, dataset: str, printed: PrintedNumber | None, missing: str) -> TableCell:
         reason = self._paper.cannot_be_filled(printed) if printed is not None else ""

@@ -15,6 +15,8 @@ from eval.tables.stored import StoredRun
 from eval.tables.terms import other_terms
 from eval.tables.variants import overrides, variant_label
 
+#: Begins the columns of verdicts that were recorded with the answers.
+RECORDED_JUDGE = "judge_recorded_"
 LATENCY_METRICS = frozenset({"retrieval_ms", "end_to_end_ms"})
 #: Sizes of what was retrieved, beside the metrics of the registry.
 _RETRIEVED = frozenset({"hit_chars", "hits"})
@@ -76,6 +78,23 @@ def candidates_of(found: "Candidates", key: RowKey, dataset: str, metric: str) -
 Candidates = Mapping[RowKey, Mapping[str, Sequence[StoredRun]]]
 
 
+def in_printed_row(run: StoredRun, spec: PaperSpec) -> StoredRun:
+    """Recorded answers under the names of the row that they gave; the run itself where they gave none of this paper."""
+    row = run.recorded_row
+    if row.get("paper") != spec.paper:
+        return run
+    dataset = spec.dataset_of(run.dataset)
+    names = {**row, "reader": spec.readers_of(dataset)[0] if dataset else run.reader}
+    config = run.record["config"] | {part: {"name": names[part]} for part in ("memory", "backbone", "reader")}
+    return replace(run, record={**run.record, "config": config})
+
+
+def recorded_judge(runs: Iterable[StoredRun]) -> str | None:
+    """Column of the verdicts that authors recorded with their answers; ``None`` where there is none."""
+    names = {name for run in runs for row in run.rows[:1] for name in row.metrics if name.startswith(RECORDED_JUDGE)}
+    return min(names, default=None)
+
+
 def group_runs(runs: Iterable[StoredRun], spec: PaperSpec) -> tuple[Candidates, dict[str, str]]:
     """Sort runs into the rows of a paper's tables.
 
@@ -84,9 +103,11 @@ def group_runs(runs: Iterable[StoredRun], spec: PaperSpec) -> tuple[Candidates, 
     """
     grouped: dict[RowKey, dict[str, list[StoredRun]]] = defaultdict(lambda: defaultdict(list))
     unused = {}
-    for run in runs:
+    for run in (in_printed_row(run, spec) for run in runs):
         dataset = spec.dataset_of(run.dataset)
-        if dataset is None:
+        if run.recorded and run.recorded_row.get("paper") != spec.paper:
+            unused[run.run_id] = f"recorded answers that gave no row of {spec.label}'s tables"
+        elif dataset is None:
             unused[run.run_id] = f"data set {run.dataset} is in no table of {spec.label}"
         elif (run.record["config"].get("dataset") or {}).get("sample"):
             unused[run.run_id] = "the project's own sample is not the published data set"

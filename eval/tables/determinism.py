@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eval.metrics.registry import METRICS
-from eval.tables.candidates import LATENCY_METRICS, asks_the_question, is_retrieval
+from eval.tables.candidates import LATENCY_METRICS, RECORDED_JUDGE, asks_the_question, is_retrieval
 from eval.tables.stored import StoredRun
 
 #: Parts of a configuration whose roles ask a model.
@@ -18,6 +18,8 @@ def repeats_exactly(run: StoredRun, metric: str) -> str:
         run: the run.
         metric: name in ``scores.jsonl``, or of a figure of ``summary.json``.
     """
+    if run.recorded and metric.startswith(RECORDED_JUDGE):
+        return "the verdicts that are recorded with the answers"
     if metric in LATENCY_METRICS or not _scored_without_sampling(metric):
         return ""
     if run.recorded:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.judge.probe import probe_text
+from eval.judge.probe import judge_name, probe_text
 from eval.tables.stored import StoredRun
 
 
@@ -32,7 +32,7 @@ def judge_groups(runs: Sequence[StoredRun]) -> list[JudgeGroup]:
         for metric, entry in _judges(run).items():
             key = metric, json.dumps(entry.get("identity"), sort_keys=True)
             members.setdefault(key, set()).add(run.run_id)
-            texts.setdefault(key, f"{entry['judge']} on {entry['backbone']}; {probe_text(entry['probe'])}")
+            texts.setdefault(key, f"{judge_name(entry)}; {probe_text(entry['probe'])}")
     return [JudgeGroup(key[0], texts[key], frozenset(members[key])) for key in sorted(members)]
 
 

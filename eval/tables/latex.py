@@ -1,8 +1,10 @@
-"""Tables as LaTeX (booktabs), one ``table*`` each at footnote size, ready to be input."""
+"""Tables as LaTeX (booktabs), ready to be input: ``table*`` at footnote size, as many as keep every one legible."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from eval.cli.escaping import latex
+from eval.tables.latex_width import TEXT_WIDTH, table_width, text_width
 from eval.tables.layout import TableLine, TablePage, heading_groups, lay_out
 from eval.tables.model import Table, TableCell
 from eval.tables.text import coverage, dataset_labels, definitions, number, title
@@ -18,30 +20,103 @@ _NOTE = (
     r"(equivalence test, margin 1 point or the rounding): R reproduced, N not reproduced, ? cannot say, C not "
     r"comparable."
 )
+#: Widest column of names, points; longer names are set in several lines.
+_NAMES = 110.0
+#: A heading of more letters is stacked word by word.
+_HEADING = 9
 
 
 def render_latex(table: Table) -> str:
-    """Return the table; needs the package booktabs. What values were measured on stands in notes below it."""
-    page, notes = lay_out(table), dict[str, int]()
-    columns = len(page.headings) + 2
-    parts = [
+    """Return the table; needs the package booktabs. What values were measured on stands in notes below it.
+
+    A table that is too wide for a page at footnote size is several, each with some groups of columns and all rows.
+    """
+    page = lay_out(table)
+    parts = _parts(table, page)
+    return "\n".join(_one(table, part, place, len(parts)) for place, part in enumerate(parts))
+
+
+def _parts(table: Table, page: TablePage) -> list[TablePage]:
+    """The page, or pages with some of its columns each, that fit beside the names."""
+    parts: list[list[int]] = []
+    for group in _column_groups(page):
+        joined = [*parts[-1], *group] if parts else group
+        if parts and _fits(table, _columns(page, joined)):
+            parts[-1] = joined
+        else:
+            parts.append(group)
+    return [_columns(page, part) for part in parts]
+
+
+def _column_groups(page: TablePage) -> list[list[int]]:
+    found, place = [], 0
+    for _, names in heading_groups(page.headings):
+        found.append(list(range(place, place + len(names))))
+        place += len(names)
+    return found
+
+
+def _columns(page: TablePage, chosen: Sequence[int]) -> TablePage:
+    """A page with some of its columns; lines that then say nothing are left out."""
+
+    def cut(row: TableLine) -> TableLine:
+        return replace(
+            row,
+            headings=tuple(row.headings[place] for place in chosen),
+            cells=tuple(row.cells[place] for place in chosen),
+        )
+
+    blocks = [
+        (label, tuple(one for one in map(cut, rows) if one.printed or one.measured)) for label, rows in page.blocks
+    ]
+    headings = tuple(page.headings[place] for place in chosen)
+    return TablePage(headings, tuple((label, rows) for label, rows in blocks if rows))
+
+
+def _fits(table: Table, page: TablePage) -> bool:
+    body = _body(table, page, {})
+    return table_width(body, _paragraph(page)) <= TEXT_WIDTH
+
+
+def _paragraph(page: TablePage) -> float:
+    """Width of the names' column where one is too long for a line; 0 where none is."""
+    longest = max((text_width(f"{row.label} (99)") for _, rows in page.blocks for row in rows), default=0.0)
+    return _NAMES if longest > _NAMES else 0.0
+
+
+def _one(table: Table, page: TablePage, place: int, count: int) -> str:
+    notes = dict[str, int]()
+    body, width = _body(table, page, notes), _paragraph(page)
+    part = f", part {place + 1} of {count}" if count > 1 else ""
+    suffix = "" if place == 0 else f"-{place + 1}"
+    names = rf"p{{{width:.0f}pt}}" if width else "l"
+    lines = [
         r"\begin{table*}",
         r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
-        rf"\caption{{{latex(title(table))}.}}",
-        rf"\label{{tab:{table.paper.paper}-{table.number}}}",
-        rf"\begin{{tabular}}{{ll{'r' * len(page.headings)}}}",
-        r"\toprule",
-        *_head(page, "" if table.spec.transpose else "System"),
+        rf"\caption{{{latex(title(table) + part)}.}}",
+        rf"\label{{tab:{table.paper.paper}-{table.number}{suffix}}}",
+        rf"\begin{{tabular}}{{{names}l{'r' * len(page.headings)}}}",
+        *body,
+        r"\end{tabular}",
+        "",
+        r"\smallskip\parbox{\textwidth}{\scriptsize " + _NOTE,
+        *(latex(f"({number}) {text}.") for text, number in notes.items()),
     ]
-    datasets = dataset_labels(table)
+    if place == 0:
+        lines += [latex(f"{entry}.") for entry in definitions(table)]
+    return "\n".join([*lines, "}", r"\end{table*}"]) + "\n"
+
+
+def _body(table: Table, page: TablePage, notes: dict[str, int]) -> list[str]:
+    """Everything between begin and end of the tabular; fills the notes."""
+    columns, datasets, wraps = len(page.headings) + 2, dataset_labels(table), bool(_paragraph(page))
+    lines = [r"\toprule", *_head(page, "" if table.spec.transpose else "System")]
     for block, rows in page.blocks:
-        parts += [r"\midrule", rf"\multicolumn{{{columns}}}{{l}}{{\textit{{{latex(block)}}}}} \\"]
+        lines += [r"\midrule", rf"\multicolumn{{{columns}}}{{l}}{{\textit{{{latex(block)}}}}} \\"]
         for row in rows:
-            parts += _row(row, _numbered(coverage(row, datasets), notes) if row.measured else "")
-    parts += [r"\bottomrule", r"\end{tabular}", "", r"\smallskip\parbox{\textwidth}{\scriptsize " + _NOTE]
-    parts += [latex(f"({number}) {text}.") for text, number in notes.items()]
-    parts += [latex(f"{entry}.") for entry in definitions(table)]
-    return "\n".join([*parts, "}", r"\end{table*}"]) + "\n"
+            mark = _numbered(coverage(row, datasets), notes) if row.measured else ""
+            lines += _row(row, mark, wraps)
+    return [*lines, r"\bottomrule"]
 
 
 def _numbered(note: str, notes: dict[str, int]) -> str:
@@ -49,9 +124,9 @@ def _numbered(note: str, notes: dict[str, int]) -> str:
     return f" ({notes.setdefault(note, len(notes) + 1)})" if note else ""
 
 
-def _row(row: TableLine, mark: str) -> list[str]:
+def _row(row: TableLine, mark: str, wraps: bool) -> list[str]:
     """Printed values, measured values with their verdict, and half of each interval."""
-    system, found = latex(row.label) + mark, []
+    system, found = (r"\raggedright " if wraps else "") + latex(row.label) + mark, []
     if row.printed:
         texts = [latex(cell.printed.text) if cell.printed else "" for cell in row.cells]
         found.append(_line([system, "printed", *map(_mark, row.cells, texts)]))
@@ -81,16 +156,29 @@ def _half(cell: TableCell) -> str:
 def _head(page: TablePage, first: str) -> list[str]:
     """Headings in one row, or in two where neighbours share a group, as the papers set them."""
     groups, column = heading_groups(page.headings), 3
-    below = [heading for _, names in groups for heading in names]
+    below = [_stacked(heading) for _, names in groups for heading in names]
     if not any(group for group, _ in groups):
-        return [_line([first, "", *map(latex, below)])]
+        return [_line([first, "", *below])]
     above, rules = ["", ""], []
     for group, names in groups:
         above.append(rf"\multicolumn{{{len(names)}}}{{c}}{{{latex(group)}}}" if group else "")
         if group:
             rules.append(rf"\cmidrule(lr){{{column}-{column + len(names) - 1}}}")
         column += len(names)
-    return [_line(above), "".join(rules), _line([first, "", *map(latex, below)])]
+    return [_line(above), "".join(rules), _line([first, "", *below])]
+
+
+def _stacked(heading: str) -> str:
+    """A long heading with its words below each other; short words share a line."""
+    if len(heading) <= _HEADING or " " not in heading:
+        return latex(heading)
+    lines: list[str] = []
+    for word in heading.split():
+        if lines and len(lines[-1]) + len(word) < _HEADING:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return r"\shortstack[r]{" + r" \\ ".join(map(latex, lines)) + "}"
 
 
 def _mark(cell: TableCell, text: str) -> str:

@@ -12,9 +12,11 @@ from eval.scoring.inference import MICRO, Interval, MeanRule, MetricScores, poin
 from eval.scoring.paired import minimum_detectable_difference
 from eval.scoring.protocols import Adversarial, Protocol
 from eval.scoring.rows import ScoreRow
-from eval.tables.candidates import LATENCY_METRICS, Selected, run_figure
+from eval.tables.candidates import LATENCY_METRICS, Selected, is_retrieval, run_figure
 from eval.tables.determinism import repeats_exactly
+from eval.tables.label_view import views
 from eval.tables.spec import DatasetSpec, PaperSpec
+from eval.tables.stored import StoredRun
 from eval.tables.terms import other_judge_terms
 
 #: Conversations named when a run covers a part; of more only the number is given.
@@ -38,6 +40,7 @@ class Measured:
         by_run: the value of each run, in the order of the seeds.
         repeats_exactly: why another run would give the same value; empty where it varies from run to run.
         recorded: where the answers come from if the authors recorded them; empty for runs of this harness.
+        metric: name of the scores.
     """
 
     value: float
@@ -52,6 +55,7 @@ class Measured:
     by_run: tuple[float, ...] = ()
     repeats_exactly: str = ""
     recorded: str = ""
+    metric: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Measur
         by_run=_by_run(selected, metric, category, terms.protocol) or (value,),
         repeats_exactly=repeats_exactly(selected.run, metric),
         recorded=selected.run.recorded,
+        metric=metric,
     )
 
 
@@ -115,6 +120,7 @@ def _figure_of_runs(selected: Selected, metric: str, terms: MeasurementContext) 
         by_run=tuple(figures),
         repeats_exactly=repeats_exactly(selected.run, metric),
         recorded=selected.run.recorded,
+        metric=metric,
     )
 
 
@@ -184,6 +190,7 @@ def _caveats(selected: Selected, metric: str, terms: MeasurementContext) -> tupl
         found.append(f"{conversations} of {dataset.conversations} conversations{names}")
     elif questions < dataset.questions:
         found.append(f"{questions} of {dataset.questions} questions")
+    found += _labels(run, metric)
     found += selected.other_terms
     if metric in LATENCY_METRICS and terms.hardware and not any(terms.hardware in gpu for gpu in run.gpus):
         found.append(f"other hardware than {terms.hardware}")
@@ -192,6 +199,13 @@ def _caveats(selected: Selected, metric: str, terms: MeasurementContext) -> tupl
     if metric in terms.paper.not_compared:
         found.append(terms.paper.not_compared[metric])
     return tuple(found)
+
+
+def _labels(run: StoredRun, metric: str) -> list[str]:
+    """Labels that are not as printed; a corrected answer moves nothing that was retrieved."""
+    if run.labels == "corrected" and is_retrieval(metric):
+        return []
+    return views([run])
 
 
 def scaled(measured: Measured, factor: float) -> Measured:

@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from eval.cli.escaping import markdown_cell, markdown_row
 from eval.papers.printed import PrintedNumber, load_printed
 from eval.papers.superiority import ValueOf, check_claim, check_marks, load_superiority
+from eval.tables.measure import Measured
 from eval.tables.model import VERDICTS, Table
 
 INDEX, CLAIMS = "index.md", "claims.md"
+#: Verdicts that a measured cell can have.
+_VERDICTS_OF_MEASURED = VERDICTS[:4]
+_SOURCE_HEADINGS = ("paper", "measured from", *_VERDICTS_OF_MEASURED)
 _HEADINGS = ("printed", "measured", *VERDICTS)
 
 
@@ -36,10 +40,33 @@ def render_index(papers: Mapping[str, Sequence[Table]]) -> str:
             "",
             *_table(heads, [*totals, *rows], 2),
             "",
+            "## What the measured cells rest on",
+            "",
+            *_table(_SOURCE_HEADINGS, _sources(papers), 2),
+            "",
             "Written by `python -m eval.tables`.",
             "",
         ]
     )
+
+
+def _sources(papers: Mapping[str, Sequence[Table]]) -> list[tuple[str, ...]]:
+    """Printed cells with a measured value: by paper, where the value comes from, and verdict."""
+    found: Counter[tuple[str, str, str]] = Counter()
+    for tables in papers.values():
+        for table in tables:
+            for _, _, _, cell in table.cells:
+                if cell.printed is not None and cell.measured is not None:
+                    found[table.paper.label, _source(cell.measured), str(cell.verdict)] += 1
+    groups = sorted({(paper, source) for paper, source, _ in found})
+    return [
+        (paper, source, *(str(found[paper, source, verdict]) for verdict in _VERDICTS_OF_MEASURED))
+        for paper, source in groups
+    ]
+
+
+def _source(measured: Measured) -> str:
+    return "answers that the authors recorded" if measured.recorded else measured.repeats_exactly or "runs with a model"
 
 
 def _counts(table: Table) -> Counter[str]:

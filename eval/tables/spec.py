@@ -163,12 +163,12 @@ class PaperSpec:
 
     def backbone_label(self, backbone: str) -> str:
         """Label of a backbone."""
-        return self.backbones.get(backbone, backbone)
+        return self.backbones.get(backbone) or str(preset_labels().get(backbone, backbone))
 
 
 @cache
 def preset_labels() -> Mapping[str, Any]:
-    """Names of memory presets that a paper does not print, by preset."""
+    """Names of memory presets and backbones that a paper does not print, by preset."""
     return read_settings(CONF / "names.yaml")
 
 

@@ -37,12 +37,14 @@ class StoredRun:
         meta: ``scores_meta.json``.
         summary: ``summary.json``; empty when the run has none.
         rows: values of every question; latencies in milliseconds where they were measured.
+        labels: view of disputed labels that the rows are under, where it changes them.
     """
 
     record: Mapping[str, Any]
     meta: Mapping[str, Any]
     summary: Mapping[str, Any]
     rows: tuple[ScoreRow, ...]
+    labels: str = "printed"
 
     @property
     def run_id(self) -> str:
@@ -101,7 +103,16 @@ class StoredRun:
     def recorded(self) -> str:
         """Where its answers come from if the authors recorded them; empty for a run of this harness."""
         found = self.record.get("recorded")
-        return str(found.get("source", "source not named") if isinstance(found, Mapping) else found or "")
+        if not isinstance(found, Mapping):
+            return str(found or "")
+        where = ", ".join(str(found[key]) for key in ("repository", "path") if found.get(key))
+        return where + (f" at commit {str(found['commit'])[:12]}" if found.get("commit") else "") or "source not named"
+
+    @property
+    def recorded_row(self) -> Mapping[str, str]:
+        """The printed row that recorded answers gave: ``paper``, ``memory``, ``backbone``; empty for none."""
+        found = self.record.get("recorded")
+        return (found.get("row") or {}) if isinstance(found, Mapping) else {}
 
     def settings_hash(self) -> str:
         """Equal for runs that differ in their seed alone."""

@@ -42,7 +42,7 @@ def test_views_and_countings_of_the_same_answers() -> None:
     )
 
     def mean(labels: str, counting: str) -> float:
-        found = estimate(run, RunReading("f1_set", labels, counting), 0)  # type: ignore[arg-type]
+        found = estimate(run, RunReading("f1_set", labels, counting))  # type: ignore[arg-type]
         assert found is not None
         return found.value
 
@@ -91,7 +91,7 @@ def test_stored_scores_under_a_view() -> None:
     bare = replace(disputed, metrics={"f1_set": 0.0, "doubtful_answer": 1.0})
     with pytest.raises(ScoringError, match="scored without the corrected labels"):
         under([plain, bare], "corrected")
-    with pytest.raises(ConfigError, match="choose one of printed, masked, corrected"):
+    with pytest.raises(ConfigError, match="choose one of printed, masked, corrected, adversarial_masked"):
         under([plain], "other")  # type: ignore[arg-type]
 
 
@@ -108,5 +108,5 @@ def test_own_scores_agree_with_the_check_values(name: str) -> None:
         pytest.skip("needs MEMSYS_DATA and MEMSYS_RECORDED")
     run = score_entry(entry, ["f1_squad"])
     for metric, check in (("f1_squad", "f1_multiset"), ("judge", "judge")):
-        mean = estimate(run, RunReading(metric, "printed", "question"), 0)
+        mean = estimate(run, RunReading(metric, "printed", "question"))
         assert mean is not None and mean.value == pytest.approx(entry.check[check], abs=0.2)

@@ -22,6 +22,7 @@ from eval.tables.__main__ import build_tables, main
 from eval.tables.candidates import mean_over_runs
 from eval.tables.flat import COLUMNS, render_csv
 from eval.tables.latex import render_latex
+from eval.tables.latex_width import TEXT_WIDTH, table_width, text_width
 from eval.tables.layout import heading_groups, lay_out
 from eval.tables.markdown import render_markdown
 from eval.tables.measure import mean_value, scores_and_mean
@@ -114,7 +115,7 @@ def test_a_column_says_by_what_definition_it_counts(tmp_path: Path) -> None:
     markdown, latex = render_markdown(built), render_latex(built)
     assert "| E-Prec (substring) | E-Recall (substring) |" in markdown
     assert "- R@10 (substring): recall@10_substring (CLAG equations 14-18)" in markdown
-    assert "& R@10 (substring) &" in latex
+    assert r"& \shortstack[r]{R@10 \\ (substring)} &" in latex
     assert r"R@10 (substring): recall@10\_substring" in latex
     assert "Recall (turn ids)" in render_markdown(table(tmp_path, 3, "memfly"))
     rows = list(csv.DictReader(io.StringIO(render_csv(built))))
@@ -246,10 +247,11 @@ def test_keywords_of_a_model_keep_a_retrieval_to_its_backbone(tmp_path: Path) ->
 def test_recorded_answers_are_named_as_the_authors(tmp_path: Path) -> None:
     path = full(memory="rag", values=constant(0.129)).write(tmp_path)
     record = json.loads((path / "run.json").read_text())
-    (path / "run.json").write_text(json.dumps({**record, "recorded": {"source": "release of the authors"}}))
+    where = {"repository": "their/code", "row": {"paper": "clag", "memory": "rag", "backbone": "qwen3_06b"}}
+    (path / "run.json").write_text(json.dumps({**record, "recorded": where}))
     found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1")
     assert found.verdict == "reproduced"
-    assert "measured from the authors' answers: release of the authors" in render_markdown(table(tmp_path))
+    assert "measured from the authors' answers: their/code" in render_markdown(table(tmp_path))
 
 
 def test_what_was_measured_on_other_terms_is_not_comparable(tmp_path: Path) -> None:
@@ -617,10 +619,41 @@ def test_latex_is_balanced_and_rectangular(tmp_path: Path) -> None:
         text = render_latex(table(tmp_path, number))
         assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
         for environment in ("table*", "tabular"):
-            assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") == 1
-        rows = [line for line in text.splitlines() if line.endswith(r"\\")]
-        assert {width(line) for line in rows} == {len(table(tmp_path, number).columns) + 2}
+            assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") >= 1
+        parts = [part.splitlines() for part in text.split(r"\begin{table*}")[1:]]
+        columns = [{width(line) for line in part if line.endswith(r"\\")} for part in parts]
+        assert {len(counts) for counts in columns} == {1}
+        assert sum(counts.pop() - 2 for counts in columns) == len(table(tmp_path, number).columns)
         assert not re.search(r"(?<!\\)[%_](?!$)", text.replace("{!}{%", ""))
+
+
+@pytest.mark.parametrize("paper", spec_names())
+def test_every_latex_table_is_legible_on_a_page(paper: str, tmp_path: Path) -> None:
+    """No tabular is wider than a page's text at 8 pt, with the longest names and every mark there is."""
+    backbone = next(iter(load_spec(paper).backbones))
+    memories = [*next(iter(load_spec(paper).systems.values())).memory, "no_memory"]
+    for memory in memories:
+        FakeRun(memory=memory, backbone=backbone, dataset="locomo", reader=load_spec(paper).readers[0]).write(tmp_path)
+    floor = FakeRun(memory="coin_flip", mode="floor", dataset="locomo", settings={"name": "coin_flip"})
+    floor.write(tmp_path)
+    runs, _ = read_runs([tmp_path])
+    for built in build_tables(paper, runs)[0]:
+        text = render_latex(built)
+        for preamble, body in re.findall(r"\\begin\{tabular\}\{(.*?)r*\}\n(.*?)\\end\{tabular\}", text, re.DOTALL):
+            paragraph = re.match(r"p\{(\d+)pt\}", preamble)
+            found = table_width(body.splitlines(), float(paragraph[1]) if paragraph else 0.0)
+            assert 8 * TEXT_WIDTH / found >= 8, (built.number, found)
+            assert paragraph or len(preamble) == 2
+        assert all(len(caption) < 90 for caption in re.findall(r"\\caption\{(.*)\}", text))
+
+
+def test_widths_are_those_of_what_is_seen() -> None:
+    assert text_width(r"\textbf{12.34}") == pytest.approx(5 * 4.25 * 1.15)
+    assert text_width(r"12.34$^\mathrm{R}$") == text_width("12.34") + 3
+    assert text_width(r"\shortstack[r]{R@10 \\ (substring)}") == text_width("(substring)")
+    rows = [r"\multicolumn{2}{c}{a very wide heading} \\", r"a & b \\", r"\midrule"]
+    assert table_width(rows) == pytest.approx(19 * 4.25 + 6)
+    assert table_width([r"name & 1 \\"], paragraph=100) == pytest.approx(100 + 4.25 + 12)
 
 
 def test_latex_escapes() -> None:

@@ -1,0 +1,94 @@
+"""Answers that a paper's authors recorded, in the paper's tables: measured, with a verdict and where they come from."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from eval.explain.__main__ import main as explain
+from eval.export import export_run
+from eval.recorded.catalogue import load_catalogue
+from eval.recorded.importing import Origin, import_rows, write_run
+from eval.recorded.questions import QuestionSet, RecordedQuestion
+from eval.report.probes import judge_faults
+from eval.runs.records import ReferenceRecord
+from eval.scoring.rows import ScoringConfig, score_run
+from eval.scoring.summary import summarise
+from eval.tables.__main__ import build_tables
+from eval.tables.judges import judge_texts
+from eval.tables.markdown import render_markdown
+from eval.tables.overview import render_index
+from eval.tables.stored import read_runs
+
+ROW = {"paper": "sage", "memory": "sage_code", "backbone": "gpt4o_mini"}
+
+
+def _recorded(root: Path, name: str, row: dict[str, str]) -> None:
+    """Ten conversations with a question of each category; one answer in two is right, the judge says so."""
+    asked = [
+        RecordedQuestion(
+            f"Who {c} {n}?", ReferenceRecord(f"c{n}:{c}", f"c{n}", c, ["blue car"], None, ["D1:1"], [], [""])
+        )
+        for n in range(10)
+        for c in (1, 2, 3, 4)
+    ]
+    rows = [
+        {"question": one.text, "response": "blue car" if place % 2 else "red", "category": str(one.category)}
+        | {"llm_score": place % 2, "answer": "blue car"}
+        for place, one in enumerate(asked)
+    ]
+    root.mkdir(exist_ok=True)
+    path = root / f"{name}.json"
+    path.write_text(json.dumps({str(n): rows[4 * n : 4 * n + 4] for n in range(10)}))
+    questions = QuestionSet("locomo", "0" * 64, tuple(asked), tuple(f"c{n}" for n in range(10)), {})
+    imported = import_rows([path], load_catalogue().shapes["mem0_eval"], questions)
+    origin = Origin("SAGE", "gpt-4o-mini", "them/code", "abcdef0123456789", "answers.json", row=row)
+    write_run(imported, root / name, origin)
+    score_run(root / name, ScoringConfig(metrics=("f1_set", "bleu1")))
+    summarise(root / name)
+
+
+def test_recorded_answers_stand_in_the_row_that_they_gave(tmp_path: Path) -> None:
+    _recorded(tmp_path, "theirs", ROW)
+    _recorded(tmp_path, "others", {})
+    runs, _ = read_runs([tmp_path])
+    (table,), unused = build_tables("sage", runs, [1])
+    assert unused == {"others": "recorded answers that gave no row of SAGE's tables"}
+    (row,) = [row for block in table.blocks for row in block.rows if row.measured]
+    assert (row.label, row.key.backbone, row.key.system) == ("SAGE", "gpt4o_mini", "sage")
+    by_column = {column.label: cell for column, cell in zip(table.columns, row.cells, strict=True)}
+    judged, scored = by_column["Multi-hop J"].measured, by_column["Multi-hop F1"].measured
+    assert judged is not None and scored is not None
+    assert judged.value == 100 and scored.value == 100  # category 2: the second row of each conversation
+    assert judged.repeats_exactly == "the verdicts that are recorded with the answers"
+    assert scored.recorded == "them/code, answers.json at commit abcdef012345"
+    assert by_column["Average J"].measured is not None
+    assert by_column["Average J"].measured.caveats == ("40 of 1540 questions",)
+    text = render_markdown(table)
+    assert "measured from the authors' answers: them/code, answers.json at commit abcdef012345" in text
+    assert "| SAGE | answers that the authors recorded | 0 | 0 | 0 | 15 |" in render_index({"sage": [table]})
+    assert build_tables("clag", runs, [1])[1].keys() == {"theirs", "others"}
+
+
+def test_the_catalogue_names_rows_that_the_tables_have() -> None:
+    rows = {name: entry.row for name, entry in load_catalogue().entries.items() if entry.row}
+    assert rows["sage_sage"] == ROW
+    assert rows["sage_mem0"] == {**ROW, "memory": "mem0_in_sage"}
+
+
+def test_what_a_recorded_run_lacks_is_said_and_not_made_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _recorded(tmp_path, "theirs", ROW)
+    assert explain(["sage:1", "SAGE", "Multi-hop J", "--worst", "1", "--runs", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "answers    recorded elsewhere: them/code, answers.json at commit abcdef012345" in told
+    assert "metric     judge_recorded_recorded, category 2" in told
+    assert "(what was retrieved is not recorded)" in told
+    assert "worst questions:" in told
+    assert not any(text in told for text in ("uncommitted", "seed  ", "settings", "not retrieved", "hardware unknown"))
+    (run,), _ = read_runs([tmp_path])
+    assert list(judge_texts([run]).values()) == ["verdicts recorded with the answers; not probed"]
+    assert judge_faults([run]) == {}
+    exported = export_run(tmp_path / "theirs", tmp_path / "summaries")
+    assert "Who 1 0?" not in "".join(path.read_text() for path in exported.iterdir())
+    (again,), _ = read_runs([tmp_path / "summaries"])
+    assert (again.recorded, again.recorded_row, len(again.rows)) == (run.recorded, ROW, 40)
