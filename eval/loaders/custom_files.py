@@ -124,16 +124,18 @@ def _said(node: JsonNode, found: "ValidationError") -> Iterator[DataError]:
     """Say a fault of the schema's in the words that all loaders use."""
     place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in found.absolute_path).lstrip(".")
     value: Any = found.instance
+    rule: Any = found.validator_value
     at = JsonNode(value, place, node.file)
     if found.validator == "required":
-        lacking = next(key for key in found.validator_value if key not in value and repr(key) in found.message)
+        lacking = next(key for key in rule if key not in value and repr(key) in found.message)
         yield JsonNode(None, lacking, node.file).error("missing field")
     elif found.validator == "additionalProperties":
-        known = found.schema["properties"]
+        shape: Any = found.schema
+        known = shape["properties"]
         for key in value.keys() - known.keys():
             yield JsonNode(None, key, node.file).error(f"unknown field; known are {', '.join(known)}")
     elif found.validator == "type":
-        yield at.error(f"expected {found.validator_value}, found {type_name(value)}")
+        yield at.error(f"expected {rule}, found {type_name(value)}")
     elif found.validator == "minLength":
         yield at.error("is empty")
     else:

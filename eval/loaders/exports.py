@@ -129,10 +129,8 @@ def _sharegpt(path: Path) -> list[Sample]:
     """ShareGPT: objects with ``conversations`` of ``from`` and ``value``."""
     samples = []
     for number, node in enumerate(_nodes(path), 1):
-        lines = [
-            (item.get("from").text(), item.get("value").text(), "") for item in node.get("conversations").elements()
-        ]
-        samples.append(_chat(_name(node, number), [(_SHAREGPT.get(who, who), *rest) for who, *rest in lines]))
+        items = [(item.get("from").text(), item.get("value").text()) for item in node.get("conversations").elements()]
+        samples.append(_chat(_name(node, number), [(_SHAREGPT.get(who, who), text, "") for who, text in items]))
     return samples
 
 

@@ -8,7 +8,7 @@ and relation the one with the higher number holds.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import yaml
@@ -58,11 +58,17 @@ def _pattern(form: str) -> re.Pattern[str]:
 
 def read_fact(number: int, sentence: str) -> Fact:
     """Read subject, relation and value off a sentence without its full stop."""
+    return Fact(number, *_read(sentence))
+
+
+@lru_cache(maxsize=1 << 16)
+def _read(sentence: str) -> tuple[str, str, str]:
+    """Relation, subject and value; the contexts of one size, and the smaller ones, share their facts."""
     for relation, fact, _ in _forms():
         match = fact.fullmatch(sentence)
         if match:
-            return Fact(number, relation, match["subject"], match["value"])
-    return Fact(number, "", "", "")
+            return relation, match["subject"], match["value"]
+    return "", "", ""
 
 
 class FactBase:

@@ -188,6 +188,8 @@ ASKED: Mapping[str, Mapping[int, tuple[str, float]]] = {
     "xmemory": dict.fromkeys(range(1, 6), ("default", 0.0)),
     "sage": dict.fromkeys(range(1, 6), ("default", 0.0)),
     "perltqa": dict.fromkeys(range(7, 11), ("sentence", 0.0)),
+    "realtalk": dict.fromkeys(range(1, 4), ("default", 0.0)),
+    "factconsolidation": dict.fromkeys((1, 4), ("default", 0.0)),
 }  # fmt: skip
 CASES = [(name, category) for name, categories in ASKED.items() for category in categories]
 
