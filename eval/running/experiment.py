@@ -27,6 +27,7 @@ from eval.runs.rundir import RunDirectory, RunRecord, identity_hash, now, withou
 from memsys.credentials import redacted, without_secrets
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError, RunDirectoryError
+from memsys.index.settings import FLAT, IndexSettings, using_index
 from memsys.llm.config import BackboneConfig
 from memsys.llm.none import NoBackbone
 from memsys.protocol import MemoryConfig, NeedsAssets
@@ -71,6 +72,7 @@ class Plan:
     serving: Serving
     progress: str
     score: bool
+    index: IndexSettings = FLAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,9 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     for key, choices in (("mode", MODES), ("timing", TIMINGS), ("progress", ("auto", "bars", "lines"))):
         if settings[key] not in choices:
             raise ConfigError(f"{key}={settings[key]!r} is unknown; choose one of {', '.join(choices)}")
+    index = IndexSettings(**settings.get("index", {}))
+    if index.kind == "flat":  # what runs had before there was a choice
+        settings = without(settings, ("index",))
     roles = delegated_roles(settings)
     schedule = Schedule(latency=settings["timing"] == "latency", **settings["schedule"])
     return Plan(
@@ -107,6 +112,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         serving=Serving(**{**settings["serving"], "folder": Path(settings["serving"]["folder"])}),
         progress=settings["progress"],
         score=bool(settings["score"]),
+        index=index,
         second_roles=roles,
         **{**parts, "second": parts["second"] if roles else None},
     )
@@ -229,7 +235,8 @@ def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directo
     check_before_models(plan, data)
     stop = StopRequest()
     try:
-        return asyncio.run(_run(plan, data, identity, directory, stop))
+        with using_index(plan.index):
+            return asyncio.run(_run(plan, data, identity, directory, stop))
     except asyncio.CancelledError as error:
         directory.close()
         stop.hand_over()
