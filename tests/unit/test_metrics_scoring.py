@@ -279,10 +279,11 @@ def test_nothing_scored_has_no_mean() -> None:
 
 
 def test_shipped_protocols() -> None:
-    assert protocol_names() == ("clag", "locomo", "memfly", "sage", "xmemory")
+    assert protocol_names() == ("beam", "clag", "locomo", "longmemeval", "memfly", "sage", "xmemory")
     treatments = {name: load_protocol(name).adversarial for name in protocol_names()}
     assert treatments == {
-        "clag": "paper_trap", "memfly": "paper_trap", "locomo": "abstain", "sage": "exclude", "xmemory": "exclude"
+        "clag": "paper_trap", "memfly": "paper_trap", "locomo": "abstain", "sage": "exclude", "xmemory": "exclude",
+        "beam": "abstain", "longmemeval": "abstain",
     }  # fmt: skip
     sage = load_protocol("sage")
     kinds = ("multi_hop", "temporal", "open_domain", "single_hop")
@@ -292,7 +293,7 @@ def test_shipped_protocols() -> None:
 
 
 def test_wrong_protocols_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="choose one of clag, locomo"):
+    with pytest.raises(ConfigError, match="choose one of beam, clag, locomo"):
         load_protocol("clagg")
     with pytest.raises(ConfigError, match="adversarial='trap'"):
         replace(load_protocol("clag"), adversarial="trap")  # type: ignore[arg-type]
