@@ -34,7 +34,8 @@ def vectors(count: int, seed: int) -> Vectors:
     centres = np.random.default_rng(0).standard_normal((TOPICS, DIMENSION))
     rng = np.random.default_rng(seed)
     rows = centres[rng.integers(0, TOPICS, count)] + rng.standard_normal((count, DIMENSION))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    unit: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
 def main() -> int:
