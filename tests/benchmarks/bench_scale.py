@@ -205,7 +205,7 @@ def plot(path: str, curves: Mapping[str, Sequence[ScalePoint]]) -> None:
             axes.plot([point.turns for point in known], [getattr(point, field) for point in known], "o-", label=preset)
         axes.axhline(goal, linestyle="--", color="grey", label=f"goal, {goal:g} ms")
         axes.set(xscale="log", yscale="log", xlabel="turns stored", ylabel="ms, own cost", title=title)
-    axes.legend(fontsize=7)
+        axes.legend(fontsize=6)
     figure.savefig(path, dpi=120)
 
 
