@@ -22,8 +22,8 @@ _DAYS = tuple(
 def parse_date(text: str) -> datetime | None:
     """Read a date, with the time of day where there is one.
 
-    Knows ``2023-05-08T13:56:00``, ``2023/05/08 (Mon) 13:56``, ``1:56 pm on 8 May, 2023``, ``8 May 2023`` and ``May 8, 2023``; any other text, and
-    a date that no calendar has, gives ``None``.
+    Knows ``2023-05-08T13:56:00``, ``2023/05/08 (Mon) 13:56``, ``1:56 pm on 8 May, 2023``, ``8 May 2023`` and
+    ``May 8, 2023``; any other text, and a date that no calendar has, gives ``None``.
     """
     for pattern in _DAYS:
         match = pattern.search(text)

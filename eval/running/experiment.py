@@ -28,6 +28,7 @@ from eval.runs.rundir import RunDirectory, RunRecord, identity_hash, now, withou
 from memsys.credentials import redacted, without_secrets
 from memsys.embedding.contract import Embedder
 from memsys.errors import BudgetSpentError, ConfigError, MemsysError, RunDirectoryError
+from memsys.index.settings import FLAT, IndexSettings, using_index
 from memsys.llm.config import BackboneConfig
 from memsys.llm.none import NoBackbone
 from memsys.protocol import MemoryConfig, NeedsAssets
@@ -73,6 +74,7 @@ class Plan:
     budget: BudgetLimits
     progress: str
     score: bool
+    index: IndexSettings = FLAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,9 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     for key, choices in (("mode", MODES), ("timing", TIMINGS), ("progress", ("auto", "bars", "lines"))):
         if settings[key] not in choices:
             raise ConfigError(f"{key}={settings[key]!r} is unknown; choose one of {', '.join(choices)}")
+    index = IndexSettings(**settings.get("index", {}))
+    if index.kind == "flat":  # what runs had before there was a choice
+        settings = without(settings, ("index",))
     roles = delegated_roles(settings)
     schedule = Schedule(latency=settings["timing"] == "latency", **settings["schedule"])
     return Plan(
@@ -110,6 +115,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         budget=read_limits(settings.get("budget")),
         progress=settings["progress"],
         score=flag("score", settings["score"]),
+        index=index,
         second_roles=roles,
         **{**parts, "second": parts["second"] if roles else None},
     )
@@ -262,7 +268,8 @@ def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directo
     check_before_models(plan, data)
     stop = StopRequest()
     try:
-        return asyncio.run(_run(plan, data, identity, directory, stop))
+        with using_index(plan.index):
+            return asyncio.run(_run(plan, data, identity, directory, stop))
     except asyncio.CancelledError as error:
         directory.close()
         stop.hand_over()

@@ -1,4 +1,4 @@
-"""Exact search over unit vectors, with FAISS."""
+"""Search over unit vectors, with FAISS: exact, unless the run chose an approximate index."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
 from memsys.errors import ConfigError
+from memsys.index.approximate import ApproximateCandidates
+from memsys.index.settings import IndexSettings, chosen_index
 
 IndexDevice = Literal["cpu", "gpu"]
 
@@ -19,7 +21,7 @@ _SPARE_CANDIDATES = 16
 
 
 class VectorIndex:
-    """Inner product over unit vectors (= cosine), exact, in insertion order.
+    """Inner product over unit vectors (= cosine), in insertion order; exact with ``flat``, the default.
 
     The vectors lie in a flat FAISS index in main memory, where one row is replaced in place. On a GPU the index has a
     copy there that answers the searches: appended to as the index grows, copied again after a replacement or removal.
@@ -29,15 +31,19 @@ class VectorIndex:
     FAISS searches with one thread here (a setting of the calling thread). One query over 10,000 vectors takes 0.3 ms
     so; waking and joining a thread team for it costs more than it saves, and up to a hundred times more on busy cores.
 
+    An approximate index (:class:`memsys.index.settings.IndexSettings`) lies beside the flat one and finds the
+    candidates of searches among all items; their scores are exact all the same.
+
     Args:
         dimension: length of a vector.
-        device: where searches run.
+        device: where searches run; approximate ones in main memory.
+        settings: kind of index; ``None`` for the run's choice.
 
     Raises:
         ConfigError: ``device`` is unknown, or ``gpu`` with a FAISS built without GPU support or without a GPU.
     """
 
-    def __init__(self, dimension: int, device: IndexDevice = "cpu") -> None:
+    def __init__(self, dimension: int, device: IndexDevice = "cpu", settings: IndexSettings | None = None) -> None:
         import faiss
 
         if device not in get_args(IndexDevice):
@@ -45,6 +51,8 @@ class VectorIndex:
         self._dimension = dimension
         self._flat: Any = faiss.IndexFlatIP(dimension)
         self._gpu = _GpuCopy() if device == "gpu" else None
+        settings = settings or chosen_index()
+        self._approximate = None if settings.kind == "flat" else ApproximateCandidates(settings, dimension)
         self._ids: list[str] = []
         self._row_of: dict[str, int] = {}
 
@@ -87,8 +95,9 @@ class VectorIndex:
         self._ids.extend(ids)
         block = np.ascontiguousarray(vectors, dtype=np.float32)
         self._flat.add(block)
-        if self._gpu:
-            self._gpu.append(block)
+        for copy in (self._gpu, self._approximate):
+            if copy:
+                copy.append(block)
 
     def replace(self, ids: Sequence[str], vectors: Vectors) -> None:
         """Give items new vectors; they keep their place in the order. Costs one row copy each.
@@ -99,8 +108,12 @@ class VectorIndex:
         """
         self._check_shape(ids, vectors)
         if ids:
-            self._matrix()[self._rows(ids)] = vectors
-            self._drop_gpu_copy()
+            rows = self._rows(ids)
+            self._matrix()[rows] = vectors
+            if self._gpu:
+                self._gpu.drop()
+            if self._approximate:
+                self._approximate.replaced(rows)
 
     def remove(self, ids: Sequence[str]) -> None:
         """Take items out; the others keep their order.
@@ -114,7 +127,7 @@ class VectorIndex:
         gone = set(ids)
         self._ids = [item for item in self._ids if item not in gone]
         self._row_of = {item: row for row, item in enumerate(self._ids)}
-        self._drop_gpu_copy()
+        self._drop_copies()
 
     def search(
         self, vector: NDArray[np.float32], k: int, *, among: NDArray[np.int64] | None = None
@@ -177,7 +190,7 @@ class VectorIndex:
         """Restore a snapshot of :meth:`state`."""
         self._flat.reset()
         self._ids, self._row_of = [], {}
-        self._drop_gpu_copy()
+        self._drop_copies()
         ids = list(state["ids"])
         self.add(ids, np.asarray(state["vectors"], dtype=np.float32).reshape(len(ids), self._dimension))
 
@@ -188,6 +201,8 @@ class VectorIndex:
         faiss.omp_set_num_threads(1)
         count = len(self._ids) if among is None else len(among)
         fetch = min(k + _SPARE_CANDIDATES, count)
+        if self._approximate and among is None and self._approximate.searches(count):
+            return self._approximate.find(self._matrix(), query, fetch)
         index = self._gpu.of(self._flat) if self._gpu and among is None else self._flat
         chosen = {} if among is None else {"params": self._only(among)}
         while True:
@@ -229,9 +244,10 @@ class VectorIndex:
         if vectors.shape != (len(ids), self._dimension):
             raise ValueError(f"{len(ids)} ids need vectors ({len(ids)}, {self._dimension}), not {vectors.shape}")
 
-    def _drop_gpu_copy(self) -> None:
-        if self._gpu:
-            self._gpu.drop()
+    def _drop_copies(self) -> None:
+        for copy in (self._gpu, self._approximate):
+            if copy:
+                copy.drop()
 
 
 class _GpuCopy:

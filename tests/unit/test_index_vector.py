@@ -1,11 +1,18 @@
 """The dense index: exact, stable order, cheap replacement."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
+from hydra import compose, initialize_config_dir
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eval.run import make_plan
+from eval.running.experiment import identity_of
 from memsys.errors import ConfigError
+from memsys.index.settings import IndexSettings, chosen_index, using_index
 from memsys.index.vector import VectorIndex
 
 
@@ -152,3 +159,61 @@ def test_a_cpu_build_of_faiss_refuses_the_gpu_and_names_the_extra() -> None:
     else:
         with pytest.raises(ConfigError, match="faiss-gpu"):
             VectorIndex(8, device="gpu")
+
+
+def approximate(kind: str, vectors: np.ndarray) -> VectorIndex:
+    settings = IndexSettings(kind=kind, exact_below=50, lists=8, probes=8)  # type: ignore[arg-type]
+    index = VectorIndex(vectors.shape[1], settings=settings)
+    index.add([f"n{row}" for row in range(len(vectors))], vectors)
+    return index
+
+
+@pytest.mark.parametrize("kind", ["hnsw", "ivf"])
+def test_approximate_indexes_find_the_same_where_they_look_everywhere(kind: str) -> None:
+    """All cells probed, or a graph of 300 searched 128 deep; after additions, replacements and a removal too."""
+    rows = unit_rows(300)
+    index, exact, query = approximate(kind, rows[:200]), filled(rows[:200]), unit_rows(1, seed=9)[0]
+    assert index.search(query, 5) == exact.search(query, 5)
+    for each in (index, exact):
+        each.add([f"n{row}" for row in range(200, 300)], rows[200:])
+        each.replace(["n7"], query[None])
+    assert index.search(query, 5) == exact.search(query, 5)
+    assert index.search(query, 1)[0][0] == "n7"
+    for each in (index, exact):
+        each.remove(["n7", "n250"])
+    assert index.search(query, 5) == exact.search(query, 5)
+    among = np.arange(0, 290, 3)
+    assert index.search(query, 5, among=among) == exact.search(query, 5, among=among)
+    again = VectorIndex(8, settings=IndexSettings(kind=kind, exact_below=50, lists=8, probes=8))  # type: ignore[arg-type]
+    again.load_state(index.state())
+    assert again.search(query, 5) == exact.search(query, 5)
+
+
+def test_the_choice_holds_inside_and_is_exact_outside() -> None:
+    with using_index(IndexSettings(kind="ivf")):
+        assert chosen_index().kind == "ivf"
+        assert VectorIndex(2)._approximate is not None
+    assert chosen_index().kind == "flat"
+    assert VectorIndex(2)._approximate is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kind": "tree"}, "index.kind='tree' is unknown; choose one of flat, hnsw, ivf"),
+        ({"probes": 0}, "index.probes=0 must be a whole number from 1"),
+        ({"kind": "ivf", "exact_below": 10}, "index.exact_below=10 must be at least index.lists=256"),
+    ],
+)
+def test_bad_index_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        IndexSettings(**settings)
+
+
+def test_a_run_with_the_exact_index_is_the_run_that_it_was() -> None:
+    """The choice is no part of a run's settings where it is the exact one."""
+    config_dir = str(Path(__file__).resolve().parents[2] / "conf")
+    with initialize_config_dir(config_dir, version_base="1.3"):
+        exact, hnsw = make_plan(compose("config")), make_plan(compose("config", overrides=["index.kind=hnsw"]))
+    assert "index" not in identity_of(exact, "x")
+    assert identity_of(hnsw, "x")["index"]["kind"] == hnsw.index.kind == "hnsw"

@@ -39,8 +39,8 @@ def test_every_data_set_has_a_sample_that_can_be_reported(name: str) -> None:
     assert [table.row_count for table in tables(report)][2] == len(data.category_names)
 
 
-def test_samples_cover_all_sets() -> None:
-    assert {name.removesuffix("_sample") for name in SAMPLES} == {info.card or info.key for info in DATASETS.values()}
+def test_every_data_set_has_a_sample() -> None:
+    assert sorted(SAMPLES) == sorted({f"{info.card or info.key}_sample" for info in DATASETS.values()})
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -111,7 +111,7 @@ def test_the_command_line_prints_tables_and_json(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["dataset=nope"], "dataset='nope' is unknown; choose one of bioasq20"),
+        (["dataset=nope"], "dataset='nope' is unknown; choose one of beam_100k"),
         (["dataset=locomo", "colour=red"], "has no setting colour; it has name"),
         (["dataset=locomo", "path=/does/not/exist.json"], "/does/not/exist.json: no such file"),
     ],

@@ -82,8 +82,6 @@ def test_presets_spell_out_every_field(name: str) -> None:
     [
         ("judge=kind", "there is no judge/kind; choose one of beam_rubric, lenient"),
         ("judge.adversarial=paper_trap", "judge.adversarial='paper_trap'; choose one of exclude, abstain"),
-        ("+judge.unit=word", "judge.unit='word'; choose one of answer, rubric"),
-        ("+judge.by_kind={temporal: kind}", "judge.by_kind.temporal='kind' is unknown; choose one of"),
         ("judge.repeats=0", "judge.repeats=0; it must be at least 1"),
         ("judge.prompt=kind", "choose one of beam_rubric, lenient"),
         ("judge.tone=kind", "judge.tone"),

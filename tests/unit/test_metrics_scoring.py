@@ -279,11 +279,12 @@ def test_nothing_scored_has_no_mean() -> None:
 
 
 def test_shipped_protocols() -> None:
-    papers = ("clag", "locomo", "memfly", "sage", "xmemory")
-    treatments = {name: load_protocol(name).adversarial for name in papers}
-    assert set(papers) <= set(protocol_names())
+    named = ("beam", "clag", "locomo", "longmemeval", "memfly", "sage", "xmemory")
+    treatments = {name: load_protocol(name).adversarial for name in named}
+    assert set(named) <= set(protocol_names())
     assert treatments == {
-        "clag": "paper_trap", "memfly": "paper_trap", "locomo": "abstain", "sage": "exclude", "xmemory": "exclude"
+        "clag": "paper_trap", "memfly": "paper_trap", "locomo": "abstain", "sage": "exclude", "xmemory": "exclude",
+        "beam": "abstain", "longmemeval": "abstain",
     }  # fmt: skip
     sage = load_protocol("sage")
     kinds = ("multi_hop", "temporal", "open_domain", "single_hop")
@@ -293,7 +294,7 @@ def test_shipped_protocols() -> None:
 
 
 def test_wrong_protocols_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="choose one of clag, "):
+    with pytest.raises(ConfigError, match="choose one of beam, clag, "):
         load_protocol("clagg")
     with pytest.raises(ConfigError, match="adversarial='trap'"):
         replace(load_protocol("clag"), adversarial="trap")  # type: ignore[arg-type]

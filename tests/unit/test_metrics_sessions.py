@@ -1,5 +1,6 @@
 """Metrics of LongMemEval's retrieval and of BEAM's event ordering, worked out by hand; who judges what."""
 
+from dataclasses import replace
 from math import log2
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from eval.metrics.ordering import order_scores
 from eval.metrics.registry import groups
 from eval.metrics.sessions import session_scores
 from eval.runs.records import ReferenceRecord
+from memsys.errors import ConfigError
 
 ITEMS = ("Planning the bed", "Slug traps", "Watering schedule", "Harvest party")
 
@@ -82,6 +84,14 @@ def test_a_rubric_is_judged_item_by_item() -> None:
     assert judged.shares() == {"a": 0.5, "b": 0.0}
     assert judged.by_repeat() == [{"a": 0.75, "b": 0.0}, {"a": 0.25}]
     assert judged.changed() == 1
+
+
+def test_wrong_settings_of_these_judges_name_the_choices() -> None:
+    config = make_plan(["judge=beam_rubric"]).judge
+    with pytest.raises(ConfigError, match=r"judge.unit='word'; choose one of answer, rubric"):
+        replace(config, unit="word")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"judge.by_kind.temporal='kind' is unknown; choose one of"):
+        replace(config, by_kind={"temporal": "kind"})
 
 
 def test_each_type_of_longmemeval_has_its_criterion() -> None:

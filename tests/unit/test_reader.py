@@ -190,12 +190,33 @@ ASKED: Mapping[str, Mapping[int, tuple[str, float]]] = {
     "perltqa": dict.fromkeys(range(7, 11), ("sentence", 0.0)),
     "realtalk": dict.fromkeys(range(1, 4), ("default", 0.0)),
     "factconsolidation": dict.fromkeys((1, 4), ("default", 0.0)),
+    "longmemeval": {21: ("default", 0.0)},
+    "beam": {34: ("default", 0.0)},
 }  # fmt: skip
 CASES = [(name, category) for name, categories in ASKED.items() for category in categories]
 
 
 def test_every_reader_is_listed_here() -> None:
     assert set(READERS) == set(ASKED)
+
+
+def test_kinds_of_the_chat_data_sets_have_prompts_of_their_own() -> None:
+    beam, longmemeval = preset("beam"), preset("longmemeval")
+    assert [beam.role_of(kind, options=False) for kind in ("event_ordering", "summarization")] == [
+        "ordering",
+        "default",
+    ]
+    assert [longmemeval.role_of(kind, options=False) for kind in ("preference", "temporal")] == [
+        "preference",
+        "default",
+    ]
+
+
+def test_the_date_of_the_question_is_shown() -> None:
+    backbone = Recorder()
+    question = Question("q", "c", "Where does Ana live?", 21, "temporal", "2023/05/30 (Tue) 21:40")
+    asyncio.run(preset("longmemeval").build(0).answer(backbone, question, Reference("q", ("x",)), "nothing"))
+    assert "Today is 2023/05/30 (Tue) 21:40." in backbone.asked[0][1]
 
 
 @pytest.mark.parametrize(("name", "category"), CASES)

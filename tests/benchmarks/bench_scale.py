@@ -1,0 +1,231 @@
+"""What one write and one retrieval cost a memory system itself as its memory grows.
+
+Every system of conf/memory in the settings of the contract tests, one preset a system, without being named here: a
+backbone that fills in schemas, the hashing embedder, turns of about 25 words in sessions of thirty. Times are those of
+the processor, without what backbone and embedder take: the system's own. A write is one unit with its preparation, the
+mean of the last hundred; a retrieval is the mean of ten. The goal is 5 ms for a write and 10 ms for a retrieval at a
+million memories. Memory is what the process grew by, per turn.
+
+Run: ``python tests/benchmarks/bench_scale.py [--sizes 1000 10000 100000] [--million] [--seconds 60] [--plot F.png]``
+A system that takes more than ``--seconds`` of the processor for a size is stopped there, and larger sizes are not
+tried.
+"""
+
+import argparse
+import asyncio
+import gc
+import random
+import resource
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from eval.configs.choices import presets  # noqa: E402
+from memsys.embedding.contract import Vectors  # noqa: E402
+from memsys.embedding.hashing import HashingEmbedder  # noqa: E402
+from memsys.llm.contract import Reply, Role  # noqa: E402
+from memsys.protocol import MemorySystem, Parts  # noqa: E402
+from memsys.vocabulary import Conversation, Turn, Unit  # noqa: E402
+from tests.support.composing import memory_config  # noqa: E402
+from tests.support.schema_model import SchemaModel  # noqa: E402
+from tests.support.small import small_config  # noqa: E402
+
+SIZES = (1_000, 10_000, 100_000)
+MILLION = 1_000_000
+MEASURED_WRITES, MEASURED_READS = 100, 10
+WRITE_GOAL_MS, READ_GOAL_MS = 5.0, 10.0
+
+
+class OutsideClock:
+    """Processor seconds spent in backbone and embedder."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+
+class TimedModel(SchemaModel):
+    """A backbone whose time does not count, and that keeps no list of its calls."""
+
+    context_length = 1 << 40
+
+    def __init__(self, clock: OutsideClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
+        """Answer, off the clock."""
+        start = time.process_time()
+        reply = await super().ask(role, values, key=key)
+        self.calls.clear()
+        self._clock.seconds += time.process_time() - start
+        return reply
+
+
+class TimedEmbedder(HashingEmbedder):
+    """An embedder whose time does not count."""
+
+    def __init__(self, clock: OutsideClock) -> None:
+        super().__init__(384)
+        self._clock = clock
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed, off the clock."""
+        start = time.process_time()
+        vectors = await super().embed(texts)
+        self._clock.seconds += time.process_time() - start
+        return vectors
+
+
+@dataclass(frozen=True)
+class ScalePoint:
+    """One system at one size: milliseconds, and bytes per turn; ``stopped`` says why there is none."""
+
+    turns: int
+    write_ms: float = 0.0
+    read_ms: float = 0.0
+    bytes_per_turn: float = 0.0
+    stopped: str = ""
+
+
+def one_preset_per_system() -> list[str]:
+    """Of every folder of conf/memory the preset with the shortest name, if it needs no host and reads no gold."""
+    folders: dict[str, list[str]] = {}
+    for name, preset in presets().items():
+        folders.setdefault(preset.choice.partition("/")[0], []).append(name)
+    first = sorted(min(names, key=lambda name: (len(name), name)) for names in folders.values())
+    configs = {name: memory_config(name) for name in first}
+    return [name for name, config in configs.items() if not getattr(config, "host", None) and not config.uses_gold]
+
+
+def conversation(turns: int) -> Conversation:
+    """Turns whose words fall off in frequency as in speech."""
+    words = [f"word{number}" for number in range(8000)]
+    weights = [1 / (rank + 1) for rank in range(len(words))]
+    rng = random.Random(0)
+    drawn = (" ".join(rng.choices(words, weights, k=25)) for _ in range(turns))
+    made = (
+        Turn(f"t{number}", f"s{number // 30}", ("Ann", "Ben")[number % 2], text, date_time="1 May 2023")
+        for number, text in enumerate(drawn)
+    )
+    return Conversation("c", tuple(made), ("Ann", "Ben"))
+
+
+def resident_bytes() -> int:
+    """Memory that the process holds now; 0 where the system does not tell."""
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * resource.getpagesize() if status.is_file() else 0
+
+
+async def measure(preset: str, talk: Conversation, limit_s: float) -> ScalePoint:
+    """Fill a fresh memory and time its last writes and some retrievals."""
+    clock = OutsideClock()
+    gc.collect()
+    before = resident_bytes()
+    memory = small_config(preset).build(Parts("c", TimedModel(clock), TimedEmbedder(clock), 7))
+    units = list(memory.units(talk))
+    costs, written, deadline = [], 0, time.process_time() + limit_s
+    for unit in units:
+        costs.append(await _own_ms(clock, memory, unit))
+        written += len(unit.turns)
+        if time.process_time() > deadline:
+            ms = mean(costs[-MEASURED_WRITES:])
+            return ScalePoint(len(talk.turns), stopped=f"stopped at {written} ({ms:.2f} ms a write)")
+    await memory.consolidate()
+    gc.collect()
+    grown = resident_bytes() - before
+    reads = await _reads(clock, memory, talk)
+    return ScalePoint(
+        len(talk.turns), mean(costs[-MEASURED_WRITES:]), mean(reads), max(grown, 0) / max(len(talk.turns), 1)
+    )
+
+
+async def _own_ms(clock: OutsideClock, memory: MemorySystem, unit: Unit) -> float:
+    start, outside = time.process_time(), clock.seconds
+    await memory.write(unit, await memory.prepare(unit))
+    return 1000 * (time.process_time() - start - (clock.seconds - outside))
+
+
+async def _reads(clock: OutsideClock, memory: MemorySystem, talk: Conversation) -> list[float]:
+    step = max(len(talk.turns) // MEASURED_READS, 1)
+    questions = [" ".join(turn.text.split()[:8]) for turn in talk.turns[::step]][:MEASURED_READS]
+    await memory.retrieve("word1")  # indexes bring themselves up to date with the first retrieval
+    costs = []
+    for question in questions:
+        start, outside = time.process_time(), clock.seconds
+        await memory.retrieve(question)
+        costs.append(1000 * (time.process_time() - start - (clock.seconds - outside)))
+    return costs
+
+
+def write(*cells: str) -> None:
+    """Print a row."""
+    sys.stdout.write(f"{cells[0]:<26}" + "".join(f"{cell:>16}" for cell in cells[1:]) + "\n")
+    sys.stdout.flush()
+
+
+def show(preset: str, point: ScalePoint) -> None:
+    """Print one measurement."""
+    if point.stopped:
+        write(preset, str(point.turns), point.stopped)
+        return
+    over = point.write_ms > WRITE_GOAL_MS or point.read_ms > READ_GOAL_MS
+    facts = [f"{point.write_ms:.3f}", f"{point.read_ms:.3f}", f"{point.bytes_per_turn:.0f}", "over" if over else ""]
+    write(preset, str(point.turns), *facts)
+
+
+def curve(preset: str, talks: Sequence[Conversation], limit_s: float) -> list[ScalePoint]:
+    """Measure a system at growing sizes, until one is too much for it."""
+    points: list[ScalePoint] = []
+    for talk in talks:
+        points.append(asyncio.run(measure(preset, talk, limit_s)))
+        show(preset, points[-1])
+        if points[-1].stopped:
+            break
+    return points
+
+
+def plot(path: str, curves: Mapping[str, Sequence[ScalePoint]]) -> None:
+    """Draw both costs over the size, a line a system."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 5), layout="constrained")
+    for place, (title, field, goal) in enumerate(
+        (("one write", "write_ms", WRITE_GOAL_MS), ("one retrieval", "read_ms", READ_GOAL_MS)), start=1
+    ):
+        axes: Any = figure.add_subplot(1, 2, place)
+        for preset, points in curves.items():
+            known = [point for point in points if not point.stopped]
+            axes.plot([point.turns for point in known], [getattr(point, field) for point in known], "o-", label=preset)
+        axes.axhline(goal, linestyle="--", color="grey", label=f"goal, {goal:g} ms")
+        axes.set(xscale="log", yscale="log", xlabel="turns stored", ylabel="ms, own cost", title=title)
+        axes.legend(fontsize=6)
+    figure.savefig(path, dpi=120)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES[:2])
+    parser.add_argument("--million", action="store_true", help="up to a million turns")
+    parser.add_argument("--seconds", type=float, default=60.0, help="limit of a system at one size")
+    parser.add_argument("--presets", nargs="+", default=None)
+    parser.add_argument("--plot", default="", help="file to draw the curves into")
+    arguments = parser.parse_args()
+    sizes = [*SIZES, MILLION] if arguments.million else arguments.sizes
+    talks = [conversation(size) for size in sizes]
+    write("system", "turns", "write (ms)", "retrieve (ms)", "bytes a turn")
+    curves = {name: curve(name, talks, arguments.seconds) for name in arguments.presets or one_preset_per_system()}
+    if arguments.plot:
+        plot(arguments.plot, curves)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
