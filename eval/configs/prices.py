@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,5 +48,5 @@ def _price(path: Path, name: str, entry: Any) -> Price:
         raise ConfigError(f"{path}: {name} needs prompt and completion in dollars per million tokens, or null")
     if unknown := sorted(set(given) - _KEYS):
         raise ConfigError(f"{path}: {name}.{unknown[0]} is unknown; known are {', '.join(sorted(_KEYS))}")
-    day = given.get("date", "")
-    return Price(*numbers, str(day) if isinstance(day, date) else day, str(given.get("source", "")))
+    texts = {key: str(given.get(key, "")) for key in ("date", "source")}
+    return Price(float(given["prompt"]), float(given["completion"]), **texts)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, contextmanager, nullcontext
@@ -440,16 +441,16 @@ async def _drive(plan: Plan, data: LoadedData, directory: RunDirectory, record: 
     try:
         with make_progress(plan.progress, totals, driven.shown) as progress:
             outcome = await _run_beside_loading(plan, data, directory, driven, progress)
-    except BaseException as error:
+    except BaseException:
         record.status, record.finished = "interrupted", now()
-        if (spent := _budget_error(error)) is not None:
+        if (spent := _budget_error(sys.exception())) is not None:
             record.status, record.problems = "incomplete", [str(spent)]
         directory.save(record)
         raise
     return _close(directory, record, data, plan, outcome)
 
 
-def _budget_error(error: BaseException) -> BudgetSpentError | None:
+def _budget_error(error: BaseException | None) -> BudgetSpentError | None:
     """The spent budget that an error is about, alone or in a group of errors."""
     if isinstance(error, BaseExceptionGroup):
         group = error.subgroup(BudgetSpentError)

@@ -16,6 +16,7 @@ from eval.scoring.labels import VIEW_HELP, LabelView, check_view
 from eval.scoring.protocols import load_protocol
 from eval.tables.build import TableBuilder
 from eval.tables.candidates import group_runs
+from eval.tables.costs import COSTS, load_costs, render_costs
 from eval.tables.flat import render_csv
 from eval.tables.label_view import all_under_labels
 from eval.tables.latex import render_latex
@@ -105,6 +106,7 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
         write_atomic(out / CLAIMS, render_claims(whole).encode())
     write_atomic(out / FAULTS, render_faults(check_all()).encode())
     write_atomic(out / DEPARTURES, render_departures(load_departures()).encode())
+    write_atomic(out / COSTS, render_costs(load_costs(), runs).encode())
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
 
 

@@ -47,8 +47,8 @@ def stream_events(request: CompletionRequest, answered: Sequence[CompletedAttemp
         said: dict[str, Json] = {"index": choice["index"], "logprobs": choice["logprobs"], "finish_reason": None}
         said |= {"delta": _delta(choice["message"])} if request.chat else {"text": choice["text"]}
         yield _event({**head, "choices": [said]})
-        ended: dict[str, Json] = {"index": choice["index"], "logprobs": None, "finish_reason": choice["finish_reason"]}
-        ended |= {"delta": {}} if request.chat else {"text": ""}
+        nothing: dict[str, Json] = {"delta": {}} if request.chat else {"text": ""}
+        ended = {"index": choice["index"], "logprobs": None, "finish_reason": choice["finish_reason"], **nothing}
         yield _event({**head, "choices": [ended]})
     if request.stream_usage:
         yield _event({**head, "choices": [], "usage": whole["usage"]})

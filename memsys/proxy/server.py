@@ -244,7 +244,8 @@ class ProxyServer:
         body = await self._read(request)
         if unknown := set(body) - set(ProxyScope.__slots__):
             raise RefusedRequestError(f"unknown are {', '.join(sorted(unknown))}; {', '.join(ProxyScope.__slots__)}")
-        request[_CLIENT].begin(_checked(ProxyScope(**{name: str(value) for name, value in body.items()})))
+        named: dict[str, Any] = {name: str(value) for name, value in body.items()}
+        request[_CLIENT].begin(_checked(ProxyScope(**named)))
         return web.json_response({"scope": body})
 
     def _model(self, conversation_id: str) -> CompletesCalls:

@@ -1,0 +1,173 @@
+"""What others print of the costs of memory systems, beside what our ledgers count: ``results/printed/costs.yaml``.
+
+Our runs rarely have the printed work's size, so that costs are set against it: calls and tokens of construction per
+turn written, tokens of reading per question, and what the printed work would take at our rate.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eval.cli.escaping import markdown_cell, markdown_row
+from eval.configs.presets import read_settings
+from eval.tables.stored import StoredRun
+from memsys.assets.paths import shipped
+from memsys.errors import ConfigError
+from memsys.rows import RowError, record_from
+
+FILE = shipped("results", "printed") / "costs.yaml"
+COSTS = "costs.md"
+_CONSTRUCTION = ("prepare", "write", "consolidate")
+_HEADS = (
+    "system", "backbone", "calls printed", "per turn", "ours per turn", "ours for this work", "write tokens per turn",
+    "ours", "read tokens per question", "ours", "write hours", "our run",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CostWork:
+    """What was done: data sets on which our runs do it, turns written and questions asked."""
+
+    title: str
+    datasets: Sequence[str]
+    turns: int
+    questions: int
+
+
+@dataclass(frozen=True, slots=True)
+class CostSource:
+    """Who printed a cost; ``commit``: of the file, where it is known."""
+
+    title: str
+    url: str
+    commit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedCost:
+    """One printed row; thousands of tokens and seconds, ``None`` where nothing is printed."""
+
+    system: str
+    memory: str | None
+    work: str
+    source: str
+    backbone: str
+    calls: int | None
+    write_ktokens: float | None
+    read_ktokens: float | None
+    write_s: float | None
+    read_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CostRegistry:
+    """All printed costs."""
+
+    works: Mapping[str, CostWork]
+    sources: Mapping[str, CostSource]
+    rows: Sequence[PrintedCost]
+
+
+def load_costs(path: Path = FILE) -> CostRegistry:
+    """Read the printed costs.
+
+    Raises:
+        ConfigError: a field is missing or wrong, or a row names a work or a source that is not there.
+    """
+    try:
+        found = record_from(CostRegistry, read_settings(path))
+    except RowError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    for number, row in enumerate(found.rows):
+        for key, name, known in (("work", row.work, found.works), ("source", row.source, found.sources)):
+            if name not in known:
+                raise ConfigError(f"{path}: rows[{number}].{key}={name!r} is none of {', '.join(known)}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class CostRates:
+    """What a run of ours took: calls asked and tokens per turn written, tokens per question read."""
+
+    run: str
+    calls: float
+    write_tokens: float
+    read_tokens: float
+
+
+def cost_rates(run: StoredRun) -> CostRates | None:
+    """Rates from a run's summary; ``None`` for a run without ledger. A malformed reply's further attempts do not count.
+
+    Replies from the cache count: they are what the method costs, whoever paid for them first.
+    """
+    sizes: Any = ((run.summary.get("memory") or {}).get("sizes") or {}).get("turns") or {}
+    turns, phases = sizes.get("sum"), (run.summary.get("calls") or {}).get("by_phase")
+    read = (run.summary.get("cost") or {}).get("read_per_question")
+    if not turns or not phases or not read:
+        return None
+    totals = [phases[name]["total"] for name in _CONSTRUCTION if name in phases]
+    return CostRates(
+        run=f"{run.memory}, {run.backbone}, {len(run.conversations)} conversation(s)",
+        calls=sum(total["calls"] - total["second_attempts"] for total in totals) / turns,
+        write_tokens=sum(total["prompt_tokens"] + total["completion_tokens"] for total in totals) / turns,
+        read_tokens=read["prompt_tokens"] + read["completion_tokens"],
+    )
+
+
+def render_costs(registry: CostRegistry, runs: Sequence[StoredRun]) -> str:
+    """The page: a table for each printed work, and the sources."""
+    lines = [
+        "# Printed costs",
+        "",
+        "Calls and tokens that others print, per turn written and per question asked, beside those of our runs of the "
+        "same method. Calls are those of construction, ours without further attempts after malformed replies. Calls "
+        "can be compared; tokens depend on the length of the backbone's replies and of the prompts, hours on the "
+        "machine.",
+        "",
+    ]
+    for name, work in registry.works.items():
+        rows = [cells for row in registry.rows if row.work == name for cells in _rows(row, work, runs)]
+        align = ["---" if heading in ("system", "backbone", "our run") else "---:" for heading in _HEADS]
+        lines += [f"## {work.title}: {work.turns:,} turns, {work.questions:,} questions", ""]
+        lines += [markdown_row(_HEADS), markdown_row(align)]
+        lines += [markdown_row([markdown_cell(cell) for cell in cells]) for cells in rows]
+        lines.append("")
+    lines += ["Sources:", ""]
+    for source in registry.sources.values():
+        at = f", commit {source.commit[:12]}" if source.commit else ""
+        lines.append(f"- {markdown_cell(source.title)} <{source.url}>{at}")
+    return "\n".join([*lines, "", "Written by `python -m eval.tables`.", ""])
+
+
+def _rows(row: PrintedCost, work: CostWork, runs: Sequence[StoredRun]) -> list[list[str]]:
+    """One line for each run of ours, or one without."""
+    same = [run for run in runs if _does(run, row, work)]
+    rates = [found for run in same if (found := cost_rates(run)) is not None]
+    return [_line(row, work, one) for one in rates] or [_line(row, work, None)]
+
+
+def _does(run: StoredRun, row: PrintedCost, work: CostWork) -> bool:
+    family = row.memory is not None and (run.memory == row.memory or run.memory.startswith(f"{row.memory}_"))
+    return family and run.dataset in work.datasets
+
+
+def _line(row: PrintedCost, work: CostWork, ours: CostRates | None) -> list[str]:
+    return [
+        row.system,
+        row.backbone,
+        _number(row.calls, 0),
+        _number(row.calls, 2, work.turns),
+        _number(ours.calls if ours else None, 2),
+        _number(ours.calls * work.turns if ours else None, 0),
+        _number(row.write_ktokens and 1000 * row.write_ktokens, 0, work.turns),
+        _number(ours.write_tokens if ours else None, 0),
+        _number(row.read_ktokens and 1000 * row.read_ktokens, 0, work.questions),
+        _number(ours.read_tokens if ours else None, 0),
+        _number(row.write_s, 1, 3600),
+        ours.run if ours else "none yet" if row.memory else "not a system of ours",
+    ]
+
+
+def _number(value: float | None, digits: int, per: float = 1) -> str:
+    return "" if value is None else f"{value / per:,.{digits}f}"
