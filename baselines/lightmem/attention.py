@@ -58,7 +58,8 @@ def text_attention(found: TokenAttention, texts: int, edge: int) -> Matrix:
         for earlier in range(later if len(rows[later]) else 0):
             summed[later, earlier] = found.weights[np.ix_(rows[later], rows[earlier])].sum() / len(rows[later])
     totals = summed.sum(axis=1, keepdims=True)
-    return np.divide(summed, totals, out=np.zeros_like(summed), where=totals > 0)
+    shares: Matrix = np.divide(summed, totals, out=np.zeros_like(summed), where=totals > 0)
+    return shares
 
 
 def peaks(attention: Matrix) -> list[int]:

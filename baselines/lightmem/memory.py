@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from baselines.lightmem import attention
 from baselines.lightmem.config import LightMemConfig
@@ -119,7 +120,7 @@ class LightMemMemory(BaseMemory):
         trace = {"stored": len(self._facts), "left_out": left_out, "fallbacks": [], "spans": spans}
         return Retrieval(hits, text, trace)
 
-    def _search(self, vector: np.ndarray) -> list[tuple[str, float]]:  # type: ignore[type-arg]
+    def _search(self, vector: NDArray[np.float32]) -> list[tuple[str, float]]:
         rules = self._config.search_rules
         if rules.scope == "combined":
             return self._index.search(vector, rules.k)

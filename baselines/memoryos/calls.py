@@ -10,6 +10,7 @@ from memsys.call_model import (
     settings_key,
     template_tokens,
 )
+from memsys.llm.contract import Phase
 
 if TYPE_CHECKING:
     from baselines.memoryos.config import MemoryOSConfig
@@ -31,10 +32,10 @@ def expected_calls(config: "MemoryOSConfig", shape: DataShape) -> list[ExpectedC
     flushed = max(pages - kept, 0.0)
     key = settings_key(config, "retrieve", "context", "context_texts")
 
-    def calls(phase: str, role: str, number: float, shown: float, reply: float) -> ExpectedCalls:
+    def calls(phase: Phase, role: str, number: float, shown: float, reply: float) -> ExpectedCalls:
         prompt = template_tokens(f"baselines/memoryos/prompts/{role}.txt") + shown
         length = reply_tokens(config.roles[role], reply)
-        return ExpectedCalls(phase, role, number, prompt, length, key if phase != "retrieve" else "")  # type: ignore[arg-type]
+        return ExpectedCalls(phase, role, number, prompt, length, key if phase != "retrieve" else "")
 
     found = [
         calls("prepare", "continues", max(flushed - len(shape.turns), 0.0), 2 * page, 2),

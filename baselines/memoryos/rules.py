@@ -188,7 +188,7 @@ class MemoryOSTexts:
     fact: str
 
     def __post_init__(self) -> None:
-        places = {
+        places: dict[str, tuple[str, ...]] = {
             "recent": (),
             "found": (),
             "overview": ("overview",),

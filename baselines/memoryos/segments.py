@@ -134,9 +134,9 @@ class MidTermMemory:
 
     def _evict(self, now: str) -> None:
         """Drop a segment: the coldest, or the one found least often, which is the oldest: no question is counted."""
-        by_heat = self._rules.evict == "heat"
-        key = (lambda each: round(each.heat(self._heat, now), SCORE_DECIMALS)) if by_heat else (lambda each: 0.0)
-        gone = min(self.segments.values(), key=key).segment_id
+        kept = list(self.segments.values())
+        heats = [round(each.heat(self._heat, now), SCORE_DECIMALS) for each in kept]
+        gone = kept[heats.index(min(heats)) if self._rules.evict == "heat" else 0].segment_id
         del self.segments[gone]
         self._index.remove([gone])
         self.evicted += 1

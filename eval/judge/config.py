@@ -114,6 +114,7 @@ class JudgeConfig:
         gold = self.gold(reference)
         return [] if gold is None else [gold]
 
+
 @cache
 def _form(file: Path) -> str:
     return file.read_text(encoding="utf-8").strip()

@@ -1,0 +1,79 @@
+"""Hyperparameters of GAM; the presets stand in ``conf/memory/gam``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from baselines.gam.roles import make_roles
+from baselines.gam.rules import GamContextRules, GamPageRules, GamTexts, ResearchRules
+from memsys.call_model import DataShape, ExpectedCalls
+from memsys.notes.settings import from_settings, refuse_gold
+from memsys.protocol import MemorySystem, Parts
+from memsys.vocabulary import Json
+
+Group = Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class GamConfig:
+    """The choices of the released code, and those that a benchmark needs.
+
+    Attributes:
+        name: of the preset.
+        uses_gold: always false.
+        pages: fields of :class:`baselines.gam.rules.GamPageRules`.
+        research: fields of :class:`baselines.gam.rules.ResearchRules`.
+        context: fields of :class:`baselines.gam.rules.GamContextRules`.
+        texts: fields of :class:`baselines.gam.rules.GamTexts`.
+        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+    """
+
+    name: str
+    uses_gold: bool
+    pages: Group
+    research: Group
+    context: Group
+    texts: Group
+    roles: Mapping[str, Group]
+
+    def __post_init__(self) -> None:
+        refuse_gold(self, "GAM")
+        _ = self.page_rules, self.research_rules, self.context_rules, self.page_texts
+        make_roles(self.roles)
+
+    @property
+    def page_rules(self) -> GamPageRules:
+        """How pages are cut and numbered."""
+        return from_settings(GamPageRules, self.pages, "memory.pages")
+
+    @property
+    def research_rules(self) -> ResearchRules:
+        """How questions are researched."""
+        return from_settings(ResearchRules, self.research, "memory.research")
+
+    @property
+    def context_rules(self) -> GamContextRules:
+        """What the reader sees."""
+        return from_settings(GamContextRules, self.context, "memory.context")
+
+    @property
+    def page_texts(self) -> GamTexts:
+        """Words of pages and prompts."""
+        return from_settings(GamTexts, self.texts, "memory.texts")
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from baselines.gam import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from baselines.gam import calls
+
+        return calls.context_tokens(self, shape)
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation."""
+        from baselines.gam.memory import GamMemory
+
+        return GamMemory(self, parts)

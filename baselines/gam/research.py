@@ -1,0 +1,166 @@
+"""Research: plan, search, integrate and check, round by round."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from baselines.gam.pages import abstract_lines
+from baselines.gam.rules import GamContextRules, GamPageRules, GamTexts, ResearchRules
+from baselines.gam.searching import FoundPage, PageStore, read_plan, search_pages
+from baselines.limits import count_within, cut_to_tokens
+from memsys.llm.contract import Reply, Role
+from memsys.llm.structured import parse_object
+from memsys.protocol import Parts
+
+#: Further questions, and their number, that one reply may ask.
+MOST_REQUESTS = 5
+_ANY_CHECK = {"type": "object", "required": ["enough"]}
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the research of one question has found.
+
+    Attributes:
+        text: the integrated text.
+        sources: numbers of pages that the last integration names.
+        pages: found in any round, in the order in which they appeared.
+        rounds: begun.
+        enough: whether the check ended it.
+        cut: pages that did not fit into a prompt.
+        tools: how many pages each tool found.
+        fallbacks: roles whose replies were replaced, ``role:by what``.
+    """
+
+    text: str = ""
+    sources: tuple[int, ...] = ()
+    pages: dict[int, FoundPage] = field(default_factory=dict)
+    rounds: int = 0
+    enough: bool = False
+    cut: int = 0
+    tools: Counter[str] = field(default_factory=Counter)
+    fallbacks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Researcher:
+    """Researches questions over a store that does not change meanwhile.
+
+    Attributes:
+        parts: backbone and embedder.
+        roles: by name.
+        rules: of research.
+        pages: how pages are numbered.
+        context: what a prompt may take of the window.
+        texts: words of prompts.
+        store: pages.
+    """
+
+    parts: Parts
+    roles: Mapping[str, Role]
+    rules: ResearchRules
+    pages: GamPageRules
+    context: GamContextRules
+    texts: GamTexts
+    store: PageStore
+
+    async def research(self, question: str) -> Findings:
+        """Go through the rounds until enough is found; an empty store is not asked about."""
+        found, request = Findings(), question
+        if not self.store.pages:
+            return found
+        abstracts = await self._abstracts()
+        key = hashlib.sha256(question.encode()).hexdigest()[:16]
+        for number in range(self.rules.max_rounds):
+            found.rounds += 1
+            await self._search(found, question, request, abstracts, f"{key}:{number}")
+            found.enough = await self._enough(found, question, f"{key}:{number}")
+            last = number + 1 == self.rules.max_rounds
+            if found.enough or (last and not self.rules.last_requests):
+                break
+            request = await self._requests(found, question, f"{key}:{number}")
+        return found
+
+    async def _search(self, found: Findings, question: str, request: str, abstracts: str, key: str) -> None:
+        values = {"question": request, "abstracts": abstracts}
+        reply = await self.parts.llm.ask(self.roles["plan"], values, key=key)
+        plan, replaced = read_plan(reply, question, self.rules)
+        found.fallbacks += [f"plan:{self.rules.plan_fallback}"] if replaced else []
+        hits, counts = await search_pages(self.store, self.parts.embedder, plan, self.rules)
+        found.tools.update(counts)
+        for hit in hits:
+            found.pages.setdefault(hit.number, hit)
+        if hits and self.context.shown != "pages":
+            await self._integrate(found, question, hits, key)
+
+    async def _integrate(self, found: Findings, question: str, hits: Sequence[FoundPage], key: str) -> None:
+        """Merge pages into the text; the question is the original one whatever was searched for."""
+        values = {"question": question, "findings": found.text or self.texts.nothing}
+        evidence = await self._evidence(found, hits, values)
+        reply = await self.parts.llm.ask(self.roles["integrate"], {**values, "evidence": evidence}, key=key)
+        if reply.value is None:
+            found.fallbacks.append("integrate:kept")
+            return
+        text = str(reply.value["content"]).strip()
+        if not text:
+            found.fallbacks.append("integrate:empty")
+        if text or not self.rules.keep_on_empty:
+            found.text, found.sources = text, _numbers(reply.value["sources"], len(self.store.pages))
+
+    async def _enough(self, found: Findings, question: str, key: str) -> bool:
+        reply = await self.parts.llm.ask(self.roles["check"], self._values(found, question), key=key)
+        said = _salvaged_check(reply) if reply.value is None else reply.value["enough"]
+        found.fallbacks += ["check:false"] if said is None else []
+        return bool(said)
+
+    async def _requests(self, found: Findings, question: str, key: str) -> str:
+        """Ask what to search for next: all new questions together, or the original one where there is none."""
+        reply = await self.parts.llm.ask(self.roles["requests"], self._values(found, question), key=key)
+        found.fallbacks += ["requests:question"] if reply.value is None else []
+        given = reply.value["new_requests"][:MOST_REQUESTS] if reply.value is not None else ()
+        return " ".join(text for each in given if (text := each.strip())) or question
+
+    def _values(self, found: Findings, question: str) -> dict[str, str]:
+        return {"question": question, "findings": found.text or self.texts.nothing}
+
+    async def _abstracts(self) -> str:
+        lines = abstract_lines(self.store.pages, self.pages) if self.rules.abstracts_shown else []
+        return await fitting_abstracts(self.parts, self.roles["plan"], self.context, lines) or self.texts.nothing
+
+    async def _evidence(self, found: Findings, hits: Sequence[FoundPage], values: Mapping[str, str]) -> str:
+        """Write the pages, best first; the last ones are left out where the prompt would not fit."""
+        role, llm = self.roles["integrate"], self.parts.llm
+        frame = await llm.count_tokens(role.prompt.render({**values, "evidence": ""}))
+        room = max(llm.context_length - role.max_tokens - self.context.spare_tokens - frame, 1)
+        blocks = [
+            f"{place}. [{hit.source}]({hit.number}) {self.store.pages[hit.number].text}"
+            for place, hit in enumerate(hits, start=1)
+        ]
+        kept = await count_within(llm, blocks, room)
+        found.cut += len(blocks) - kept
+        return "\n".join(blocks[:kept]) or await cut_to_tokens(llm, blocks[0], room)
+
+
+def half_a_window(parts: Parts, role: Role, context: GamContextRules) -> int:
+    """Return half of the tokens that a reply and the spare leave of the window."""
+    return max((parts.llm.context_length - role.max_tokens - context.spare_tokens) // 2, 1)
+
+
+async def fitting_abstracts(parts: Parts, role: Role, context: GamContextRules, lines: Sequence[str]) -> str:
+    """Join the last abstracts that may take half of what a prompt and its reply leave of the window."""
+    room = half_a_window(parts, role, context)
+    latest = list(reversed(lines))
+    return "\n".join(reversed(latest[: await count_within(parts.llm, latest, room)]))
+
+
+def _numbers(given: Sequence[str], pages: int) -> tuple[int, ...]:
+    """Read the pages that an integration names; what is no number of a page is left out."""
+    named = (int(text) for each in given if (text := each.strip(" ()[]#")).isdecimal())
+    return tuple(dict.fromkeys(number for number in named if number < pages))
+
+
+def _salvaged_check(reply: Reply) -> bool | None:
+    """Read a yes in words; ``None`` where the reply says nothing."""
+    found = parse_object(reply.text, _ANY_CHECK, repair=False).value
+    return None if found is None else str(found["enough"]).strip().lower() in ("true", "yes")

@@ -1,0 +1,42 @@
+"""The roles of GAM: one writes abstracts, four research a question."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from baselines.gam.rules import TOOLS
+from memsys.errors import ConfigError
+from memsys.llm.contract import Role, make_role
+from memsys.notes.roles import object_schema
+from memsys.vocabulary import Json
+
+PROMPTS = Path(__file__).parent / "prompts"
+
+_TEXTS: Json = {"type": "array", "items": {"type": "string"}}
+
+#: JSON schema of each role's reply; ``None`` for free text.
+SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {
+    "abstract": None,
+    "plan": object_schema(
+        info_needs=_TEXTS,
+        tools={"type": "array", "items": {"type": "string", "enum": list(TOOLS)}},
+        keyword_collection=_TEXTS,
+        vector_queries=_TEXTS,
+        page_index={"type": "array", "items": {"type": "integer"}},
+    ),
+    "integrate": object_schema(content={"type": "string"}, sources=_TEXTS),
+    "check": object_schema(enough={"type": "boolean"}),
+    "requests": object_schema(new_requests=_TEXTS),
+}
+
+
+def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> Mapping[str, Role]:
+    """Make the roles from the config's ``roles``.
+
+    Raises:
+        ConfigError: a role is missing or unknown, or its settings are wrong.
+    """
+    if set(settings) != set(SCHEMAS):
+        raise ConfigError(
+            f"memory.roles: {', '.join(settings) or 'none'} were given; exactly these are needed: {', '.join(SCHEMAS)}"
+        )
+    return {name: make_role(name, settings[name], PROMPTS, SCHEMAS[name]) for name in SCHEMAS}

@@ -1,0 +1,119 @@
+"""Groups of hyperparameters, each a mapping of the YAML."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from memsys.errors import ConfigError
+from memsys.notes.settings import check_choices, check_flags, check_minimum, check_optional, check_template
+
+Tool = Literal["keyword", "vector", "page_index"]
+PageBound = Literal["session", "record"]
+PlanFallback = Literal["nothing", "question"]
+ShownText = Literal["integrated", "integrated_and_pages", "pages"]
+
+TOOLS: tuple[Tool, ...] = get_args(Tool)
+
+
+@dataclass(frozen=True, slots=True)
+class GamPageRules:
+    """How a conversation becomes pages.
+
+    Attributes:
+        max_tokens: a page is closed before the turn that would exceed it; ``None`` for whole sessions.
+        bound: what a page may not cross: a session, or a record of the data set.
+        abstract_chars: of a page, which stand in for an empty abstract.
+        by_position: pages are shown to the planner under their place in the list of different abstracts, as in the
+            released code, whose numbers are wrong after an abstract that is empty or was written before.
+    """
+
+    max_tokens: int | None
+    bound: PageBound
+    abstract_chars: int
+    by_position: bool
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory.pages", bound=PageBound)
+        check_optional(self, "memory.pages", max_tokens=1)
+        check_minimum(self, "memory.pages", abstract_chars=1)
+        check_flags(self, "memory.pages", "by_position")
+
+
+@dataclass(frozen=True, slots=True)
+class ResearchRules:
+    """How a question is researched.
+
+    Attributes:
+        max_rounds: of planning, searching, integrating and checking.
+        tools: that the planner may choose.
+        top_k: pages found by each tool.
+        bm25: k1 and b of the keyword search.
+        abstracts_shown: the planner sees the abstracts.
+        plan_fallback: what is searched where a plan cannot be read or chooses no tool: nothing, as in the released
+            code, or the question, by keywords and vectors.
+        infer_tools: a plan that names no tool uses those that it has something for.
+        keep_on_empty: an empty integration keeps the earlier text; the released code erases it.
+        last_requests: further questions are asked for after the last round too, where nothing reads them.
+    """
+
+    max_rounds: int
+    tools: Sequence[Tool]
+    top_k: int
+    bm25: Sequence[float]
+    abstracts_shown: bool
+    plan_fallback: PlanFallback
+    infer_tools: bool
+    keep_on_empty: bool
+    last_requests: bool
+
+    def __post_init__(self) -> None:
+        group = "memory.research"
+        check_choices(self, group, plan_fallback=PlanFallback)
+        check_minimum(self, group, max_rounds=1, top_k=1)
+        check_flags(self, group, "abstracts_shown", "infer_tools", "keep_on_empty", "last_requests")
+        if not self.tools or set(self.tools) - set(TOOLS):
+            raise ConfigError(f"memory.research.tools={list(self.tools)} must name some of {', '.join(TOOLS)}")
+        if len(self.bm25) != 2:
+            raise ConfigError(f"memory.research.bm25={list(self.bm25)} must be k1 and b")
+
+
+@dataclass(frozen=True, slots=True)
+class GamContextRules:
+    """What the reader sees.
+
+    Attributes:
+        shown: the integrated text, the pages found, or both.
+        max_tokens: limit, counted with the backbone's tokenizer; ``None`` for no limit of its own.
+        reserve_tokens: of the window, for instructions, question and reply.
+        spare_tokens: of the window, beside a research prompt and its reply.
+    """
+
+    shown: ShownText
+    max_tokens: int | None
+    reserve_tokens: int
+    spare_tokens: int
+
+    def __post_init__(self) -> None:
+        check_choices(self, "memory.context", shown=ShownText)
+        check_optional(self, "memory.context", max_tokens=1)
+        check_minimum(self, "memory.context", reserve_tokens=0, spare_tokens=0)
+
+
+@dataclass(frozen=True, slots=True)
+class GamTexts:
+    """Words of pages and prompts (``memory.texts``).
+
+    Attributes:
+        header: first line of a page of a ``{session}`` and its ``{date}``.
+        undated_header: the same where no date is known.
+        nothing: stands for a list without an entry, and for findings before the first.
+    """
+
+    header: str
+    undated_header: str
+    nothing: str
+
+    def __post_init__(self) -> None:
+        check_template("memory.texts.header", self.header, "session", "date")
+        check_template("memory.texts.undated_header", self.undated_header, "session")
+        check_template("memory.texts.nothing", self.nothing)

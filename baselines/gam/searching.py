@@ -1,0 +1,135 @@
+"""The three tools that find pages: by words, by meaning, and by number."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from baselines.gam.pages import AbstractedPage
+from baselines.gam.rules import TOOLS, ResearchRules, Tool
+from baselines.gam.stems import stems
+from memsys.embedding.contract import Embedder
+from memsys.index.bm25 import BM25Index
+from memsys.index.vector import SCORE_DECIMALS, VectorIndex
+from memsys.llm.contract import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class PageSearchPlan:
+    """What to search for.
+
+    Attributes:
+        tools: to use, in order.
+        keywords: searched together.
+        queries: searched one by one.
+        numbers: of pages to open.
+    """
+
+    tools: tuple[Tool, ...] = ()
+    keywords: tuple[str, ...] = ()
+    queries: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page with the tool that scored it best."""
+
+    number: int
+    score: float
+    source: Tool
+
+
+@dataclass(slots=True)
+class PageStore:
+    """Pages with both indexes over their texts; neither index sees an abstract."""
+
+    vectors: VectorIndex
+    words: BM25Index
+    pages: list[AbstractedPage] = field(default_factory=list)
+    number_of: dict[str, int] = field(default_factory=dict)
+
+    def add(self, page: AbstractedPage) -> None:
+        """Append a page, whose vector was added."""
+        self.number_of[page.page_id] = len(self.pages)
+        self.words.add([page.page_id], [page.text])
+        self.pages.append(page)
+
+
+def empty_store(dimension: int, rules: ResearchRules) -> PageStore:
+    """Make a store without a page."""
+    k1, b = rules.bm25
+    return PageStore(VectorIndex(dimension), BM25Index(k1=k1, b=b, tokenise=stems))
+
+
+def read_plan(reply: Reply, question: str, rules: ResearchRules) -> tuple[PageSearchPlan, bool]:
+    """Read a plan; tools that are not allowed, and what is given for tools that are not named, do not count.
+
+    Returns:
+        The plan, and whether it had to be replaced: by nothing, or by a search for the question.
+    """
+    plan = PageSearchPlan()
+    if reply.value is not None:
+        given = reply.value
+        plan = PageSearchPlan(
+            tuple(dict.fromkeys(tool for tool in given["tools"] if tool in rules.tools)),
+            tuple(word for each in given["keyword_collection"] if (word := each.strip())),
+            tuple(query for each in given["vector_queries"] if (query := each.strip())),
+            tuple(dict.fromkeys(int(number) for number in given["page_index"])),  # 1.0 is an integer in JSON
+        )
+    if not plan.tools and rules.infer_tools:
+        wanted = {"keyword": plan.keywords, "vector": plan.queries, "page_index": plan.numbers}
+        tools = tuple(tool for tool in TOOLS if wanted[tool] and tool in rules.tools)
+        plan = PageSearchPlan(tools, plan.keywords, plan.queries, plan.numbers)
+    if plan.tools:
+        return plan, False
+    if rules.plan_fallback == "question":
+        return PageSearchPlan(tuple(t for t in TOOLS[:2] if t in rules.tools), (question,), (question,)), True
+    return PageSearchPlan(), True
+
+
+async def search_pages(
+    store: PageStore, embedder: Embedder, plan: PageSearchPlan, rules: ResearchRules
+) -> tuple[list[FoundPage], Mapping[str, int]]:
+    """Use the plan's tools.
+
+    BM25 scores and sums of cosines stand on one scale, as in the released code: pages found by words come first.
+
+    Returns:
+        Pages, each once with its best score, best first; and how many each tool found.
+    """
+    totals = await _summed(store, embedder, plan.queries, rules) if "vector" in plan.tools else {}
+    found: Mapping[Tool, Callable[[], list[tuple[int, float]]]] = {
+        "keyword": lambda: _by_words(store, plan.keywords, rules),
+        "vector": lambda: sorted(totals.items(), key=_by_score)[: rules.top_k],
+        "page_index": lambda: [(n, 0.0) for n in plan.numbers if 0 <= n < len(store.pages)][: rules.top_k],
+    }
+    best: dict[int, FoundPage] = {}
+    counts: Counter[str] = Counter()
+    for tool in plan.tools:
+        for number, score in found[tool]():
+            counts[tool] += 1
+            if number not in best or score > best[number].score:
+                best[number] = FoundPage(number, score, tool)
+    return sorted(best.values(), key=lambda page: _by_score((page.number, page.score))), counts
+
+
+def _by_score(entry: tuple[int, float]) -> tuple[float, int]:
+    return -round(entry[1], SCORE_DECIMALS), entry[0]
+
+
+def _by_words(store: PageStore, keywords: Sequence[str], rules: ResearchRules) -> list[tuple[int, float]]:
+    """Find pages by one query of all keywords; pages without one of the words are not found."""
+    found = store.words.search(" ".join(keywords), rules.top_k) if keywords else []
+    return [(store.number_of[page_id], score) for page_id, score in found if score > 0]
+
+
+async def _summed(
+    store: PageStore, embedder: Embedder, queries: Sequence[str], rules: ResearchRules
+) -> Mapping[int, float]:
+    """Add up, for each page, its cosines with the queries that have it among their best."""
+    totals: dict[int, float] = {}
+    for vector in await embedder.embed(list(queries)):
+        for page_id, score in store.vectors.search(vector, rules.top_k):
+            number = store.number_of[page_id]
+            totals[number] = totals.get(number, 0.0) + score
+    return totals

@@ -1,0 +1,267 @@
+"""GAM: pages and their numbers, the three tools, rounds of research, and what the reader sees."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from baselines.gam.memory import GamMemory
+from baselines.gam.pages import AbstractedPage, abstract_lines, drifted
+from baselines.gam.rules import GamPageRules
+from baselines.gam.stems import stems
+from eval.sweep.calls import memory_calls
+from memsys.call_model import DataShape
+from memsys.errors import ConfigError
+from memsys.llm.structured import parse_object, strip_thinking
+from memsys.turns import sessions_of
+from memsys.vocabulary import Conversation, Retrieval
+from tests.support.composing import composed, conversation, ingest, memory_config, parts
+from tests.support.fakes import FakeModel, TableEmbedder
+
+TALK = conversation(["boat sea", "boat sail"], ["cake oven", "cake milk"], ["song drum", "band stage"])
+RULES = GamPageRules(max_tokens=None, bound="session", abstract_chars=4, by_position=False)
+
+
+def plan(*tools: str, words: Sequence[str] = (), queries: Sequence[str] = (), pages: Sequence[int] = ()) -> Any:
+    return {
+        "info_needs": [],
+        "tools": list(tools),
+        "keyword_collection": list(words),
+        "vector_queries": list(queries),
+        "page_index": list(pages),
+    }
+
+
+def replying(**replies: Any) -> FakeModel:
+    """Reply per role with a value, or a function of values and key."""
+    usual: dict[str, Any] = {
+        "abstract": lambda values, key: f"about {key}",
+        "plan": plan("keyword", words=["boat"]),
+        "integrate": lambda values, key: {"content": f"found by {key[-1]}", "sources": ["0", "(7)", "x"]},
+        "check": {"enough": True},
+        "requests": {"new_requests": ["Who sailed?", "Where to?"]},
+    }
+
+    def function(role: str, values: Mapping[str, str], key: str) -> Any:
+        said = {**usual, **replies}[role]
+        return said(values, key) if callable(said) else said
+
+    return FakeModel(function)
+
+
+def memory(model: FakeModel, preset: str = "gam", **changes: Any) -> GamMemory:
+    settings = {
+        group: {**composed(preset)[group], **change} if isinstance(change, Mapping) else change
+        for group, change in changes.items()
+    }
+    system = memory_config(preset, **settings).build(parts(model))
+    assert isinstance(system, GamMemory)
+    return system
+
+
+def ingested(model: FakeModel | None = None, talk: Conversation = TALK, **changes: Any) -> GamMemory:
+    system = memory(model or replying(), **changes)
+    ingest(system, talk)
+    return system
+
+
+def asked(system: GamMemory, question: str = "Who sailed?") -> Retrieval:
+    return asyncio.run(system.retrieve(question))
+
+
+def page(number: int, abstract: str) -> AbstractedPage:
+    return AbstractedPage(f"p{number}", f"text{number}", (f"t{number}",), abstract)
+
+
+# Pages
+
+
+def test_a_session_is_a_page_under_its_date() -> None:
+    pages = [AbstractedPage.from_state(each) for each in ingested().state()["pages"]]
+    assert [each.turn_ids for each in pages] == [("D1:0", "D1:1"), ("D2:0", "D2:1"), ("D3:0", "D3:1")]
+    assert pages[1].text == (
+        "This is session_2, held on 2 May 2023; the date may be used to answer questions.\n\n"
+        "Ann: cake oven\nBen: cake milk"
+    )
+
+
+def test_a_long_session_is_cut_between_turns() -> None:
+    pages = ingested(pages={"max_tokens": 6}, talk=conversation(["a b", "c d", "e f", "one two three four five six"]))
+    assert [each["turn_ids"] for each in pages.state()["pages"]] == [["D1:0", "D1:1"], ["D1:2"], ["D1:3"]]
+
+
+@pytest.mark.real_data
+def test_conv_26_has_19_pages(locomo_file: Any) -> None:
+    from eval.inspect_data import read_config
+
+    data = read_config("locomo", {"path": str(locomo_file)}).load()
+    sizes = {each.conversation.conversation_id: len(sessions_of(each.conversation.turns)) for each in data.samples}
+    assert sizes["conv-26"] == 19 and sum(sizes.values()) == 272
+
+
+def test_abstracts_see_the_earlier_ones_and_keep_their_numbers() -> None:
+    model = replying(abstract=lambda values, key: {"D1:0": "same", "D2:0": "same", "D3:0": ""}[key])
+    system = ingested(model)
+    third = next(prompt for prompt in model.prompts if "song drum" in prompt)
+    assert "Page 0: same\nPage 1: same\n" in third and "(nothing yet)" in model.prompts[0]
+    statistics = system.statistics()
+    assert statistics["counts"] == {
+        "fallback.abstract": 1,
+        "abstract.duplicate": 1,
+        "abstract.cut": 0,
+        "abstract.page_cut": 0,
+    }
+    assert statistics["drifted_pages"] == 2
+
+
+def test_numbers_drift_in_the_released_list() -> None:
+    pages = [page(0, "a"), page(1, "a"), page(2, ""), page(3, "b")]
+    assert abstract_lines(pages, RULES) == ["Page 0: a", "Page 1: a", "Page 2: text", "Page 3: b"]
+    released = GamPageRules(max_tokens=None, bound="session", abstract_chars=4, by_position=True)
+    assert abstract_lines(pages, released) == ["Page 0: a", "Page 1: b"]
+    assert drifted(pages) == 3
+
+
+# Tools
+
+
+def test_words_are_stems_without_lucenes_stop_words() -> None:
+    assert stems("The boats were sailing into THE harbour") == ["boat", "were", "sail", "harbour"]
+
+
+def test_cosines_of_a_page_that_two_queries_find_add_up() -> None:
+    table = {f"{name}": vector for name, vector in (("q1", (1, 0)), ("q2", (0.6, 0.8)))}
+    texts = [each["text"] for each in ingested().state()["pages"]]
+    table |= dict(zip(texts, ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)), strict=True))
+    model = replying(plan=plan("vector", queries=["q1", "q2"]))
+    system = memory_config("gam", research={**composed("gam")["research"], "top_k": 2}).build(
+        parts(model, embedder=TableEmbedder(table))
+    )
+    ingest(system, TALK)
+    hits = asyncio.run(system.retrieve("q")).hits
+    # q1 finds pages 0 (1.0) and 1 (0.0), q2 finds 1 (0.8) and 0 (0.6).
+    assert [(hit.memory_id, round(hit.score, 6)) for hit in hits] == [("D1:0", 1.6), ("D2:0", 0.8)]
+
+
+def test_what_no_named_tool_is_for_is_ignored() -> None:
+    found = asked(ingested(replying(plan=plan("page_index", words=["boat"], pages=[2, 9, -1, 2]))))
+    assert [hit.memory_id for hit in found.hits] == ["D3:0"]
+    assert found.trace["found_by_tool"] == {"page_index": 1}
+    inferred = asked(ingested(replying(plan=plan(words=["boat"])), research={"infer_tools": True}))
+    assert [hit.memory_id for hit in inferred.hits] == ["D1:0"]
+
+
+def test_a_page_keeps_its_better_score_and_pages_by_number_come_last() -> None:
+    both = plan("page_index", "keyword", words=["cake"], pages=[2, 1])
+    found = asked(ingested(replying(plan=both)))
+    assert [hit.memory_id for hit in found.hits] == ["D2:0", "D3:0"]
+    assert found.hits[0].score > 0 == found.hits[1].score
+
+
+# Rounds
+
+
+def test_no_hit_means_no_integration() -> None:
+    model = replying(plan=plan("keyword", words=["nowhere"]), check={"enough": False})
+    found = asked(ingested(model))
+    assert model.count("integrate") == 0 and found.context == "" and found.hits == ()
+
+
+def test_thirteen_calls_at_most_and_one_less_without_the_last_requests() -> None:
+    model = replying(check={"enough": False})
+    found = asked(ingested(model))
+    research = [role for role, _ in model.calls if role != "abstract"]
+    # With the reader's call the specification's thirteen.
+    assert research == ["plan", "integrate", "check", "requests"] * 3
+    assert (found.trace["rounds"], found.trace["ended_by"]) == (3, "rounds")
+    spared = replying(check={"enough": False})
+    asked(ingested(spared, research={"last_requests": False}))
+    assert spared.count("requests") == 2
+
+
+def test_further_requests_are_planned_together_and_integrated_for_the_first_question() -> None:
+    model = replying(check=lambda values, key: {"enough": key.endswith(":1")})
+    asked(ingested(model), "When was it?")
+    plans = [prompt for prompt in model.prompts if "You plan the search" in prompt]
+    assert "Question: When was it?" in plans[0] and "Question: Who sailed? Where to?" in plans[1]
+    merged = [prompt for prompt in model.prompts if "Facts are collected that" in prompt]
+    assert all("Question: When was it?" in prompt for prompt in merged)
+    assert "Known so far:\nfound by 0" in merged[1]
+
+
+@pytest.mark.parametrize(("keep", "expected"), [(True, "found by 0"), (False, "")])
+def test_an_empty_integration_keeps_or_erases(keep: bool, expected: str) -> None:
+    def integrate(values: Mapping[str, str], key: str) -> Any:
+        return {"content": "found by 0" if key.endswith(":0") else " ", "sources": ["0"]}
+
+    model = replying(integrate=integrate, check=lambda values, key: {"enough": key.endswith(":1")})
+    found = asked(ingested(model, research={"keep_on_empty": keep}))
+    assert found.context == expected and "integrate:empty" in found.trace["fallbacks"]
+
+
+def test_a_plan_that_cannot_be_read_searches_nothing_or_the_question() -> None:
+    assert asked(ingested(replying(plan="no json")), "boat sea").hits == ()
+    found = asked(ingested(replying(plan="no json"), research={"plan_fallback": "question"}), "boat sea")
+    assert found.hits[0].memory_id == "D1:0" and found.trace["fallbacks"] == ["plan:question"]
+
+
+def test_a_check_in_words_and_a_lost_integration() -> None:
+    model = replying(check='{"enough": "Yes"}', integrate="lost")
+    found = asked(ingested(model))
+    assert found.trace["ended_by"] == "enough" and found.trace["fallbacks"] == ["integrate:kept"]
+
+
+def test_a_plan_after_a_thinking_block_is_read() -> None:
+    text = '<think>{"tools": 5}</think> The plan: {"tools": ["keyword"]} done'
+    schema = {"type": "object", "required": ["tools"]}
+    assert parse_object(strip_thinking(text), schema, repair=False).value == {"tools": ["keyword"]}
+
+
+def test_pages_that_do_not_fit_are_left_out_from_the_last() -> None:
+    class Narrow(FakeModel):
+        context_length = 2048 + 256 + 140
+
+    usual = replying(plan=plan("keyword", "page_index", words=["boat"], pages=[0, 1, 2]), check={"enough": True})
+    model = Narrow(usual.function)
+    system = memory_config("gam", context={**composed("gam")["context"], "reserve_tokens": 10}).build(parts(model))
+    ingest(system, TALK)
+    found = asyncio.run(system.retrieve("Who sailed?"))
+    prompt = next(prompt for prompt in model.prompts if "Facts are collected that" in prompt)
+    assert "1. [keyword](0) This is session_1" in prompt
+    assert found.trace["pages_cut"] > 0 and len(prompt.split()) <= 140
+
+
+# Reading
+
+
+def test_the_reader_sees_the_integrated_text_the_pages_or_both() -> None:
+    found = asked(ingested())
+    assert found.context == "found by 0" and found.trace["sources"] == ["D1:0"]
+    both = asked(ingested(context={"shown": "integrated_and_pages"})).context
+    assert both.startswith("found by 0\n\nThis is session_1")
+    model = replying()
+    pages = asked(ingested(model, context={"shown": "pages"})).context
+    assert pages.startswith("This is session_1") and model.count("integrate") == 0
+    assert asked(ingested(context={"max_tokens": 2})).context == "found"
+    with pytest.raises(ConfigError, match="reserve_tokens"):
+        ingested(context={"reserve_tokens": 9000})
+
+
+# Plans
+
+
+def test_calls_by_hand() -> None:
+    shape = DataShape([190, 190], [19] * 20, {1: 10}, turn_tokens=30.0)
+    found = {each.role: each.calls for each in memory_calls(memory_config("gam"), shape) or ()}
+    assert found == {"abstract": 20, "plan": 20, "check": 20, "requests": 10, "integrate": 20}
+
+
+def test_wrong_settings_are_named() -> None:
+    for change, message in (
+        ({"research": {"tools": ["smell"]}}, "memory.research.tools"),
+        ({"research": {"bm25": [1]}}, "memory.research.bm25"),
+        ({"pages": {"max_tokens": 0}}, "memory.pages.max_tokens"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            memory(replying(), **change)
