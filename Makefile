@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
-WORKERS ?= 2
+# More than two cores need: tests wait for processes and servers a third of their time.
+WORKERS ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help env models data prompts demo test test-serve test-sources fault-campaign lint types contracts check tables figures report recorded audit bench slurm test-slurm serve-env lock clean

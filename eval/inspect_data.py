@@ -187,7 +187,7 @@ def _table(title: str, rows: Sequence[Mapping[str, Json]]) -> "Table":
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for key, value in rows[0].items():
+    for key, value in (rows[0] if rows else {"nothing to tell": ""}).items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
         heading = _HEADINGS.get(key, key.replace("_", " "))
         table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=key == "name")

@@ -6,6 +6,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from eval.cli.terminal import console
+
 # A busy machine takes its time over an example; what a test asserts does not depend on it.
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
@@ -29,3 +31,9 @@ def locomo_file(data_dir: Path) -> Path:
     if not path.is_file():
         pytest.skip("locomo10.json is not in the data folder: run scripts/fetch_data.py locomo")
     return path
+
+
+@pytest.fixture(autouse=True)
+def console_of_its_own() -> None:
+    """Make each test's console anew: it takes its width from the environment, which tests change."""
+    console.cache_clear()

@@ -50,12 +50,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = replace(settings, port=options.port)
     folder = options.out or _new_folder(plan.runs_dir, plan.backbone.name)
     # A polite kill ends the server as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     status = EXIT_DONE
     try:
         status = asyncio.run(serve(plan, settings, folder, given[place + 1 :]))
     except KeyboardInterrupt:
         _say("interrupted")
+    finally:
+        signal.signal(signal.SIGTERM, before)
     _say(f"ledger: {folder}")
     _say(summary(folder, load_prices().get(plan.backbone.name)))
     return status

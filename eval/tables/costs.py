@@ -136,7 +136,7 @@ def render_costs(registry: CostRegistry, runs: Sequence[StoredRun]) -> str:
     lines += ["Sources:", ""]
     for source in registry.sources.values():
         at = f", commit {source.commit[:12]}" if source.commit else ""
-        lines.append(f"- {markdown_cell(source.title)} <{source.url}>{at}")
+        lines.append(f"- {markdown_cell(source.title)} {source.url}{at}")
     return "\n".join([*lines, "", "Written by `python -m eval.tables`.", ""])
 
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
         (["memory=clga"], ["no memory/clga", "did you mean clag", "--help memory"]),
         (["memory=rag,clga", "-m"], ["no memory/clga", "did you mean clag"]),
         (["reader=clagg"], ["no reader/clagg", "clag"]),
-        (["reader=zzz"], ["no reader/zzz", "choose one of", "locomo"]),
+        (["scoring=zzz"], ["no scoring/zzz", "choose one of", "minilm"]),
         (["memory=rag,", "-m"], ["nothing follows the comma", "write memory=rag"]),
         (["seed=[1"], ["cannot be read", "quotes"]),
         (["rag"], ["did you mean memory=rag?"]),
