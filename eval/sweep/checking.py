@@ -49,7 +49,8 @@ def check_runs(roots: Sequence[Path], composer: Composer) -> list[RoleCheck]:
         record = read_json(folder / "run.json")
         summary = folder / "summary.json"
         if record.get("mode") == "answers" and record.get("status") == "complete" and summary.is_file():
-            found += check_run(record, read_json(summary)["calls"]["by_phase"], composer)
+            calls = read_json(summary)["calls"]  # null where answers were recorded elsewhere
+            found += check_run(record, calls["by_phase"], composer) if calls else []
     return found
 
 

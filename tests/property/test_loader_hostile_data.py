@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -155,7 +156,7 @@ def test_changed_values_and_keys(copied: Path, preset: str, file: str, data: st.
         node, key = found[data.draw(st.integers(0, len(found) - 1))]
         change = data.draw(st.sampled_from(("value", "key", "twice", "gone")))
         if change == "value":
-            node[key] = data.draw(st.sampled_from(VALUES))
+            node[key] = deepcopy(data.draw(st.sampled_from(VALUES)))  # a later change may be inside of it
         elif change == "gone":
             del node[key]
         elif isinstance(node, list):

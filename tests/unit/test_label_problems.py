@@ -85,7 +85,10 @@ def test_without_doubts_there_is_no_second_mean(run_dir: Path) -> None:
     assert summarise(run_dir)["audited"] is None
 
 
-def test_the_command_line_shows_both(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_shows_both(
+    run_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")  # a narrower table is folded
     assert main([str(run_dir), "--metrics", "f1_set"]) == 0
     shown = capsys.readouterr().out
     assert "audited: without doubtful gold answers" in " ".join(shown.split())

@@ -1,5 +1,6 @@
 """``make env`` says at once that a Python does not fit, before anything is made or downloaded."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -23,9 +24,11 @@ def test_a_python_that_does_not_fit_is_one_message(tmp_path: Path, script: str, 
     if script:
         python.write_text(script)
         python.chmod(0o755)
+    outside = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     done = subprocess.run(
-        ["make", "env", f"PYTHON={python}"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
+        ["make", "env", f"PYTHON={python}"],
+        cwd=tmp_path, env=outside, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
     assert done.returncode == 2
     assert done.stdout.startswith("error: ") and words in done.stdout and "3.11 or 3.12" in done.stdout
     assert len(done.stdout.splitlines()) == 1
