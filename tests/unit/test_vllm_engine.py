@@ -88,6 +88,7 @@ def config(**changes: Any) -> VllmEngineConfig:
         "batch_invariant": False,
         "seed": 0,
         "cpu_kvcache_space_gb": None,
+        "cpu_reserved_cores": None,
         "extra_args": (),
         "port": 0,
         "start_timeout_s": 20.0,
@@ -344,12 +345,13 @@ def test_local_model_is_served_offline_under_its_folder_name(interpreter: Path, 
     folder.mkdir()
     (folder / "config.json").write_text("{}")
     (folder / "model.safetensors").write_bytes(b"weights")
-    settings = config(model=str(folder), batch_invariant=True, cpu_kvcache_space_gb=2)
+    settings = config(model=str(folder), batch_invariant=True, cpu_kvcache_space_gb=2, cpu_reserved_cores=0)
     line = command(settings, str(folder), 80)
     assert dict(pairwise(line))["--served-model-name"] == "tiny-hf"
     variables = environment(settings, str(folder))
     assert variables["HF_HUB_OFFLINE"] == variables["VLLM_BATCH_INVARIANT"] == "1"
     assert variables["VLLM_CPU_KVCACHE_SPACE"] == "2"
+    assert variables["VLLM_CPU_NUM_OF_RESERVED_CPU"] == "0"
     weights = settings.build().fingerprint()["weights"]
     assert weights == {"model.safetensors": "9a129038d9a00aed0cf6a7ea059ca50a813449061ab87848cf1a13eafdf33b2c"}
 

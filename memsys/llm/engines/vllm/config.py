@@ -37,6 +37,8 @@ class VllmEngineConfig:
         batch_invariant: kernels whose result does not depend on the batch (``VLLM_BATCH_INVARIANT``); GPU only.
         seed: the server's own seed; requests carry theirs.
         cpu_kvcache_space_gb: key-value cache on a CPU, in GiB.
+        cpu_reserved_cores: cores of a CPU that the model leaves to the server's other threads; vLLM's own default, 1,
+            is half of a machine with two.
         extra_args: further arguments of the server's command line.
         host: address to listen on; anything but the loopback is for servers that other machines use (``eval.serve``).
         port: to listen on; 0 takes a free one.
@@ -56,6 +58,7 @@ class VllmEngineConfig:
             "gpu_memory_utilization",
             "max_num_seqs",
             "cpu_kvcache_space_gb",
+            "cpu_reserved_cores",
             "host",
             "port",
             "start_timeout_s",
@@ -96,6 +99,7 @@ class VllmEngineConfig:
     batch_invariant: bool
     seed: int
     cpu_kvcache_space_gb: int | None
+    cpu_reserved_cores: int | None
     extra_args: Sequence[str]
     host: str
     port: int
@@ -122,6 +126,8 @@ class VllmEngineConfig:
             _require(bool(self.model), "model", self.model, "a hub id or a folder")
         for key in ("max_model_len", "tensor_parallel_size", "data_parallel_size", "replicas", "start_timeout_s"):
             _require(getattr(self, key) > 0, key, getattr(self, key), "above 0")
+        cores = self.cpu_reserved_cores
+        _require(cores is None or cores >= 0, "cpu_reserved_cores", cores, "0 or more")
         share = self.gpu_memory_utilization
         _require(share is None or 0 < share <= 1, "gpu_memory_utilization", share, "above 0 and at most 1")
         _require(0 <= self.port < 65536, "port", self.port, "0 (any) to 65535")

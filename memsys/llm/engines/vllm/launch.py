@@ -136,6 +136,8 @@ def environment(config: VllmEngineConfig, model: str) -> Mapping[str, str]:
         variables["VLLM_BATCH_INVARIANT"] = "1"
     if config.cpu_kvcache_space_gb is not None:
         variables["VLLM_CPU_KVCACHE_SPACE"] = str(config.cpu_kvcache_space_gb)
+    if config.cpu_reserved_cores is not None:
+        variables["VLLM_CPU_NUM_OF_RESERVED_CPU"] = str(config.cpu_reserved_cores)
     return variables
 
 
