@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.cli.commands import explains_errors, program, start
-from eval.cli.terminal import console
+from eval.cli.terminal import say
 from eval.loaders.custom_files import QUESTIONS, TURNS, write_custom
 from eval.loaders.exports import FORMATS, read_export
 from memsys.errors import DataError
@@ -25,17 +25,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     samples = read_export(options.format, options.source)
     turns, questions = write_custom(samples, options.out)
     lost = sum(len(reference.unresolved_evidence) for sample in samples for reference in sample.references.values())
-    _say(f"{options.out}: {len(samples)} conversations, {turns} turns, {questions} questions")
+    say(f"{options.out}: {len(samples)} conversations, {turns} turns, {questions} questions")
     if lost:
-        _say(f"{lost} evidence ids name no turn and are left out")
+        say(f"{lost} evidence ids name no turn and are left out")
     if not questions:
-        _say(f"the export has no questions: write them into {options.out / QUESTIONS} (docs/your_own_data.md)")
-    _say(f"next: memsys inspect_data dataset=custom data_dir={options.out}")
+        say(f"the export has no questions: write them into {options.out / QUESTIONS} (docs/your_own_data.md)")
+    say(f"next: memsys inspect_data dataset=custom data_dir={options.out}")
     return 0
-
-
-def _say(text: str) -> None:
-    console().print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def _parser() -> argparse.ArgumentParser:

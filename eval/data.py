@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.cli.commands import EXIT_ERROR, explains_errors, program, start
-from eval.cli.terminal import console
+from eval.cli.terminal import say
 from eval.loaders.contract import DatasetInfo, PinnedFile
 from eval.loaders.fetch import FetchOutcome, copy, fetch, sha256_of
 from eval.loaders.locate import data_folder
@@ -25,10 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     infos = list(DATASETS.values()) if "all" in options.names else [DATASETS[name] for name in options.names]
     missing: list[str] = []
     for info in infos:
-        _say(f"{info.title}: {info.licence}. {info.homepage}\n  Please cite: {info.citation}")
+        say(f"{info.title}: {info.licence}. {info.homepage}\n  Please cite: {info.citation}")
         missing += _get_all(info, folder, options.source)
     total = sum(len(info.files) for info in infos)
-    _say(f"{total - len(missing)} of {total} files are in place in {folder}")
+    say(f"{total - len(missing)} of {total} files are in place in {folder}")
     if missing:
         _warn(f"missing: {', '.join(missing)}; what has arrived is kept, the same command goes on")
     return EXIT_ERROR if missing else 0
@@ -68,7 +68,7 @@ def _get(info: DatasetInfo, file: PinnedFile, folder: Path, source: Path | None)
         _warn("")
     digest = sha256_of(folder / file.name)
     note = "" if file.sha256 else " (no published checksum to compare with)"
-    _say(f"  {folder / file.name}: {outcome.value}, sha256 {digest}{note}")
+    say(f"  {folder / file.name}: {outcome.value}, sha256 {digest}{note}")
     return True
 
 
@@ -77,10 +77,6 @@ def _show_progress(done: int, total: int) -> None:
     share = f"{100 * done // total:3d} %" if total else ""
     sys.stderr.write(f"\r    {done / 1e6:8.1f} MB {share}")
     sys.stderr.flush()
-
-
-def _say(text: str) -> None:
-    console().print(text, highlight=False, soft_wrap=True)
 
 
 def _warn(line: str) -> None:

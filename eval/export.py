@@ -14,7 +14,7 @@ from typing import Any
 
 from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import check_folder, tracked_remark
-from eval.cli.terminal import console
+from eval.cli.terminal import console, say
 from eval.runs.files import write_atomic, write_json
 from eval.runs.trec import write_trec
 from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say(written: str) -> None:
-    console().print(f"exported: {written}", highlight=False, markup=False, soft_wrap=True)
+    say(f"exported: {written}")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from eval.cli.commands import explains_errors, program, start
-from eval.cli.terminal import console
+from eval.cli.terminal import say
 from eval.configs.presets import CONF, find_preset, read_settings
 from eval.inspect_data import read_config
 from eval.loaders.contract import LoadedData
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     for dataset in options.datasets:
         for path in write_floors(dataset, options.reader, options.out):
-            console().print(f"written: {path}", highlight=False, markup=False, soft_wrap=True)
+            say(f"written: {path}")
     return 0
 
 

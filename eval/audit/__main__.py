@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.cli.commands import explains_errors, start
-from eval.cli.terminal import complain, console, stage
+from eval.cli.terminal import complain, say, stage
 from memsys.errors import DataError
 
 if TYPE_CHECKING:
@@ -53,13 +53,13 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int) -> None:
     for run in score_all(entries, config, cache, workers):
         runs.append(run)
         text = f"[{len(runs)}/{len(entries)}] {run.entry.name}: {len(run.answers)} answers"
-        console().print(text, highlight=False, markup=False, soft_wrap=True)
+        say(text)
     order = {entry.name: place for place, entry in enumerate(entries)}
     runs.sort(key=lambda run: order[run.entry.name])
     with stage("comparing the runs"):
         tables = _tables(runs, cache)
         write_all(tables, runs, config, out)
-    console().print(f"written: {out}/audit.md, .csv, .tex, .svg", highlight=False, markup=False, soft_wrap=True)
+    say(f"written: {out}/audit.md, .csv, .tex, .svg")
 
 
 def _present(entries: "Sequence[CatalogueEntry]") -> "list[CatalogueEntry]":

@@ -30,6 +30,11 @@ def console(least_width: int = 0) -> "Console":
     return SafeConsole(soft_wrap=False, width=max(found.width, least_width)) if least_width else found
 
 
+def say(text: str, style: str | None = None) -> None:
+    """Print lines as they are, however long: nothing in them is markup, and no number is coloured."""
+    console().print(text, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
 def complain(message: str) -> None:
     """Write one error message to standard error, without keys."""
     from eval.cli.safe_console import SafeConsole

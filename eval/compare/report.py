@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.cli.terminal import console
+from eval.cli.terminal import console, say
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import Report, make_report
 from eval.compare.rows import columns, lead_metric
@@ -53,7 +53,7 @@ def compare(
     if report.conclusion:
         console().print(report.conclusion, style="bold", highlight=False, markup=False)
     written = f"written: {out_dir}/compare.{{md,csv,tex,svg,png}}"
-    console().print(written, highlight=False, markup=False, soft_wrap=True)
+    say(written)
     return paths
 
 

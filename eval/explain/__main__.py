@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.escaping import one_line
-from eval.cli.terminal import console
+from eval.cli.terminal import console, say
 from eval.explain.find import CellPlace, find_cells
 from eval.explain.questions import read_questions, worst
 from eval.explain.settings import differences
@@ -95,7 +95,7 @@ def _explain(place: CellPlace, runs: Mapping[str, StoredRun], folders: Mapping[s
 
 def _print(lines: Iterable[str]) -> None:
     for line in lines:
-        console().print(one_line(line), highlight=False, markup=False, soft_wrap=True)
+        say(one_line(line))
 
 
 if __name__ == "__main__":

@@ -75,9 +75,9 @@ def _repeats(judged: StoredVerdicts) -> Json:
 
 def show(run_id: str, judges: Mapping[str, Json], judged: Sequence[StoredVerdicts]) -> None:
     """Print what every judge said of a run, and how far judges agree."""
-    from eval.cli.terminal import console
+    from eval.cli.terminal import console, say
 
-    console().print(run_id, style="bold", highlight=False, markup=False, soft_wrap=True)
+    say(run_id, style="bold")
     console().print(_verdicts(judges))
     if len(judged) > 1:
         console().print(_agreements(judged))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import RESULTS, check_file
-from eval.cli.terminal import console
+from eval.cli.terminal import console, say
 from eval.lens.config import load_config
 from eval.lens.markdown import render_markdown
 from eval.lens.standings import compare_readings
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lenses = compare_readings(runs, load_config(), [load_protocol(name) for name in protocol_names()])
     show(lenses)
     write_atomic(options.out, render_markdown(lenses).encode())
-    console().print(f"written: {options.out}", highlight=False, markup=False, soft_wrap=True)
+    say(f"written: {options.out}")
     return 0
 
 

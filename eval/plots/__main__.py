@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.places import RESULTS, check_folder, tracked_remark
-from eval.cli.terminal import console
+from eval.cli.terminal import console, say
 from eval.papers.printed import load_printed
 from eval.plots.draw import draw_sheet
 from eval.plots.own import groups, own_sheets
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs, _ = read_runs(options.runs or stored_folders())
     for sheet in sheets(runs, options.protocol):
         svg, _ = draw_sheet(sheet, options.out)
-        console().print(f"drawn: {svg.with_suffix('')}.{{svg,png}}", highlight=False, markup=False, soft_wrap=True)
+        say(f"drawn: {svg.with_suffix('')}.{{svg,png}}")
     if tracked_remark(options.out):
         console().print(tracked_remark(options.out), highlight=False, markup=False)
     return 0

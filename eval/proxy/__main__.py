@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eval.cli.commands import EXIT_DONE, explains_errors, program, start
-from eval.cli.terminal import console
+from eval.cli.terminal import say
 from eval.configs.presets import make_preset
 from eval.configs.prices import load_prices
 from eval.proxy.ledger import EmbeddingLedger, summary
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     place = given.index("--") if "--" in given else len(given)
     options = _parser().parse_intermixed_args(given[:place])
     if options.summary:
-        _say(summary(options.summary))
+        say(summary(options.summary))
         return EXIT_DONE
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     plan = plan_of(options.overrides)
@@ -55,11 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status = asyncio.run(serve(plan, settings, folder, given[place + 1 :]))
     except KeyboardInterrupt:
-        _say("interrupted")
+        say("interrupted")
     finally:
         signal.signal(signal.SIGTERM, before)
-    _say(f"ledger: {folder}")
-    _say(summary(folder, load_prices().get(plan.backbone.name)))
+    say(f"ledger: {folder}")
+    say(summary(folder, load_prices().get(plan.backbone.name)))
     return status
 
 
@@ -100,8 +100,8 @@ async def serve(plan: Plan, settings: ProxySettings, folder: Path, command: Sequ
         client = proxy.clients.admit(command[0] if command else "program", ProxyScope("program"))
         if command:
             return await _run(command, proxy.base_url, client)
-        _say(f"base URL: {proxy.url(client)}")
-        _say(f"or base URL {proxy.base_url} with the key {client.token}")
+        say(f"base URL: {proxy.url(client)}")
+        say(f"or base URL {proxy.base_url} with the key {client.token}")
         await asyncio.Event().wait()
         return 0
 
@@ -128,11 +128,6 @@ async def _run(command: Sequence[str], base_url: str, client: ProxyClient) -> in
 def _new_folder(runs_dir: Path, backbone: str) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     return runs_dir.parent / "proxy" / f"{backbone}-{stamp}"
-
-
-def _say(text: str) -> None:
-    console().print(text, highlight=False, markup=False, soft_wrap=True)
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.commands import explains_errors, start
-from eval.cli.terminal import console, stage
+from eval.cli.terminal import console, say, stage
 from memsys.errors import ConfigError
 
 #: Where run folders are put, beside those of experiments.
@@ -100,14 +100,12 @@ def _guessed(path: Path) -> Any:
 
 def _say(folder: Path, counts: Mapping[str, int]) -> None:
     problems = {key: value for key, value in counts.items() if value and key not in ("rows", "aligned")}
-    console().print(
-        f"{folder}: {counts['aligned']} of {counts['rows']} rows aligned", highlight=False, markup=False, soft_wrap=True
-    )
+    say(f"{folder}: {counts['aligned']} of {counts['rows']} rows aligned")
     for key, value in problems.items():
         console().print(f"  {key.replace('_', ' ')}: {value}", highlight=False, markup=False)
     if problems:
         console().print("  each is listed in import.json of the run folder", highlight=False, markup=False)
-    console().print(f"next: python -m eval.score {folder}", highlight=False, markup=False, soft_wrap=True)
+    say(f"next: python -m eval.score {folder}")
 
 
 def _fetch(options: argparse.Namespace) -> int:
@@ -119,7 +117,7 @@ def _fetch(options: argparse.Namespace) -> int:
     folder = recorded_folder()
     failed = [entry.name for entry in entries if not fetch_entry(entry, folder)]
     whole = len(entries) - len(failed)
-    console().print(f"{whole} of {len(entries)} entries are in place in {folder}", highlight=False, soft_wrap=True)
+    say(f"{whole} of {len(entries)} entries are in place in {folder}")
     return 2 if failed else 0
 
 
@@ -129,7 +127,7 @@ def _list(options: argparse.Namespace) -> int:
     for entry in load_catalogue().entries.values():
         line = f"{entry.name}: {entry.system}, {entry.backbone or 'model not named'}, {entry.dataset}; "
         text = f"{line}{entry.repository} ({entry.licence}), shape {entry.shape}"
-        console().print(text, highlight=False, markup=False, soft_wrap=True)
+        say(text)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from eval.cli.terminal import complain, console
+from eval.cli.terminal import complain, say
 from eval.loaders.contract import DatasetInfo
 from eval.loaders.fetch import FetchOutcome, fetch
 from eval.recorded.catalogue import CatalogueEntry
@@ -33,5 +33,5 @@ def fetch_entry(entry: CatalogueEntry, folder: Path) -> bool:
             whole = False
             continue
         if outcome is not FetchOutcome.PRESENT:
-            console().print(f"{file.name}: {outcome.value}", highlight=False, markup=False, soft_wrap=True)
+            say(f"{file.name}: {outcome.value}")
     return whole

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.places import RESULTS, check_file
-from eval.cli.terminal import console, stage
+from eval.cli.terminal import say, stage
 from eval.report.cache import FOLDER, Cache
 from eval.report.config import load_config
 from eval.report.data import Collected, collect, page_data
@@ -42,13 +42,11 @@ def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
 def _say(out: Path, size: int, collected: Collected, groups: Sequence[dict[str, object]]) -> None:
     for one in collected.skipped:
         reason = one.reason.removeprefix(f"{one.path} ")
-        console().print(
-            f"left out: {one.path}: {reason}", style="yellow", highlight=False, markup=False, soft_wrap=True
-        )
+        say(f"left out: {one.path}: {reason}", style="yellow")
     count = f"{len(collected.runs)} run{'' if len(collected.runs) == 1 else 's'}"
     waiting = f", {len(collected.unfinished)} not ended" if collected.unfinished else ""
     text = f"written: {out} ({size / 2**20:.1f} MiB, {count}{waiting})"
-    console().print(text, highlight=False, markup=False, soft_wrap=True)
+    say(text)
 
 
 @explains_errors

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from eval.cli.terminal import console
+from eval.cli.terminal import say
 from eval.report.cache import fingerprint
 from eval.tables.stored import find_run_folders
 from memsys.errors import RunDirectoryError, ScoringError
@@ -28,8 +28,7 @@ def watch(
     Raises:
         RunDirectoryError: one of them is a file.
     """
-    say = console().print
-    say(f"watching {', '.join(map(str, roots))}; Ctrl-C ends it", highlight=False, markup=False, soft_wrap=True)
+    say(f"watching {', '.join(map(str, roots))}; Ctrl-C ends it")
     seen: Json = None
     missing: list[str] = []
     try:
@@ -38,15 +37,13 @@ def watch(
             if absent != missing:
                 missing = absent
                 if absent:
-                    say(
-                        f"waiting for {', '.join(absent)}: not there yet", highlight=False, markup=False, soft_wrap=True
-                    )
+                    say(f"waiting for {', '.join(absent)}: not there yet")
             now = [] if absent else state(roots)
             if now and now != seen:
                 seen = now if _built(build) else None
             pause(every)
     except KeyboardInterrupt:
-        say("stopped; the page stays as it was last written", highlight=False, markup=False)
+        say("stopped; the page stays as it was last written")
 
 
 def state(roots: Sequence[Path]) -> Json:
@@ -58,6 +55,6 @@ def _built(build: Callable[[], None]) -> bool:
     try:
         build()
     except (RunDirectoryError, ScoringError) as error:
-        console().print(f"not written yet: {error}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+        say(f"not written yet: {error}", style="yellow")
         return False
     return True

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eval.cli.terminal import complain, console, stage
+from eval.cli.terminal import complain, console, say, stage
 from eval.configs.prompt_choice import prompt_rows, wants_authors
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.kinds import kind_of
@@ -261,7 +261,7 @@ def note_evaluation(plan: Plan, directory: RunDirectory) -> None:
     asked = _recordable(plan.settings)
     changed = directory.change_config({key: asked[key] for key in EVALUATION if key in asked})
     for line in changed:
-        console().print(f"evaluated anew, {line}", highlight=False, markup=False, soft_wrap=True)
+        say(f"evaluated anew, {line}")
 
 
 def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory) -> bool:
@@ -412,7 +412,7 @@ def _told(line: str) -> Iterator[None]:
 def _tell(line: str) -> None:
     """Write a line where a spinner would not stay to be read: in logs."""
     if not console().is_terminal:
-        console().print(line, highlight=False, markup=False, soft_wrap=True)
+        say(line)
 
 
 def backbone_traffic(backbone: Backbones | None) -> Callable[[], TrafficSince]:

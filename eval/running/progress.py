@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Protocol
 
-from eval.cli.terminal import console
+from eval.cli.terminal import console, say
 from eval.running.pace import AnsweringPace, Pace, WritingPace
 
 
@@ -210,7 +210,7 @@ class LineProgress(RunProgress):
 
 
 def _print(line: str) -> None:
-    console().print(line, highlight=False, markup=False, soft_wrap=True)
+    say(line)
 
 
 def duration(seconds: float) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from eval.cli.commands import EXIT_INCOMPLETE, explains_errors, program, start
 from eval.cli.places import use_checkout
-from eval.cli.terminal import console, stage
+from eval.cli.terminal import console, say, stage
 from eval.export import export_run
 from eval.sweep.cells import Composer, Sweep
 from eval.sweep.report import show_status, summary_line
@@ -39,7 +39,7 @@ def collect(sweep: Sweep, options: argparse.Namespace) -> int:
     statuses = sweep_status(sweep)
     for each in statuses:
         if each.standing == "done" and each.path is not None:
-            console().print(f"collected: {export_run(each.path, options.out)}", highlight=False, soft_wrap=True)
+            say(f"collected: {export_run(each.path, options.out)}")
     console().print(f"{summary_line(statuses)}; `make tables` renders the tables", highlight=False)
     return 0 if all(each.standing == "done" for each in statuses) else EXIT_INCOMPLETE
 

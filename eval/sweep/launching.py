@@ -4,7 +4,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval.cli.terminal import complain, console
+from eval.cli.terminal import complain, say
 from eval.sweep.cells import Composer, SweepCell
 from eval.sweep.status import cell_status
 from eval.sweep.tickets import read_submission
@@ -15,7 +15,6 @@ from memsys.llm.engines.vllm import VllmEngineConfig
 #: Which servers jobs share. ``vllm``: those of vLLM; ``all``: embedded llama.cpp too, on one machine; ``none``: each
 #: job starts its own.
 SHARING = ("vllm", "all", "none")
-_PLAIN: Any = {"highlight": False, "markup": False, "soft_wrap": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def queued_cells(cells: Sequence[SweepCell], queue: Container[str]) -> tuple[lis
             others.append(cell)
             continue
         jobs.append(submission.job)
-        console().print(f"{cell.label}: in the queue as {submission.job}, not started again", **_PLAIN)
+        say(f"{cell.label}: in the queue as {submission.job}, not started again")
     return jobs, others
 
 
@@ -71,7 +70,7 @@ def open_cells(cells: Sequence[SweepCell]) -> list[SweepCell]:
             continue
         status = cell_status(cell)
         if status.standing in ("done", "running"):
-            console().print(f"{cell.label}: {status.standing}, not started again", **_PLAIN)
+            say(f"{cell.label}: {status.standing}, not started again")
             continue
         found.append(cell)
     return found

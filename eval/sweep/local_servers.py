@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from eval.cli.terminal import console
+from eval.cli.terminal import say
 from eval.serve import log_folder
 from eval.sweep.launching import LaunchGroup
 from memsys.llm.engines.process import GuardedProcess
@@ -35,7 +35,7 @@ def local_servers(portion: LaunchGroup) -> Iterator[list[str]]:
             process = GuardedProcess(line, variables, log)
             stack.callback(process.stop)
             where = f" on GPU {devices}" if devices is not None else ""
-            console().print(f"{cell.group}: server{where} (log: {log})", highlight=False, soft_wrap=True)
+            say(f"{cell.group}: server{where} (log: {log})")
         yield ["serving.shared=true", f"serving.wait_s={_WAIT_SECONDS}"]
 
 

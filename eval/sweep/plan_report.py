@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval.cli.terminal import console
+from eval.cli.terminal import console, say
 from eval.sweep.costing import CellCost, CostTotals, SweepPlan
 
 
@@ -51,16 +51,15 @@ def _show_groups(plan: SweepPlan) -> None:
 
 def _show_gaps(plan: SweepPlan) -> None:
     for line in problems(plan.cells):
-        console().print(line, highlight=False, markup=False, soft_wrap=True)
+        say(line)
     unknown = sorted({cost.cell.valid_plan().memory.name for cost in plan.cells if not cost.known})
     if unknown:
         names = ", ".join(unknown)
         console().print(f"only the answers of {names} are counted: their configs have no expected_calls")
-    console().print(
+    say(
         "calls: as tables count them; to pay: without cells that are done and calls that an earlier cell pays. "
         "Tokens are estimates: `python -m eval.sweep check` holds them against real runs. Hours are what these tokens "
-        "take with full batches and no waiting, at usual shares of the GPU's peak; no run has confirmed them yet.",
-        soft_wrap=True,
+        "take with full batches and no waiting, at usual shares of the GPU's peak; no run has confirmed them yet."
     )
 
 

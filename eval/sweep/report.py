@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval.cli.terminal import complain, console
+from eval.cli.terminal import complain, console, say
 from eval.sweep.status import CellStatus, counted
 
 _COLOURS = {"done": "green", "running": "cyan", "failed": "bold red", "stopped": "yellow"}
@@ -32,7 +32,7 @@ def show_status(statuses: Sequence[CellStatus]) -> None:
     console().print(summary_line(statuses), highlight=False)
     for status in statuses:
         if status.standing in ("failed", "stopped"):
-            console().print(explained(status), highlight=False, markup=False, soft_wrap=True)
+            say(explained(status))
 
 
 def show_unfinished(statuses: Sequence[CellStatus]) -> None:
