@@ -227,7 +227,9 @@ def compose_plan(overrides: Sequence[str]) -> Any:
     """
     from hydra import compose, initialize_config_dir
 
-    with initialize_config_dir(CONF, version_base="1.3"):
+    from eval.configs.compose import VERSION_BASE
+
+    with initialize_config_dir(CONF, version_base=VERSION_BASE):
         return make_plan(compose("config", overrides=list(overrides)))
 
 
@@ -245,6 +247,7 @@ def with_host(config: "DictConfig") -> "DictConfig":
     from omegaconf import open_dict
 
     from eval.configs.choices import find, presets, settings_of
+    from eval.configs.compose import VERSION_BASE
     from memsys.errors import ConfigError
 
     host = config.memory.get("host")
@@ -256,7 +259,7 @@ def with_host(config: "DictConfig") -> "DictConfig":
         problem = "is no preset of conf/memory" if preset is None else "is a gate itself"
         raise ConfigError(f"memory.host={host} {problem}; choose one of {choices}")
     running = GlobalHydra.instance().is_initialized()
-    with nullcontext() if running else initialize_config_dir(CONF, version_base="1.3"):
+    with nullcontext() if running else initialize_config_dir(CONF, version_base=VERSION_BASE):
         hosted = compose(None, overrides=[f"+memory={preset.choice}"]).memory
     resolved = config.copy()
     with open_dict(resolved):

@@ -8,12 +8,11 @@ every address, with a password that is kept in that folder, and announces it und
 import argparse
 import logging
 import os
-import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eval.cli.commands import explains_errors, program, start
+from eval.cli.commands import explains_errors, program, start, terminated_as_interrupted
 from eval.cli.terminal import console
 from eval.running.backbones import server_group
 from eval.running.experiment import Plan
@@ -81,10 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("overrides", nargs="+", help="as for eval.run: backbone=NAME serving.folder=FOLDER ...")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
-    # A polite kill ends the server and takes its announcement back, as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        reason = serve_plan(plan_of(options.overrides), options.host)
+        with terminated_as_interrupted():
+            reason = serve_plan(plan_of(options.overrides), options.host)
     except KeyboardInterrupt:
         reason = "interrupted"
     console().print(f"server ended: {reason}", highlight=False)

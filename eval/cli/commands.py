@@ -7,6 +7,7 @@ while it is being imported, is for :mod:`eval`.
 import argparse
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -88,6 +89,20 @@ def start(main: Callable[[], object]) -> NoReturn:
         finally:
             sys.stdout.flush()
         raise SystemExit(status if isinstance(status, int) else 0)
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM, the polite kill, end the block as Ctrl-C does: what it opened is closed.
+
+    Raises:
+        KeyboardInterrupt: at either signal.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def program(command: str) -> str:

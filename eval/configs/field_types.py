@@ -1,4 +1,4 @@
-"""Which settings of a part have the wrong type, found by the types of its class once making it has failed."""
+"""Which settings of a part have the wrong type, found by the types of its class."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType, UnionType

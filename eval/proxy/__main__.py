@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eval.cli.commands import EXIT_DONE, explains_errors, program, start
+from eval.cli.commands import EXIT_DONE, explains_errors, program, start, terminated_as_interrupted
 from eval.cli.terminal import say
 from eval.configs.presets import make_preset
 from eval.configs.prices import load_prices
@@ -49,15 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.port is not None:
         settings = replace(settings, port=options.port)
     folder = options.out or _new_folder(plan.runs_dir, plan.backbone.name)
-    # A polite kill ends the server as Ctrl-C does.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     status = EXIT_DONE
     try:
-        status = asyncio.run(serve(plan, settings, folder, given[place + 1 :]))
+        with terminated_as_interrupted():
+            status = asyncio.run(serve(plan, settings, folder, given[place + 1 :]))
     except KeyboardInterrupt:
         say("interrupted")
-    finally:
-        signal.signal(signal.SIGTERM, before)
     say(f"ledger: {folder}")
     say(summary(folder, load_prices().get(plan.backbone.name)))
     return status

@@ -1,8 +1,8 @@
 """What a proxy's ledger holds, and its summary: calls by phase and role, and texts that were embedded."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from eval.configs.prices import Price
@@ -58,7 +58,7 @@ class EmbeddingLedger:
         """Append a request."""
         characters = sum(len(text) for text in texts)
         row = EmbeddingRecord(scope.conversation_id, scope.phase, scope.item, len(texts), characters, seconds)
-        self._file.append({name: getattr(row, name) for name in row.__slots__})
+        self._file.append(asdict(row))
 
     def close(self) -> None:
         """Close the file."""
@@ -85,25 +85,19 @@ def summary(folder: Path, price: Price | None = None) -> str:
     """
     if not (folder / CALLS).is_file() and not (folder / EMBEDDINGS).is_file():
         raise ConfigError(f"{folder} holds no {CALLS}; name the folder that the proxy printed")
-    found = totals(read_rows(folder / CALLS, CallRecord))
+    calls = list(read_rows(folder / CALLS, CallRecord))
+    whole = RoleTotals()
+    for call in calls:
+        whole.add(call)
     embedded = list(read_rows(folder / EMBEDDINGS, EmbeddingRecord))
     lines = [f" {'phase':<12}{'role':<12}{'calls':>8}{'cached':>8}{'prompt':>10}{'reply':>9}{'seconds':>10}"]
-    lines += [_line(phase, role, one) for (phase, role), one in found.items()]
-    whole = _sum(found)
+    lines += [_line(phase, role, one) for (phase, role), one in totals(calls).items()]
     lines.append(_line("all", "", whole))
     if price is not None:
         lines.append(f" dollars: {price.of(whole.prompt_tokens, whole.completion_tokens):.4f}")
     texts, seconds = sum(row.texts for row in embedded), sum(row.seconds for row in embedded)
     lines.append(f" embeddings: {len(embedded)} requests, {texts} texts, {seconds:.1f} s")
     return "\n".join(lines)
-
-
-def _sum(found: Mapping[tuple[str, str], RoleTotals]) -> RoleTotals:
-    whole = RoleTotals()
-    for one in found.values():
-        for name in RoleTotals.__slots__:
-            setattr(whole, name, getattr(whole, name) + getattr(one, name))
-    return whole
 
 
 def _line(phase: str, role: str, one: RoleTotals) -> str:

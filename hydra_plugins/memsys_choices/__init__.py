@@ -123,9 +123,9 @@ class ChoiceSource(ConfigSource):
         return (*made, note) if made else None
 
     def _memory(self, name: str) -> tuple[dict[str, Any], None] | None:
-        memories = self._memories
-        by_choice = {preset.choice: preset for preset in memories.values()}
-        preset = by_choice.get(name) or memories.get(name)
+        from eval.configs.choices import find
+
+        preset = find(name, Path(self.path) / "memory")
         if preset is None:
             return None
         if preset.of is None or preset.choice != name:

@@ -32,7 +32,7 @@ def completion_body(request: CompletionRequest, answered: Sequence[CompletedAtte
         if request.chat:
             choice["message"] = _message(one)
         else:
-            choice["text"] = strip_thinking(one.completion.text) if _thinks(one.completion) else one.completion.text
+            choice["text"] = _answer(one.completion)
         choices.append(choice)
     kind = "chat.completion" if request.chat else "text_completion"
     return {**_head(request, answered, created, kind), "choices": choices, "usage": _usage(answered)}
@@ -82,8 +82,9 @@ def _head(request: CompletionRequest, answered: Sequence[CompletedAttempt], crea
     return {"id": name, "object": kind, "created": created, "model": request.model}
 
 
-def _thinks(completion: Completion) -> bool:
-    return "</think>" in completion.text
+def _answer(completion: Completion) -> str:
+    """What is said after thinking; a reply without the end of a thought is said as it is."""
+    return strip_thinking(completion.text) if "</think>" in completion.text else completion.text
 
 
 def _finish_reason(completion: Completion) -> str:
@@ -92,7 +93,7 @@ def _finish_reason(completion: Completion) -> str:
 
 def _message(answered: CompletedAttempt) -> dict[str, Json]:
     completion = answered.completion
-    text = strip_thinking(completion.text) if _thinks(completion) else completion.text
+    text = _answer(completion)
     message: dict[str, Json] = {"role": "assistant", "content": text, "refusal": None}
     if completion.tool_calls:
         # Ids that follow from the request: the program quotes them in its next one, which has to be the same each run.

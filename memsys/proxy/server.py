@@ -36,9 +36,6 @@ class CompletesCalls(Protocol):
     async def complete(self, call: ForeignCall) -> CompletedAttempt:
         """Make the call; see :meth:`memsys.llm.client.BoundModel.complete`."""
 
-    async def count_tokens(self, text: str) -> int:
-        """See :class:`memsys.llm.contract.LanguageModel`."""
-
 
 @dataclass(frozen=True, slots=True)
 class ProxySettings:
