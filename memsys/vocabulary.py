@@ -13,6 +13,8 @@ Json = Any
 
 #: Key of ``Reference.extra``: ids of turns that later turns overrule, where a question asks for what holds last.
 OVERRULED = "overruled"
+#: Key of ``Reference.extra``: what a judge checks one by one.
+RUBRIC = "rubric"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from eval.loaders.kinds import ADVERSARIAL
 from eval.runs.records import ReferenceRecord
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role, make_role
-from memsys.vocabulary import Json
+from memsys.vocabulary import RUBRIC, Json
 
 PROMPTS = Path(__file__).parent / "prompts"
 
@@ -24,8 +24,6 @@ WORTH: Mapping[str, float] = {CORRECT: 1.0, PARTIAL: 0.5, WRONG: 0.0}
 JudgedAdversarial = Literal["exclude", "abstain", "explained"]
 #: What is judged: an answer as a whole, or against each item of its question's rubric.
 JudgedUnit = Literal["answer", "rubric"]
-#: Key of ``ReferenceRecord.extra`` with the items of the rubric.
-RUBRIC = "rubric"
 
 #: What a prompt says of the reply's form, by what is judged and whether a reason is asked for.
 FORMS = {

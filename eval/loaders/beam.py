@@ -4,20 +4,20 @@ Source: github.com/mohammadtavakoli78/BEAM. A chat is a folder with ``chat.json`
 ``probing_questions/probing_questions.json``. One loader reads all four sizes (100K, 500K, 1M, 10M tokens).
 """
 
-import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 from eval.loaders.beam_files import BEAM_PINS
-from eval.loaders.beam_questions import CATEGORIES, KINDS, ChatIds, read_questions
+from eval.loaders.beam_questions import CATEGORIES, KINDS, read_questions
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import JsonNode, read_json
 from eval.loaders.locate import find_source, sample_path
-from eval.loaders.selection import Selection, check_choice, count
-from memsys.errors import ConfigError, DataError
+from eval.loaders.records import hash_of_files, read_speaker
+from eval.loaders.selection import Selection, check_choice, check_name, count
+from memsys.errors import DataError
 from memsys.vocabulary import Conversation, Json, Sample, Turn
 
 FOLDER = "beam_100k"
@@ -79,9 +79,7 @@ class BeamConfig(Selection):
         super().__post_init__()
         check_choice("markers", self.markers, get_args(Markers))
         for name in ("folder", "chat_file"):
-            value = getattr(self, name)
-            if not isinstance(value, str) or not value or "\0" in value:
-                raise ConfigError(f"dataset.{name}={value!r} must be the name of a {name.replace('_', ' ')}")
+            check_name(name, getattr(self, name), f"a {name.replace('_', ' ')}")
 
     @property
     def info(self) -> DatasetInfo:
@@ -95,10 +93,9 @@ class BeamConfig(Selection):
         )
         everything, quirks, hashes = read_beam(source, self.chat_file, self.markers)
         samples = self.apply(everything, CATEGORIES)
-        listing = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(hashes.items()))
         return LoadedData(
             samples=samples,
-            sha256=hashlib.sha256(listing.encode()).hexdigest(),
+            sha256=hash_of_files(dict(sorted(hashes.items()))),
             source_name=source.name,
             category_names=CATEGORIES,
             counts=count(samples),
@@ -144,7 +141,7 @@ def _read_chat(folder: Path, chat_file: str, markers: Markers, quirks: Counter[s
     topic = read("topic.json")
     body = read(chat_file if (folder / chat_file).is_file() else "chat.json")
     conversation = _conversation(f"beam-{folder.name}", body, markers, quirks)
-    ids = ChatIds.of(conversation.turns)
+    ids = {turn.turn_id for turn in conversation.turns}
     about = {"topic": topic.get("title").text(), "domain": topic.get("category").text()}
     questions, references = read_questions(read(QUESTION_FILE), conversation.conversation_id, ids, about, quirks)
     return Sample(conversation, questions, references)
@@ -180,15 +177,10 @@ def _batch_turns(prefix: str, batch: JsonNode, markers: Markers, quirks: Counter
     for place, group in enumerate(groups, start=1):
         for message in group:
             text = _said(message, markers, quirks)
-            speaker = _SPEAKERS.get(message.get("role").text())
-            if speaker is None:
-                raise message.get("role").error("must be user or assistant")
+            speaker = read_speaker(message)
             record: dict[str, Json] = {"record": f"{session}/{place}"}
             turns.append(Turn(str(message.get("id").integer()), session, speaker, text, date, extra=record))
     return turns
-
-
-_SPEAKERS: Mapping[str, str] = {"user": "User", "assistant": "Assistant"}
 
 
 def _anchor(messages: Sequence[JsonNode]) -> str:

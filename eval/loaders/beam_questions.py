@@ -1,13 +1,12 @@
 """The questions of BEAM: ten kinds, each with fields of its own, and the messages that they were made from."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
 
 from eval.loaders import kinds
 from eval.loaders.jsonfile import JsonNode
 from eval.metrics.ordering import ORDERED_ITEMS
-from memsys.vocabulary import Json, Question, Reference, Turn
+from memsys.vocabulary import RUBRIC, Json, Question, Reference
 
 #: Category number, of no other data set -> the data set's own name of it.
 CATEGORIES: Mapping[int, str] = {
@@ -45,24 +44,10 @@ _SUBTYPES = (
 )  # fmt: skip
 #: What the field of its described answer, and of what it tests, is called.
 _TEXTS = ("expected_compliance", "instruction_being_tested", "preference_being_tested", "difficulty", *_SUBTYPES)
-#: Key of ``Reference.extra``: what a judge checks one by one.
-RUBRIC = "rubric"
-
-
-@dataclass(frozen=True, slots=True)
-class ChatIds:
-    """Turn ids of one chat."""
-
-    known: frozenset[str]
-
-    @classmethod
-    def of(cls, turns: Iterable[Turn]) -> "ChatIds":
-        """Collect them."""
-        return cls(frozenset(turn.turn_id for turn in turns))
 
 
 def read_questions(
-    top: JsonNode, conversation_id: str, ids: ChatIds, about: Mapping[str, Json], quirks: Counter[str]
+    top: JsonNode, conversation_id: str, ids: Set[str], about: Mapping[str, Json], quirks: Counter[str]
 ) -> tuple[tuple[Question, ...], dict[str, Reference]]:
     """Read a file of questions, in the order of the file.
 
@@ -91,14 +76,14 @@ def read_questions(
 
 
 def _reference(
-    key: str, name: str, node: JsonNode, ids: ChatIds, quirks: Counter[str], about: Mapping[str, Json]
+    key: str, name: str, node: JsonNode, ids: Set[str], quirks: Counter[str], about: Mapping[str, Json]
 ) -> Reference:
     field = _ANSWER_FIELDS.get(name, "answer")
     sources = _sources(node.find("source_chat_ids"), quirks)
     named = [item for items in sources.values() for item in items]
     unique = tuple(dict.fromkeys(named))
-    evidence = tuple(item for item in unique if item in ids.known)
-    unresolved = tuple(item for item in unique if item not in ids.known)
+    evidence = tuple(item for item in unique if item in ids)
+    unresolved = tuple(item for item in unique if item not in ids)
     quirks["repeated_source_ids"] += len(named) - len(unique)
     quirks["unresolved_source_ids"] += len(unresolved)
     quirks["questions_without_source"] += not named and name != "abstention"

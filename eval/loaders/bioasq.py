@@ -5,7 +5,6 @@ kept and shuffled, and the first ten chunks of twenty become pools. A pool's mem
 sentences: there are no other distractors.
 """
 
-import hashlib
 import random
 import re
 from collections import Counter
@@ -19,6 +18,7 @@ from eval.loaders.jsonfile import JsonNode, read_json
 from eval.loaders.kinds import LIST, SINGLE_HOP
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.pooled import PooledQuestion, PooledSelection, PooledText, make_pool
+from eval.loaders.records import hash_of_files
 from eval.loaders.selection import check_choice, count
 from memsys.errors import DataError
 from memsys.vocabulary import Sample
@@ -96,10 +96,9 @@ class BioasqConfig(PooledSelection):
         records, skipped, hashes = read_batches(folder, keep_repeats=self.build == "plain")
         everything = build_pools(records, *self.pool_sizes(len(records)), self.seed, self.date_time)
         samples = self.apply(everything, BIOASQ.category_names)
-        listing = "".join(f"{sha256}  {name}\n" for name, sha256 in hashes.items())
         return LoadedData(
             samples=samples,
-            sha256=hashlib.sha256(listing.encode()).hexdigest(),
+            sha256=hash_of_files(hashes),
             source_name=folder.name,
             category_names=BIOASQ.category_names,
             counts=count(samples),

@@ -3,7 +3,6 @@
 The format is that of ``datasets/custom/schema.json``; ``docs/your_own_data.md`` explains it.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from eval.loaders.contract import DatasetInfo, LoadedData
 from eval.loaders.custom_files import read_custom
 from eval.loaders.kinds import BEFORE_KINDS
 from eval.loaders.locate import sample_path
+from eval.loaders.records import hash_of_files
 from eval.loaders.selection import Selection, count
 from memsys.errors import DataError
 
@@ -57,10 +57,9 @@ class CustomConfig(Selection):
         numbers = number_kinds({question.kind for sample in found for question in sample.questions})
         names = {number: kind.replace("_", "-") for kind, number in sorted(numbers.items(), key=lambda item: item[1])}
         samples = self.apply([sample.numbered(numbers) for sample in found], names)
-        listing = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(hashes.items()))
         return LoadedData(
             samples=samples,
-            sha256=hashlib.sha256(listing.encode()).hexdigest(),
+            sha256=hash_of_files(dict(sorted(hashes.items()))),
             source_name=folder.name,
             category_names=names,
             counts=count(samples),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-import yaml
+from memsys.yaml_files import read_yaml
 
 #: Facts of the longest chain that a question asks for.
 LONGEST_CHAIN = 4
@@ -47,7 +47,7 @@ class Derived:
 @cache
 def _forms() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
     """Relation, pattern of its facts, pattern of its question."""
-    texts: Mapping[str, Mapping[str, str]] = yaml.safe_load(_TEXTS.read_text(encoding="utf-8"))
+    texts: Mapping[str, Mapping[str, str]] = read_yaml(_TEXTS, "it comes with memsys")
     return tuple((name, _pattern(forms["fact"]), _pattern(forms["question"])) for name, forms in texts.items())
 
 
@@ -100,10 +100,11 @@ class FactBase:
             group = self._of.get((match["subject"], relation), []) if match else []
             if group:
                 newest = group[-1]
-                held = newest.value in answers
-                old_gold = any(fact.value in answers for fact in group)
-                outcome = "found" if held else "gold_overruled" if old_gold else "unknown"
-                return Derived((newest,), tuple(group[:-1]), outcome) if outcome != "unknown" else _NOTHING
+                if newest.value in answers:
+                    return Derived((newest,), tuple(group[:-1]), "found")
+                if any(fact.value in answers for fact in group):
+                    return Derived((newest,), tuple(group[:-1]), "gold_overruled")
+                return _NOTHING
         return _NOTHING
 
     def chain(self, question: str, answers: Sequence[str]) -> Derived:

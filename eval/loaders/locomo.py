@@ -18,6 +18,7 @@ from eval.loaders.kinds import MULTI_HOP, OPEN_DOMAIN, SINGLE_HOP, TEMPORAL
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.locomo_category5 import read_category5
 from eval.loaders.locomo_labels import Labels, apply_audit, mark_adversarial, read_audit
+from eval.loaders.records import read_question
 from eval.loaders.selection import Selection, check_choice, count
 from memsys.turns import ImageQueries
 from memsys.vocabulary import Conversation, Json, Question, Reference, Sample, Turn
@@ -142,7 +143,7 @@ def _sample(node: JsonNode, quirks: Counter[str]) -> Sample:
     references: dict[str, Reference] = {}
     for position, item in enumerate(node.get("qa").elements()):
         question_id = f"{conversation.conversation_id}:q{position:03d}"
-        question = _question(item, question_id, conversation.conversation_id)
+        question = read_question(item, question_id, conversation.conversation_id, LOCOMO)
         questions.append(question)
         references[question_id] = _reference(item, question, turn_ids, quirks)
     return Sample(conversation=conversation, questions=tuple(questions), references=references)
@@ -203,20 +204,6 @@ def _turn(node: JsonNode, session_id: str, date_time: str) -> Turn:
         date_time=date_time,
         caption=caption.text() if caption else "",
         extra={**extra, "image_query": query.text()} if query else extra,
-    )
-
-
-def _question(node: JsonNode, question_id: str, conversation_id: str) -> Question:
-    category = node.get("category")
-    if category.integer() not in LOCOMO.category_names:
-        known = ", ".join(f"{number} {name}" for number, name in LOCOMO.category_names.items())
-        raise category.error(f"unknown category {category.value}; known are {known}")
-    return Question(
-        question_id=question_id,
-        conversation_id=conversation_id,
-        text=node.get("question").text(),
-        category=category.integer(),
-        kind=LOCOMO.kinds[category.integer()],
     )
 
 

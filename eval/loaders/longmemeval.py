@@ -13,10 +13,10 @@ from eval.loaders import kinds
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import JsonNode, read_json
 from eval.loaders.locate import find_source, sample_path
-from eval.loaders.selection import Selection, count
+from eval.loaders.records import read_speaker
+from eval.loaders.selection import Selection, check_name, count
 from eval.metrics.sessions import EVIDENCE_SESSIONS, SESSION_SEPARATOR
 from memsys.dates import normalised
-from memsys.errors import ConfigError
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 
 #: Category number, of no other data set -> the data set's own name of it.
@@ -79,8 +79,7 @@ class LongmemevalConfig(Selection):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.file, str) or not self.file or "\0" in self.file:
-            raise ConfigError(f"dataset.file={self.file!r} must be the name of a file")
+        check_name("file", self.file, "a file")
 
     @property
     def info(self) -> DatasetInfo:
@@ -179,10 +178,7 @@ def _history(node: JsonNode, quirks: Counter[str]) -> list[_Session]:
 def _session(published_id: str, session_id: str, date: str, body: JsonNode, quirks: Counter[str]) -> _Session:
     turns, evidence = [], []
     for place, message in enumerate(body.elements(), start=1):
-        role = message.get("role")
-        speaker = {"user": "User", "assistant": "Assistant"}.get(role.text())
-        if speaker is None:
-            raise role.error("must be user or assistant")
+        speaker = read_speaker(message)
         text = message.get("content").text()
         turn = Turn(f"{session_id}{SESSION_SEPARATOR}{place}", session_id, speaker, text, date)
         turns.append(turn)

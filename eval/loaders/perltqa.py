@@ -3,7 +3,6 @@
 English version 2 (which xMemory uses) and the original English version; both layouts are recognised.
 """
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from eval.loaders.label_problems import LABEL_PROBLEM, LOW_SUPPORT
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.perltqa_memory import Source, read_character, records
 from eval.loaders.perltqa_questions import SECTIONS, ask, by_character, read_entries
+from eval.loaders.records import hash_of_files
 from eval.loaders.selection import Selection, check_choice, check_positive, count
 from memsys.errors import ConfigError
 from memsys.seeding import generator
@@ -154,8 +154,8 @@ def read_perltqa(
         character = read_character(name, memories[name], sources, quirks)
         questions, references = ask(character, read_entries(node), quirks)
         samples.append(Sample(character.conversation, tuple(questions), {ref.question_id: ref for ref in references}))
-    listing = f"{memory_hash}  {memory_file.name}\n{question_hash}  {question_file.name}\n"
-    return samples, quirks, hashlib.sha256(listing.encode()).hexdigest()
+    hashes = {memory_file.name: memory_hash, question_file.name: question_hash}
+    return samples, quirks, hash_of_files(hashes)
 
 
 def _characters(path: Path) -> int:

@@ -4,7 +4,6 @@ Source: github.com/danny911kr/REALTALK, ``data/Chat_*.json``. Made by LoCoMo's a
 differs, and what is irregular, stands in ``datasets/realtalk/README.md`` and is counted in ``LoadedData.notes``.
 """
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from eval.loaders.jsonfile import JsonNode, read_json
 from eval.loaders.kinds import MULTI_HOP, OPEN_DOMAIN, TEMPORAL
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.realtalk_evidence import TurnIds, resolve
+from eval.loaders.records import hash_of_files, read_question
 from eval.loaders.selection import Selection, count
 from memsys.errors import DataError
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
@@ -99,10 +99,9 @@ class RealtalkConfig(Selection):
             top, hashes[file.name] = read_json(file)
             everything.append(_sample(top, file.stem, quirks))
         samples = self.apply(everything, REALTALK.category_names)
-        listing = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(hashes.items()))
         return LoadedData(
             samples=samples,
-            sha256=hashlib.sha256(listing.encode()).hexdigest(),
+            sha256=hash_of_files(dict(sorted(hashes.items()))),
             source_name=source.name,
             category_names=REALTALK.category_names,
             counts=count(samples),
@@ -137,7 +136,7 @@ def _sample(top: JsonNode, name: str, quirks: Counter[str]) -> Sample:
     references: dict[str, Reference] = {}
     for position, item in enumerate(top.get("qa").elements()):
         question_id = f"{name}:q{position:03d}"
-        questions.append(_question(item, question_id, name))
+        questions.append(read_question(item, question_id, name, REALTALK))
         evidence, unresolved = resolve(item.get("evidence").texts(), ids, quirks)
         answer = item.get("answer").text_or_number()
         references[question_id] = Reference(question_id, (answer,), evidence, unresolved)
@@ -181,17 +180,3 @@ def _turn(node: JsonNode, session_id: str) -> Turn:
 def _pictures(node: JsonNode) -> Sequence[str]:
     listed = [node.find(key) for key in ("img_file", "img_url")]
     return [name for found in listed if found for name in found.texts()]
-
-
-def _question(node: JsonNode, question_id: str, conversation_id: str) -> Question:
-    category = node.get("category")
-    if category.integer() not in REALTALK.category_names:
-        known = ", ".join(f"{number} {name}" for number, name in REALTALK.category_names.items())
-        raise category.error(f"unknown category {category.value}; known are {known}")
-    return Question(
-        question_id=question_id,
-        conversation_id=conversation_id,
-        text=node.get("question").text(),
-        category=category.integer(),
-        kind=REALTALK.kinds[category.integer()],
-    )

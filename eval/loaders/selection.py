@@ -137,6 +137,16 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
         raise ConfigError(f"dataset.{name}={value!r} is unknown; choose one of {', '.join(map(str, choices))}")
 
 
+def check_name(name: str, value: object, of: str) -> None:
+    """Refuse a setting that is not the name of a file or folder.
+
+    Raises:
+        ConfigError: names key, value and what it must name.
+    """
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ConfigError(f"dataset.{name}={value!r} must be the name of {of}")
+
+
 def check_positive(name: str, value: object, hint: str = "") -> None:
     """Refuse a number below 1.
 
