@@ -104,7 +104,7 @@ def write_floors(dataset: str, reader: str, out: Path) -> list[Path]:
         ConfigError: no such data set or reader.
         DataError: the data are missing or broken.
     """
-    from eval.running.experiment import reference_records
+    from eval.running.recording import reference_records
 
     data = read_config(dataset, {}).load()
     references, abstention = reference_records(data.samples), _abstention(reader)

@@ -170,7 +170,7 @@ def run_cell(config: "DictConfig", overrides: list[str], number: int = 1) -> str
 
 
 def make_plan(config: "DictConfig") -> Any:
-    """Turn a composed configuration into an :class:`eval.running.experiment.Plan`: plain objects, no OmegaConf.
+    """Turn a composed configuration into an :class:`eval.running.plan.Plan`: plain objects, no OmegaConf.
 
     Raises:
         ConfigError: a part does not accept its settings, or a setting has the wrong type.
@@ -178,7 +178,7 @@ def make_plan(config: "DictConfig") -> Any:
     from omegaconf import OmegaConf
 
     from eval.configs.plugins import load_plugins
-    from eval.running.experiment import make_plan as plan
+    from eval.running.plan import make_plan as plan
 
     load_plugins()
     config = with_prompts(with_host(config))

@@ -15,7 +15,7 @@ from pathlib import Path
 from eval.cli.commands import explains_errors, program, start, terminated_as_interrupted
 from eval.cli.terminal import console
 from eval.running.backbones import server_group
-from eval.running.experiment import Plan
+from eval.running.plan import Plan
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.engines.contract import Engine
 from memsys.llm.engines.shared import Registry, serve

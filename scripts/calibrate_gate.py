@@ -19,7 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from eval.run import compose_plan
-from eval.running.experiment import Plan, embedder_for, open_backbones
+from eval.running.models import embedder_for, open_backbones
+from eval.running.plan import Plan
 from eval.runs.rundir import RunDirectory
 from memsys.errors import ConfigError, DataError, MemsysError
 from memsys.gate.calibration import Diary, Persona, diary_role, personas, stream_scores, threshold, write_diary

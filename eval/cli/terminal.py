@@ -114,3 +114,12 @@ _STAGES = Stages()
 def stage(title: str) -> Any:
     """Show what the command is at while a block runs; see :meth:`Stages.stage`."""
     return _STAGES.stage(title)
+
+
+@contextmanager
+def announced(title: str) -> Iterator[None]:
+    """Show what the command is at while a block runs, with a line of its own in logs, where no spinner stays."""
+    if not console().is_terminal:
+        say(title)
+    with stage(title):
+        yield

@@ -12,7 +12,7 @@ from eval.judge.judging import AnswerJudge, JudgedItem, items_of
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
 from eval.judge.store import AnswerVerdict, input_checksums, read_verdicts, verdict_paths, verdict_row
 from eval.running.backbones import engines_for
-from eval.running.experiment import without
+from eval.running.plan import without
 from eval.runs.files import JsonLines, write_atomic, write_json
 from eval.runs.provenance import commit
 from eval.runs.records import SCHEMA_VERSION

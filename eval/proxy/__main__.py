@@ -22,7 +22,8 @@ from eval.cli.terminal import say
 from eval.configs.presets import make_preset
 from eval.configs.prices import load_prices
 from eval.proxy.ledger import EmbeddingLedger, summary
-from eval.running.experiment import Plan, embedder_for, open_backbones
+from eval.running.models import embedder_for, open_backbones
+from eval.running.plan import Plan
 from eval.runs.rundir import RunDirectory
 from eval.serve import plan_of
 from memsys.errors import ConfigError

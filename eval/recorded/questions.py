@@ -88,7 +88,7 @@ def load_questions(name: str) -> QuestionSet:
 
 
 def _asked(sample: Sample) -> list[RecordedQuestion]:
-    from eval.running.experiment import reference_records
+    from eval.running.recording import reference_records
 
     records = reference_records([sample])
     return [RecordedQuestion(question.text, record) for question, record in zip(sample.questions, records, strict=True)]

@@ -13,7 +13,7 @@ from eval.configs.overrides import check_command_line, explained
 from eval.loaders.contract import LoadedData
 from eval.run import make_plan
 from eval.running.backbones import server_group
-from eval.running.experiment import Plan, identity_of, run_path
+from eval.running.plan import Plan, identity_of, run_path
 from eval.sweep.numbering import sweep_jobs
 from memsys.credentials import redacted, without_secrets
 from memsys.errors import ConfigError, DataError, MemsysError

@@ -30,7 +30,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from eval.running.experiment import Plan, make_equipment, open_backbones  # noqa: E402
+from eval.running.models import make_resources, open_backbones  # noqa: E402
+from eval.running.plan import Plan  # noqa: E402
 from eval.running.runner import Runner  # noqa: E402
 from eval.runs.files import read_json_lines  # noqa: E402
 from eval.runs.rundir import RunDirectory  # noqa: E402
@@ -105,7 +106,7 @@ async def timed_run(plan: Plan, samples: Sequence[Sample], directory: RunDirecto
     """Run the samples; returns the seconds between an open backbone and the last record, and of these the waited."""
     async with AsyncExitStack() as stack:
         backbone = await open_backbones(plan, directory, stack)
-        resources = make_equipment(plan, backbone, {})
+        resources = make_resources(plan, backbone, {})
         await resources.embedder.embed(["warm up"])
         begun, before = time.perf_counter(), waited()
         outcome = await Runner(resources, plan.schedule, directory, Quiet()).run(samples)

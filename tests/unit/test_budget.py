@@ -12,7 +12,7 @@ from eval.configs.choices import CONF
 from eval.configs.prices import FILE, Price, load_prices
 from eval.run import compose_plan, run_one
 from eval.running import budgets
-from eval.running.experiment import Plan
+from eval.running.plan import Plan
 from eval.runs.stored import load_answers, load_calls
 from eval.scoring.protocols import load_protocol
 from eval.tables.stored import Skipped, read_run

@@ -11,7 +11,7 @@ from yaml.constructor import ConstructorError
 
 from eval.configs.choices import aliases, current_name, find, presets, settings_of
 from eval.configs.compose import compose
-from eval.running.experiment import identity_of, run_path
+from eval.running.plan import identity_of, run_path
 from eval.runs.rundir import identity_hash
 from memsys.errors import ConfigError
 from tests.support.composing import CONF, composed

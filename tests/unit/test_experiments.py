@@ -13,7 +13,7 @@ from hydra import compose, initialize_config_dir
 
 from eval.configs.presets import preset_names
 from eval.run import make_plan
-from eval.running.experiment import Plan, identity_of, run_path
+from eval.running.plan import Plan, identity_of, run_path
 from eval.runs.rundir import identity_hash
 from eval.tables.spec import load_spec
 from eval.tables.terms import other_terms

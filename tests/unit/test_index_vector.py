@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.run import make_plan
-from eval.running.experiment import identity_of
+from eval.running.plan import identity_of
 from memsys.errors import ConfigError
 from memsys.index.settings import IndexSettings, chosen_index, using_index
 from memsys.index.vector import VectorIndex

@@ -8,7 +8,7 @@ import pytest
 
 from eval.configs.field_types import wrong_types
 from eval.run import compose_plan
-from eval.running.experiment import run_folder
+from eval.running.plan import run_folder
 from memsys.errors import ConfigError
 from memsys.llm.contract import make_role
 

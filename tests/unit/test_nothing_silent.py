@@ -12,7 +12,8 @@ from eval.compare.model import make_report
 from eval.loaders.locate import find_source
 from eval.loaders.locomo import LOCOMO
 from eval.run import compose_plan
-from eval.running.experiment import folder, run_experiment
+from eval.running.experiment import run_experiment
+from eval.running.plan import folder
 from eval.runs.rundir import listed
 from eval.score import main as score
 from eval.scoring.aggregate import aggregate

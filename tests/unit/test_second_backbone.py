@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from eval.run import compose_plan
-from eval.running.experiment import Plan, identity_of, run_experiment
+from eval.running.experiment import run_experiment
+from eval.running.plan import Plan, identity_of
 from eval.runs.stored import load_calls
 from memsys.errors import ConfigError
 from memsys.llm.delegate import DelegatingModel

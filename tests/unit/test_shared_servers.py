@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from eval.running.backbones import server_group
-from eval.running.experiment import Plan
+from eval.running.plan import Plan
 from eval.serve import make_engine, plan_of, serve_plan
 from memsys.errors import BackboneError, ConfigError
 from memsys.llm.engines import shared

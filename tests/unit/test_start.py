@@ -19,8 +19,9 @@ from eval.configs.presets import description
 from eval.configs.run_help import groups, help_text
 from eval.run import compose_and_run, compose_plan
 from eval.running.clocks import ConversationClock, LoadingEmbedder
-from eval.running.experiment import Plan, load_models
 from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
+from eval.running.models import load_models
+from eval.running.plan import Plan
 from eval.running.runner import Runner, RunResources, Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
@@ -242,9 +243,9 @@ def test_llama_cpp_is_loaded_before_torch_can_be() -> None:
     code = (
         "import sys\n"
         "from eval.run import compose_plan\n"
-        "from eval.running.experiment import make_engines, _choice\n"
+        "from eval.running.models import make_engines, backbone_selection\n"
         "plan = compose_plan([])\n"
-        "make_engines(_choice(plan, plan.backbone))\n"
+        "make_engines(backbone_selection(plan, plan.backbone))\n"
         "sys.exit(not ('xllamacpp' in sys.modules and 'torch' not in sys.modules))\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=120)

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from eval.running.experiment import Plan
+from eval.running.plan import Plan
 from tests.support.small import STAND_INS
 
 #: Beside a run directory: names of the roles with a schema.
@@ -68,7 +68,7 @@ def preload() -> None:
         import_module(name)
     provenance.commit()
     known = provenance.packages()
-    import_module("eval.running.experiment").packages = lambda: known  # type: ignore[attr-defined]
+    import_module("eval.running.recording").packages = lambda: known  # type: ignore[attr-defined]
 
 
 def replace_models() -> None:

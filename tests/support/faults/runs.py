@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from eval.running.experiment import Plan
+from eval.running.plan import Plan
 from eval.runs.files import read_json_lines
 from memsys.assets.paths import ROOT
 from tests.support.composing import composed

@@ -1,0 +1,73 @@
+"""What a run directory holds of a run: all of it, or what is missing."""
+
+from collections.abc import Mapping, Sequence
+
+from eval.cli.terminal import complain, console
+from eval.running.progress import RunTotals
+from eval.running.recording import reference_records
+from eval.runs.rundir import RunDirectory
+from memsys.errors import RunDirectoryError
+from memsys.vocabulary import Json, Sample
+
+
+def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:
+    """Whether the directory holds this very run, complete: then neither model nor embedder need to load."""
+    stored = directory.stored_record()
+    if stored is None or stored["status"] != "complete":
+        return False
+    return {**stored["identity"], "model": None} == {**identity, "model": None}
+
+
+def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool:
+    """Whether the files of a run that says it is complete hold all of it; says what is missing where they do not.
+
+    Gold is written again from the data set, whose checksum is the run's.
+
+    Raises:
+        RunDirectoryError: a row or a snapshot cannot be read.
+    """
+    _check_ledger(directory)
+    ids = [sample.conversation.conversation_id for sample in samples]
+    snapshots, ingested = directory.snapshots(ids), directory.ingested_conversations()
+    snapshots.check_earlier()
+    done = directory.finished_questions(mode)
+    missing = {
+        "questions": sum(question.question_id not in done for sample in samples for question in sample.questions),
+        "conversation records": sum(name not in ingested for name in ids),
+        "snapshots": sum(map(snapshots.lacks, ids)),
+    }
+    if directory.write_references(reference_records(samples)):
+        console().print(
+            f"{directory.path}: references.jsonl was not the data set's and is written again", highlight=False
+        )
+    lost = ", ".join(f"{count} {name}" for name, count in missing.items() if count)
+    if lost:
+        complain(f"{directory.path} says that it is complete, but its files lack {lost}; the run is taken up again")
+    return not lost
+
+
+def _check_ledger(directory: RunDirectory) -> None:
+    """Refuse a complete run whose ledger has lost calls: which they were, no other file says."""
+    wanted = ((directory.stored_record() or {}).get("counts") or {}).get("calls", 0)
+    if directory.booked_calls < wanted:
+        raise RunDirectoryError(
+            f"{directory.path / 'calls.jsonl'} holds {directory.booked_calls} of the {wanted} calls that "
+            "run.json counts; restore the file that is not this run's or has lost rows, or delete the run directory "
+            "and start again: replies come from the cache"
+        )
+
+
+def run_totals(samples: Sequence[Sample], directory: RunDirectory, mode: str) -> RunTotals:
+    """What the run has to do, and what it had done when it started, for a progress display."""
+    done, ingested = directory.finished_questions(mode), directory.ingested_conversations()
+    whole = [
+        sample
+        for sample in samples
+        if sample.conversation.conversation_id in ingested and all(q.question_id in done for q in sample.questions)
+    ]
+    return RunTotals(
+        turns=sum(len(sample.conversation.turns) for sample in samples),
+        questions=sum(len(sample.questions) for sample in samples),
+        turns_done=sum(len(sample.conversation.turns) for sample in whole),
+        questions_done=len(done),
+    )

@@ -1,0 +1,106 @@
+"""The models of a run: backbones and embedder, loaded beside each other."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import AsyncExitStack, nullcontext
+from dataclasses import replace
+
+from eval.cli.terminal import announced
+from eval.running.backbones import Backbones, BackboneSelection, connect, make_engines
+from eval.running.budgets import make_meters
+from eval.running.clocks import LoadingEmbedder
+from eval.running.loading import BACKBONE, EMBEDDER, Loading
+from eval.running.plan import Plan
+from eval.running.progress import TrafficSince
+from eval.running.runner import RunResources
+from eval.runs.rundir import RunDirectory
+from memsys.embedding.contract import Embedder
+from memsys.llm.config import BackboneConfig
+from memsys.llm.none import NoBackbone
+
+
+async def load_models(
+    plan: Plan, directory: RunDirectory, stack: AsyncExitStack, loading: Loading
+) -> "tuple[Backbones | None, Future[float] | None]":
+    """Load backbone and embedder beside each other; returns when the backbone is there.
+
+    A memory whose first calls need no vector then has its first reply while the embedder's model is still loading. In
+    latency mode both are waited for: what is timed one at a time is timed on a quiet machine.
+
+    Returns:
+        The open backbone, and the embedder's loading, ``None`` where there is none.
+    """
+    if plan.backbone is not None:
+        make_engines(backbone_selection(plan, plan.backbone))  # first: see memsys.llm.engines.llamacpp.LlamaCppEngine
+    loaded = loading.start_embedder(embedder_for(plan), plan.memory)
+    with announced(f"loading {' and '.join(parts)}") if (parts := _parts_to_load(plan, loaded)) else nullcontext():
+        if plan.backbone is not None:
+            with loading.of(BACKBONE):
+                backbone = await open_backbones(plan, directory, stack)
+        else:
+            backbone = None
+        if loaded is not None and (plan.timing == "latency" or backbone is None):
+            await asyncio.wrap_future(loaded)
+    return backbone, loaded
+
+
+def _parts_to_load(plan: Plan, loaded: "Future[float] | None") -> list[str]:
+    backbone = [f"{BACKBONE} {plan.backbone.name}"] if plan.backbone is not None else []
+    return backbone + ([f"{EMBEDDER} {plan.embedder.name}"] if loaded is not None else [])
+
+
+def backbone_traffic(backbone: Backbones | None) -> Callable[[], TrafficSince]:
+    """Counters of the backbone, for a progress display."""
+    return (lambda: TrafficSince(*backbone.traffic())) if backbone else (lambda: TrafficSince(0, 0, 0, 0))
+
+
+async def open_backbones(plan: Plan, directory: RunDirectory, stack: AsyncExitStack) -> Backbones | None:
+    """Open the plan's backbones on the stack; ``None`` for a retrieval-only run."""
+    from memsys.llm.cache import ReplyCache
+
+    if plan.backbone is None:
+        return None
+
+    def make_cache() -> ReplyCache | None:
+        return ReplyCache(plan.cache_dir, shared=plan.cache_shared) if plan.use_cache else None
+
+    meters = make_meters(plan.budget, plan.backbone, plan.second, plan.second_roles, directory.path / "calls.jsonl")
+    return await connect(backbone_selection(plan, plan.backbone), stack, directory, make_cache, meters)
+
+
+def backbone_selection(plan: Plan, main: BackboneConfig) -> BackboneSelection:
+    """The backbones that a plan names, ``main`` and perhaps a second one, as its conversations share them."""
+    return BackboneSelection(main, plan.second, plan.second_roles, plan.serving, plan.seed)
+
+
+def make_resources(
+    plan: Plan, backbone: Backbones | None, prompts: dict[str, str], loaded: "Future[float] | None" = None
+) -> RunResources:
+    """Make the runner's resources from a plan, its open backbone and the loading of its embedder, if that loads."""
+    nobody = NoBackbone(plan.memory.name)
+    embedder = embedder_for(plan)
+    return RunResources(
+        memory=plan.memory,
+        embedder=embedder if loaded is None else LoadingEmbedder(embedder, loaded),
+        turn_format=plan.dataset.turn_format,
+        seed=plan.seed,
+        bind=backbone.bind if backbone else lambda conversation_id: nobody,
+        reader=plan.reader.build(plan.seed) if backbone else None,
+        prompts=prompts,
+        count_context=backbone is not None,
+    )
+
+
+_EMBEDDERS: dict[str, Embedder] = {}
+
+
+def embedder_for(plan: Plan) -> Embedder:
+    """The embedder; loaded once per process. Latency runs get one without a cache of vectors."""
+    config = plan.embedder
+    if plan.timing == "latency" and hasattr(config, "cache_entries"):
+        config = replace(config, cache_entries=0)
+    key = repr(config)
+    if key not in _EMBEDDERS:
+        _EMBEDDERS[key] = config.build()
+    return _EMBEDDERS[key]

@@ -1,0 +1,198 @@
+"""What a run does: its parts and settings, their identity, and the folder that follows from it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eval.configs.prompt_choice import wants_authors
+from eval.loaders.contract import DatasetConfig
+from eval.running.backbones import Serving, delegated_roles
+from eval.running.budgets import BudgetLimits, read_limits
+from eval.running.reader import ReaderConfig
+from eval.running.runner import Schedule
+from eval.runs.rundir import identity_hash, without_name
+from memsys.credentials import without_secrets
+from memsys.errors import ConfigError
+from memsys.index.settings import FLAT, IndexSettings
+from memsys.llm.config import BackboneConfig
+from memsys.protocol import MemoryConfig
+from memsys.vocabulary import Json
+
+MODES = ("answers", "retrieval_only")
+TIMINGS = ("throughput", "latency")
+#: Settings that cannot change an answer or a retrieval: where files lie, how work is spread, what is done afterwards.
+NOT_IDENTITY = (
+    "experiment", "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving", "budget",
+    "progress", "score", "scoring", "protocol", "schedule",
+)  # fmt: skip
+#: Parts of the configuration that only say how stored answers are scored and averaged.
+EVALUATION = ("protocol", "scoring")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run, in plain Python. ``settings`` is the whole resolved configuration, as recorded."""
+
+    settings: Mapping[str, Json]
+    backbone: BackboneConfig | None  # None: retrieval only
+    second: BackboneConfig | None  # answers `second_roles`; None where the memory has none of them
+    second_roles: tuple[str, ...]
+    embedder: Any
+    memory: MemoryConfig
+    dataset: DatasetConfig
+    reader: ReaderConfig
+    protocol: Any
+    scoring: Any
+    schedule: Schedule
+    experiment: str
+    seed: int
+    mode: str
+    timing: str
+    run_dir: Path | None
+    runs_dir: Path
+    cache_dir: Path
+    use_cache: bool
+    cache_shared: bool
+    serving: Serving
+    budget: BudgetLimits
+    progress: str
+    score: bool
+    index: IndexSettings = FLAT
+
+
+def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
+    """Check the plain settings and put them beside the parts.
+
+    Raises:
+        ConfigError: a choice that does not exist.
+    """
+    for key, choices in (("mode", MODES), ("timing", TIMINGS), ("progress", ("auto", "bars", "lines"))):
+        if settings[key] not in choices:
+            raise ConfigError(f"{key}={settings[key]!r} is unknown; choose one of {', '.join(choices)}")
+    index = IndexSettings(**settings.get("index", {}))
+    if index.kind == "flat":  # what runs had before there was a choice
+        settings = without(settings, ("index",))
+    roles = delegated_roles(settings)
+    schedule = Schedule(latency=settings["timing"] == "latency", **settings["schedule"])
+    return Plan(
+        settings=settings,
+        schedule=schedule,
+        experiment=str(settings["experiment"]),
+        seed=whole_number("seed", settings["seed"]),
+        mode=settings["mode"],
+        timing=settings["timing"],
+        run_dir=run_folder(settings["run_dir"]) if settings["run_dir"] else None,
+        runs_dir=folder("runs_dir", settings["runs_dir"]),
+        cache_dir=folder("cache_dir", settings["cache_dir"]),
+        use_cache=flag("use_cache", settings["use_cache"]),
+        cache_shared=flag("cache_shared", settings["cache_shared"]),
+        serving=Serving(**{**settings["serving"], "folder": Path(settings["serving"]["folder"])}),
+        budget=read_limits(settings.get("budget")),
+        progress=settings["progress"],
+        score=flag("score", settings["score"]),
+        index=index,
+        second_roles=roles,
+        **{**parts, "second": parts["second"] if roles else None},
+    )
+
+
+def folder(key: str, value: object) -> Path:
+    """Read a setting that names a folder.
+
+    Raises:
+        ConfigError: it is no text, or there is a file of this name.
+    """
+    if not isinstance(value, str):
+        raise ConfigError(f"{key}={value!r} must be the name of a folder")
+    if Path(value).is_file():
+        raise ConfigError(f"{key}={value} is a file; name a folder")
+    return Path(value)
+
+
+def run_folder(value: object) -> Path:
+    """Read ``run_dir``: a new folder, an empty one, or one that holds a run.
+
+    Raises:
+        ConfigError: it is no folder, or holds files of something else.
+    """
+    path = folder("run_dir", value)
+    if path.is_dir() and not (path / "run.json").is_file():
+        others = sorted(entry.name for entry in path.iterdir() if not _is_of_a_run(entry))
+        if others:
+            found = ", ".join(others[:3])
+            raise ConfigError(f"run_dir={value} holds other files ({found}); name an empty or a new folder")
+    return path
+
+
+def _is_of_a_run(entry: Path) -> bool:
+    """Whether a run may have left this before it wrote its record."""
+    return entry.name.startswith(".") or entry.suffix == ".jsonl" or entry.name in ("logs", "snapshots")
+
+
+def flag(key: str, value: object) -> bool:
+    """Read a setting that is true or false.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    if not isinstance(value, bool):
+        raise ConfigError(f"{key}={value!r} must be true or false")
+    return value
+
+
+def whole_number(key: str, value: object) -> int:
+    """Read a setting that is a whole number.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ConfigError(f"{key}={value!r} must be a whole number")
+    return value
+
+
+def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
+    """The settings that can change an answer, with the checksum of the data in place of its path."""
+    kept = {key: value for key, value in plan.settings.items() if key not in NOT_IDENTITY}
+    if not wants_authors(plan.settings):
+        kept.pop("prompts", None)  # our wording is what runs had before there was a choice
+    kept["dataset"] = without(kept["dataset"], ("path", "data_dir", "file"))
+    kept["embedder"] = without(kept["embedder"], sorted(getattr(plan.embedder, "RUNTIME_FIELDS", ())))
+    if plan.backbone is None:
+        kept = without(kept, ("backbone", "reader"))
+    else:
+        kept["backbone"] = without(kept["backbone"], sorted(plan.backbone.runtime_fields()))
+    if plan.second is None:
+        kept = without(kept, ("second", "second_roles"))
+    else:
+        kept["second"] = without(kept["second"], sorted(plan.second.runtime_fields()))
+    kept = without_secrets({key: without_name(value) for key, value in kept.items()})
+    kept["data_sha256"] = data_sha256
+    return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
+
+
+def without(node: Mapping[str, Any], dotted: Sequence[str]) -> dict[str, Any]:
+    """Copy a tree without some of its keys; ``engine.port`` names a key of a child."""
+    copy = {key: dict(value) if isinstance(value, Mapping) else value for key, value in node.items()}
+    for name in dotted:
+        parent, _, child = name.rpartition(".")
+        target = copy.get(parent) if parent else copy
+        if isinstance(target, dict):
+            target.pop(child, None)
+    return copy
+
+
+def run_path(plan: Plan, identity: Mapping[str, Json]) -> Path:
+    """Where the run lies: ``run_dir``, or a name that differs whenever a result could.
+
+    A run of the same settings under another name of the memory or the backbone is the same run.
+    """
+    if plan.run_dir is not None:
+        return plan.run_dir
+    backbone = "retrieval" if plan.backbone is None else plan.backbone.name
+    ending = f"-s{plan.seed}-{identity_hash(identity)}"
+    path = plan.runs_dir / plan.experiment / f"{plan.memory.name}-{backbone}{ending}"
+    others = [] if path.is_dir() else sorted(path.parent.glob(f"*{ending}/"))
+    return others[0] if others else path

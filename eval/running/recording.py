@@ -1,0 +1,73 @@
+"""What is written of a run before it starts: its record and the gold of its questions."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from eval.configs.prompt_choice import prompt_rows
+from eval.loaders.contract import LoadedData
+from eval.papers.departures import run_departures
+from eval.running.plan import Plan, without
+from eval.runs.provenance import commit, hardware, packages
+from eval.runs.records import ReferenceRecord
+from eval.runs.rundir import RunRecord, now
+from memsys.credentials import without_secrets
+from memsys.vocabulary import Json, Sample
+
+
+def make_record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path: Path) -> RunRecord:
+    """The run as ``run.json`` says it, at its start."""
+    code = commit()
+    return RunRecord(
+        run_id=f"{path.parent.name}/{path.name}" if plan.run_dir is None else path.name,
+        experiment=plan.experiment,
+        seed=plan.seed,
+        mode=plan.mode,
+        config=recordable(plan.settings),
+        identity=identity,
+        data={
+            "name": plan.dataset.name,
+            "source": data.source_name,
+            "sha256": data.sha256,
+            **data.counts,
+            "notes": dict(data.notes),
+        },
+        model=identity["model"] or {},
+        commit=code["commit"],
+        dirty=code["dirty"],
+        packages=packages(),
+        hardware=hardware(),
+        started=now(),
+        departures=run_departures(plan.settings["memory"]),
+        prompt_sources=prompt_rows(plan.settings),
+    )
+
+
+def recordable(settings: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The resolved configuration without paths of this machine and without keys."""
+    kept = without(settings, ("run_dir", "runs_dir", "cache_dir", "serving", "dataset.path", "dataset.data_dir"))
+    return json.loads(json.dumps(without_secrets(kept)))  # type: ignore[no-any-return]
+
+
+def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:
+    """Gold of every question in the order of the data set."""
+    records = []
+    for sample in samples:
+        texts = {turn.turn_id: turn.text for turn in sample.conversation.turns}
+        for question in sample.questions:
+            gold = sample.references[question.question_id]
+            records.append(
+                ReferenceRecord(
+                    question_id=question.question_id,
+                    conversation_id=question.conversation_id,
+                    category=question.category,
+                    answers=list(gold.answers),
+                    adversarial_answer=gold.adversarial_answer,
+                    evidence=list(gold.evidence),
+                    unresolved_evidence=list(gold.unresolved_evidence),
+                    evidence_texts=[texts[turn_id] for turn_id in gold.evidence],
+                    extra=dict(gold.extra),
+                    kind=question.kind,
+                )
+            )
+    return records
