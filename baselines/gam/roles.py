@@ -7,9 +7,11 @@ from baselines.gam.rules import TOOLS
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role, make_role
 from memsys.notes.roles import object_schema
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 _TEXTS: Json = {"type": "array", "items": {"type": "string"}}
 

@@ -6,9 +6,11 @@ from pathlib import Path
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role, make_role
 from memsys.notes.roles import object_schema
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 #: What the update may do to a stored fact.
 ACTIONS = ("update", "delete", "ignore")

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.memorybank.bank import BankEntry
+from baselines.memorybank.roles import TEXTS
 from baselines.memorybank.rules import MemoryBankContextRules
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel
@@ -26,8 +27,8 @@ class Overall:
 
     def lines(self) -> list[str]:
         """Write portrait and digest."""
-        named = (("Portrait of the speakers: ", self.personality), ("Digest of the whole conversation: ", self.history))
-        return [f"{label}{text}" for label, text in named if text]
+        portrait = [TEXTS("personality", text=self.personality)] if self.personality else []
+        return [*portrait, *([TEXTS("history", text=self.history)] if self.history else [])]
 
 
 def context_limit(llm: LanguageModel, rules: MemoryBankContextRules) -> int:
@@ -89,4 +90,4 @@ async def _fitting(llm: LanguageModel, blocks: Sequence[str], room: int) -> int:
 
 def _dates(entries: Sequence[BankEntry]) -> str:
     dates = [date for date in dict.fromkeys(entry.date for entry in entries) if date]
-    return f"Days recalled: {'; '.join(dates)}" if dates else ""
+    return TEXTS("dates", dates="; ".join(dates)) if dates else ""

@@ -5,9 +5,11 @@ from pathlib import Path
 
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role, make_role
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 ROLES = ("day_summary", "day_personality", "overall_history", "overall_personality")
 

@@ -9,9 +9,11 @@ from memsys.episodes.roles import EpisodeRoles, shared_roles
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role, make_role
 from memsys.notes.roles import object_schema
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 _TEXT: Json = {"type": "string"}
 _GROUP = object_schema(indices={"type": "array", "items": {"type": "integer"}}, topic=_TEXT)

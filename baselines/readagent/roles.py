@@ -10,9 +10,11 @@ from typing import Literal
 from memsys.errors import ConfigError
 from memsys.llm.contract import Prompt, Role, make_role
 from memsys.notes.roles import object_schema
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 Replies = Literal["json", "text"]
 

@@ -9,9 +9,11 @@ from typing import Literal
 
 from memsys.errors import ConfigError
 from memsys.llm.contract import Prompt, Role, make_role
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 Relation = Literal["SUPPORTS", "CONFLICTS", "RELATED_TO"]
 RELATIONS: tuple[Relation, ...] = ("SUPPORTS", "CONFLICTS", "RELATED_TO")

@@ -8,10 +8,12 @@ from memsys.episodes import roles as episodes
 from memsys.episodes.roles import EpisodeRoles, shared_roles
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role, make_role
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 from memsys.xmemory.rules import Estimator
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 #: JSON schema of each role's reply; ``None`` for plain text.
 SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {**episodes.SCHEMAS, "theme": None, "probe": None}
