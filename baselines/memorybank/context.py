@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from baselines.limits import count_within, room_for_context
 from baselines.memorybank.bank import BankEntry
 from baselines.memorybank.roles import TEXTS
 from baselines.memorybank.rules import MemoryBankContextRules
-from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel
 
 
@@ -31,21 +31,6 @@ class Overall:
         return [*portrait, *([TEXTS("history", text=self.history)] if self.history else [])]
 
 
-def context_limit(llm: LanguageModel, rules: MemoryBankContextRules) -> int:
-    """Return the tokens that a context may have.
-
-    Raises:
-        ConfigError: the backbone's window leaves no room.
-    """
-    left = llm.context_length - rules.reserve_tokens
-    if left <= 0:
-        raise ConfigError(
-            f"memory.context.reserve_tokens={rules.reserve_tokens} leaves no room in the backbone's context of "
-            f"{llm.context_length} tokens; lower it, or raise the backbone's context length"
-        )
-    return left if rules.max_tokens is None else min(left, rules.max_tokens)
-
-
 async def write_context(
     llm: LanguageModel,
     rules: MemoryBankContextRules,
@@ -65,27 +50,18 @@ async def write_context(
     Raises:
         ConfigError: the backbone's window leaves no room.
     """
-    limit, heads = context_limit(llm, rules), overall.lines()
+    limit, heads = room_for_context(llm, rules.max_tokens, rules.reserve_tokens), overall.lines()
     blocks = [*heads, *(entry.shown for entry in found)]
     closing = _dates(found) if rules.dates_recalled else ""
     kept = len(blocks)
     # A token has a byte at least, so that a text with fewer bytes than the limit fits.
     if sum(len(block.encode()) + 1 for block in (*blocks, closing)) > limit:
-        kept = await _fitting(llm, blocks, limit - await llm.count_tokens(f"{closing}\n"))
+        kept = await count_within(llm, blocks, limit - await llm.count_tokens(f"{closing}\n"))
     entries = sorted(found[: max(0, kept - len(heads))], key=lambda entry: position[entry.entry_id])
     lines = [*heads[:kept], *(entry.shown for entry in entries)]
     if rules.dates_recalled and entries:
         lines.append(_dates(entries))
     return MemoryBankContext("".join(f"{line}\n" for line in lines if line), len(blocks) - kept)
-
-
-async def _fitting(llm: LanguageModel, blocks: Sequence[str], room: int) -> int:
-    """Count the blocks, in order, up to the first that does not fit."""
-    for kept, block in enumerate(blocks):
-        room -= await llm.count_tokens(f"{block}\n")
-        if room < 0:
-            return kept
-    return len(blocks)
 
 
 def _dates(entries: Sequence[BankEntry]) -> str:

@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from baselines.limits import room_for_context
 from baselines.memorybank.bank import BankEntry, Day, pieces_of
 from baselines.memorybank.config import MemoryBankConfig
-from baselines.memorybank.context import Overall, context_limit, write_context
+from baselines.memorybank.context import Overall, write_context
 from baselines.memorybank.forgetting import days_ago, is_kept
 from baselines.memorybank.roles import ROLES, TEXTS, make_roles
 from baselines.memorybank.summaries import (
@@ -105,7 +106,8 @@ class MemoryBankMemory(BaseMemory):
         Raises:
             ConfigError: the backbone's window leaves no room; better now than when everything is written.
         """
-        context_limit(self._parts.llm, self._config.context_rules)
+        rules = self._config.context_rules
+        room_for_context(self._parts.llm, rules.max_tokens, rules.reserve_tokens)
         day = prepared.day
         self._index.add([entry.entry_id for entry in (*day.summaries, *day.pieces)], prepared.vectors)
         self._days.append(day)
