@@ -7,14 +7,18 @@ and every trace say how much was cut.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.notes.settings import check_choices, check_minimum, refuse_gold
 from memsys.protocol import BaseMemory, MemorySystem, Parts, State
+from memsys.texts import ShownTexts
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Hit, Json, Retrieval, Turn, Unit
+
+TEXTS = ShownTexts(Path(__file__).with_name("full_context.texts.yaml"))
 
 TurnLine = Literal["shared", "locomo"]
 
@@ -206,7 +210,7 @@ class FullContext(BaseMemory):
 
 def session_header(date_time: str) -> str:
     """Write the head of a session's block."""
-    return f"DATE: {date_time}\nCONVERSATION:" if date_time else "CONVERSATION:"
+    return TEXTS("dated_header", date=date_time) if date_time else TEXTS("header")
 
 
 def _opening(lines: Sequence[TranscriptLine]) -> str:
@@ -215,10 +219,7 @@ def _opening(lines: Sequence[TranscriptLine]) -> str:
     if len(speakers) != 2:
         return ""
     first, second = speakers
-    return (
-        f"What follows is a conversation between {first} and {second} that went on over several days. "
-        "The date of each session stands at its beginning.\n"
-    )
+    return TEXTS("opening", first=first, second=second)
 
 
 def _written(opening: str, lines: Sequence[TranscriptLine]) -> str:
@@ -235,7 +236,9 @@ def _written(opening: str, lines: Sequence[TranscriptLine]) -> str:
 
 def _locomo_line(turn: Turn, turn_format: TurnFormat) -> str:
     caption = turn_format.caption(turn)
-    return f'{turn.speaker} said, "{turn.text}"' + (f" [shares {caption}]" if caption else "")
+    if caption:
+        return TEXTS("locomo_captioned", speaker=turn.speaker, text=turn.text, caption=caption)
+    return TEXTS("locomo_line", speaker=turn.speaker, text=turn.text)
 
 
 def _line_state(line: TranscriptLine) -> dict[str, Any]:

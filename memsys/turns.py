@@ -6,10 +6,14 @@ One rule per run, shared by every system, so that memory is the only difference.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import Literal, get_args
 
 from memsys.errors import ConfigError
+from memsys.texts import ShownTexts
 from memsys.vocabulary import Turn
+
+TEXTS = ShownTexts(Path(__file__).with_name("turns.texts.yaml"))
 
 Style = Literal["plain", "clag", "bare"]
 Captions = Literal["all", "with_img_url", "none"]
@@ -51,17 +55,19 @@ class TurnFormat:
 
     def label(self, turn: Turn) -> str:
         """Return how the turn's line names its speaker, without the punctuation; empty where it does not."""
-        return {"plain": turn.speaker, "clag": f"Speaker {turn.speaker}says", "bare": ""}[self.style]
+        if self.style == "clag":
+            return TEXTS("clag_speaker", speaker=turn.speaker)
+        return turn.speaker if self.style == "plain" else ""
 
     def render(self, turn: Turn) -> str:
         """Write the turn."""
-        caption, query, label = self.caption(turn), self.query(turn), self.label(turn)
-        searched = f" [searched for {query}]" if query else ""
-        if self.style == "clag":
-            text = f"[Image: {caption}] {turn.text}" if caption else turn.text
-            return f"{label} : {text}{searched}"
-        text = (f"{turn.text} [shares {caption}]" if caption else turn.text) + searched
-        return f"{label}: {text}" if self.style == "plain" else text
+        between = {"plain": ": ", "clag": " : ", "bare": ""}[self.style]
+        query, text = self.query(turn), turn.text
+        if caption := self.caption(turn):
+            words = {"text": text, "caption": caption}
+            text = TEXTS("clag_image", **words) if self.style == "clag" else TEXTS("shares", **words)
+        line = f"{self.label(turn)}{between}{text}"
+        return TEXTS("searched", line=line, query=query) if query else line
 
 
 def sessions_of(turns: Iterable[Turn]) -> list[tuple[Turn, ...]]:

@@ -1,4 +1,4 @@
-"""Hyperparameters of A-Mem; the presets stand in ``conf/memory/amem*.yaml``."""
+"""Hyperparameters of A-Mem; the presets stand in ``conf/memory/amem/``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

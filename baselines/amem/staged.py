@@ -21,7 +21,8 @@ from baselines.amem.sections import (
 from memsys.llm.contract import LanguageModel, Role
 from memsys.notes.analyse import Analysed
 from memsys.notes.evolve import Evolution, Evolver, neighbour_line
-from memsys.notes.note import DEFAULT_CONTEXT, Note, unit_content, unit_timestamp
+from memsys.notes.note import TEXTS as NOTE_TEXTS
+from memsys.notes.note import Note, unit_content, unit_timestamp
 from memsys.notes.store import NoteStore
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Unit
@@ -43,7 +44,7 @@ async def analyse_staged(
         content=content,
         timestamp=unit_timestamp(unit),
         keywords=keywords,
-        context=given.context or first_sentence(content) or DEFAULT_CONTEXT,
+        context=given.context or first_sentence(content) or NOTE_TEXTS("no_context"),
         tags=given.tags or keywords[:TAGS],
         turn_ids=tuple(turn.turn_id for turn in unit.turns),
     )

@@ -69,11 +69,11 @@ class GamMemory(BaseMemory):
     async def _abstract(self, page: AbstractedPage) -> str:
         role, context, rules = self._roles["abstract"], self._config.context_rules, self._config.page_rules
         lines = abstract_lines(self._store.pages, rules)
-        earlier = await fitting_abstracts(self._parts, role, context, lines)
-        self._counts["abstract.cut"] += earlier.count("\nPage ") + bool(earlier) < len(lines)
+        latest = await fitting_abstracts(self._parts, role, context, lines)
+        self._counts["abstract.cut"] += len(latest) < len(lines)
         shown = await cut_to_tokens(self._parts.llm, page.text, half_a_window(self._parts, role, context))
         self._counts["abstract.page_cut"] += shown != page.text
-        values = {"abstracts": earlier or self._config.page_texts.nothing, "page": shown}
+        values = {"abstracts": "\n".join(latest) or self._config.page_texts.nothing, "page": shown}
         text = (await self._parts.llm.ask(role, values, key=page.page_id)).text.strip()
         self._counts["fallback.abstract"] += not text
         self._counts["abstract.duplicate"] += bool(text) and text in {each.abstract for each in self._store.pages}

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from baselines.gam.roles import TEXTS
 from baselines.gam.rules import GamPageRules, GamTexts
 from memsys.llm.contract import LanguageModel
 from memsys.turns import TurnFormat
@@ -76,7 +77,7 @@ def abstract_lines(pages: Sequence[AbstractedPage], rules: GamPageRules) -> list
         listed = list(dict.fromkeys(page.abstract for page in pages if page.abstract))
     else:
         listed = [page.abstract or page.text[: rules.abstract_chars] for page in pages]
-    return [f"Page {number}: {abstract}" for number, abstract in enumerate(listed)]
+    return [TEXTS("page", number=number, abstract=abstract) for number, abstract in enumerate(listed)]
 
 
 def drifted(pages: Sequence[AbstractedPage]) -> int:

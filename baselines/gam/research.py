@@ -126,7 +126,8 @@ class Researcher:
 
     async def _abstracts(self) -> str:
         lines = abstract_lines(self.store.pages, self.pages) if self.rules.abstracts_shown else []
-        return await fitting_abstracts(self.parts, self.roles["plan"], self.context, lines) or self.texts.nothing
+        latest = await fitting_abstracts(self.parts, self.roles["plan"], self.context, lines)
+        return "\n".join(latest) or self.texts.nothing
 
     async def _evidence(self, found: Findings, hits: Sequence[FoundPage], values: Mapping[str, str]) -> str:
         """Write the pages, best first; the last ones are left out where the prompt would not fit."""
@@ -147,11 +148,11 @@ def half_a_window(parts: Parts, role: Role, context: GamContextRules) -> int:
     return max((parts.llm.context_length - role.max_tokens - context.spare_tokens) // 2, 1)
 
 
-async def fitting_abstracts(parts: Parts, role: Role, context: GamContextRules, lines: Sequence[str]) -> str:
-    """Join the last abstracts that may take half of what a prompt and its reply leave of the window."""
+async def fitting_abstracts(parts: Parts, role: Role, context: GamContextRules, lines: Sequence[str]) -> list[str]:
+    """Return the last abstracts that may take half of what a prompt and its reply leave of the window."""
     room = half_a_window(parts, role, context)
     latest = list(reversed(lines))
-    return "\n".join(reversed(latest[: await count_within(parts.llm, latest, room)]))
+    return latest[: await count_within(parts.llm, latest, room)][::-1]
 
 
 def _numbers(given: Sequence[str], pages: int) -> tuple[int, ...]:

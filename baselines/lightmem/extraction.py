@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baselines.lightmem.entries import dated
+from baselines.lightmem.roles import TEXTS
 from baselines.lightmem.sensory import BufferedTurn
 from baselines.lightmem.short_term import Batch
 from memsys.llm.contract import LanguageModel, Reply, Role
@@ -42,7 +43,7 @@ def batch_text(batch: Batch) -> str:
     """Write the messages of a batch, numbered from 0, under a heading for each topic."""
     lines, number = [], 0
     for topic in batch:
-        lines.append(f"--- Topic {topic.number} ---")
+        lines.append(TEXTS("topic", number=topic.number))
         for turn in topic.turns:
             date = dated(turn.date)
             lines.append(f"{f'[{date}] ' if date else ''}{number}.{turn.speaker}: {turn.text}")

@@ -22,6 +22,7 @@ from memsys.counting import counter_from, counter_state, counts_with
 from memsys.index.vector import VectorIndex
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
+from memsys.turns import TEXTS as TURN_TEXTS
 from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Turn, Unit
 
@@ -133,7 +134,7 @@ class LightMemMemory(BaseMemory):
     def _said(self, turn: Turn) -> str:
         """What a turn says, with its image's caption and without its speaker, who stands beside it."""
         caption = self._parts.turn_format.caption(turn)
-        return f"{turn.text} [shares {caption}]" if caption else turn.text
+        return TURN_TEXTS("shares", text=turn.text, caption=caption) if caption else turn.text
 
     async def _compressed(self, turn: Turn) -> str:
         text, rules = self._said(turn), self._config.compress_rules

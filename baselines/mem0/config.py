@@ -1,4 +1,4 @@
-"""Hyperparameters of Mem0 and Mem0g; the presets stand in ``conf/memory/mem0*.yaml``."""
+"""Hyperparameters of Mem0 and Mem0g; the presets stand in ``conf/memory/mem0/``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

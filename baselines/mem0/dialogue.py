@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from baselines.mem0.roles import TEXTS
+from memsys.facts.batches import TEXTS as FACT_TEXTS
 from memsys.facts.batches import batch_date
 from memsys.llm.contract import LanguageModel, Role
 from memsys.turns import TurnFormat
@@ -39,9 +41,9 @@ class Dialogue:
     async def refresh(self, llm: LanguageModel, role: Role, key: str) -> tuple[Completion, bool]:
         """Bring the summary up to date with one call; an empty reply keeps the old one, and is counted."""
         values = {
-            "summary": self.summary or "none yet",
+            "summary": self.summary or TEXTS("no_summary"),
             "messages": "\n".join(self.messages),
-            "date": self.date or "an unknown date",
+            "date": self.date or FACT_TEXTS("unknown_date"),
         }
         reply = await llm.ask(role, values, key=key)
         text = reply.text.strip()
@@ -51,7 +53,10 @@ class Dialogue:
 
     def values(self) -> dict[str, str]:
         """Return what the prompt of an extraction shows."""
-        return {"summary": self.summary or "none yet", "history": "\n".join(self.recent) or "none"}
+        return {
+            "summary": self.summary or TEXTS("no_summary"),
+            "history": "\n".join(self.recent) or TEXTS("nothing"),
+        }
 
     def follow(self, unit: Unit, turn_format: TurnFormat) -> None:
         """Take note of a batch that has been extracted."""

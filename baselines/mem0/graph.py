@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
+from baselines.mem0.roles import TEXTS
 from memsys.embedding.contract import Vectors
 from memsys.errors import ConfigError
 from memsys.facts.batches import batch_date, batch_turn_ids
@@ -118,7 +119,8 @@ class Edge:
     @property
     def line(self) -> str:
         """The relation as the reader sees it."""
-        return self.triple.text + ("" if self.valid else f" (no longer so since {self.invalidated or 'some time'})")
+        text = self.triple.text
+        return text if self.valid else TEXTS("invalid", relation=text, date=self.invalidated or TEXTS("unknown_time"))
 
     def hit(self, owner: str, score: float) -> Hit:
         """Return the relation as a retrieved memory."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.mem0.graph import Edge, EntityGraph, EntityGraphRules, Triple, entity_name, relation_name
+from baselines.mem0.roles import TEXTS
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.facts.batches import subject
 from memsys.index.bm25 import BM25Index
@@ -46,7 +47,7 @@ class GraphCalls:
         """List a batch's entities and relations with two calls, which depend on the batch alone."""
         text, key = "\n".join(turn_format.render(turn) for turn in unit.turns), f"{unit.unit_id}:{self.owner}"
         kinds, entities = await self._entities(text, key)
-        values = {"owner": subject(self.owner), "entities": ", ".join(kinds) or "none", "text": text}
+        values = {"owner": subject(self.owner), "entities": ", ".join(kinds) or TEXTS("nothing"), "text": text}
         relations = await self.llm.ask(self.roles["relations"], values, key=key)
         triples = triples_of(relations.value["entities"] if relations.value is not None else [])
         ends = (name for triple in triples for name in (triple.source, triple.destination))
@@ -58,7 +59,7 @@ class GraphCalls:
         self, edges: Sequence[Edge], stated: ExtractedTriples, key: str
     ) -> tuple[tuple[Triple, ...], Reply]:
         """Ask which relations a batch contradicts, also where there is none that it could."""
-        lines = "\n".join(edge.triple.text for edge in edges) or "none"
+        lines = "\n".join(edge.triple.text for edge in edges) or TEXTS("nothing")
         values = {"owner": subject(self.owner), "relations": lines, "text": stated.text}
         reply = await self.llm.ask(self.roles["delete"], values, key=key)
         return triples_of(reply.value["relations"] if reply.value is not None else []), reply

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from baselines.mem0.roles import TEXTS
 from memsys.facts.formatting import ScopedHit, format_context
 from memsys.llm.contract import LanguageModel
 from memsys.vocabulary import Hit
@@ -40,8 +41,8 @@ async def shown_with_relations(
     blocks = [memories]
     for owner in owners:
         lines = [each.line for each in kept if each.owner == owner]
-        whose = f" of {owner}" if len(owners) > 1 else ""
-        blocks.append("\n".join([f"Relations{whose}:", *lines]) if lines else "")
+        heading = TEXTS("relations_of", owner=owner) if len(owners) > 1 else TEXTS("relations")
+        blocks.append("\n".join([heading, *lines]) if lines else "")
     return Mem0Context("\n\n".join(block for block in blocks if block), left_out + len(relations) - len(kept))
 
 

@@ -8,9 +8,11 @@ from memsys.errors import ConfigError
 from memsys.facts.extraction import UserPrompt, extract_role
 from memsys.llm.contract import Role, make_role
 from memsys.notes.roles import object_schema
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 ExtractPrompt = Literal["user", "user_today", "both", "instructed"]
 ExtractContext = Literal["batch", "history"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from baselines.memorybank.roles import TEXTS
 from baselines.memorybank.rules import PieceCut
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Hit, Turn, Unit
@@ -31,8 +32,8 @@ class BankEntry:
     @property
     def shown(self) -> str:
         """The entry with its date, as it is indexed and as the reader sees it."""
-        summary = "Summary of the day: " if self.is_summary else ""
-        return f"[{self.date}] {summary}{self.text}" if self.date else f"{summary}{self.text}"
+        text = TEXTS("summary", text=self.text) if self.is_summary else self.text
+        return f"[{self.date}] {text}" if self.date else text
 
     def hit(self, score: float) -> Hit:
         """Return the entry as a retrieved memory."""

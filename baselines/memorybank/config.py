@@ -1,4 +1,4 @@
-"""Hyperparameters of MemoryBank; the presets stand in ``conf/memory/memorybank*.yaml``."""
+"""Hyperparameters of MemoryBank; the presets stand in ``conf/memory/memorybank/``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

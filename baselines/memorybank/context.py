@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from baselines.limits import count_within, room_for_context
 from baselines.memorybank.bank import BankEntry
+from baselines.memorybank.roles import TEXTS
 from baselines.memorybank.rules import MemoryBankContextRules
-from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel
 
 
@@ -26,23 +27,8 @@ class Overall:
 
     def lines(self) -> list[str]:
         """Write portrait and digest."""
-        named = (("Portrait of the speakers: ", self.personality), ("Digest of the whole conversation: ", self.history))
-        return [f"{label}{text}" for label, text in named if text]
-
-
-def context_limit(llm: LanguageModel, rules: MemoryBankContextRules) -> int:
-    """Return the tokens that a context may have.
-
-    Raises:
-        ConfigError: the backbone's window leaves no room.
-    """
-    left = llm.context_length - rules.reserve_tokens
-    if left <= 0:
-        raise ConfigError(
-            f"memory.context.reserve_tokens={rules.reserve_tokens} leaves no room in the backbone's context of "
-            f"{llm.context_length} tokens; lower it, or raise the backbone's context length"
-        )
-    return left if rules.max_tokens is None else min(left, rules.max_tokens)
+        portrait = [TEXTS("personality", text=self.personality)] if self.personality else []
+        return [*portrait, *([TEXTS("history", text=self.history)] if self.history else [])]
 
 
 async def write_context(
@@ -64,13 +50,13 @@ async def write_context(
     Raises:
         ConfigError: the backbone's window leaves no room.
     """
-    limit, heads = context_limit(llm, rules), overall.lines()
+    limit, heads = room_for_context(llm, rules.max_tokens, rules.reserve_tokens), overall.lines()
     blocks = [*heads, *(entry.shown for entry in found)]
     closing = _dates(found) if rules.dates_recalled else ""
     kept = len(blocks)
     # A token has a byte at least, so that a text with fewer bytes than the limit fits.
     if sum(len(block.encode()) + 1 for block in (*blocks, closing)) > limit:
-        kept = await _fitting(llm, blocks, limit - await llm.count_tokens(f"{closing}\n"))
+        kept = await count_within(llm, blocks, limit - await llm.count_tokens(f"{closing}\n"))
     entries = sorted(found[: max(0, kept - len(heads))], key=lambda entry: position[entry.entry_id])
     lines = [*heads[:kept], *(entry.shown for entry in entries)]
     if rules.dates_recalled and entries:
@@ -78,15 +64,6 @@ async def write_context(
     return MemoryBankContext("".join(f"{line}\n" for line in lines if line), len(blocks) - kept)
 
 
-async def _fitting(llm: LanguageModel, blocks: Sequence[str], room: int) -> int:
-    """Count the blocks, in order, up to the first that does not fit."""
-    for kept, block in enumerate(blocks):
-        room -= await llm.count_tokens(f"{block}\n")
-        if room < 0:
-            return kept
-    return len(blocks)
-
-
 def _dates(entries: Sequence[BankEntry]) -> str:
     dates = [date for date in dict.fromkeys(entry.date for entry in entries) if date]
-    return f"Days recalled: {'; '.join(dates)}" if dates else ""
+    return TEXTS("dates", dates="; ".join(dates)) if dates else ""

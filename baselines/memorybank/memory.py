@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from baselines.limits import room_for_context
 from baselines.memorybank.bank import BankEntry, Day, pieces_of
 from baselines.memorybank.config import MemoryBankConfig
-from baselines.memorybank.context import Overall, context_limit, write_context
+from baselines.memorybank.context import Overall, write_context
 from baselines.memorybank.forgetting import days_ago, is_kept
-from baselines.memorybank.roles import ROLES, make_roles
+from baselines.memorybank.roles import ROLES, TEXTS, make_roles
 from baselines.memorybank.summaries import (
     DayPart,
     DaySummary,
@@ -105,7 +106,8 @@ class MemoryBankMemory(BaseMemory):
         Raises:
             ConfigError: the backbone's window leaves no room; better now than when everything is written.
         """
-        context_limit(self._parts.llm, self._config.context_rules)
+        rules = self._config.context_rules
+        room_for_context(self._parts.llm, rules.max_tokens, rules.reserve_tokens)
         day = prepared.day
         self._index.add([entry.entry_id for entry in (*day.summaries, *day.pieces)], prepared.vectors)
         self._days.append(day)
@@ -140,7 +142,7 @@ class MemoryBankMemory(BaseMemory):
     async def _tell(self, unit: Unit, number: int, part: DayPart) -> tuple[DaySummary, DaySummary]:
         """Summarise and describe a part of a day, with one call each; what is not wanted is empty."""
         rules, key = self._summaries, f"{unit.unit_id}:{number}"
-        date = part.turns[0].date_time or "one day"
+        date = part.turns[0].date_time or TEXTS("undated_day")
         values = {"date": date, "transcript": part.transcript}
         subjects = {"subjects": self._subjects(_user(unit), [turn.speaker for turn in part.turns])}
         otherwise = first_sentences(part.transcript, rules.fallback_sentences)
@@ -176,8 +178,8 @@ class MemoryBankMemory(BaseMemory):
     def _subjects(self, user: str, speakers: Sequence[str]) -> str:
         """Name whom a portrait is of."""
         if self._summaries.portrait == "user_only":
-            return user or "the user"
-        return " and ".join(dict.fromkeys(speakers))
+            return user or TEXTS("user")
+        return TEXTS("between").join(dict.fromkeys(speakers))
 
     def _forget(self) -> None:
         """Drop pieces by their age at the last day of the conversation; the draw of each depends on it alone."""

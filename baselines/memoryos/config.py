@@ -29,8 +29,8 @@ class MemoryOSConfig:
     Attributes:
         name: of the preset.
         uses_gold: always false.
-        pages: ``pairs`` of what the user says and what is replied, or single ``turns``, as they are in any case where
-            case where only one speaks (data that is no talk).
+        pages: ``pairs`` of what the user says and what is replied, or single ``turns``, which they are in any case
+            where only one speaks (data that is no talk).
         short_term: fields of :class:`baselines.memoryos.rules.ShortTermRules`.
         mid_term: fields of :class:`baselines.memoryos.rules.MidTermRules`.
         heat: fields of :class:`baselines.memoryos.rules.HeatRules`.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from baselines.limits import count_within, room_for_context
 from baselines.memoryos.long_term import SpeakerFact
 from baselines.memoryos.pages import DialoguePage
+from baselines.memoryos.roles import TEXTS
 from baselines.memoryos.rules import MemoryOSContextRules, MemoryOSTexts
 from memsys.llm.contract import LanguageModel
 
@@ -67,7 +68,7 @@ async def write_memories(
 
 
 def _sections(texts: MemoryOSTexts, found: FoundMemories) -> list[_Section]:
-    user, agent = found.user or "the user", found.agent or "the assistant"
+    user, agent = found.user or TEXTS("user"), found.agent or TEXTS("assistant")
     return [
         _Section(texts.recent, [_page(texts, page, "") for page in found.recent]),
         _Section(texts.found, [_page(texts, page, chain) for page, chain in found.pages]),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baselines.memoryos.pages import DialoguePage
+from baselines.memoryos.roles import TEXTS
 from baselines.memoryos.rules import LongTermRules
 from memsys.index.vector import VectorIndex
 from memsys.llm.contract import Role
@@ -102,7 +103,7 @@ class LongTermMemory:
         text = "\n\n".join(page.dated for page in pages)
         described, told = await asyncio.gather(
             self._parts.llm.ask(self._roles["profile"], {"pages": text, "user": user}, key=key),
-            self._parts.llm.ask(self._roles["agent_facts"], {"pages": text, "agent": agent or "the other"}, key=key),
+            self._parts.llm.ask(self._roles["agent_facts"], {"pages": text, "agent": agent or TEXTS("other")}, key=key),
         )
         profile, facts = read_profile(described.text)
         self.counts["fallback.profile"] += facts is None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from baselines.memoryos.pages import DialoguePage, PageTopic, QueuedPage
-from baselines.memoryos.roles import MOST_TOPICS
+from baselines.memoryos.roles import MOST_TOPICS, TEXTS
 from baselines.memoryos.rules import MidTermRules
 from memsys.llm.contract import LanguageModel, Role
 from memsys.protocol import Parts
@@ -87,7 +87,7 @@ class PagePreparation:
 
 async def chain_summary(llm: LanguageModel, role: Role, known: str, page: DialoguePage, counts: Counter[str]) -> str:
     """Bring a chain's summary up to date with one call; an empty reply keeps what is known."""
-    reply = await llm.ask(role, {"known": known or "nothing yet", "page": page.dated}, key=page.page_id)
+    reply = await llm.ask(role, {"known": known or TEXTS("no_chain"), "page": page.dated}, key=page.page_id)
     text = reply.text.strip()
     counts["fallback.chain"] += not text
     return text or known

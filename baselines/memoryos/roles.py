@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from memsys.errors import ConfigError
-from memsys.llm.contract import Role, make_role
+from memsys.llm.contract import Role
+from memsys.llm.roles import roles_by_schema
 from memsys.notes.roles import object_schema
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 #: Topics of one page at most.
 MOST_TOPICS = 2
@@ -34,8 +36,4 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> Mapping[str, Role]
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
-    if set(settings) != set(SCHEMAS):
-        raise ConfigError(
-            f"memory.roles: {', '.join(settings) or 'none'} were given; exactly these are needed: {', '.join(SCHEMAS)}"
-        )
-    return {name: make_role(name, settings[name], PROMPTS, SCHEMAS[name]) for name in SCHEMAS}
+    return roles_by_schema(settings, SCHEMAS, PROMPTS)

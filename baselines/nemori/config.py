@@ -1,4 +1,4 @@
-"""Hyperparameters of Nemori; the presets stand in ``conf/memory/nemori*.yaml``."""
+"""Hyperparameters of Nemori; the presets stand in ``conf/memory/nemori/``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from memsys.episodes import roles as episodes
 from memsys.episodes.roles import EpisodeRoles, shared_roles
-from memsys.errors import ConfigError
 from memsys.llm.contract import Role, make_role
+from memsys.llm.roles import check_role_names
 from memsys.notes.roles import object_schema
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 _TEXT: Json = {"type": "string"}
 _GROUP = object_schema(indices={"type": "array", "items": {"type": "integer"}}, topic=_TEXT)
@@ -47,9 +49,6 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> NemoriRoles:
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
-    if set(settings) != set(SCHEMAS):
-        raise ConfigError(
-            f"memory.roles: {', '.join(settings) or 'none'} were given; exactly these are needed: {', '.join(SCHEMAS)}"
-        )
+    check_role_names(settings, SCHEMAS)
     own = {name: make_role(name, settings[name], PROMPTS, schema) for name, schema in OWN.items()}
     return NemoriRoles(**shared_roles(settings), **own)

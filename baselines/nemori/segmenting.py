@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from baselines.nemori.roles import TEXTS
 from baselines.nemori.rules import BatchRules
 from memsys.episodes.nodes import Message, MessageBlock
 from memsys.episodes.recovery import loose_object, text_of
@@ -70,7 +71,7 @@ def _clipped(message: Message, chars: int | None) -> str:
 
 
 def _block(messages: Sequence[Message], group: MessageGroup, *, last: bool) -> MessageBlock:
-    reason = f"its messages share a subject: {group.topic}" if group.topic else "its messages belong together"
+    reason = TEXTS("same_subject", topic=group.topic) if group.topic else TEXTS("belong_together")
     return MessageBlock(tuple(messages[place] for place in group.places), "batch" if last else "model", reason)
 
 

@@ -1,4 +1,4 @@
-"""Hyperparameters of ReadAgent; the presets stand in ``conf/memory/readagent*.yaml``."""
+"""Hyperparameters of ReadAgent; the presets stand in ``conf/memory/readagent/``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

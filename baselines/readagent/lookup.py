@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from baselines.readagent.pages import GistPage, mix, tagged
-from baselines.readagent.roles import STOP, lookup_for, lookup_next_for
+from baselines.readagent.roles import STOP, TEXTS, lookup_for, lookup_next_for
 from baselines.readagent.rules import LookupRules
 from memsys.llm.contract import LanguageModel, Reply, Role
 
@@ -78,7 +78,8 @@ class Lookup:
             offered = [number for number in mixed.gists if number not in opened]
             if not offered:
                 return LookupRequest(tuple(opened), calls)
-            values = {"gists": mixed.text, "opened": ", ".join(map(str, opened)) or "none", "question": question}
+            named = ", ".join(map(str, opened)) or TEXTS("no_page")
+            values = {"gists": mixed.text, "opened": named, "question": question}
             reply = await self.llm.ask(
                 lookup_next_for(self.roles["lookup_next"], offered), values, key=f"{key}:{calls}"
             )

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from baselines.limits import room_for_context
 from baselines.readagent.config import ReadAgentConfig
 from baselines.readagent.gists import with_gist
 from baselines.readagent.lookup import Lookup
@@ -12,7 +13,6 @@ from baselines.readagent.pages import GistPage, Mixed, mix, page_of, tagged
 from baselines.readagent.pagination import paginate
 from baselines.readagent.paragraphs import paragraphs_of
 from memsys.counting import counter_from, counter_state, counts_with
-from memsys.errors import ConfigError
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
 from memsys.turns import sessions_of
@@ -72,7 +72,7 @@ class ReadAgentMemory(BaseMemory):
         Raises:
             ConfigError: the backbone's window leaves no room; better now than when everything is written.
         """
-        self._limit(None)
+        self._room(None)
         self._counts.update(prepared.counts)
         for page in prepared.pages:
             number = len(self._pages)
@@ -87,11 +87,11 @@ class ReadAgentMemory(BaseMemory):
         """
         rules, spans = self._rules, dict[str, float]()
         with timed(spans, "select"):
-            lookup = Lookup(self._parts.llm, self._roles, rules.lookup, self._limit(rules.lookup.max_tokens))
+            lookup = Lookup(self._parts.llm, self._roles, rules.lookup, self._room(rules.lookup.max_tokens))
             request = await lookup.request(self._pages, query)
         with timed(spans, "format"):
-            limit = self._limit(rules.context.max_tokens)
-            mixed = mix(self._pages, request.pages, limit, tags=rules.context.page_tags)
+            room = self._room(rules.context.max_tokens)
+            mixed = mix(self._pages, request.pages, room, tags=rules.context.page_tags)
         trace = {
             "stored_pages": len(self._pages),
             "requested": list(request.pages),
@@ -105,16 +105,8 @@ class ReadAgentMemory(BaseMemory):
         hits = tuple(self._pages[number].hit(number) for number in mixed.opened)
         return Retrieval(hits, mixed.text, trace, ranked=False)
 
-    def _limit(self, own: int | None) -> int:
-        """Tokens that pages and gists may take: what the window leaves, or less."""
-        llm, reserve = self._parts.llm, self._rules.context.reserve_tokens
-        left = llm.context_length - reserve
-        if left <= 0:
-            raise ConfigError(
-                f"memory.context.reserve_tokens={reserve} leaves no room in the backbone's context of "
-                f"{llm.context_length} tokens; lower it, or raise the backbone's context length"
-            )
-        return left if own is None else min(left, own)
+    def _room(self, max_tokens: int | None) -> int:
+        return room_for_context(self._parts.llm, max_tokens, self._rules.context.reserve_tokens)
 
     def _compression_of(self, mixed: Mixed) -> float | None:
         shown = sum(self._pages[number].tokens for number in mixed.opened)

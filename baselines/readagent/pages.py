@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baselines.readagent.paragraphs import TranscriptParagraph
+from baselines.readagent.roles import TEXTS
 from baselines.readagent.rules import Dates
 from memsys.vocabulary import Hit
 
@@ -68,7 +69,7 @@ def page_of(paragraphs: Sequence[TranscriptParagraph], dates: Dates) -> GistPage
 
 def tagged(number: int, text: str) -> str:
     """Write a page or gist after its number."""
-    return f"<Page {number}>\n{text}\n"
+    return TEXTS("page", number=number, text=text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from baselines.readagent.paragraphs import TranscriptParagraph
-from baselines.readagent.roles import paginate_for
+from baselines.readagent.roles import TEXTS, paginate_for
 from baselines.readagent.rules import PageRules
 from memsys.llm.contract import LanguageModel, Reply, Role
 
@@ -87,9 +87,9 @@ def chosen_label(reply: Reply, labels: Sequence[int]) -> int | None:
 def _values(
     before: Sequence[TranscriptParagraph], paragraphs: Sequence[TranscriptParagraph], chunk: Chunk
 ) -> dict[str, str]:
-    following = paragraphs[chunk.end].text.split("\n")[0] if chunk.end < len(paragraphs) else "(the text ends)"
+    following = paragraphs[chunk.end].text.split("\n")[0] if chunk.end < len(paragraphs) else TEXTS("text_ends")
     return {
-        "previous": "\n".join(each.text for each in before) or "(none: the text begins)",
+        "previous": "\n".join(each.text for each in before) or TEXTS("text_begins"),
         "passage": marked(paragraphs, chunk),
         "following": following,
     }

@@ -7,12 +7,14 @@ from pathlib import Path
 from string import Template
 from typing import Literal
 
-from memsys.errors import ConfigError
 from memsys.llm.contract import Prompt, Role, make_role
+from memsys.llm.roles import check_role_names
 from memsys.notes.roles import object_schema
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 Replies = Literal["json", "text"]
 
@@ -35,10 +37,7 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], replies: Replies, *, 
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
-    if set(settings) != set(SCHEMAS):
-        raise ConfigError(
-            f"memory.roles: {', '.join(settings) or 'none'} were given; exactly these are needed: {', '.join(SCHEMAS)}"
-        )
+    check_role_names(settings, SCHEMAS)
     return {name: _role(name, settings[name], replies, keep_facts=keep_facts) for name in SCHEMAS}
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memsys.errors import ConfigError
 from memsys.llm.contract import Role, make_role
+from memsys.llm.roles import check_role_names
 from memsys.notes.roles import note_role, object_schema
 from memsys.vocabulary import Json
 
@@ -52,8 +52,7 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> ClagRoles:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
     names = tuple(ClagRoles.__slots__)
-    if set(settings) != set(names):
-        raise ConfigError(f"roles: {', '.join(settings)} were given; exactly these are needed: {', '.join(names)}")
+    check_role_names(settings, names)
     own = {name: make_role(name, settings[name], PROMPTS, SCHEMAS[name], used=USED.get(name)) for name in SCHEMAS}
     shared = {name: note_role(name, settings[name]) for name in names if name not in SCHEMAS}
     return ClagRoles(**own, **shared)

@@ -6,6 +6,7 @@ from typing import Any
 
 from memsys.episodes.nodes import Cut, Message, MessageBlock, joined, messages_from
 from memsys.episodes.recovery import flag_of, loose_object, text_of
+from memsys.episodes.roles import TEXTS
 from memsys.episodes.rules import BoundaryRules
 from memsys.llm.contract import LanguageModel, Role
 
@@ -43,9 +44,9 @@ class Segmenter:
     async def _cut_before(self, message: Message) -> MessageBlock | None:
         rules = self._rules
         if rules.session_cut and message.session_id != self.buffer[-1].session_id:
-            return self._close("session", "a new session begins")
+            return self._close("session", TEXTS("new_session"))
         if rules.max_messages is not None and len(self.buffer) >= rules.max_messages:
-            return self._close("limit", "the episode is long enough")
+            return self._close("limit", TEXTS("long_enough"))
         reply = await self._llm.ask(self._role, self._shown(message), key=message.turn_id)
         found = loose_object(reply, self._role.reading)
         ends = flag_of(found, "should_end")

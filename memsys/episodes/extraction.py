@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from memsys.episodes.nodes import Episode, joined
 from memsys.episodes.recovery import loose_object, texts_of
-from memsys.episodes.roles import EpisodeRoles
+from memsys.episodes.roles import TEXTS, EpisodeRoles
 from memsys.llm.contract import LanguageModel, Reply, Role
 
 
@@ -22,7 +22,7 @@ async def extract_directly(llm: LanguageModel, roles: EpisodeRoles, episode: Epi
 
     Fallback of ``extract``: the strings that the reply's list holds nevertheless; none where it has no list.
     """
-    values = {"title": episode.title, "content": episode.content, "date": episode.time or "unknown"}
+    values = {"title": episode.title, "content": episode.content, "date": episode.time or TEXTS("unknown_date")}
     return _statements(roles.extract, await llm.ask(roles.extract, values, key=key))
 
 
@@ -43,7 +43,7 @@ async def extract_by_prediction(
         events = ("predict.asked",) if prediction else ("predict.asked", "fallback.predict")
     values = {
         "messages": joined(episode.messages, dated=dated),
-        "prediction": prediction or f"Nothing is known yet about: {episode.title}",
+        "prediction": prediction or TEXTS("no_prediction", title=episode.title),
     }
     found = _statements(roles.calibrate, await llm.ask(roles.calibrate, values, key=key))
     return EpisodeStatements(found.statements, (*events, *found.events))

@@ -7,6 +7,7 @@ from typing import Literal
 from memsys.dates import iso, parse_date
 from memsys.episodes.nodes import MessageBlock, joined
 from memsys.episodes.recovery import loose_object, text_of
+from memsys.episodes.roles import TEXTS
 from memsys.episodes.rules import EpisodeRules
 from memsys.llm.contract import LanguageModel, Role
 
@@ -30,7 +31,7 @@ class Story:
 
 async def narrate(llm: LanguageModel, role: Role, block: MessageBlock, rules: EpisodeRules) -> Story:
     """Tell a block with one call; depends on the block alone."""
-    values = {"messages": joined(block.messages, dated=True), "reason": block.reason or "the conversation ends here"}
+    values = {"messages": joined(block.messages, dated=True), "reason": block.reason or TEXTS("conversation_ends")}
     reply = await llm.ask(role, values, key=block.key)
     found = loose_object(reply, role.reading)
     title, content = text_of(found, "title"), text_of(found, "content")
@@ -44,15 +45,17 @@ async def narrate(llm: LanguageModel, role: Role, block: MessageBlock, rules: Ep
 def template_title(block: MessageBlock) -> str:
     """Title of a block without a description."""
     count = len(block.messages)
-    return f"Conversation of {count} message{'' if count == 1 else 's'}"
+    return TEXTS("title_of_one", count=count) if count == 1 else TEXTS("title", count=count)
 
 
 def template_content(block: MessageBlock) -> str:
     """Text of a block without a description."""
-    first, last = block.messages[0], block.messages[-1]
-    when = f"On {first.time}: " if first.time else ""
-    lines = dict.fromkeys((first.line[:_QUOTED_CHARS], last.line[:_QUOTED_CHARS]))
-    return f"{when}{len(block.messages)} messages, from {' to '.join(repr(line) for line in lines)}"
+    count, time = len(block.messages), block.messages[0].time
+    first, last = (message.line[:_QUOTED_CHARS] for message in (block.messages[0], block.messages[-1]))
+    content = TEXTS("first_and_last", count=count, first=first, last=last)
+    if first == last:
+        content = TEXTS("one_line", count=count, line=first)
+    return TEXTS("dated_content", time=time, content=content) if time else content
 
 
 def resolve_timestamp(block: MessageBlock, claimed: str, slack_days: int | None) -> str:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from memsys.llm.contract import Role, make_role
 from memsys.notes.roles import object_schema
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 _TEXT: Json = {"type": "string"}
 _STATEMENTS = object_schema(statements={"type": "array", "items": _TEXT})

@@ -1,10 +1,14 @@
 """Batches of messages, and whose memories they go to (Mem0's message protocol for conversations of two people)."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
+from memsys.texts import FILE, ShownTexts
 from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Turn, Unit
+
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 Scopes = Literal["speakers", "conversation"]
 
@@ -36,7 +40,7 @@ def owners_of_unit(scopes: Scopes, unit: Unit) -> list[str]:
 
 def subject(owner: str) -> str:
     """Return whose memories a scope holds, as prompts say it."""
-    return "the speakers" if owner == EVERYBODY else owner
+    return TEXTS("everybody") if owner == EVERYBODY else owner
 
 
 def session_batches(conversation: Conversation, size: int) -> list[Unit]:

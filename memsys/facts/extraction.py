@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from memsys.facts.batches import TEXTS
 from memsys.llm.contract import LanguageModel, Reply, Role, make_role
 from memsys.llm.reading import TOLERANT, ReplyReading
 from memsys.llm.structured import parse_object
@@ -83,8 +84,8 @@ async def extract(
 ) -> tuple[Facts, Completion]:
     """List the facts of a batch with one call."""
     values = {
-        "owner": call.owner or "the speakers",
-        "date": call.date or "an unknown date",
+        "owner": call.owner or TEXTS("everybody"),
+        "date": call.date or TEXTS("unknown_date"),
         "messages": messages(unit, turn_format, call.owner),
         **call.further,
     }
@@ -94,8 +95,11 @@ async def extract(
 
 def messages(unit: Unit, turn_format: TurnFormat, owner: str | None) -> str:
     """Write a batch, one message per line: the owner's are marked ``user``, all others ``assistant``."""
-    marks = ["user" if owner in (None, turn.speaker) else "assistant" for turn in unit.turns]
-    return "\n".join(f"{mark}: {turn_format.render(turn)}" for mark, turn in zip(marks, unit.turns, strict=True))
+    rendered = ((turn, turn_format.render(turn)) for turn in unit.turns)
+    return "\n".join(
+        TEXTS("owner_line", line=line) if owner in (None, turn.speaker) else TEXTS("other_line", line=line)
+        for turn, line in rendered
+    )
 
 
 def facts_from_reply(reply: Reply, limit: int | None, reading: ReplyReading = TOLERANT) -> Facts:

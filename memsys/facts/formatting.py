@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memsys.facts.batches import TEXTS
 from memsys.facts.stored import StoredFact
 from memsys.index.vector import SCORE_DECIMALS
 from memsys.llm.contract import LanguageModel
@@ -40,7 +41,7 @@ async def format_context(
     blocks = []
     for owner in owners:
         lines = [each.memory.line for each in kept if each.owner == owner]
-        head = [f"Memories of {owner}:"] if len(owners) > 1 and lines else []
+        head = [TEXTS("memories_of", owner=owner)] if len(owners) > 1 and lines else []
         blocks.append("\n".join([*head, *lines]))
     return "\n\n".join(block for block in blocks if block), len(found) - len(kept)
 

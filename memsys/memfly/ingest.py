@@ -6,6 +6,7 @@ from memsys.embedding.contract import Embedder, Vectors
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.memfly.note import RawItem, raw_items, raw_text
 from memsys.memfly.phrases import fallback_phrases, turn_keywords
+from memsys.memfly.roles import TEXTS
 from memsys.memfly.rules import IngestRules
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Unit
@@ -61,7 +62,7 @@ class NoteIngestion:
         raw = raw_items(unit, self.turn_format)
         content = raw_text(raw)
         dates = dict.fromkeys(item.timestamp for item in raw if item.timestamp)
-        values = {"content": content, "date_time": "; ".join(dates) or "unknown"}
+        values = {"content": content, "date_time": "; ".join(dates) or TEXTS("unknown_date")}
         reply = await self.llm.ask(self.role, values, key=unit.unit_id)
         keywords = self._keywords(unit, reply)
         said = "" if reply.value is None else " ".join(reply.value["context"].split())

@@ -9,7 +9,7 @@ from memsys.llm.contract import LanguageModel
 from memsys.memfly.evidence import EvidenceWriter
 from memsys.memfly.intent import Intent, question_key
 from memsys.memfly.pathways import CandidatePool
-from memsys.memfly.roles import MemFlyRoles
+from memsys.memfly.roles import TEXTS, MemFlyRoles
 from memsys.memfly.rules import RefinementRules
 
 #: Why the loop ended. ``off``: ablation. ``malformed``: the check gave no valid object, which counts as sufficient.
@@ -93,7 +93,7 @@ class Refinement:
         seen = {"question": question, "evidence": evidence}
         draft = (await self.llm.ask(self.roles.draft, seen, key=key)).text
         state.drafts.append(" ".join(draft.split()))
-        values = {**seen, "answer": state.drafts[-1] or "(no answer)"}
+        values = {**seen, "answer": state.drafts[-1] or TEXTS("no_answer")}
         reply = await self.llm.ask(self.roles.sufficient, values, key=key)
         if reply.value is None:
             return "malformed", ""
@@ -101,7 +101,7 @@ class Refinement:
             return "sufficient", ""
         if self.rules.conf_stop is not None and reply.value["confidence"] >= self.rules.conf_stop:
             return "confident", ""
-        missing = " ".join(reply.value["missing_info"].split()) or "(not said)"
+        missing = " ".join(reply.value["missing_info"].split()) or TEXTS("not_said")
         values = {**seen, "history": _history(state), "missing_info": missing}
         query = read_subquery((await self.llm.ask(self.roles.subquery, values, key=key)).text)
         if query is None:
@@ -127,4 +127,4 @@ def read_subquery(text: str) -> str | None:
 def _history(state: Refined) -> str:
     """Write each retrieval's query with the answer drafted on what it brought."""
     pairs = zip(state.rounds, state.drafts, strict=True)
-    return "\n".join(f"Q: {each.query}\nA: {draft or '(no answer)'}" for each, draft in pairs)
+    return "\n".join(TEXTS("asked", question=each.query, answer=draft or TEXTS("no_answer")) for each, draft in pairs)

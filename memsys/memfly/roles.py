@@ -7,11 +7,13 @@ from pathlib import Path
 from string import Template
 from typing import Literal
 
-from memsys.errors import ConfigError
-from memsys.llm.contract import Prompt, Role, make_role
+from memsys.llm.contract import Prompt, Role
+from memsys.llm.roles import roles_by_schema
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 Relation = Literal["SUPPORTS", "CONFLICTS", "RELATED_TO"]
 RELATIONS: tuple[Relation, ...] = ("SUPPORTS", "CONFLICTS", "RELATED_TO")
@@ -78,12 +80,7 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], *, thresholds: bool) 
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
-    names = tuple(MemFlyRoles.__slots__)
-    if set(settings) != set(names):
-        raise ConfigError(
-            f"memory.roles: {', '.join(settings)} were given; exactly these are needed: {', '.join(names)}"
-        )
-    roles = MemFlyRoles(**{name: make_role(name, settings[name], PROMPTS, SCHEMAS[name]) for name in names})
+    roles = MemFlyRoles(**roles_by_schema(settings, SCHEMAS, PROMPTS))
     return replace(roles, update=_with_operations(roles.update, thresholds))
 
 

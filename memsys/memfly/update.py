@@ -12,7 +12,7 @@ from memsys.memfly.gating import Judgement
 from memsys.memfly.ingest import Denoised
 from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.note import MemFlyNote, raw_text
-from memsys.memfly.roles import LOOSE_UPDATE, RELATIONS
+from memsys.memfly.roles import LOOSE_UPDATE, RELATIONS, TEXTS
 from memsys.memfly.store import Candidate, NoteLayer
 
 
@@ -61,7 +61,7 @@ class DuplicateJudge:
     def _line(self, rank: int, note: MemFlyNote) -> str:
         names = ", ".join(self.keywords.surface(number) for number in note.keywords)
         shown = {"context": note.context[: self.shown_chars], "keywords": names[: self.shown_chars]}
-        return f"{rank}. context: {shown['context']} | keywords: {shown['keywords']}"
+        return TEXTS("candidate", rank=rank, **shown)
 
 
 def read_judgements(reply: Reply, positions: Sequence[int]) -> DuplicateJudgement:

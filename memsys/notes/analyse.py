@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.reading import ReplyReading
-from memsys.notes.note import DEFAULT_CONTEXT, Note, unit_content, unit_timestamp
+from memsys.notes.note import TEXTS, Note, unit_content, unit_timestamp
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Unit
 
@@ -21,7 +21,7 @@ def note_from_reply(unit: Unit, content: str, reply: Reply, reading: ReplyReadin
     """Make the note of a unit; a malformed analysis gives empty lists and the default context."""
     value = reply.value or {"keywords": [], "context": "", "tags": []}
     context = reading.text(value["context"]) if isinstance(value["context"], str) else value["context"]
-    context = context or DEFAULT_CONTEXT
+    context = context or TEXTS("no_context")
     return Note(
         note_id=unit.unit_id,
         content=content,

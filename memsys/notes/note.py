@@ -5,13 +5,14 @@ Source: CLAG paper, eq. 1; text formats as measured in the official code (dmis-l
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
+from memsys.texts import FILE, ShownTexts
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Hit, Unit
 
-#: Context of a note whose analysis gave none.
-DEFAULT_CONTEXT = "General"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 #: Which text stands for a note. ``content``: evolution query (E0). ``labelled``: global index (E1). ``plain``: routing
 #: vector, k-means initialisation, centroid of a new cluster (E2). ``clustered``: cluster index, and A-Mem's index after
@@ -51,9 +52,9 @@ class Note:
             return self.content
         if text_format == "labelled":
             keywords, tags = ", ".join(self.keywords), ", ".join(self.tags)
-            return f"content:{self.content} context:{self.context} keywords: {keywords} tags: {tags}"
+            return TEXTS("labelled", content=self.content, context=self.context, keywords=keywords, tags=tags)
         if text_format == "metadata":
-            return f"{self.context} keywords: {', '.join(self.keywords)}"
+            return TEXTS("metadata", context=self.context, keywords=", ".join(self.keywords))
         head = self.content if text_format == "plain" else f"{self.content} ,"
         return " ".join([head, self.context, *self.keywords, *self.tags])
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from memsys.errors import ConfigError
 from memsys.facts.extraction import UserPrompt, extract_role
 from memsys.llm.contract import Role, make_role
+from memsys.llm.roles import check_role_names
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -36,8 +36,7 @@ def make_roles(
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
-    if set(settings) != set(SageRoles.__slots__):
-        raise ConfigError(f"memory.roles has {', '.join(sorted(settings)) or 'nothing'}; it must have extract, merge")
+    check_role_names(settings, SageRoles.__slots__)
     merge = dict(settings["merge"])
     merge["prompt"] = merge.get("prompt") or str(PROMPTS / f"merge_{merge_prompt}.txt")
     return SageRoles(

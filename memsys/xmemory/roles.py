@@ -6,12 +6,14 @@ from pathlib import Path
 
 from memsys.episodes import roles as episodes
 from memsys.episodes.roles import EpisodeRoles, shared_roles
-from memsys.errors import ConfigError
 from memsys.llm.contract import Role, make_role
+from memsys.llm.roles import check_role_names
+from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 from memsys.xmemory.rules import Estimator
 
 PROMPTS = Path(__file__).parent / "prompts"
+TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 #: JSON schema of each role's reply; ``None`` for plain text.
 SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {**episodes.SCHEMAS, "theme": None, "probe": None}
@@ -39,10 +41,7 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], estimator: Estimator)
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
-    if set(settings) != set(SCHEMAS):
-        raise ConfigError(
-            f"memory.roles: {', '.join(settings)} were given; exactly these are needed: {', '.join(SCHEMAS)}"
-        )
+    check_role_names(settings, SCHEMAS)
     return XMemoryRoles(
         **shared_roles(settings),
         theme=make_role("theme", settings["theme"], PROMPTS, SCHEMAS["theme"]),

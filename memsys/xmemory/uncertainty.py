@@ -9,6 +9,7 @@ from memsys.episodes.nodes import Episode, joined
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Role
 from memsys.vocabulary import Completion, TokenLogprob
+from memsys.xmemory.roles import TEXTS
 from memsys.xmemory.rules import Estimator
 
 #: A server's floor for impossible tokens must not decide on its own.
@@ -110,4 +111,4 @@ def _episode_text(episode: Episode, raw: bool) -> str:
 
 
 def _lines(texts: Sequence[str]) -> str:
-    return "\n".join(f"- {text}" for text in texts) or "(none)"
+    return "\n".join(f"- {text}" for text in texts) or TEXTS("nothing")

@@ -1,6 +1,13 @@
-"""Roles: bounds of their schemas."""
+"""Roles: which a preset describes, and bounds of their schemas."""
 
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memsys.errors import ConfigError
 from memsys.llm.contract import RoleSettings, bounded
+from memsys.llm.roles import check_role_names, roles_by_schema
 
 SCHEMA = {
     "type": "object",
@@ -25,3 +32,13 @@ def test_lists_and_free_strings_are_bounded_and_own_bounds_stay() -> None:
     }
     # The order of a schema is part of a request, and so of the cache's key.
     assert list(properties["facts"]) == ["type", "items", "minItems", "maxItems"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({}, "none were given"), ({"a": {}}, "a were given"), ({"a": {}, "b": {}, "c": {}}, "a, b, c were given")],
+)
+def test_a_preset_describes_exactly_the_roles_that_are_asked(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"memory\.roles: {message}; exactly these are needed: a, b"):
+        roles_by_schema(given, {"a": None, "b": None}, Path())
+    check_role_names({"b": {}, "a": {}}, ("a", "b"))
