@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.places import RESULTS, check_folder, tracked_remark
 from eval.cli.terminal import console, stage
+from eval.funnel.report import FORMATS as QUALITY_FORMATS
+from eval.funnel.report import NAME as QUALITY
+from eval.funnel.report import quality_groups
 from eval.papers.departures import load_departures, render_departures
 from eval.papers.faults import check_all, render_faults
 from eval.papers.printed import load_printed
@@ -107,6 +110,9 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
     write_atomic(out / FAULTS, render_faults(check_all()).encode())
     write_atomic(out / DEPARTURES, render_departures(load_departures()).encode())
     write_atomic(out / COSTS, render_costs(load_costs(), runs).encode())
+    quality = quality_groups(runs)
+    for suffix, render in QUALITY_FORMATS.items():
+        write_atomic(out / f"{QUALITY}.{suffix}", render(quality).encode())
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
 
 
