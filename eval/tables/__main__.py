@@ -24,6 +24,9 @@ from eval.tables.flat import render_csv
 from eval.tables.label_view import all_under_labels
 from eval.tables.latex import render_latex
 from eval.tables.markdown import render_markdown
+from eval.tables.methods import FORMATS as METHODS_FORMATS
+from eval.tables.methods import NAME as METHODS
+from eval.tables.methods import method_groups
 from eval.tables.model import Table
 from eval.tables.overview import CLAIMS, INDEX, render_claims, render_index
 from eval.tables.spec import load_spec, spec_names
@@ -110,10 +113,17 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
     write_atomic(out / FAULTS, render_faults(check_all()).encode())
     write_atomic(out / DEPARTURES, render_departures(load_departures()).encode())
     write_atomic(out / COSTS, render_costs(load_costs(), runs).encode())
-    quality = quality_groups(runs)
+    _write_own(runs, out)
+    console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
+
+
+def _write_own(runs: Sequence[StoredRun], out: Path) -> None:
+    """Write the tables of our own, in every format."""
+    quality, methods = quality_groups(runs), method_groups(runs)
     for suffix, render in QUALITY_FORMATS.items():
         write_atomic(out / f"{QUALITY}.{suffix}", render(quality).encode())
-    console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
+    for suffix, render_methods in METHODS_FORMATS.items():
+        write_atomic(out / f"{METHODS}.{suffix}", render_methods(methods).encode())
 
 
 def build_tables(
