@@ -16,6 +16,8 @@ from eval.metrics.overlap import harmonic
 
 #: Retrieved memories beyond this rank do not count.
 DEPTH = 10
+#: Share of the gold turns that some entry of the memory came from, whether it was retrieved or not; from snapshots.
+STORED_RECALL = "stored_recall"
 
 _NO_WORD = re.compile(r"[^\w\s]")
 

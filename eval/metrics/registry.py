@@ -12,7 +12,7 @@ from typing import Any
 
 from eval import metrics
 from eval.metrics import locomo, ngrams, overlap
-from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
+from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, STORED_RECALL
 from eval.metrics.metric import Metric, PairFunction
 from eval.metrics.ordering import ORDER_METRICS
 from eval.metrics.sessions import SESSION_METRICS
@@ -95,6 +95,8 @@ _EVIDENCE = tuple(
     for name in names
 )
 
+_STORED = (_variant(STORED_RECALL, "ours, by lineage", needs=("retrievals",)),)
+
 #: Update metrics with a column in comparisons, and its heading.
 _UPDATE_LABELS = {"newest_stored": "stored", "newest_retrieved": "new@10", "staleness": "stale"}
 
@@ -141,7 +143,7 @@ def _of_modules() -> Iterator[Metric]:
             )
 
 
-register(*_LEXICAL, *_NEURAL, *_EVIDENCE, *_UPDATES, *_SPECIAL, *dict.fromkeys(_of_modules()))
+register(*_LEXICAL, *_NEURAL, *_EVIDENCE, *_STORED, *_UPDATES, *_SPECIAL, *dict.fromkeys(_of_modules()))
 
 
 def groups() -> dict[str, tuple[str, ...]]:

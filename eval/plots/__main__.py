@@ -9,6 +9,7 @@ from eval.cli.places import RESULTS, check_folder, tracked_remark
 from eval.cli.terminal import console, say
 from eval.papers.printed import load_printed
 from eval.plots.draw import draw_sheet
+from eval.plots.funnel import funnel_sheets
 from eval.plots.own import groups, own_sheets
 from eval.plots.papers import Source, needed_tables, paper_sheets
 from eval.plots.sheet import Sheet
@@ -37,7 +38,8 @@ def sheets(runs: Sequence[StoredRun], protocol: str) -> list[Sheet]:
     }
     found = paper_sheets(Source(tables, {paper: load_printed(paper) for paper in needed}))
     chosen = load_protocol(protocol)
-    return found + [sheet for group in groups(runs) for sheet in own_sheets(group, chosen)]
+    own = [sheet for group in groups(runs) for sheet in own_sheets(group, chosen)]
+    return [*found, *own, *funnel_sheets(runs)]
 
 
 @explains_errors

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from eval.plots.figures import GREY, MARKERS, PALETTE, STYLE, Point, escape_texts, log_axis, marked, write_figure
 from eval.plots.labels import Label, label_ends, label_points
 from eval.plots.sheet import Curve, Panel, Sheet
+from eval.plots.stages import draw_stages
 from eval.scoring.inference import ONE_CONVERSATION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_HEIGHT, _WIDTH = 3.9, 4.6
+_WIDTH = 4.6
 _HATCHES = ("", "///", "...", "xx", "\\\\\\", "++")
 #: From this ratio of its ends on, a horizontal axis is logarithmic.
 _WIDE = 8
@@ -40,22 +41,28 @@ def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
         shown = shown or [0]
         panels = [sheet.panels[index] for index in shown]
         widths = [sheet.widths[index] if sheet.widths else _WIDTH for index in shown]
+        columns = min(sheet.columns or len(panels), len(panels))
+        widths = widths[:columns]
+        rows = -(-len(panels) // columns)
         figure, grid = plt.subplots(
-            1,
-            len(panels),
-            figsize=(sum(widths), _HEIGHT),
+            rows,
+            columns,
+            figsize=(sum(widths), rows * sheet.height),
             width_ratios=widths,
             layout="constrained",
             squeeze=False,
         )
-        for axes, panel in zip(grid[0], panels, strict=True):
+        drawn = list(zip(grid.flat, panels, strict=False))
+        for axes, panel in drawn:
             _draw_panel(axes, panel)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_axis_off()
         if remark := full_remark(sheet):
             text = "\n".join(fill(line, round(15 * sum(widths))) for line in remark.split("\n"))
             figure.supxlabel(text, fontsize=7.5, color=GREY, x=0.01, ha="left")
         escape_texts(figure)
         figure.draw_without_rendering()  # labels need the final places of the points
-        for axes, panel in zip(grid[0], panels, strict=True):
+        for axes, panel in drawn:
             _label(axes, panel)
         paths = write_figure(figure, folder / sheet.name)
         plt.close(figure)
@@ -79,6 +86,9 @@ def _draw_panel(axes: "Axes", panel: Panel) -> None:
         axes.text(0.5, 0.5, _EMPTY, transform=axes.transAxes, ha="center", va="center", color=GREY)
         axes.set_xticks([])
         axes.set_yticks([])
+        return
+    if panel.kind == "stages":
+        draw_stages(axes, panel)
         return
     {"bars": _bars, "lines": _lines, "points": _points}[panel.kind](axes, panel)
     for level in panel.levels:
@@ -105,7 +115,7 @@ def _bar_legend(axes: "Axes", panel: Panel) -> None:
 def _label(axes: "Axes", panel: Panel) -> None:
     """Name points and lines where they are."""
     curves = [curve for curve in panel.curves if curve.values]
-    if panel.kind == "bars" or not curves:
+    if panel.kind in ("bars", "stages") or not curves:
         return
     if panel.kind == "points" and not panel.places:
         named = [

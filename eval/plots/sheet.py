@@ -9,7 +9,8 @@ from eval.plots.figures import Point
 #: Where a number comes from, which decides how it is drawn: filled, hollow, as a thin line, or as a
 #: grey cross: a reference is no system to choose.
 Origin = Literal["printed", "measured", "computed", "reference"]
-Kind = Literal["lines", "bars", "points"]
+#: ``stages``: a horizontal bar for each place, one quantity after the other.
+Kind = Literal["lines", "bars", "points", "stages"]
 #: On the horizontal axis: a number, or the name of a category.
 Place = float | str
 
@@ -67,12 +68,17 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One figure: its file name, its panels side by side, what must be said under it, and widths in inches."""
+    """One figure: its file name, its panels side by side, what must be said under it, and widths in inches.
+
+    ``columns``: panels in one row, where all of them do not fit; 0 for one row. ``height``: of a row in inches.
+    """
 
     name: str
     panels: tuple[Panel, ...]
     remark: str = ""
     widths: tuple[float, ...] = ()
+    columns: int = 0
+    height: float = 3.9
 
 
 def exact(value: float) -> Point:

@@ -25,7 +25,7 @@ class Memories:
         self._entries: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
         for path in sorted((folder / "snapshots").glob("*.npz")):
             found: dict[str, list[Mapping[str, Any]]] = {}
-            for turns, entry in _entries(load_texts(path)):
+            for turns, entry in naming_turns(load_texts(path)):
                 for turn in turns:
                     found.setdefault(turn, []).append(entry)
             self._entries[path.stem] = found
@@ -67,16 +67,16 @@ def parse_date(value: object) -> datetime | None:
         return None
 
 
-def _entries(node: Any) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
-    """Mappings that hold ids of turns themselves, not in a mapping below."""
+def naming_turns(node: Any) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
+    """Yield mappings that hold ids of turns themselves, not in a mapping below, with these ids."""
     if isinstance(node, Mapping):
         if turns := _turns(node):
             yield turns, node
         for value in node.values():
-            yield from _entries(value)
+            yield from naming_turns(value)
     elif isinstance(node, list):
         for value in node:
-            yield from _entries(value)
+            yield from naming_turns(value)
 
 
 def _turns(entry: Mapping[str, Any]) -> list[str]:

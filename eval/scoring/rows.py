@@ -15,6 +15,7 @@ from typing import Any
 from eval.loaders.kinds import ADVERSARIAL, kind_of
 from eval.loaders.label_problems import marks
 from eval.metrics.evidence import (
+    STORED_RECALL,
     SubstringMatching,
     evidence_scores,
     pool_scores,
@@ -42,7 +43,7 @@ from eval.runs.stored import (
     missing,
 )
 from eval.scoring.kept import kept_scores
-from eval.scoring.stored_turns import StoredTurns
+from eval.scoring.stored_turns import StoredTurns, stored_share
 from memsys.errors import ConfigError, ScoringError
 from memsys.vocabulary import OVERRULED
 
@@ -226,6 +227,16 @@ def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, co
     }
 
 
+def _memory_scores(item: _Item, stored: StoredTurns) -> Scores:
+    """What a question's memory still holds: of its evidence, and of what its reference says is overruled."""
+    if item.retrieval is None or not item.reference.evidence:
+        return {}
+    turns = stored.of(item.reference.conversation_id)
+    shown = [turn for hit in item.retrieval.hits for turn in hit.turn_ids]
+    share = stored_share(item.reference.evidence, turns, shown)
+    return {**({} if share is None else {STORED_RECALL: share}), **_update_scores(item, stored)}
+
+
 def _update_scores(item: _Item, stored: StoredTurns) -> Scores:
     """Update metrics of a question whose reference names what is overruled; none for any other."""
     overruled = item.reference.extra.get(OVERRULED)
@@ -336,7 +347,7 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     neural, models = _neural_scores(answered, metrics, config) if answered else ({}, {})
     stored = StoredTurns(run_dir)
     rows = [
-        _row(item, metrics, config, neural.get(item.reference.question_id), _update_scores(item, stored))
+        _row(item, metrics, config, neural.get(item.reference.question_id), _memory_scores(item, stored))
         for item in items
     ]
     rows = _with_corrections(rows, items, _corrections(run_dir), metrics)
@@ -373,7 +384,7 @@ def _with_corrections(
 
 
 def _row(
-    item: _Item, metrics: Sequence[Metric], config: ScoringConfig, neural: Scores | None, updates: Scores
+    item: _Item, metrics: Sequence[Metric], config: ScoringConfig, neural: Scores | None, memory: Scores
 ) -> ScoreRow:
     scores: Scores = {}
     if item.answer is not None:
@@ -382,7 +393,7 @@ def _row(
         scores |= neural or {}
     if item.retrieval is not None:
         scores |= _retrieval_scores(item.retrieval, item.reference, config)
-    scores |= updates
+    scores |= memory
     scores |= marks(item.reference.extra)
     return ScoreRow(
         item.reference.question_id,

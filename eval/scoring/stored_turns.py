@@ -1,8 +1,10 @@
 """Which turns the memories of a run still come from, read from their snapshots."""
 
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
+from eval.funnel.storage import run_places
 from eval.report.memories import Memories
 from eval.runs.snapshots import snapshot_name
 
@@ -21,7 +23,35 @@ class StoredTurns:
     def _memories(self) -> Memories:
         return Memories(self._run_dir)
 
+    @cached_property
+    def _says_entries(self) -> bool:
+        return run_places(self._run_dir) is not None
+
     def of(self, conversation_id: str) -> frozenset[str] | None:
-        """Ids of the turns that entries of a conversation's memory name; ``None`` where there is no snapshot."""
+        """Ids of the turns that entries of a conversation's memory name.
+
+        ``None`` where there is no snapshot, or where one that names no turn is of a system that does not say where its
+        entries are: such a memory may be empty, or may not keep what it came from.
+        """
         name = Path(snapshot_name(conversation_id)).stem
-        return self._memories.turns(name) if self._memories.known(name) else None
+        if not self._memories.known(name):
+            return None
+        turns = self._memories.turns(name)
+        return turns if turns or self._says_entries else None
+
+
+def stored_share(evidence: Iterable[str], stored: frozenset[str] | None, shown: Iterable[str]) -> float | None:
+    """Share of a question's gold turns that some entry of the memory came from.
+
+    Args:
+        evidence: gold turn ids; repetitions count once.
+        stored: turns that the entries name; ``None`` where that is not known.
+        shown: turns that the retrieved memories name: what is retrieved is stored, wherever the snapshot keeps it.
+
+    Returns:
+        ``None`` where there is no gold, or where it is not known what is stored.
+    """
+    gold = frozenset(evidence)
+    if not gold or stored is None:
+        return None
+    return len(gold & (stored | frozenset(shown))) / len(gold)

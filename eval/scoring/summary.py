@@ -5,7 +5,8 @@ category, as A-Mem does); ``adversarial``; ``evidence`` (means over questions wi
 ``audited`` (both again without the questions whose gold is in doubt, null where none is); ``echo`` (what the questions
 themselves would score as answers); ``latency`` (measured questions alone, else null); ``calls`` (by phase and role);
 ``cost``; ``context``; ``analysis`` (how many blocks and tokens cover the answers' words, and how many of these words
-blocks hold); ``memory`` (sizes and statistics over conversations); ``trace`` (retrieval diagnostics over questions);
+blocks hold); ``memory`` (sizes and statistics over conversations); ``storage`` (entries of the memories, counted from
+their snapshots, see :func:`eval.funnel.storage.storage`); ``trace`` (retrieval diagnostics over questions);
 ``judges`` (what judges said, and how they did on answers whose grade is known). ``calls``, ``cost`` and ``memory`` are
 null for answers that were recorded elsewhere (:mod:`eval.recorded`).
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.analysis.evidence_density import evidence_density
+from eval.funnel.storage import storage
 from eval.judge.report import judge_summary
 from eval.judge.store import load_judged
 from eval.loaders.kinds import ADVERSARIAL
@@ -85,6 +87,7 @@ def summarise(run_dir: Path) -> Json:
         "context": {name: _described(row.metrics.get(name) for row in rows) for name in _CONTEXT_METRICS},
         "analysis": _analysis(run_dir, retrievals),
         "memory": None if recorded else _memory(conversations),
+        "storage": None if recorded else storage(run_dir),
         "trace": _trace(retrievals.values()),
         "judges": {judged.column: judge_summary(judged, rows) for judged in load_judged(run_dir)},
     }

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.places import RESULTS, check_folder, tracked_remark
 from eval.cli.terminal import console, stage
+from eval.funnel.report import FORMATS as QUALITY_FORMATS
+from eval.funnel.report import NAME as QUALITY
+from eval.funnel.report import quality_groups
 from eval.papers.departures import load_departures, render_departures
 from eval.papers.faults import check_all, render_faults
 from eval.papers.printed import load_printed
@@ -21,6 +24,9 @@ from eval.tables.flat import render_csv
 from eval.tables.label_view import all_under_labels
 from eval.tables.latex import render_latex
 from eval.tables.markdown import render_markdown
+from eval.tables.methods import FORMATS as METHODS_FORMATS
+from eval.tables.methods import NAME as METHODS
+from eval.tables.methods import method_groups
 from eval.tables.model import Table
 from eval.tables.overview import CLAIMS, INDEX, render_claims, render_index
 from eval.tables.spec import load_spec, spec_names
@@ -107,7 +113,17 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
     write_atomic(out / FAULTS, render_faults(check_all()).encode())
     write_atomic(out / DEPARTURES, render_departures(load_departures()).encode())
     write_atomic(out / COSTS, render_costs(load_costs(), runs).encode())
+    _write_own(runs, out)
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
+
+
+def _write_own(runs: Sequence[StoredRun], out: Path) -> None:
+    """Write the tables of our own, in every format."""
+    quality, methods = quality_groups(runs), method_groups(runs)
+    for suffix, render in QUALITY_FORMATS.items():
+        write_atomic(out / f"{QUALITY}.{suffix}", render(quality).encode())
+    for suffix, render_methods in METHODS_FORMATS.items():
+        write_atomic(out / f"{METHODS}.{suffix}", render_methods(methods).encode())
 
 
 def build_tables(

@@ -1,0 +1,141 @@
+"""How far the gold evidence of each question came, and what the answers scored where it stopped.
+
+Evidence is matched by lineage: a memory names the turns it came from. A share is taken over the gold turns of a
+question and averaged over the questions with gold evidence; it is ``None`` where one of them does not have it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import Literal, get_args
+
+from eval.compare.rows import f1_metric
+from eval.metrics.evidence import DEPTH, STORED_RECALL
+from eval.metrics.registry import scale_of
+from eval.report.scores import category_names
+from eval.scoring.protocols import Protocol, recorded_protocol
+from eval.scoring.rows import ScoreRow
+from eval.tables.measure import mean_value
+from eval.tables.stored import StoredRun
+
+#: Where a question's evidence stopped: all of it in the context, some of it, none of it though some was stored, none
+#: stored; ``not in context`` where it is not known what was stored.
+Reach = Literal["whole", "part", "stored", "not stored", "not in context"]
+REACHES: tuple[Reach, ...] = get_args(Reach)
+
+
+@dataclass(frozen=True, slots=True)
+class ReachScore:
+    """Questions whose evidence came equally far: how many, and their mean score in percent."""
+
+    questions: int
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFunnel:
+    """The evidence of some questions of one run.
+
+    Attributes:
+        label: which questions.
+        questions: how many with gold evidence.
+        stored: share that some entry of the memory came from, percent.
+        at_5: share that the first five memories hold.
+        at_10: share that the first ten hold.
+        shown: share that the memories in the context hold.
+        score: mean score, percent.
+        reached: scores by how far the evidence came; none where it is not known.
+    """
+
+    label: str
+    questions: int
+    stored: float | None
+    at_5: float | None
+    at_10: float | None
+    shown: float | None
+    score: float | None
+    reached: Mapping[Reach, ReachScore]
+
+
+def stored_share_of(row: ScoreRow) -> float | None:
+    """Share of a question's gold turns that its memory stores; ``None`` where that is not known."""
+    return row.metrics.get(STORED_RECALL)
+
+
+def shown_share_of(row: ScoreRow) -> float | None:
+    """Share of a question's gold turns in the context; ``None`` where that is not known.
+
+    Where nothing was retrieved beyond rank 10, the context is the first ten; an empty context holds no turn.
+    """
+    found, hits = row.metrics.get("pool_recall"), row.metrics.get("hits")
+    if found is None and hits is not None and hits <= DEPTH:
+        found = row.metrics.get("recall@10")
+    empty = row.metrics.get("context_chars") == 0 and stored_share_of(row) is not None
+    return 0.0 if found is None and empty else found
+
+
+def has_gold(row: ScoreRow) -> bool:
+    """Whether a question has gold evidence, as far as its scores say."""
+    return any(row.metrics.get(name) is not None for name in (STORED_RECALL, "pool_recall", "recall@10"))
+
+
+def reach_of(row: ScoreRow) -> Reach | None:
+    """How far a question's evidence came; ``None`` where its context is not known."""
+    shown, stored = shown_share_of(row), stored_share_of(row)
+    if shown is None:
+        return None
+    if shown > 0:
+        return "whole" if shown == 1 else "part"
+    return "not in context" if stored is None else "stored" if stored > 0 else "not stored"
+
+
+def names_turns(run: StoredRun) -> bool:
+    """Whether some retrieved memory names the turns it came from; of runs that did not count it, that is assumed."""
+    found = run.summary.get("storage") or {}
+    return not found.get("hits") or bool(found.get("hits_naming_turns"))
+
+
+def evidence_funnels(run: StoredRun) -> list[EvidenceFunnel]:
+    """The funnel over all questions that the run's protocol counts, then over each category; empty without gold."""
+    protocol = run_protocol(run)
+    gold = [row for row in run.rows if has_gold(row)] if names_turns(run) else []
+    counted = [row for row in gold if protocol.counts(row.kind)]
+    if not counted:
+        return []
+    found = [_funnel("all", counted, protocol)]
+    for category, name in category_names(run).items():
+        if own := [row for row in gold if row.category == category]:
+            found.append(_funnel(name, own, protocol))
+    return found
+
+
+def run_protocol(run: StoredRun) -> Protocol:
+    """The protocol that a run was asked for, with plain means over questions."""
+    settings = run.record["config"].get("protocol") or {"name": "clag"}
+    return replace(recorded_protocol(settings), weighting="question_mean")
+
+
+def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol) -> EvidenceFunnel:
+    reached = {reach: [row for row in rows if reach_of(row) == reach] for reach in REACHES}
+    known = sum(map(len, reached.values())) == len(rows)
+    return EvidenceFunnel(
+        label,
+        len(rows),
+        _percent([stored_share_of(row) for row in rows]),
+        _percent([row.metrics.get("recall@5") for row in rows]),
+        _percent([row.metrics.get("recall@10") for row in rows]),
+        _percent([shown_share_of(row) for row in rows]),
+        _score(rows, protocol),
+        {reach: ReachScore(len(own), _score(own, protocol)) for reach, own in reached.items() if own} if known else {},
+    )
+
+
+def _percent(shares: Sequence[float | None]) -> float | None:
+    known = [share for share in shares if share is not None]
+    return 100 * fsum(known) / len(known) if known and len(known) == len(shares) else None
+
+
+def _score(rows: Sequence[ScoreRow], protocol: Protocol) -> float | None:
+    metric = f1_metric(protocol)
+    value = mean_value(rows, metric, None, protocol)
+    return None if value is None else scale_of(metric) * value

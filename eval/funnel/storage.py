@@ -1,0 +1,183 @@
+"""What the memories of a run store, counted from their snapshots: entries, texts, repetitions, outdated entries.
+
+Numbers alone, no text: they stand in ``summary.json`` under ``storage`` and are exported with it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from eval.funnel.places import EntryPlace, entry_places, reach
+from eval.report.memories import naming_turns
+from eval.runs.records import ReferenceRecord, RetrievalRecord
+from eval.runs.snapshot import load_texts
+from eval.runs.snapshots import snapshot_name
+from eval.runs.stored import load_conversations, load_json, load_references, load_retrievals
+from memsys.vocabulary import OVERRULED, Json
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """One entry of a memory.
+
+    Attributes:
+        kind: what tables call it.
+        text: its main text.
+        characters: of all its texts.
+        turns: ids of the turns it came from; empty where it does not say.
+    """
+
+    kind: str
+    text: str
+    characters: int
+    turns: frozenset[str]
+
+
+@dataclass(slots=True)
+class EntryCounts:
+    """Counts over the entries of one kind.
+
+    Attributes:
+        entries: how many.
+        characters: of all their texts.
+        duplicates: entries beyond the first of their conversation with the same main text.
+        stale: entries that came from an overruled turn and from no newest one.
+    """
+
+    entries: int = 0
+    characters: int = 0
+    duplicates: int = 0
+    stale: int = 0
+
+    def add(self, entries: Sequence[StoredEntry], outdated: "Outdated | None") -> None:
+        """Count the entries of one conversation."""
+        self.entries += len(entries)
+        self.characters += sum(entry.characters for entry in entries)
+        self.duplicates += len(entries) - len({entry.text for entry in entries})
+        self.stale += sum(outdated is not None and outdated.holds(entry.turns) for entry in entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """Turns of a conversation that its questions say are overruled, and those that hold last."""
+
+    overruled: frozenset[str]
+    newest: frozenset[str]
+
+    def holds(self, turns: frozenset[str]) -> bool:
+        """Whether an entry from these turns is outdated; one that merged old and new is not."""
+        return bool(turns & self.overruled) and not turns & self.newest
+
+
+def read_entries(state: Any, places: Iterable[EntryPlace]) -> list[StoredEntry]:
+    """Read the entries of a memory.
+
+    Args:
+        state: its state, as :meth:`memsys.protocol.MemorySystem.state` gave it; arrays are not needed.
+        places: where the entries are.
+    """
+    return [entry for place in places for entry in _of_place(state, place)]
+
+
+def _of_place(state: Any, place: EntryPlace) -> Iterator[StoredEntry]:
+    origins = _origins(state, place.origin) if place.origin else {}
+    for node in reach(state, place.at):
+        texts = _texts(node, place)
+        turns = _turns(node) | origins.get(_name(node, place.origin), frozenset())
+        yield StoredEntry(place.kind, texts[0] if texts else "", sum(map(len, texts)), turns)
+
+
+def _texts(node: Any, place: EntryPlace) -> list[str]:
+    if isinstance(node, str):
+        return [node]
+    return [text for keys in place.text for text in reach(node, keys) if isinstance(text, str)]
+
+
+def _turns(node: Any) -> frozenset[str]:
+    return frozenset(turn for turns, _ in naming_turns(node) for turn in turns)
+
+
+def _name(node: Any, key: str) -> str:
+    return str(node.get(key)) if key and isinstance(node, Mapping) else ""
+
+
+def _origins(state: Any, key: str) -> dict[str, frozenset[str]]:
+    """Turns of the mappings that bear a name under a key, by that name."""
+    found: dict[str, frozenset[str]] = {}
+    for node in _mappings(state):
+        if key in node and (turns := _turns(node)):
+            found[_name(node, key)] = found.get(_name(node, key), frozenset()) | turns
+    return found
+
+
+def _mappings(node: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(node, Mapping):
+        yield node
+    for value in node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ():
+        yield from _mappings(value)
+
+
+def storage(run_dir: Path) -> Json:
+    """Count what the memories of a run store.
+
+    Returns:
+        ``conversations`` and ``turns`` ingested of which there is a snapshot; ``kinds``, name -> :class:`EntryCounts`,
+        null for a system that does not say where its entries are; ``judged``, whether the data set says what is
+        overruled; ``hits`` and ``hits_naming_turns``, retrieved memories and those of them that name their turns.
+        ``None`` where there is no snapshot.
+
+    Raises:
+        RunDirectoryError: a snapshot is damaged.
+        ConfigError: the system's ``entries.yaml`` is broken.
+    """
+    written = {record.conversation_id: record.turns for record in load_conversations(run_dir)}
+    states = {name: tree for name in written if (tree := load_texts(_snapshot(run_dir, name))) is not None}
+    if not states:
+        return None
+    places, outdated = run_places(run_dir), _outdated(load_references(run_dir).values())
+    counts = None if places is None else _counts(states, places, outdated)
+    return {
+        "conversations": len(states),
+        "turns": sum(written[name] for name in states),
+        "kinds": None if counts is None else {kind: asdict(found) for kind, found in counts.items()},
+        "judged": bool(outdated),
+        **_hits(load_retrievals(run_dir).values()),
+    }
+
+
+def _snapshot(run_dir: Path, conversation_id: str) -> Path:
+    return run_dir / "snapshots" / snapshot_name(conversation_id)
+
+
+def run_places(run_dir: Path) -> tuple[EntryPlace, ...] | None:
+    """Where a run's memories keep their entries; ``None`` where its system does not say."""
+    record = load_json(run_dir / "run.json") if (run_dir / "run.json").is_file() else {}
+    return entry_places((record.get("config") or {}).get("memory") or {})
+
+
+def _counts(
+    states: Mapping[str, Any], places: Sequence[EntryPlace], outdated: Mapping[str, Outdated]
+) -> dict[str, EntryCounts]:
+    counts = {place.kind: EntryCounts() for place in places}
+    for name, tree in states.items():
+        entries = read_entries(tree.get("memory"), places)
+        for kind, found in counts.items():
+            found.add([entry for entry in entries if entry.kind == kind], outdated.get(name))
+    return counts
+
+
+def _outdated(references: Iterable[ReferenceRecord]) -> dict[str, Outdated]:
+    """By conversation, what its questions say; of conversations whose questions say nothing there is none."""
+    found: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
+    for reference in references:
+        if overruled := reference.extra.get(OVERRULED):
+            found[reference.conversation_id][0].update(overruled)
+            found[reference.conversation_id][1].update(reference.evidence)
+    return {name: Outdated(frozenset(old), frozenset(new)) for name, (old, new) in found.items()}
+
+
+def _hits(retrievals: Iterable[RetrievalRecord]) -> dict[str, int]:
+    hits = [hit for retrieval in retrievals for hit in retrieval.hits]
+    return {"hits": len(hits), "hits_naming_turns": sum(bool(hit.turn_ids) for hit in hits)}

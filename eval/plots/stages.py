@@ -1,0 +1,34 @@
+"""A panel of stages: one horizontal bar below the other, each with its name and its value."""
+
+from typing import TYPE_CHECKING
+
+from eval.plots.figures import GREY, PALETTE
+from eval.plots.sheet import Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SIZE = 8
+#: Hatches of the curves, so that they can be told apart without colour.
+_HATCHES = ("", "///")
+#: Stands in the place of a bar.
+UNKNOWN = "–"
+
+
+def draw_stages(axes: "Axes", panel: Panel) -> None:
+    """Draw a panel's places from top to bottom; a place that no curve has gets a dash."""
+    for number, place in enumerate(panel.places):
+        found = [curve for curve in panel.curves if place in curve.values]
+        for curve in found:
+            value, colour = curve.values[place].value, PALETTE[curve.colour % len(PALETTE)]
+            hatch = _HATCHES[curve.colour % len(_HATCHES)]
+            axes.barh(number, value, 0.72, facecolor="white" if hatch else colour, edgecolor=colour, hatch=hatch)
+            axes.text(value + 1.5, number, f"{value:.1f}", va="center", fontsize=_SIZE, color=GREY)
+        if not found:
+            axes.text(1.5, number, UNKNOWN, va="center", fontsize=_SIZE, color=GREY)
+    axes.set_yticks(range(len(panel.places)), panel.places, fontsize=_SIZE)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(panel.places) - 0.5, -0.5)
+    axes.set_xlim(*(panel.limits or (0, 100)))
+    axes.set_xticks([0, 50, 100], ["0", "50", "100 %"], fontsize=_SIZE)
+    axes.grid(visible=False, axis="y")

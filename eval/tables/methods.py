@@ -1,0 +1,187 @@
+"""What the runs say about each method: its own counts beside what its paper states, and malformed replies by role."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from eval.cli.escaping import csv_cell, markdown, markdown_code
+from eval.compare.rows import labels
+from eval.papers.expectations import ExpectedValue, MethodCount, dataset_key, measured, method_counts
+from eval.tables.plain import DASH, PlainTable, plain_latex, plain_markdown
+from eval.tables.stored import StoredRun
+from memsys.departures import module_of
+
+NAME = "method_counts"
+
+LEGEND = (
+    "measured: mean over the conversations of a run, or what the line says; the settings and the backbone are the "
+    "run's own",
+    "expected: what the paper, its authors' code or a specification states, for the paper's settings and backbones; "
+    f"{DASH} where nothing is stated",
+    "note: where it is stated, and which runs lie outside a stated range",
+    "malformed: replies that did not parse, of all calls of a role, further attempts included; judges left out",
+    f"{DASH} under a run: its summary does not have the count",
+)
+#: Phases whose calls are no part of a method.
+_JUDGE = "judge"
+#: Significant digits of a figure.
+_DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CountLine:
+    """One count of some runs.
+
+    Attributes:
+        statistic: its path in the summary.
+        what: plain description.
+        values: of each run; ``None`` where a run does not have it.
+        texts: the values as a table shows them.
+        expected: what is stated of it.
+    """
+
+    statistic: str
+    what: str
+    values: tuple[float | None, ...]
+    texts: tuple[str, ...]
+    expected: ExpectedValue | None = None
+
+    def note(self, names: Sequence[str]) -> str:
+        """Where the expectation is stated, and the runs outside its range."""
+        stated = self.expected
+        if stated is None:
+            return ""
+        outside = [
+            name
+            for name, value in zip(names, self.values, strict=True)
+            if value is not None and stated.bounded and not stated.fits(value)
+        ]
+        return f"{stated.source}; outside: {', '.join(outside)}" if outside else stated.source
+
+
+@dataclass(frozen=True, slots=True)
+class MethodGroup:
+    """Runs of one system on one data set, in the order of their names."""
+
+    system: str
+    dataset: str
+    runs: tuple[StoredRun, ...]
+    names: tuple[str, ...]
+    lines: tuple[CountLine, ...]
+
+
+def method_groups(runs: Sequence[StoredRun]) -> list[MethodGroup]:
+    """Sort the runs that have statistics by system and data set; systems without named counts have none."""
+    found: dict[tuple[str, str], list[StoredRun]] = {}
+    for run in runs:
+        memory = run.record["config"].get("memory") or {}
+        if run.summary.get("memory") and method_counts(memory):
+            found.setdefault((_system(memory), dataset_key(run)), []).append(run)
+    return [_group(system, dataset, members) for (system, dataset), members in sorted(found.items())]
+
+
+def _system(memory: Mapping[str, Any]) -> str:
+    """Package of a run's system; of a gate, with its host's."""
+    own = module_of(str(memory.get("_target_"))).rpartition(".")[2]
+    host = memory.get("host")
+    return f"{own} before {_system(host)}" if isinstance(host, Mapping) else own
+
+
+def _group(system: str, dataset: str, runs: Sequence[StoredRun]) -> MethodGroup:
+    counts = dict.fromkeys(count for run in runs for count in method_counts(run.record["config"]["memory"]))
+    lines = [_line(count, dataset, runs) for count in counts]
+    return MethodGroup(system, dataset, tuple(runs), tuple(labels(runs)), (*lines, *_malformed(runs)))
+
+
+def _line(count: MethodCount, dataset: str, runs: Sequence[StoredRun]) -> CountLine:
+    values = tuple(measured(count, run) for run in runs)
+    texts = tuple(map(number, values))
+    return CountLine(count.statistic, count.what, values, texts, count.expected_on(dataset))
+
+
+def number(value: float | None) -> str:
+    """A count with all its digits, anything else with three that count; a dash for none."""
+    if value is None:
+        return DASH
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 10**_DIGITS else f"{value:.{_DIGITS}g}"
+
+
+def _malformed(runs: Sequence[StoredRun]) -> Iterator[CountLine]:
+    roles = dict.fromkeys(key for run in runs for key in _roles(run))
+    for phase, role in roles:
+        found = [_roles(run).get((phase, role)) for run in runs]
+        values = tuple(None if one is None else 100 * one["malformed"] / one["calls"] for one in found)
+        texts = tuple(
+            DASH if one is None else f"{number(value)} ({one['malformed']:,} of {one['calls']:,})"
+            for one, value in zip(found, values, strict=True)
+        )
+        yield CountLine(f"malformed.{phase}.{role}", f"malformed replies of {role} ({phase}), percent", values, texts)
+
+
+def _roles(run: StoredRun) -> dict[tuple[str, str], Mapping[str, int]]:
+    phases = (run.summary.get("calls") or {}).get("by_phase") or {}
+    return {
+        (phase, role): totals
+        for phase, found in phases.items()
+        if phase != _JUDGE
+        for role, totals in found["by_role"].items()
+        if totals["calls"]
+    }
+
+
+def method_table(group: MethodGroup) -> PlainTable:
+    """The counts of one group, a column for each run."""
+    rows = [
+        [line.what, *line.texts, line.expected.value if line.expected else DASH, line.note(group.names)]
+        for line in group.lines
+    ]
+    return PlainTable(f"{group.system} on {group.dataset}", ("count", *group.names, "expected", "note"), rows)
+
+
+def render_markdown(groups: Sequence[MethodGroup]) -> str:
+    """Return all groups' tables with the legend and the runs."""
+    parts = ["# What the runs say about each method", "", *(f"- {line}" for line in LEGEND), ""]
+    for group in groups:
+        table = method_table(group)
+        parts += plain_markdown(table, f"## {markdown(table.title)}")
+        runs = zip(group.names, group.runs, strict=True)
+        parts += [f"{markdown(name)}: {markdown_code(run.run_id)}  " for name, run in runs]
+        parts.append("")
+    return "\n".join([*parts, "Written by `python -m eval.tables`.", ""])
+
+
+def render_latex(groups: Sequence[MethodGroup]) -> str:
+    """Return one table for each group, with the legend below the first."""
+    tables = [method_table(group) for group in groups]
+    return "\n".join(
+        plain_latex(replace(table, notes=() if place else LEGEND), f"{NAME}-{group.system}-{group.dataset}")
+        for place, (table, group) in enumerate(zip(tables, groups, strict=True))
+    )
+
+
+def render_csv(groups: Sequence[MethodGroup]) -> str:
+    """Return one row for each run and count; what is not known is empty."""
+    text = io.StringIO()
+    columns = ("system", "dataset", "backbone", "run", "statistic", "what", "measured", "expected", "source", "fits")
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for group in groups:
+        for line in group.lines:
+            for run, value in zip(group.runs, line.values, strict=True):
+                row = {"system": group.system, "dataset": group.dataset, "backbone": run.backbone, "run": run.run_id}
+                row |= {"statistic": line.statistic, "what": line.what, **_stated(line.expected, value)}
+                row["measured"] = "" if value is None else f"{value:.6g}"
+                writer.writerow({name: csv_cell(cell) for name, cell in row.items()})
+    return text.getvalue()
+
+
+def _stated(expected: ExpectedValue | None, value: float | None) -> dict[str, str]:
+    if expected is None:
+        return {}
+    fits = "" if value is None or not expected.bounded else "yes" if expected.fits(value) else "no"
+    return {"expected": expected.value, "source": expected.source, "fits": fits}
+
+
+FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}

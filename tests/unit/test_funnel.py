@@ -1,0 +1,227 @@
+"""Memory quality without a reader: hand-worked funnels and counts of a made-up run, and what a run does not say."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval.export import export_run
+from eval.funnel.places import EntryPlace, entry_places, reach
+from eval.funnel.report import FORMATS, quality_groups, render_csv, render_latex, render_markdown
+from eval.funnel.stages import EvidenceFunnel, ReachScore, evidence_funnels, reach_of
+from eval.funnel.storage import read_entries, storage
+from eval.plots.draw import draw_sheet
+from eval.plots.funnel import funnel_sheets
+from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.snapshot import save_snapshot
+from eval.runs.snapshots import snapshot_name
+from eval.scoring.rows import ScoreRow, score_run
+from eval.scoring.stored_turns import stored_share
+from eval.scoring.summary import summarise
+from eval.tables.stored import StoredRun, read_run
+from memsys.errors import ConfigError
+from memsys.vocabulary import OVERRULED
+from tests.support.fake_run import FakeRun
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "memory_quality.md"
+RAG = {"memory": {"_target_": "baselines.rag.config.RagConfig"}}
+
+#: Question -> category, gold turns, turns of each hit, answer; the gold answer is "sea".
+QUESTIONS: Mapping[str, tuple[int, list[str], list[list[str]], str]] = {
+    "q0": (4, ["t1"], [["t1"]], "sea"),  # in the context
+    "q1": (4, ["t1", "t2", "t2"], [["t1"]], "the sea"),  # one of two gold turns; F1 2/3
+    "q2": (4, ["t2"], [["t1"]], "cake"),  # stored, not retrieved
+    "q3": (1, ["t9"], [["t1"]], "sea"),  # never stored, right all the same
+    "q4": (1, ["t2", "t9"], [*[["t1"]] * 5, ["t2"]], "cake"),  # the sixth hit: in R@10, not in R@5
+    "q5": (1, [], [["t1"]], "sea"),  # no gold evidence: in no share
+}
+PASSAGES = [("t1", "by the sea"), ("t2", "a boat"), ("t3", "a boat")]
+
+
+def made(root: Path, *, snapshot: bool = True, parts: Mapping[str, Any] = RAG, **changes: Any) -> Path:
+    """Write a run whose memory holds turns t1 to t3 of t1 to t9, scored and summarised."""
+    path = FakeRun(conversations=("c",), questions_each=len(QUESTIONS), parts=parts, **changes).write(root)
+    records = [_records(name, *given) for name, given in QUESTIONS.items()]
+    for number, name in enumerate(("references", "retrievals", "answers")):
+        rows = [json.dumps(asdict(one[number])) + "\n" for one in records]
+        (path / f"{name}.jsonl").write_text("".join(rows))
+    (path / "conversations.jsonl").write_text(json.dumps(asdict(ConversationRecord("c", 9, 9, 1, [], [], 0))) + "\n")
+    if snapshot:
+        entries = [{"passage_id": turn, "turn_ids": [turn], "lines": [text]} for turn, text in PASSAGES]
+        (path / "snapshots").mkdir()
+        save_snapshot(path / "snapshots" / snapshot_name("c"), {"memory": {"passages": entries}})
+    (path / "scores.jsonl").unlink()
+    score_run(path)
+    summarise(path)
+    return path
+
+
+def _records(
+    name: str, category: int, gold: Sequence[str], hits: Sequence[Sequence[str]], answer: str
+) -> tuple[ReferenceRecord, RetrievalRecord, AnswerRecord]:
+    where: dict[str, Any] = {"question_id": name, "conversation_id": "c", "category": category}
+    extra = {OVERRULED: ["t3"]} if name == "q2" else {}
+    found = [HitRecord(str(rank), "text", 1.0, list(turns)) for rank, turns in enumerate(hits)]
+    return (
+        ReferenceRecord(**where, answers=["sea"], adversarial_answer=None, evidence=gold, unresolved_evidence=[],
+                        evidence_texts=[], extra=extra),
+        RetrievalRecord(**where, hits=found, context="x" * 40, context_chars=40, context_tokens=10),
+        AnswerRecord(**where, question="?", prediction=answer, raw="", malformed=False, options=[],
+                     retrieve_seconds=None, answer_seconds=None, measured=False, prompt_tokens=1, completion_tokens=1),
+    )  # fmt: skip
+
+
+def stored(path: Path) -> StoredRun:
+    run = read_run(path)
+    assert isinstance(run, StoredRun)
+    return run
+
+
+def test_the_funnel_by_hand(tmp_path: Path) -> None:
+    everything, multi, single = evidence_funnels(stored(made(tmp_path)))
+    assert [one.label for one in (everything, multi, single)] == ["all", "multi-hop", "single-hop"]
+    # Single-hop: stored 1, 1, 1; retrieved 1, 1/2, 0; F1 1, 2/3, 0.
+    assert single == EvidenceFunnel(
+        "single-hop", 3, 100.0, 50.0, 50.0, 50.0, pytest.approx(500 / 9, abs=1e-4),
+        {"whole": ReachScore(1, 100.0), "part": ReachScore(1, pytest.approx(200 / 3, abs=1e-4)),
+         "stored": ReachScore(1, 0.0)},
+    )  # fmt: skip
+    # Multi-hop: q3 0 of 1 stored, q4 1 of 2 stored and retrieved sixth; F1 1 and 0.
+    assert multi == EvidenceFunnel(
+        "multi-hop", 2, 25.0, 0.0, 25.0, 25.0, 50.0, {"part": ReachScore(1, 0.0), "not stored": ReachScore(1, 100.0)}
+    )
+    assert (everything.questions, everything.stored, everything.at_5) == (5, 70.0, 30.0)
+    assert (everything.at_10, everything.shown) == (40.0, 40.0)
+    assert {reach: found.questions for reach, found in everything.reached.items()} == {
+        "whole": 1, "part": 2, "stored": 1, "not stored": 1,
+    }  # fmt: skip
+
+
+def test_what_is_stored_by_hand(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    kinds = {"passages": {"entries": 3, "characters": 22, "duplicates": 1, "stale": 1}}
+    assert storage(path) == {
+        "conversations": 1, "turns": 9, "kinds": kinds, "judged": True, "hits": 11, "hits_naming_turns": 11,
+    }  # fmt: skip
+    sizes = quality_groups([stored(path)])[0].systems[0].sizes
+    assert sizes is not None
+    # Contexts of 40 characters have 10 tokens: 22 characters are 5.5.
+    assert (sizes.total, sizes.tokens, sizes.duplicates, sizes.stale) == (3, 5.5, 1, 1)
+
+
+def test_the_page_is_the_golden_one(tmp_path: Path) -> None:
+    runs = [stored(made(tmp_path)), stored(made(tmp_path, memory="amem", snapshot=False))]
+    page = render_markdown(quality_groups(runs))
+    assert page == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_an_export_gives_the_same_tables_and_quotes_nothing(tmp_path: Path) -> None:
+    path = made(tmp_path / "runs")
+    target = export_run(path, tmp_path / "summaries")
+    assert not any(text in file.read_text() for file in target.iterdir() for text in ("by the sea", "a boat"))
+    from_run, from_summary = (quality_groups([stored(folder)]) for folder in (path, target))
+    for render in FORMATS.values():
+        assert render(from_run) == render(from_summary)
+        assert "70.0" in render(from_run)
+
+
+def test_what_a_run_does_not_say_is_a_dash_with_a_reason(tmp_path: Path) -> None:
+    lacking = made(tmp_path, snapshot=False, memory="a")
+    foreign = made(tmp_path, parts={"memory": {"_target_": "somebody.else.Memory"}}, memory="b")
+    run = stored(made(tmp_path, memory="c"))
+    earlier = replace(run, summary={key: value for key, value in run.summary.items() if key != "storage"})
+    wordless = replace(run, summary={**run.summary, "storage": {**run.summary["storage"], "hits_naming_turns": 0}})
+    recorded = replace(run, record={**run.record, "recorded": {"repository": "r", "path": "p"}}, summary={}, rows=())
+    for shown, reason in (
+        (stored(lacking), "there is no snapshot of its memories"),
+        (stored(foreign), "does not say where a snapshot keeps its entries"),
+        (earlier, "scored before storage was counted: run python -m eval.score on the run"),
+        (wordless, "its memories do not name the turns they came from"),
+        (recorded, "recorded elsewhere"),
+    ):
+        page = render_markdown(quality_groups([shown]))
+        assert reason in page and "| – |" in page
+    [unknown] = [one for one in evidence_funnels(stored(lacking)) if one.label == "all"]
+    assert (unknown.stored, unknown.at_10) == (None, 40.0)
+    assert unknown.reached["not in context"] == ReachScore(2, 50.0)
+    assert evidence_funnels(wordless) == [] and "0.0" not in render_csv(quality_groups([wordless])).split("hits")[0]
+    assert "–" in render_latex(quality_groups([stored(lacking)]))
+
+
+def test_systems_without_snapshots_of_their_own_have_their_hosts(tmp_path: Path) -> None:
+    host = {"_target_": "baselines.amem.config.AmemConfig"}
+    gate = {"_target_": "memsys.gate.config.GatedConfig", "host": host}
+    assert [place.at for place in entry_places(gate) or ()] == [("host", "notes", "*")]
+    assert entry_places({**gate, "host": {"_target_": "no.such.System"}}) is None
+    assert entry_places({}) is None
+
+
+def test_facts_come_from_the_turns_of_their_episode() -> None:
+    state = {
+        "episodes": [{"id": "e0", "messages": [{"turn_id": "t1", "line": "a"}, {"turn_id": "t2", "line": "bc"}]}],
+        "facts": [{"text": "one", "id": "e0"}, {"text": "two", "id": "e7"}],
+        "summaries": {"x": "short"},
+    }
+    places = (
+        EntryPlace("facts", ("facts", "*"), (("text",),), "id"),
+        EntryPlace("episodes", ("episodes", "*"), (("messages", "*", "line"),)),
+        EntryPlace("summaries", ("summaries", "*"), ()),
+    )
+    found = [(one.kind, one.text, one.characters, sorted(one.turns)) for one in read_entries(state, places)]
+    assert found == [
+        ("facts", "one", 3, ["t1", "t2"]), ("facts", "two", 3, []), ("episodes", "a", 3, ["t1", "t2"]),
+        ("summaries", "short", 5, []),
+    ]  # fmt: skip
+    assert list(reach({"a": [{"b": 1}, {}, 3]}, ("a", "*", "b"))) == [1]
+
+
+@pytest.mark.parametrize("text", ["notes: 3", "notes: {text: [a]}", "notes: {at: a, colour: b}", "notes: {at: [a]}"])
+def test_a_broken_file_of_entries_is_named(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "entries.yaml"
+    file.write_text(text)
+    monkeypatch.setattr("eval.funnel.places.system_of", lambda *_: ("x", file))
+    with pytest.raises(ConfigError, match=r"entries\.yaml: notes"):
+        entry_places({"_target_": "x.y.Z"})
+
+
+TURNS = st.lists(st.sampled_from("abcdef"), max_size=4)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(TURNS, st.lists(TURNS, max_size=12)), min_size=1, max_size=5),
+    st.frozensets(st.sampled_from("abcdef")),
+)
+def test_no_stage_holds_more_than_the_one_before(
+    questions: Sequence[tuple[list[str], list[list[str]]]], kept: frozenset[str]
+) -> None:
+    from eval.metrics.evidence import evidence_scores, pool_scores, rank_by_lineage
+
+    rows = []
+    for number, (gold, hits) in enumerate(questions):
+        metrics = evidence_scores(rank_by_lineage(hits, gold)) | pool_scores(rank_by_lineage(hits, gold, len(hits)))
+        share = stored_share(gold, kept, [turn for hit in hits for turn in hit])
+        scores = {**metrics, "stored_recall": share, "f1_set": 0.5, "hits": float(len(hits)), "context_chars": 9.0}
+        rows.append(ScoreRow(str(number), "c", 4, scores))
+    record = {"run_id": "x", "config": {"memory": {"name": "rag"}, "dataset": {"name": "locomo"}}, "mode": "answers"}
+    for one in evidence_funnels(StoredRun(record, {}, {}, tuple(rows))):
+        shares = (one.at_5, one.at_10, one.shown, one.stored)
+        assert all(share is not None and 0 <= share <= 100 + 1e-9 for share in shares)
+        assert all(low <= high + 1e-9 for low, high in pairwise(shares))  # type: ignore[operator]
+        assert sum(found.questions for found in one.reached.values()) == one.questions
+    assert all((reach_of(row) is None) == (not questions[int(row.question_id)][0]) for row in rows)
+
+
+def test_one_panel_for_each_system_with_its_values(tmp_path: Path) -> None:
+    runs = [stored(made(tmp_path)), stored(made(tmp_path, memory="amem", snapshot=False))]
+    [sheet] = funnel_sheets(runs)
+    drawn, _ = draw_sheet(sheet, tmp_path)
+    text = drawn.read_text()
+    assert all(f">{word}<" in text for word in ("rag", "amem", "stored", "in context", "70.0", "40.0", "–", "F1"))
+    assert funnel_sheets([replace(run, record={**run.record, "mode": "retrieval_only"}) for run in runs]) == []
