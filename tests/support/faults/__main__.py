@@ -9,11 +9,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.support.faults.cases import Case, Cases
 
 ROOT = Path(__file__).resolve().parents[3]
+#: Section of a run that nothing was done to, where it fails.
+UNDISTURBED = "undisturbed"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,14 +93,23 @@ def _run_shard(options: argparse.Namespace) -> None:
     with stub_server(delay=0.0) as url, tempfile.TemporaryDirectory() as folder:
         cases = Cases(Bench(Path(folder), url), options.seed)
         planned = cases.all(shard(options.shard, options.workers), options.kills)
-        results, end, whole = [], time.monotonic() + options.seconds, True
-        for case in planned:
-            results.append(cases.run(case))
-            whole = time.monotonic() < end
+        results, end = [], time.monotonic() + options.seconds
+        for result in _results(cases, planned):
+            results.append(result)
+            whole = time.monotonic() < end and result["section"] != UNDISTURBED
             # Each time, so that what was found is there whatever becomes of this process.
             options.out.write_text(json.dumps({"results": results, "whole": whole}), encoding="utf-8")
             if not whole:
                 break
+
+
+def _results(cases: "Cases", planned: Iterator["Case"]) -> Iterator[dict[str, Any]]:
+    """Results one by one; an undisturbed run that fails, without which there are no further cases, is the last."""
+    try:
+        for case in planned:
+            yield cases.run(case)
+    except AssertionError as error:
+        yield {"section": UNDISTURBED, "case": "", "problem": str(error)}
 
 
 def _parser() -> argparse.ArgumentParser:
