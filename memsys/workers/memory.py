@@ -118,19 +118,22 @@ class PackageMemory(BaseMemory):
 
     async def _attempt(self, step: Callable[[WorkerSession], Awaitable[T]]) -> T:
         """Take a step in an open worker; in a new one that is brought up to date if the worker has ended."""
-        restarts = 0
-        while True:
+        for restarts in range(self._settings.restarts):
             try:
-                return await step(await self._open())
+                return await self._once(step)
             except WorkerEndedError as error:
-                await self.close()
-                if restarts == self._settings.restarts:
-                    raise
-                restarts += 1
-                logger.warning("%s; starting it again (%d of %d)", error, restarts, self._settings.restarts)
-            except BaseException:
+                logger.warning("%s; starting it again (%d of %d)", error, restarts + 1, self._settings.restarts)
+        return await self._once(step)
+
+    async def _once(self, step: Callable[[WorkerSession], Awaitable[T]]) -> T:
+        done = False
+        try:
+            result = await step(await self._open())
+            done = True
+        finally:
+            if not done:
                 await self.close()  # it may have done half of the step
-                raise
+        return result
 
     async def _open(self) -> WorkerSession:
         if self._session is None:
