@@ -122,8 +122,14 @@ class PackageMemory(BaseMemory):
             try:
                 return await self._once(step)
             except WorkerEndedError as error:
-                logger.warning("%s; starting it again (%d of %d)", error, restarts + 1, self._settings.restarts)
+                self._note(f"{error}; starting it again ({restarts + 1} of {self._settings.restarts})")
         return await self._once(step)
+
+    def _note(self, message: str) -> None:
+        """Say in the program's log and in the worker's, which stays with the run, what was done about an error."""
+        logger.warning("%s", message)
+        with self._command().log.open("a", encoding="utf-8") as log:
+            log.write(f"memsys: {message}\n")
 
     async def _once(self, step: Callable[[WorkerSession], Awaitable[T]]) -> T:
         done = False

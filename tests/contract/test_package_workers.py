@@ -76,6 +76,7 @@ def test_a_worker_that_is_killed_is_started_again_and_gives_the_same_answers(who
     run = PackageRun(whole.server, tmp_path, whole.config)
     outcome = run.go(kill_worker_at=4)
     assert outcome is not None and outcome.failures == {}
+    assert "starting it again (1 of 3)" in (tmp_path / "run" / "logs" / "worker-talk.log").read_text(encoding="utf-8")
     assert run.answers() == whole.answers()
     assert run.ledger() == whole.ledger()
     assert run.statistics() == whole.statistics()
