@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
 
 from eval.parity.compare import FoundDifference
-from eval.parity.rules import RULES
+from eval.parity.rules import passes
 from memsys.departures import Departure, Match
 
 
@@ -51,12 +50,6 @@ def fits(match: Match, difference: FoundDifference, prompts: str) -> bool:
         and (not match.roles or difference.role in match.roles)
         and match.prompts in (None, prompts)
         and fnmatchcase(difference.place, match.place)
-        and _passes(match.rule, difference)
+        and passes(match.rule, difference.place, difference.ours, difference.theirs)
     )
 
-
-def _passes(rule: str | None, difference: FoundDifference) -> bool:
-    if rule is None:
-        return True
-    ours: Any = difference.ours
-    return RULES[rule](difference.place, ours, difference.theirs)

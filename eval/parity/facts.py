@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 #: A mark is a word that the deterministic backbone made up; it names the reply that it comes from.
 MARK = re.compile(r"\bzq[0-9a-f]{6}\b")
-_CLUSTER = re.compile(r"\bid: *(cluster_\w+)")
+_CLUSTER = re.compile(r"id: *(cluster_\w+)")
 _NOTE = re.compile(r"memory index: *(\d+)")
 #: Cards show so many characters of a note; texts that begin alike so far count as one.
 _SHOWN_CHARS = 160

@@ -1,7 +1,17 @@
 """Tests of a difference's two values, by the names that ``match`` in ``departures.yaml`` uses."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from memsys.errors import ConfigError
+
+#: Words that stand before the fields of a note or a cluster, on either side.
+LABELS = frozenset(
+    "cluster_id id size summary cluster_tags tags representative_memories example content context query user".split()
+)
+_WORD = re.compile(r"\w+")
 
 
 def links_to_stored_notes(place: str, ours: Any, theirs: Any) -> bool:
@@ -10,4 +20,29 @@ def links_to_stored_notes(place: str, ours: Any, theirs: Any) -> bool:
     return [link for link in theirs if isinstance(link, int) and 0 <= link < number] == ours
 
 
-RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {"links_to_stored_notes": links_to_stored_notes}
+def same_words_but_labels(place: str, ours: Any, theirs: Any) -> bool:
+    """Both hold the same words, each as often, but for the labels of fields."""
+    return _words(ours) == _words(theirs)
+
+
+def _words(text: str) -> Counter[str]:
+    return Counter(word for word in _WORD.findall(text) if word.lower() not in LABELS)
+
+
+RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
+    "links_to_stored_notes": links_to_stored_notes,
+    "same_words_but_labels": same_words_but_labels,
+}
+
+
+def passes(rule: str | None, place: str, ours: Any, theirs: Any) -> bool:
+    """Whether two values pass a rule; any two do where there is none.
+
+    Raises:
+        ConfigError: there is no such rule.
+    """
+    if rule is None:
+        return True
+    if rule not in RULES:
+        raise ConfigError(f"departures.yaml: match: rule={rule} is unknown; choose one of {', '.join(RULES)}")
+    return RULES[rule](place, ours, theirs)

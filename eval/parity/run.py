@@ -143,5 +143,5 @@ class ParityRun:
 
 def overrides_for(counterpart: Counterpart, given: Sequence[str]) -> list[str]:
     """Overrides of our run; what was given on the command line comes before what the released code needs."""
-    names = {override.partition("=")[0] for override in given}
+    names = {override.partition("=")[0].lstrip("+") for override in given}
     return [*given, *(one for one in counterpart.overrides if one.partition("=")[0] not in names)]
