@@ -35,3 +35,11 @@ class RunDirectoryError(MemsysError):
 
 class ScoringError(MemsysError):
     """A score cannot be computed with what is installed or stored."""
+
+
+class WorkerError(MemsysError):
+    """A package's worker raised, hangs, or answered with something that is no reply; the run stays resumable."""
+
+
+class WorkerEndedError(WorkerError):
+    """A package's worker has ended without being asked to."""

@@ -7,6 +7,7 @@ units ahead (any order, any concurrency), calls ``write`` strictly in order, the
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from memsys.embedding.contract import Embedder
@@ -32,6 +33,7 @@ class Parts:
         seed: the run's seed. Derive generators with :func:`memsys.seeding.generator`.
         turn_format: how a turn becomes text, the same for every system of a run.
         gold_evidence: question text -> gold turn ids; ``None`` unless the system's config says ``uses_gold: true``.
+        log_dir: of the run, for what processes of the memory write; ``None`` where there is no run.
     """
 
     conversation_id: str
@@ -40,6 +42,7 @@ class Parts:
     seed: int
     turn_format: TurnFormat = field(default_factory=TurnFormat)
     gold_evidence: Mapping[str, Sequence[str]] | None = None
+    log_dir: Path | None = None
 
 
 @runtime_checkable
@@ -105,6 +108,20 @@ class TellsEmbedding(Protocol):
     @property
     def embeds(self) -> bool:
         """Whether the embedder's model has to be loaded."""
+
+
+@runtime_checkable
+class HoldsResources(Protocol):
+    """A memory that holds a process, a file or a connection."""
+
+    async def close(self) -> None:
+        """Give them back; called when the conversation is done, has failed, or the run is interrupted."""
+
+
+async def close_memory(memory: object) -> None:
+    """Close a memory, if there is anything to close."""
+    if isinstance(memory, HoldsResources):
+        await memory.close()
 
 
 class BaseMemory:

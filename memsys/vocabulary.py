@@ -117,13 +117,15 @@ class Retrieval:
 
     ``trace`` holds the system's diagnostics as JSON values. The key ``spans`` maps a phase name (``keywords``,
     ``select``, ``embed``, ``search``, ``format``) to seconds. ``ranked`` is false where nothing was searched and the
-    hits only name what is shown: then figures of a ranking do not apply.
+    hits only name what is shown: then figures of a ranking do not apply. ``traced`` is false where the memory cannot
+    say which turns a hit came from: then figures by turn ids do not apply.
     """
 
     hits: tuple[Hit, ...]
     context: str
     trace: Mapping[str, Json] = field(default_factory=dict)
     ranked: bool = True
+    traced: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import CallRecord, CallScope, LanguageModel, call_scope
 from memsys.llm.none import NoBackbone
-from memsys.protocol import MemoryConfig, MemorySystem, NeedsAssets, Parts
+from memsys.protocol import MemoryConfig, MemorySystem, NeedsAssets, Parts, close_memory
 from memsys.vocabulary import Conversation, Question, Reference, Retrieval, Sample, Turn
 
 #: A turn as a program has it: a :class:`Turn`, ``(speaker, text)``, or ``(speaker, text, date)``.
@@ -125,6 +125,7 @@ class AsyncMemory:
     async def _build(self, llm: LanguageModel) -> MemorySystem:
         chosen = self._chosen
         memory = chosen.memory.build(Parts(_CONVERSATION, llm, chosen.embedder, self._seed))
+        self._stack.push_async_callback(close_memory, memory)
         speakers = tuple(dict.fromkeys(turn.speaker for turn in self._turns))
         sample = Sample(Conversation(_CONVERSATION, tuple(self._turns), speakers), (), {})
         nothing: Any = _Nothing()

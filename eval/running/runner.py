@@ -19,10 +19,12 @@ from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, Retri
 from eval.runs.rundir import RunDirectory
 from eval.runs.snapshots import Snapshot, Snapshots
 from memsys.embedding.contract import Embedder
-from memsys.errors import BackboneError, RunDirectoryError
-from memsys.llm.contract import CallScope, LanguageModel, Reply, Role, call_scope
+from memsys.errors import BackboneError, RunDirectoryError, WorkerError
+from memsys.llm.client import CompletedAttempt
+from memsys.llm.contract import CallScope, ForeignCall, LanguageModel, Reply, Role, call_scope
+from memsys.llm.foreign import complete
 from memsys.notes.settings import check_minimum
-from memsys.protocol import MemoryConfig, MemorySystem, Parts
+from memsys.protocol import MemoryConfig, MemorySystem, Parts, close_memory
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Question, Reference, Retrieval, Sample, Unit
 
@@ -88,6 +90,10 @@ class PromptRecordingModel:
             )
         return await self._llm.ask(role, values, key=key)
 
+    async def complete(self, call: ForeignCall) -> CompletedAttempt:
+        """Pass on a call whose request another program wrote; see :meth:`memsys.llm.client.BoundModel.complete`."""
+        return await complete(self._llm, call)
+
     async def count_tokens(self, text: str) -> int:
         """See :class:`memsys.llm.contract.LanguageModel`."""
         return await self._llm.count_tokens(text)
@@ -126,8 +132,8 @@ class Runner:
     async def run(self, samples: Sequence[Sample]) -> RunOutcome:
         """Work through all samples.
 
-        A conversation whose backbone fails is given up, the others go on; the run is then incomplete and can be
-        resumed. Any other error, and cancellation, stops everything.
+        A conversation whose backbone or worker fails is given up, the others go on; the run is then incomplete and can
+        be resumed. Any other error, and cancellation, stops everything.
         """
         outcome = RunOutcome()
         snapshots = self._directory.snapshots([sample.conversation.conversation_id for sample in samples])
@@ -141,7 +147,7 @@ class Runner:
         async with self._conversations:
             try:
                 await self._conversation(sample, snapshots)
-            except* BackboneError as errors:
+            except* (BackboneError, WorkerError) as errors:
                 outcome.failures[sample.conversation.conversation_id] = str(first_error(errors))
 
     async def _conversation(self, sample: Sample, snapshots: Snapshots) -> None:
@@ -151,11 +157,14 @@ class Runner:
             return
         llm = self._resources.bind(conversation_id)
         memory = self._resources.memory.build(self._parts(sample, llm))
-        await self._ingest(sample, memory, snapshots)
-        async with asyncio.TaskGroup() as group:
-            for question in left:
-                reference = sample.references[question.question_id]
-                group.create_task(self._question(memory, llm, question, reference))
+        try:
+            await self._ingest(sample, memory, snapshots)
+            async with asyncio.TaskGroup() as group:
+                for question in left:
+                    reference = sample.references[question.question_id]
+                    group.create_task(self._question(memory, llm, question, reference))
+        finally:
+            await close_memory(memory)
 
     def _parts(self, sample: Sample, llm: LanguageModel) -> Parts:
         resources = self._resources
@@ -169,6 +178,7 @@ class Runner:
             seed=resources.seed,
             turn_format=resources.turn_format,
             gold_evidence=gold,
+            log_dir=self._directory.path / "logs",
         )
 
     async def _ingest(self, sample: Sample, memory: MemorySystem, snapshots: Snapshots) -> None:
@@ -345,6 +355,7 @@ def retrieval_record(question: Question, retrieval: Retrieval, tokens: int | Non
         context_tokens=tokens,
         trace=dict(retrieval.trace),
         ranked=retrieval.ranked,
+        traced=retrieval.traced,
     )
 
 

@@ -88,7 +88,7 @@ class HitRecord:
 class RetrievalRecord:
     """What one question retrieved. ``context_tokens`` counts with the backbone's tokenizer, ``None`` where unknown.
 
-    ``ranked``: see :class:`memsys.vocabulary.Retrieval`.
+    ``ranked`` and ``traced``: see :class:`memsys.vocabulary.Retrieval`.
     """
 
     question_id: str
@@ -100,6 +100,7 @@ class RetrievalRecord:
     context_tokens: int | None
     trace: Mapping[str, Json] = field(default_factory=dict)
     ranked: bool = True
+    traced: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,7 @@ def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, co
     texts = [hit.text for hit in retrieval.hits]
     origins = [hit.turn_ids for hit in retrieval.hits]
     gold, gold_texts, whole = reference.evidence, reference.evidence_texts, len(texts)
-    tokens, ranked = retrieval.context_tokens, retrieval.ranked
+    tokens, ranked, traced = retrieval.context_tokens, retrieval.ranked, retrieval.traced
     size: Scores = {
         "context_chars": float(retrieval.context_chars),
         "context_tokens": None if tokens is None else float(tokens),
@@ -209,14 +209,14 @@ def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, co
         return size  # a context that was recorded elsewhere: nothing says which memories it was made of
     by_session = (
         session_scores(origins, gold, reference.extra[EVIDENCE_SESSIONS], ranked=ranked)
-        if EVIDENCE_SESSIONS in reference.extra
+        if EVIDENCE_SESSIONS in reference.extra and traced
         else {}
     )
     return {
         **by_session,
-        **evidence_scores(rank_by_lineage(origins, gold) if ranked else None),
+        **evidence_scores(rank_by_lineage(origins, gold) if ranked and traced else None),
         **evidence_scores(rank_by_substring(texts, gold_texts, config.matching) if ranked else None, "_substring"),
-        **pool_scores(rank_by_lineage(origins, gold, depth=whole)),
+        **pool_scores(rank_by_lineage(origins, gold, depth=whole) if traced else None),
         **pool_scores(
             rank_by_substring(texts, gold_texts, config.matching, depth=whole) if ranked else None, "_substring"
         ),
@@ -229,7 +229,7 @@ def _retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, co
 def _update_scores(item: _Item, stored: StoredTurns) -> Scores:
     """Update metrics of a question whose reference names what is overruled; none for any other."""
     overruled = item.reference.extra.get(OVERRULED)
-    if item.retrieval is None or not overruled or not item.reference.evidence:
+    if item.retrieval is None or not item.retrieval.traced or not overruled or not item.reference.evidence:
         return {}
     update = Update(
         newest=frozenset(item.reference.evidence),

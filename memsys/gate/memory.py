@@ -9,7 +9,7 @@ from memsys.gate.config import GatedConfig, gate_format
 from memsys.gate.decisions import Decisions, GateDecision
 from memsys.llm.usage import MeteredModel, Usage, metered
 from memsys.notes.note import unit_content
-from memsys.protocol import Parts, Prepared, State
+from memsys.protocol import Parts, Prepared, State, close_memory
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 
 #: The share of writes that the paper's threshold lets pass on its calibration corpus.
@@ -84,6 +84,10 @@ class GatedMemory:
     async def retrieve(self, query: str) -> Retrieval:
         """Ask the host."""
         return await self._host.retrieve(query)
+
+    async def close(self) -> None:
+        """Close the host."""
+        await close_memory(self._host)
 
     def statistics(self) -> Mapping[str, Json]:
         """Return the host's statistics, and under ``gate`` what the gate decided and what passing units cost.

@@ -2,7 +2,9 @@
 
 from collections.abc import Collection, Mapping
 
-from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.llm.client import CompletedAttempt
+from memsys.llm.contract import ForeignCall, LanguageModel, Reply, Role
+from memsys.llm.foreign import complete
 
 
 class DelegatingModel:
@@ -32,6 +34,10 @@ class DelegatingModel:
         """
         model = self._second if role.name in self._roles else self._main
         return await model.ask(role, values, key=key)
+
+    async def complete(self, call: ForeignCall) -> CompletedAttempt:
+        """Let the main model make a call of another program, which has no role of ours."""
+        return await complete(self._main, call)
 
     async def count_tokens(self, text: str) -> int:
         """Count with the main model's tokenizer."""

@@ -5,15 +5,45 @@ what it says of every call: a temperature of its own, thinking, fields that its 
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from memsys.errors import ConfigError
 from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
 from memsys.llm.contract import ForeignCall, Prompt, Role
 from memsys.llm.wire import WireRequest, effective_temperature, sampler_fields
 from memsys.vocabulary import Json
 
+if TYPE_CHECKING:
+    from memsys.llm.client import CompletedAttempt
+
 #: The protocol's own temperature; the defaults of servers differ.
 _OPENAI_TEMPERATURE = 1.0
 _PROMPT = Prompt("", "a request of another program", "")
+
+
+@runtime_checkable
+class CompletesCalls(Protocol):
+    """A backbone as one conversation sees it, that makes calls whose requests were written elsewhere."""
+
+    async def complete(self, call: ForeignCall) -> "CompletedAttempt":
+        """Make the call; see :meth:`memsys.llm.client.BoundModel.complete`."""
+
+    async def count_tokens(self, text: str) -> int:
+        """See :class:`memsys.llm.contract.LanguageModel`."""
+
+
+async def complete(llm: object, call: ForeignCall) -> "CompletedAttempt":
+    """Make a call by a model that may only know roles.
+
+    Raises:
+        ConfigError: it does.
+    """
+    if not isinstance(llm, CompletesCalls):
+        raise ConfigError(
+            f"{type(llm).__name__} takes no calls of other programs: it needs a method `complete`, see "
+            "memsys.llm.foreign.CompletesCalls"
+        )
+    return await llm.complete(call)
 
 
 def foreign_role(config: BackboneConfig, call: ForeignCall) -> Role:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from memsys.errors import ConfigError
-from memsys.llm.contract import Role
+from memsys.llm.contract import ForeignCall, Role
 
 
 class NoBackbone:
@@ -24,6 +24,17 @@ class NoBackbone:
         raise ConfigError(
             f"memory={self._memory_name} calls the backbone (role {role.name}); mode=retrieval_only has none: "
             "use mode=answers, or a memory that retrieves without a model (rag, bm25_turn, hybrid_turn)"
+        )
+
+    async def complete(self, call: ForeignCall) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            ConfigError: always.
+        """
+        raise ConfigError(
+            f"memory={self._memory_name} calls the backbone (its package does); mode=retrieval_only has none: use "
+            "mode=answers, or a memory that retrieves without a model (rag, bm25_turn, hybrid_turn)"
         )
 
     async def count_tokens(self, text: str) -> NoReturn:

@@ -5,7 +5,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.llm.client import CompletedAttempt
+from memsys.llm.contract import ForeignCall, LanguageModel, Reply, Role
+from memsys.llm.foreign import complete
 from memsys.vocabulary import Completion, Json
 
 #: What is counted for each role. ``calls`` are questions asked: the run's ledger books each attempt.
@@ -80,6 +82,14 @@ class MeteredModel:
         if usage is not None:
             usage.note(role.name, reply.completion)
         return reply
+
+    async def complete(self, call: ForeignCall) -> CompletedAttempt:
+        """Make a call whose request another program wrote, then note it."""
+        answered = await complete(self.llm, call)
+        usage = _metered.get()
+        if usage is not None:
+            usage.note(call.role, answered.completion)
+        return answered
 
     async def count_tokens(self, text: str) -> int:
         """See :class:`memsys.llm.contract.LanguageModel`."""

@@ -9,14 +9,14 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, get_args
+from typing import Any, get_args
 
 from aiohttp import web
 
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
-from memsys.llm.client import CompletedAttempt
-from memsys.llm.contract import CallScope, ForeignCall, Phase, call_scope
+from memsys.llm.contract import CallScope, Phase, call_scope
+from memsys.llm.foreign import CompletesCalls
 from memsys.proxy.clients import ProxyClient, ProxyClients, ProxyScope
 from memsys.proxy.errors import FINAL, RefusedRequestError, error_body, status_and_code
 from memsys.proxy.replies import completion_body, embedding_body, models_body, stream_events
@@ -28,16 +28,6 @@ _CHARS_PER_TOKEN = 4
 #: Headers by which a program says, for one call, what it is doing.
 _SCOPE_HEADERS = ("x-memsys-conversation", "x-memsys-phase", "x-memsys-item")
 _CLIENT: web.RequestKey[ProxyClient] = web.RequestKey("client", ProxyClient)
-
-
-class CompletesCalls(Protocol):
-    """A backbone as one conversation sees it, that makes calls whose requests were written elsewhere."""
-
-    async def complete(self, call: ForeignCall) -> CompletedAttempt:
-        """Make the call; see :meth:`memsys.llm.client.BoundModel.complete`."""
-
-    async def count_tokens(self, text: str) -> int:
-        """See :class:`memsys.llm.contract.LanguageModel`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.bad_replies import BAD_REPLIES
-from tests.support.composing import PRESETS
+from tests.support.composing import IN_PROCESS as PRESETS
 from tests.support.faults.damage import DAMAGES, SWAPPED
 
 Try = Callable[..., list[dict[str, Any]]]

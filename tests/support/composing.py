@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from eval.configs.choices import presets
+from eval.configs.choices import presets, settings_of
 from eval.run import with_host
 from memsys.protocol import MemoryConfig, MemorySystem, Parts
 from memsys.vocabulary import Conversation, Turn
@@ -16,6 +16,15 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 
 #: Names of all presets of memories, of files and of variants.
 PRESETS = tuple(sorted(presets()))
+
+#: Those of packages, which run in environments of their own (`scripts/make_package_env.py`): tests that need the
+#: package are in tests/contract/test_package_workers.py, for each whose environment is there.
+PACKAGES = tuple(
+    name for name in PRESETS if str(settings_of(presets()[name])["_target_"]).startswith("baselines.packages.")
+)
+
+#: Presets that run within this process.
+IN_PROCESS = tuple(name for name in PRESETS if name not in PACKAGES)
 
 
 @lru_cache

@@ -7,7 +7,8 @@ from random import Random
 from typing import Any
 
 from tests.support.bad_replies import BAD_REPLIES
-from tests.support.composing import PRESETS, composed
+from tests.support.composing import IN_PROCESS as PRESETS
+from tests.support.composing import composed
 from tests.support.faults.bench import Bench
 from tests.support.faults.damage import STATES, DamageCase, Pristine, damage_cases, run_damage_case
 from tests.support.faults.disk import DiskCase, disk_cases, run_disk_case

@@ -1,0 +1,119 @@
+"""mem0ai 1.0.11 as a worker: https://github.com/mem0ai/mem0, `Memory.add` and `Memory.search` as they are.
+
+Settings:
+    scopes: ``conversation``: one user, each message is its turn's line. ``speakers``: as in Mem0's own evaluation on
+        LoCoMo every unit is added once for each speaker, whose turns are then the user's, the others' the assistant's,
+        and each is searched.
+    today: date that the extraction prompt states. The package states the day of the run, on which replies would then
+        depend.
+    llm: fields of mem0's OpenAIConfig: temperature, max_tokens, top_p.
+    threshold: least score of a search; null for none.
+
+The store is mem0's default, Qdrant within the process, in memory. The date of a unit's last turn is kept as metadata.
+"""
+
+import os
+from importlib.metadata import version
+
+os.environ["MEM0_TELEMETRY"] = "False"
+
+
+class Worker:
+    """One ``mem0.Memory``."""
+
+    lineage = "changes"
+
+    def __init__(self, opening):
+        os.environ["MEM0_DIR"] = opening["folder"]
+        from mem0 import Memory
+        from mem0.memory import utils
+
+        self._settings = opening["settings"]
+        _state_date(utils, self._settings["today"])
+        self._memory = Memory.from_config(_config(opening, self._settings["llm"]))
+        self._users = []
+
+    def describe(self):
+        """Name and version."""
+        return {"package": "mem0ai", "version": version("mem0ai")}
+
+    def add(self, unit):
+        """Add a unit for each user."""
+        changes = []
+        for user in self._scopes(unit):
+            if user not in self._users:
+                self._users.append(user)
+            metadata = {"date": unit["turns"][-1]["date"]}
+            done = self._memory.add(self._messages(unit, user), user_id=user, metadata=metadata)
+            changes += [{"memory_id": one["id"], "change": one["event"].lower()} for one in done["results"]]
+        return changes
+
+    def _scopes(self, unit):
+        return unit["speakers"] if self._settings["scopes"] == "speakers" else ["user"]
+
+    def _messages(self, unit, user):
+        if self._settings["scopes"] != "speakers":
+            return [{"role": "user", "content": turn["line"]} for turn in unit["turns"]]
+        return [
+            {"role": "user" if turn["speaker"] == user else "assistant", "content": turn["line"]}
+            for turn in unit["turns"]
+        ]
+
+    def retrieve(self, query, k):
+        """Search each user's memories; nothing is found for an empty query or before the first write."""
+        hits = []
+        for user in self._users if query.strip() else []:
+            threshold = self._settings["threshold"]
+            found = self._memory.search(query, user_id=user, limit=k, threshold=threshold)["results"]
+            hits += [
+                {
+                    "memory_id": one["id"],
+                    "text": one["memory"],
+                    "score": one["score"],
+                    "date": (one.get("metadata") or {}).get("date", ""),
+                }
+                for one in found
+            ]
+        return sorted(hits, key=lambda hit: -hit["score"])
+
+    def export(self):
+        """All memories of all users."""
+        return [
+            {"memory_id": one["id"], "text": one["memory"], "user": user, "metadata": one.get("metadata")}
+            for user in self._users
+            for one in self._memory.get_all(user_id=user, limit=1_000_000)["results"]
+        ]
+
+    def close(self):
+        """Close the history's database."""
+        self._memory.close()
+
+
+def _config(opening, llm):
+    served, embedder = opening["llm"], opening["embedder"]
+    access = {"model": served["model"], "api_key": served["api_key"], "openai_base_url": served["base_url"]}
+    dimension, folder = embedder["dimension"], opening["folder"]
+    return {
+        "llm": {"provider": "openai", "config": {**access, **llm}},
+        "embedder": {"provider": "openai", "config": {**access, "embedding_dims": dimension}},
+        "vector_store": {
+            "provider": "qdrant",
+            "config": {
+                "embedding_model_dims": dimension,
+                "path": os.path.join(folder, "qdrant"),
+                "collection_name": "memories",
+            },
+        },
+        "history_db_path": os.path.join(folder, "history.db"),
+    }
+
+
+def _state_date(utils, today):
+    """Put a fixed date in the place of today's in the extraction prompts."""
+    import re
+
+    for name in ("AGENT_MEMORY_EXTRACTION_PROMPT", "FACT_RETRIEVAL_PROMPT", "USER_MEMORY_EXTRACTION_PROMPT"):
+        text, count = re.subn(r"Today's date is \d{4}-\d\d-\d\d", f"Today's date is {today}", getattr(utils, name))
+        if count != 1:
+            raise RuntimeError(f"mem0.memory.utils.{name} states its date in another way than in 1.0.11")
+        setattr(utils, name, text)

@@ -1,0 +1,205 @@
+"""A memory system that is a package: it runs in a worker, and memsys writes, asks and, after a kill, writes again."""
+
+import asyncio
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from tempfile import gettempdir
+from typing import TypeVar
+from urllib.parse import quote
+
+from memsys.errors import WorkerEndedError, WorkerError
+from memsys.llm.contract import CallScope, call_scope
+from memsys.protocol import BaseMemory, Parts, Prepared, State
+from memsys.turns import sessions_of
+from memsys.vocabulary import Conversation, Hit, Json, Retrieval, Unit
+from memsys.workers.history import WriteHistory
+from memsys.workers.messages import (
+    MemoryChange,
+    StoredMemory,
+    WorkerHit,
+    read_changes,
+    read_hits,
+    read_memories,
+    unit_message,
+)
+from memsys.workers.process import WorkerCommand
+from memsys.workers.session import WorkerSession
+from memsys.workers.settings import WorkerSettings
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+#: Characters of a log's name; disks take 255 bytes.
+_LONGEST_NAME = 150
+
+
+class PackageMemory(BaseMemory):
+    """The memory of one conversation in a worker of its own.
+
+    The worker is started by the first write or question. Its snapshot is the list of what was written: a worker that
+    was killed, or a run that was, starts an empty one and writes all of it again, for which the package's calls have
+    their replies in the cache. A replay that changes other memories than the first time is refused.
+
+    Args:
+        settings: how the worker is started and asked.
+        parts: of the conversation.
+    """
+
+    def __init__(self, settings: WorkerSettings, parts: Parts) -> None:
+        self._settings, self._parts = settings, parts
+        self._history = WriteHistory()
+        self._session: WorkerSession | None = None
+        self._described: Mapping[str, Json] = {}
+        self._lock = asyncio.Lock()
+
+    def units(self, conversation: Conversation) -> Sequence[Unit]:
+        """So many turns of one session per unit."""
+        size = self._settings.turns_per_write
+        return [
+            Unit(unit_id=session[first].turn_id, turns=session[first : first + size], conversation=conversation)
+            for session in sessions_of(conversation.turns)
+            for first in range(0, len(session), size)
+        ]
+
+    async def write(self, unit: Unit, prepared: Prepared) -> None:
+        """Let the package add the unit.
+
+        Raises:
+            WorkerError: the worker raised, hangs, sent nonsense, or ended again and again.
+            BackboneError: a call of the package failed.
+        """
+        message = unit_message(unit, self._parts.turn_format)
+
+        async def add(session: WorkerSession) -> list[MemoryChange]:
+            scope = CallScope("write", unit.unit_id)
+            return read_changes(await session.perform("add", {"unit": message}, scope), self._settings.name)
+
+        async with self._lock:
+            self._history.write(message, await self._attempt(add))
+
+    async def consolidate(self) -> None:
+        """Tell the package that the stream has ended; raises as :meth:`write`."""
+        async with self._lock:
+            self._history.finish(await self._attempt(self._finish))
+
+    async def _finish(self, session: WorkerSession) -> list[MemoryChange]:
+        return read_changes(await session.perform("finish", {}, CallScope("consolidate")), self._settings.name)
+
+    async def retrieve(self, query: str) -> Retrieval:
+        """Let the package search; raises as :meth:`write`."""
+        fields = {"query": query, "k": self._settings.k}
+        scope = call_scope.get(CallScope("retrieve"))
+
+        async def search(session: WorkerSession) -> list[WorkerHit]:
+            return read_hits(await session.perform("retrieve", fields, scope), self._settings.name)
+
+        async with self._lock:
+            found = await self._attempt(search)
+        return self._retrieval(found)
+
+    async def export(self) -> list[StoredMemory]:
+        """All memories as the package holds them; raises as :meth:`write`."""
+
+        async def read(session: WorkerSession) -> list[StoredMemory]:
+            return read_memories(await session.perform("export", {}, CallScope("retrieve")), self._settings.name)
+
+        async with self._lock:
+            return await self._attempt(read)
+
+    def _retrieval(self, found: Sequence[WorkerHit]) -> Retrieval:
+        origins = self._history.lineage
+        hits = tuple(Hit(hit.text, hit.score, origins.get(hit.memory_id, ()), hit.memory_id) for hit in found)
+        lines = [self._settings.render(hit.date, hit.text) for hit in found]
+        return Retrieval(hits, "\n".join(lines), traced=self._described["lineage"] != "none")
+
+    async def _attempt(self, step: Callable[[WorkerSession], Awaitable[T]]) -> T:
+        """Take a step in an open worker; in a new one that is brought up to date if the worker has ended."""
+        restarts = 0
+        while True:
+            try:
+                return await step(await self._open())
+            except WorkerEndedError as error:
+                await self.close()
+                if restarts == self._settings.restarts:
+                    raise
+                restarts += 1
+                logger.warning("%s; starting it again (%d of %d)", error, restarts, self._settings.restarts)
+            except BaseException:
+                await self.close()  # it may have done half of the step
+                raise
+
+    async def _open(self) -> WorkerSession:
+        if self._session is None:
+            settings = self._settings
+            self._session = await WorkerSession.open(
+                self._command(), settings.package_settings, self._parts, settings.proxy, settings.limits
+            )
+            said = self._session.description
+            self._described = {name: getattr(said, name) for name in said.__slots__}
+            await self._replay(self._session)
+        return self._session
+
+    def _command(self) -> WorkerCommand:
+        settings = self._settings
+        place = self._parts.log_dir or Path(gettempdir()) / "memsys-logs"
+        log = place / f"worker-{_file_name(self._parts.conversation_id)}.log"
+        return WorkerCommand(settings.name, settings.interpreter, settings.worker, log)
+
+    async def _replay(self, session: WorkerSession) -> None:
+        """Write again what was written.
+
+        Raises:
+            WorkerError: the package made something else of it.
+        """
+        for unit, before in zip(self._history.units, self._history.changes, strict=True):
+            scope = CallScope("write", str(unit["unit_id"]))
+            reply = await session.perform("replay", {"unit": unit}, scope)
+            self._check_same(read_changes(reply, self._settings.name), before, str(unit["unit_id"]))
+        if self._history.final is not None:
+            self._check_same(await self._finish(session), self._history.final, "the end")
+
+    def _check_same(self, now: Sequence[MemoryChange], before: Sequence[MemoryChange], where: str) -> None:
+        if list(now) != list(before):
+            raise WorkerError(
+                f"{self._settings.name}: written again, unit {where} changed other memories than the first time; the "
+                "replies must come from the cache (use_cache=true, the same cache_dir), or the package decides by "
+                "chance or by the clock. Delete the run directory and start the same command again"
+            )
+
+    def statistics(self) -> Mapping[str, Json]:
+        """Package, version and lineage as the worker states them, and memories added, changed and deleted."""
+        everything = [*self._history.changes, self._history.final or ()]
+        counts = Counter(one.change for changes in everything for one in changes)
+        return {
+            **self._described,
+            "writes": len(self._history.units),
+            "added": counts["add"],
+            "updated": counts["update"],
+            "deleted": counts["delete"],
+            "memories": len(self._history.lineage),
+        }
+
+    def state(self) -> State:
+        """Return what was written; see :class:`memsys.workers.history.WriteHistory`."""
+        return {**self._history.state(), "described": dict(self._described)}
+
+    def load_state(self, state: State) -> None:
+        """Restore a snapshot; the next write or question starts a worker and writes all of it again."""
+        self._history = WriteHistory.from_state(state)
+        self._described = dict(state["described"])
+
+    async def close(self) -> None:
+        """End the worker; the next write or question starts another. Safe to call twice."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+
+def _file_name(conversation_id: str) -> str:
+    name = quote(conversation_id, safe="", errors="surrogatepass")
+    digest = hashlib.sha256(conversation_id.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}-{digest}"

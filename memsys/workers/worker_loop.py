@@ -1,0 +1,104 @@
+"""The worker's side of the protocol: ``PYTHON worker_loop.py WORKER_FILE``.
+
+Runs under the package's own interpreter, and needs nothing but the standard library of Python 3.10 or later. Requests
+come as lines of JSON on standard input, each is answered by one line of JSON on standard output, in order. What the
+package itself prints goes to standard error. The worker file defines a class ``Worker``::
+
+    class Worker:
+        lineage = "changes"      # or "none"; then lineage_reason says why
+
+        def __init__(self, opening): ...   # opening["settings"], ["llm"], ["embedder"], ["seed"], ["folder"], ...
+        def describe(self): ...            # {"package": ..., "version": ...}
+        def add(self, unit): ...           # returns changes: [{"memory_id", "change": "add" | "update" | "delete"}]
+        def retrieve(self, query, k): ...  # returns hits, best first: [{"memory_id", "text", "score", "date"}]
+        def export(self): ...              # returns memories: [{"memory_id", "text"}]
+
+and, where it needs them, ``finish(self)`` (returns changes; the stream of turns has ended), ``replay(self, unit)`` (as
+``add``, for a unit that a killed worker had written; calls ``add`` where it is missing) and ``close(self)``.
+"""
+
+import importlib.util
+import json
+import os
+import queue
+import random
+import signal
+import sys
+import threading
+import traceback
+import uuid
+
+PROTOCOL = 1
+
+
+def main() -> None:
+    """Answer requests until the parent says ``close`` or is gone."""
+    sys.path.pop(0)  # the folder of this file, whose modules are no part of the package
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever the package prints
+    requests: queue.Queue = queue.Queue()
+    threading.Thread(target=_read, args=(requests,), daemon=True).start()
+    worker = None
+    while True:
+        request = requests.get()
+        try:
+            if request["op"] == "open":
+                worker = _open(request, sys.argv[1])
+            result = _answer(worker, request)
+        except Exception as error:  # noqa: BLE001 - the parent decides what an error of the package means
+            traceback.print_exc()
+            reply = {"id": request["id"], "error": f"{type(error).__name__}: {error}"}
+        else:
+            reply = {"id": request["id"], "result": result}
+        replies.write(json.dumps(reply) + "\n")
+        replies.flush()
+        if request["op"] == "close":
+            sys.stderr.flush()
+            os._exit(0)  # threads of the package may never end
+
+
+def _read(requests: queue.Queue) -> None:
+    """Queue requests; at their end, which is the parent's, end this process and all that it started."""
+    for line in sys.stdin:
+        requests.put(json.loads(line))
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def _open(opening: dict, path: str) -> object:
+    """Make the worker; random numbers and ids of memories are the same each time, so that a replay gives the same."""
+    if opening["protocol"] != PROTOCOL:
+        raise ValueError(f"memsys speaks protocol {opening['protocol']}, this file {PROTOCOL}")
+    random.seed(opening["seed"])
+    ids = random.Random(opening["seed"])
+    uuid.uuid4 = lambda: uuid.UUID(int=ids.getrandbits(128), version=4)
+    spec = importlib.util.spec_from_file_location("worker", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["worker"] = module
+    spec.loader.exec_module(module)
+    return module.Worker(opening)
+
+
+def _answer(worker: object, request: dict) -> dict:
+    op = request["op"]
+    if op == "open":
+        lineage = {"lineage": worker.lineage, "lineage_reason": getattr(worker, "lineage_reason", "")}
+        return {**lineage, **worker.describe()}
+    if op in ("add", "replay"):
+        return {"changes": getattr(worker, op, worker.add)(request["unit"])}
+    if op == "finish":
+        return {"changes": worker.finish() if hasattr(worker, "finish") else []}
+    if op == "retrieve":
+        return {"hits": worker.retrieve(request["query"], request["k"])}
+    if op == "export":
+        return {"memories": worker.export()}
+    if op == "close":
+        if hasattr(worker, "close"):
+            worker.close()
+        return {}
+    raise ValueError(f"unknown op {op!r}")
+
+
+if __name__ == "__main__":
+    main()

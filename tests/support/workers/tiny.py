@@ -1,0 +1,91 @@
+"""A worker for tests: keeps what the backbone says of each turn, finds by embeddings; can misbehave.
+
+Settings: ``fault`` is one of ``raise``, ``hang``, ``nonsense``, ``exit``, met at the unit ``at``; ``lineage``.
+"""
+
+import json
+import os
+import sys
+import time
+import urllib.request
+import uuid
+
+
+class Worker:
+    def __init__(self, opening):
+        self.opening = opening
+        self.settings = opening["settings"]
+        self.lineage = self.settings.get("lineage", "changes")
+        self.lineage_reason = "it is told not to say" if self.lineage == "none" else ""
+        self.memories = {}
+        sys.stdout.write("a package may print what it likes\n")
+
+    def describe(self):
+        return {"package": "tiny", "version": "1"}
+
+    def add(self, unit):
+        self._fail(unit["unit_id"])
+        said = self._call("chat/completions", messages=[{"role": "user", "content": _shown(unit)}], temperature=0.5)
+        text = said["choices"][0]["message"]["content"]
+        changes = []
+        if len(self.memories) > 2:  # the oldest memory takes up what is new
+            oldest = next(iter(self.memories))
+            self._keep(oldest, self.memories[oldest][0] + " " + text, unit)
+            changes.append({"memory_id": oldest, "change": "update"})
+        else:
+            made = str(uuid.uuid4())
+            self._keep(made, text, unit)
+            changes.append({"memory_id": made, "change": "add"})
+        return changes if self.lineage == "changes" else []
+
+    def _keep(self, memory_id, text, unit):
+        vector = self._call("embeddings", input=text)["data"][0]["embedding"]
+        self.memories[memory_id] = (text, vector, unit["turns"][-1]["date"])
+
+    def finish(self):
+        if len(self.memories) < 2 or self.lineage != "changes":
+            return []
+        newest = list(self.memories)[-1]
+        del self.memories[newest]
+        return [{"memory_id": newest, "change": "delete"}]
+
+    def retrieve(self, query, k):
+        asked = self._call("embeddings", input=query or " ")["data"][0]["embedding"]
+        hits = [
+            {
+                "memory_id": name,
+                "text": text,
+                "date": date,
+                "score": sum(a * b for a, b in zip(asked, vector, strict=True)),
+            }
+            for name, (text, vector, date) in self.memories.items()
+        ]
+        return sorted(hits, key=lambda hit: -hit["score"])[:k]
+
+    def export(self):
+        return [{"memory_id": name, "text": text, "date": date} for name, (text, _, date) in self.memories.items()]
+
+    def _fail(self, unit_id):
+        fault = self.settings.get("fault")
+        if unit_id != self.settings.get("at"):
+            return
+        if fault == "raise":
+            raise KeyError("no such thing")
+        if fault == "hang":
+            time.sleep(60)
+        if fault == "exit":
+            os._exit(3)
+
+    def _call(self, path, **body):
+        access = self.opening["llm"]
+        request = urllib.request.Request(
+            f"{access['base_url']}/{path}",
+            json.dumps({"model": access["model"], **body}).encode(),
+            {"Authorization": f"Bearer {access['api_key']}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request) as reply:
+            return json.loads(reply.read())
+
+
+def _shown(unit):
+    return "\n".join(turn["line"] for turn in unit["turns"])
