@@ -1,43 +1,39 @@
 """Their side of a parity run: the authors' files, fetched by checksum, in a process and an environment of their own."""
 
-import json
-import os
-import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from eval.parity.ours import Answered, SideResult
 from memsys.assets.paths import ROOT
-from memsys.errors import ConfigError, DataError, MemsysError
-from memsys.prompt_packs.catalogue import Pack
-from memsys.prompt_packs.sources import read_source, sources_folder
-from memsys.vocabulary import Json, Sample
+from memsys.prompt_packs.sources import SourceFile, read_source, sources_folder
+from memsys.vocabulary import Json, Question, Sample
+from memsys.workers.environments import interpreter_of
+from memsys.workers.process import WorkerCommand, WorkerProcess
+from memsys.workers.worker_loop import PROTOCOL
 
 PACKAGES = ROOT / "baselines" / "packages"
-ENVIRONMENTS = ROOT / ".venv-packages"
+#: Seconds that one request may take; the last consolidation of a long conversation takes minutes on a busy machine.
+_LIMIT_S = 1800.0
 
 
-class AuthorsCodeError(MemsysError):
-    """The authors' code stopped with an error of its own."""
-
-
-def write_sources(pack: Pack, folder: Path) -> dict[str, str]:
+def write_sources(sources: Mapping[str, SourceFile], folder: Path) -> dict[str, str]:
     """Fetch the authors' files, compare their checksums, and write them to a folder.
 
     Returns:
-        Place of each file by its key in the pack.
+        Place of each file by its module.
 
     Raises:
         DataError: a file cannot be had, or is not the one of the catalogue.
     """
     places = {}
-    for key, source in pack.sources.items():
+    for module, source in sources.items():
         text = read_source(source, sources_folder())
-        path = folder / f"{key}-{Path(source.path).name}"
+        path = folder / f"{module}.py"
         path.write_text(text, encoding="utf-8")
-        places[key] = str(path)
+        places[module] = str(path)
     return places
 
 
@@ -45,89 +41,86 @@ def interpreter(package: str) -> Path:
     """The Python of a package's environment.
 
     Raises:
-        ConfigError: it has not been made.
+        AssetError: it has not been made.
     """
-    python = ENVIRONMENTS / package / "bin" / "python"
-    if not python.exists():
-        raise ConfigError(f"{python} does not exist; run `python scripts/make_package_env.py {package}`")
-    return python
+    return interpreter_of(package, PACKAGES / package / "requirements.lock")
 
 
-class AuthorsProcess:
-    """The worker: one request, one answer, each a line of JSON."""
+@dataclass(frozen=True, slots=True)
+class AuthorsRun:
+    """What the worker is told and asked.
 
-    def __init__(self, process: "subprocess.Popen[str]", log: Path) -> None:
-        self._process, self._log = process, log
-        assert process.stdin is not None and process.stdout is not None
-        self._input: IO[str] = process.stdin
-        self._output: IO[str] = process.stdout
+    Attributes:
+        package: folder of the worker.
+        settings: for the worker.
+        url: of the deterministic backbone, and of the embedder.
+        log: what the authors' code prints.
+    """
 
-    def call(self, do: str, **given: Any) -> Any:
-        """Ask for something; returns its result.
+    package: str
+    settings: Mapping[str, Json]
+    url: str
+    log: Path
+
+    async def run(self, plan: Any, sample: Sample) -> SideResult:
+        """Run the authors' code over a conversation.
+
+        Args:
+            plan: of our side: how turns are written, and in which order the options of a question stand.
+            sample: the conversation.
 
         Raises:
-            AuthorsCodeError: the authors' code raised an error, or ended.
+            WorkerError: the authors' code failed.
         """
-        try:
-            self._input.write(json.dumps({"do": do, **given}) + "\n")
-            self._input.flush()
-        except BrokenPipeError:
-            pass  # it has ended, which the empty line below tells
-        line = self._output.readline()
-        answer: Mapping[str, Any] = json.loads(line) if line else {"error": "it ended"}
-        if "error" in answer:
-            raise AuthorsCodeError(f"the authors' code failed in {do}: {answer['error']}; {self._log} has the rest")
-        return answer["result"]
-
-
-@contextmanager
-def authors_process(package: str, log: Path) -> Iterator[AuthorsProcess]:
-    """Run a package's worker while the block runs; what it prints goes to a file.
-
-    Raises:
-        ConfigError: its environment has not been made.
-    """
-    command = [str(interpreter(package)), str(PACKAGES / package / "worker.py")]
-    environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-    with log.open("w", encoding="utf-8") as errors:
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+        command = WorkerCommand(
+            self.package, interpreter(self.package), PACKAGES / self.package / "worker.py", self.log
         )
-        try:
-            yield AuthorsProcess(process, log)
-        finally:
-            process.kill()
-            process.wait()
+        with TemporaryDirectory() as folder:
+            worker = await WorkerProcess.start(command, Path(folder))
+            try:
+                await worker.request("open", self._opening(plan.seed), limit_s=_LIMIT_S)
+                for unit in unit_messages(plan, sample):
+                    await worker.request("add", {"unit": unit}, limit_s=_LIMIT_S)
+                await worker.request("finish", {}, limit_s=_LIMIT_S)
+                store = await worker.request("store", {}, limit_s=_LIMIT_S)
+                answers = await self._answers(worker, plan, sample)
+            finally:
+                await worker.close()
+        return SideResult(store, answers)
+
+    def _opening(self, seed: int) -> dict[str, Json]:
+        access: dict[str, Json] = {"base_url": self.url, "api_key": "none", "model": "deterministic"}
+        settings = dict(self.settings)
+        return {"protocol": PROTOCOL, "seed": seed, "settings": settings, "llm": access, "embedder": access}
+
+    async def _answers(self, worker: WorkerProcess, plan: Any, sample: Sample) -> dict[str, Answered]:
+        found = {}
+        for question, message in question_messages(plan, sample):
+            told = await worker.request("answer", {"question": message}, limit_s=_LIMIT_S)
+            found[question.question_id] = Answered(question.text, told["context"], told["prediction"])
+        return found
 
 
-def run_authors(worker: AuthorsProcess, plan: Any, sample: Sample, opening: Mapping[str, Json]) -> SideResult:
-    """Run the authors' code over a conversation.
-
-    Args:
-        worker: its process.
-        plan: of our side: how turns are written and in which order the options of a question stand.
-        sample: the conversation.
-        opening: files, settings and addresses for the worker.
-
-    Raises:
-        AuthorsCodeError: the authors' code failed.
-    """
-    worker.call("open", **opening)
-    for content, time in note_inputs(plan, sample):
-        worker.call("add", content=content, time=time)
-    worker.call("finish")
-    store = worker.call("store")
-    reader, found = plan.reader.build(plan.seed), {}
+def question_messages(plan: Any, sample: Sample) -> Iterator[tuple[Question, dict[str, Json]]]:
+    """Questions as the worker is asked them; ``answer`` is the false one where two options are shown."""
+    reader = plan.reader.build(plan.seed)
     for question in sample.questions:
         reference = sample.references[question.question_id]
         options = reader.options(question, reference)
         answer = reference.adversarial_answer if options else (reference.answers or ("",))[0]
-        first = bool(options) and options[0] == answer
-        told = worker.call(
-            "ask", question=question.text, category=question.category, answer=answer, answer_first=first
-        )
-        found[question.question_id] = Answered(question.text, told["context"], told["prediction"])
-    return SideResult(store, found)
+        yield question, {
+            "text": question.text,
+            "category": question.category,
+            "answer": answer,
+            "answer_first": bool(options) and options[0] == answer,
+        }
+
+
+def unit_messages(plan: Any, sample: Sample) -> Iterator[dict[str, Json]]:
+    """Turns as the worker is given them, one per unit."""
+    for turn, (line, time) in zip(sample.conversation.turns, note_inputs(plan, sample), strict=True):
+        shown: dict[str, Json] = {"turn_id": turn.turn_id, "speaker": turn.speaker, "date": time, "line": line}
+        yield {"unit_id": turn.turn_id, "turns": [{**shown, "text": turn.text}]}
 
 
 def note_inputs(plan: Any, sample: Sample) -> list[tuple[str, str]]:

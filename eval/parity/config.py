@@ -1,17 +1,19 @@
-"""What a parity run compares with: ``conf/parity/NAME.yaml``, one file per released code."""
+"""What a parity run compares with: ``eval/parity/released/NAME.yaml``, one file per released code."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eval.configs.presets import CONF, find_preset, make_preset, preset_names
+from eval.configs.presets import find_preset, make_preset, preset_names
 from eval.parity.replies import Topics
 from eval.parity.stores import STORES
 from memsys.errors import ConfigError
 from memsys.prompt_packs.catalogue import Pack, find_packs
+from memsys.prompt_packs.sources import SourceFile
 
-FOLDER = CONF / "parity"
-BACKBONE = "backbone"
+FOLDER = Path(__file__).parent / "released"
+BACKBONE = Path(__file__).parent / "backbone.yaml"
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class Counterpart:
     Attributes:
         system: its name here, as its presets' ``_target_`` has it.
         pack: prompt pack that names its files by repository, commit, path and sha256.
+        files: module of the released code -> key of its file in the pack, in the order of their imports.
         package: folder in ``baselines/packages`` that holds its worker, and in ``.venv-packages`` its environment.
         store: how our memory's state is written for the comparison (:data:`eval.parity.stores.STORES`).
         settings: attributes of the released code, and our settings that they get the values of.
@@ -30,6 +33,7 @@ class Counterpart:
 
     system: str
     pack: str
+    files: Mapping[str, str]
     package: str
     store: str
     settings: Mapping[str, str]
@@ -38,7 +42,7 @@ class Counterpart:
 
     def __post_init__(self) -> None:
         if self.store not in STORES:
-            raise ConfigError(f"conf/parity: store={self.store!r} is unknown; choose one of {', '.join(STORES)}")
+            raise ConfigError(f"eval/parity/released: store={self.store!r} is unknown; choose one of {', '.join(STORES)}")
 
     def find_pack(self, root: Path) -> Pack:
         """The pack that names its files.
@@ -48,13 +52,24 @@ class Counterpart:
         """
         packs = {pack.name: pack for pack in find_packs(root)}
         if self.pack not in packs:
-            raise ConfigError(f"conf/parity: pack={self.pack!r} is unknown; choose one of {', '.join(packs)}")
+            raise ConfigError(f"eval/parity/released: pack={self.pack!r} is unknown; choose one of {', '.join(packs)}")
         return packs[self.pack]
+
+    def sources(self, pack: Pack) -> dict[str, SourceFile]:
+        """Files of the released code by module.
+
+        Raises:
+            ConfigError: the pack does not name one.
+        """
+        unknown = [key for key in self.files.values() if key not in pack.sources]
+        if unknown:
+            raise ConfigError(f"eval/parity/released: {', '.join(unknown)} is no source of the pack {pack.name}")
+        return {module: pack.sources[key] for module, key in self.files.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class BackboneSettings:
-    """``conf/parity/backbone.yaml``: words of the replies, and overrides of our run."""
+    """``backbone.yaml``: words of the replies, and overrides of our run."""
 
     topics: Mapping[str, object]
     overrides: Sequence[str]
@@ -70,7 +85,7 @@ class BackboneSettings:
 
 def counterparts() -> tuple[str, ...]:
     """Names of the released codes that there is a worker for."""
-    return tuple(name for name in preset_names(FOLDER) if name != BACKBONE)
+    return preset_names(FOLDER)
 
 
 def find_counterpart(name: str) -> Counterpart:
@@ -86,4 +101,4 @@ def find_counterpart(name: str) -> Counterpart:
 
 def backbone_settings() -> BackboneSettings:
     """Read the settings of the deterministic backbone."""
-    return make_preset(BackboneSettings, FOLDER / f"{BACKBONE}.yaml")
+    return make_preset(BackboneSettings, BACKBONE)

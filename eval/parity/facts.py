@@ -5,8 +5,9 @@ alone, so that both sides get the same reply wherever they show the same things.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 #: A mark is a word that the deterministic backbone made up; it names the reply that it comes from.
 MARK = re.compile(r"\bzq[0-9a-f]{6}\b")
@@ -16,6 +17,7 @@ _NOTE = re.compile(r"memory index: *(\d+)")
 _SHOWN_CHARS = 160
 #: Stands for each character of a text that was found.
 _FOUND = "\0"
+_KEPT = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,14 @@ class KnownTexts:
             numbers.setdefault(_needle(text), len(numbers))
         self._needles = sorted(((needle, number) for needle, number in numbers.items() if needle), key=_longest_first)
         self._texts = list(numbers)
+        #: Facts of a text; each prompt is asked for three times.
+        self.facts = lru_cache(maxsize=_KEPT)(self._facts)
 
     def text(self, number: int) -> str:
         """The beginning of a known text."""
         return self._texts[number]
 
-    def facts(self, text: str) -> Facts:
+    def _facts(self, text: str) -> Facts:
         """Find what a text shows."""
         return Facts(
             tuple(number for _, number in sorted(self._places(text))),
@@ -86,8 +90,3 @@ def _needle(text: str) -> str:
 
 def _longest_first(entry: tuple[str, int]) -> tuple[int, str]:
     return (-len(entry[0]), entry[0])
-
-
-def same_facts(ours: Sequence[str], theirs: Sequence[str], known: KnownTexts) -> bool:
-    """Whether two messages, or two values, show the same things in the same order, whatever their words."""
-    return [known.facts(text) for text in ours] == [known.facts(text) for text in theirs]

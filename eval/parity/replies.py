@@ -22,7 +22,7 @@ _WORD = re.compile(r"[a-z]{4,}")
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """Words of the replies (``conf/parity/backbone.yaml``): common tags, and actions that no system knows."""
+    """Words of the replies (``backbone.yaml``): common tags, and actions that no system knows."""
 
     tags: Sequence[str]
     unknown_action: str

@@ -11,6 +11,8 @@ from memsys.errors import ConfigError
 LABELS = frozenset(
     "cluster_id id size summary cluster_tags tags representative_memories example content context query user".split()
 )
+#: Words of the descriptions of clusters that have no profile, on either side.
+DESCRIPTIONS = frozenset("cluster around memories related to notes about on various topics subcluster part a b".split())
 _WORD = re.compile(r"\w+")
 
 
@@ -25,12 +27,24 @@ def same_words_but_labels(place: str, ours: Any, theirs: Any) -> bool:
     return _words(ours) == _words(theirs)
 
 
-def _words(text: str) -> Counter[str]:
-    return Counter(word for word in _WORD.findall(text) if word.lower() not in LABELS)
+def same_words_but_descriptions(place: str, ours: Any, theirs: Any) -> bool:
+    """As ``same_words_but_labels``, and but for how clusters without a profile are described."""
+    return _words(ours, DESCRIPTIONS) == _words(theirs, DESCRIPTIONS)
+
+
+def same_words(place: str, ours: Any, theirs: Any) -> bool:
+    """Both hold the same words, numbers and signs in the same order: only white space differs."""
+    return "".join(ours.split()) == "".join(theirs.split())
+
+
+def _words(text: str, others: frozenset[str] = frozenset()) -> Counter[str]:
+    return Counter(word for word in _WORD.findall(text) if word.lower() not in LABELS | others)
 
 
 RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "links_to_stored_notes": links_to_stored_notes,
+    "same_words": same_words,
+    "same_words_but_descriptions": same_words_but_descriptions,
     "same_words_but_labels": same_words_but_labels,
 }
 

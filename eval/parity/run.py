@@ -1,5 +1,6 @@
 """One parity run: both sides over one conversation, compared and explained."""
 
+import asyncio
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.terminal import stage
-from eval.parity.authors import authors_process, interpreter, note_inputs, run_authors, write_sources
+from eval.parity.authors import AuthorsRun, interpreter, note_inputs, write_sources
 from eval.parity.compare import Comparer
 from eval.parity.config import Counterpart, backbone_settings, find_counterpart
 from eval.parity.endpoint import ParityEndpoint
 from eval.parity.explain import explain
 from eval.parity.facts import KnownTexts
-from eval.parity.ours import one_sample, run_ours
+from eval.parity.ours import SideResult, one_sample, run_ours
 from eval.parity.replies import DeterministicBackbone
 from eval.parity.report import ParityReport, write_report
 from eval.parity.stores import STORES
@@ -21,9 +22,8 @@ from eval.running.experiment import embedder_for
 from eval.serve import plan_of
 from memsys.assets.paths import ROOT
 from memsys.departures import read_departures, system_of
-from memsys.errors import ConfigError, DataError
-from memsys.prompt_packs.catalogue import Pack
-from memsys.prompt_packs.sources import read_source, sources_folder
+from memsys.errors import AssetError, ConfigError, DataError
+from memsys.prompt_packs.sources import SourceFile, read_source, sources_folder
 from memsys.vocabulary import Json, Sample
 
 LOG = "authors.log"
@@ -35,8 +35,8 @@ class ParityRun:
 
     Attributes:
         against: name of the released code.
-        counterpart: what ``conf/parity`` says of it.
-        pack: names its files.
+        counterpart: what ``released/`` says of it.
+        sources: the authors' files by module.
         plan: of our side, but for the backbone's address.
         sample: the conversation.
         spoiled_one_in: one reply in so many is no clean JSON; 0 for none.
@@ -45,7 +45,7 @@ class ParityRun:
 
     against: str
     counterpart: Counterpart
-    pack: Pack
+    sources: Mapping[str, SourceFile]
     plan: Any
     sample: Sample
     spoiled_one_in: int
@@ -67,15 +67,16 @@ class ParityRun:
             raise ConfigError(f"against={against} is code of {counterpart.system}; memory={plan.memory.name} is another")
         sample = one_sample(plan.dataset.load().samples)
         name = f"{plan.memory.name}-{against}-{plan.dataset.name}-{sample.conversation.conversation_id}"
-        return cls(against, counterpart, counterpart.find_pack(ROOT), plan, sample, spoiled_one_in, out / name)
+        sources = counterpart.sources(counterpart.find_pack(ROOT))
+        return cls(against, counterpart, sources, plan, sample, spoiled_one_in, out / name)
 
     def missing(self) -> str:
         """Why the authors' code cannot be run here; empty where it can."""
         try:
             interpreter(self.counterpart.package)
-            for source in self.pack.sources.values():
+            for source in self.sources.values():
                 read_source(source, sources_folder())
-        except (ConfigError, DataError) as error:
+        except (AssetError, DataError) as error:
             return str(error)
         return ""
 
@@ -91,7 +92,7 @@ class ParityRun:
         backbone = DeterministicBackbone(known, backbone_settings().words, self.spoiled_one_in)
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as temporary:
-            files = write_sources(self.pack, Path(temporary))
+            files = write_sources(self.sources, Path(temporary))
             endpoint = ParityEndpoint(backbone, embedder_for(self.plan))
             with endpoint.listening():
                 ours = run_ours(self._plan_at(endpoint.url("ours")), self.sample, STORES[self.counterpart.store])
@@ -108,16 +109,16 @@ class ParityRun:
             self.plan, backbone=replace(self.plan.backbone, engine=engine), run_dir=self.folder / "ours", score=False
         )
 
-    def _run_theirs(self, files: Mapping[str, str], url: str) -> Any:
-        memory = self.plan.settings["memory"]
-        opening: dict[str, Json] = {
+    def _run_theirs(self, files: Mapping[str, str], url: str) -> SideResult:
+        memory, log = self.plan.settings["memory"], self.folder / LOG
+        log.unlink(missing_ok=True)
+        settings: dict[str, Json] = {
+            "name": self.against,
             "files": dict(files),
-            "settings": {theirs: memory[ours] for theirs, ours in self.counterpart.settings.items()},
+            "attributes": {theirs: memory[ours] for theirs, ours in self.counterpart.settings.items()},
             "retrieve_k": memory[self.counterpart.retrieve_k],
-            "url": url,
         }
-        with authors_process(self.counterpart.package, self.folder / LOG) as worker:
-            return run_authors(worker, self.plan, self.sample, opening)
+        return asyncio.run(AuthorsRun(self.counterpart.package, settings, url, log).run(self.plan, self.sample))
 
     def _report(self, comparer: Comparer) -> ParityReport:
         memory = self.plan.settings["memory"]
@@ -127,7 +128,7 @@ class ParityRun:
             "prompts": prompts,
             "embedder": str(self.plan.embedder.name),
             "spoiled replies": f"one in {self.spoiled_one_in}" if self.spoiled_one_in else "none",
-            "authors' files": ", ".join(map(str, self.pack.sources.values())),
+            "authors' files": ", ".join(map(str, self.sources.values())),
         }
         report = ParityReport(
             memory=self.plan.memory.name,

@@ -38,5 +38,5 @@ def _note(note: Mapping[str, Any], places: Mapping[str, int], cluster: str | Non
     return {**shown, "links": [places[link] for link in note["links"]], "cluster": cluster}
 
 
-#: Normal form of a system's state, by the name that ``conf/parity`` uses.
+#: Normal form of a system's state, by the name that ``released/`` uses.
 STORES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Json]]] = {"clag": clag_store, "notes": notes_store}

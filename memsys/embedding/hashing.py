@@ -72,10 +72,10 @@ class HashingEmbedder:
             vector[(code >> 1) % self._dimension] += 1.0 if code & 1 else -1.0
         norm = float(np.linalg.norm(vector))
         if norm == 0.0:  # no words, or words that cancel out: any fixed direction keeps the norm at 1
-            vector[(_crc32(text) >> 1) % self._dimension] = norm = 1.0
+            vector[(_crc32(text.strip()) >> 1) % self._dimension] = norm = 1.0
         vector /= norm
         if self._noise:
-            own = np.random.default_rng(_crc32(text)).standard_normal(self._dimension, dtype=np.float32)
+            own = np.random.default_rng(_crc32(text.strip())).standard_normal(self._dimension, dtype=np.float32)
             vector += np.float32(self._noise) * own / np.linalg.norm(own)
             vector /= np.linalg.norm(vector)
 

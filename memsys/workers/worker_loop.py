@@ -13,7 +13,8 @@ package itself prints goes to standard error. The worker file defines a class ``
         def retrieve(self, query, k): ...  # returns hits, best first: [{"memory_id", "text", "score", "date"}]
         def export(self): ...              # returns memories: [{"memory_id", "text"}]
 
-and, where it needs them, ``finish(self)`` (returns changes; the stream of turns has ended), ``replay(self, unit)`` (as
+and, for parity runs (:mod:`eval.parity`), ``answer(self, question)`` (returns context and prediction) and ``store(self)``
+(returns the whole memory in the form that is compared); and, where it needs them, ``finish(self)`` (returns changes; the stream of turns has ended), ``replay(self, unit)`` (as
 ``add``, for a unit that a killed worker had written; calls ``add`` where it is missing) and ``close(self)``.
 """
 
@@ -93,6 +94,10 @@ def _answer(worker: object, request: dict) -> dict:
         return {"hits": worker.retrieve(request["query"], request["k"])}
     if op == "export":
         return {"memories": worker.export()}
+    if op == "answer":
+        return worker.answer(request["question"])
+    if op == "store":
+        return worker.store()
     if op == "close":
         if hasattr(worker, "close"):
             worker.close()

@@ -1,12 +1,17 @@
-"""CLAG's released code in a process of its own, driven line by line.
+"""CLAG's and A-Mem's released code as a worker: their agent, driven as their own driver drives it.
 
-Runs inside ``.venv-packages/authors_clag`` and imports nothing of memsys. One JSON object per line comes in, one goes
-out: ``open`` (files of the authors, settings, addresses), ``add`` (a note), ``finish``, ``store``, ``ask`` (a
-question). What the authors' code prints goes to standard error.
+dmis-lab/CLAG is a fork of WujiangXu/A-mem, and both have the same classes.
 
-Replaced are ``sentence_transformers`` (vectors come from the address that ``open`` names, so that both sides embed
-alike) and the packages that the released files import and that nothing here calls. The order of the two options of
-category 5, which the release draws without a seed, is the one that ``ask`` gives.
+Settings:
+    name: of the release, for the record.
+    files: module name -> file of the authors, fetched by checksum, in the order in which they are imported; the last
+        one is their driver.
+    attributes: of their ``AgenticMemorySystem``, with the values that they get.
+    retrieve_k: number of hits.
+
+Replaced are ``sentence_transformers`` (vectors come from the embedder's address, so that both sides of a parity run
+embed alike) and the packages that the released files import and that nothing here calls. The order of the two options
+of category 5, which the releases draw without a seed, is the one that the question gives.
 """
 
 import importlib.abc
@@ -18,9 +23,6 @@ import random
 import sys
 import types
 import urllib.request
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = (
@@ -31,29 +33,29 @@ UNUSED = (
 class _Absent(types.ModuleType):
     """Stands for a module that is not needed: every name in it is one more of these."""
 
-    __path__: list[str] = []
+    __path__ = ()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
         return _Absent(f"{self.__name__}.{name}")
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
+    def __call__(self, *given, **named):
         return self
 
 
 class _AbsentFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds the modules of :data:`UNUSED`, whatever is installed."""
 
-    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+    def find_spec(self, name, path, target=None):
         if name.partition(".")[0] in UNUSED:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         return None
 
-    def create_module(self, spec: Any) -> types.ModuleType:
+    def create_module(self, spec):
         return _Absent(spec.name)
 
-    def exec_module(self, module: types.ModuleType) -> None:
+    def exec_module(self, module):
         """Nothing to run."""
 
 
@@ -62,10 +64,10 @@ class _Encoder:
 
     url = ""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
+    def __init__(self, *given, **named):
         self._known: dict[str, Any] = {}
 
-    def encode(self, texts: Sequence[str], **named: Any) -> Any:
+    def encode(self, texts, **named):
         import numpy as np
 
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
@@ -78,7 +80,7 @@ class _Encoder:
         return np.array([self._known[text] for text in texts], dtype=np.float32)
 
 
-def load(name: str, path: str) -> Any:
+def _load(name, path):
     """Import a file of the authors under the name by which their other files import it."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
@@ -88,95 +90,92 @@ def load(name: str, path: str) -> Any:
     return module
 
 
-class Authors:
+class Worker:
     """The authors' agent for one conversation."""
 
-    def __init__(self, files: Mapping[str, str], settings: Mapping[str, Any], url: str, retrieve_k: int) -> None:
+    lineage = "none"
+    lineage_reason = "parity runs compare memories by their place"
+
+    def __init__(self, opening):
+        settings = opening["settings"]
+        sys.stdout = sys.stderr  # unbuffered: what they print is in the log when this process is ended
         sys.meta_path.insert(0, _AbsentFinder())
-        encoders: Any = types.ModuleType("sentence_transformers")
+        encoders = types.ModuleType("sentence_transformers")
         encoders.SentenceTransformer, encoders.util = _Encoder, _Absent("sentence_transformers.util")
         sys.modules |= {"sentence_transformers": encoders, "sentence_transformers.util": encoders.util}
-        _Encoder.url = url
-        os.environ |= {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}
-        load("CLAG_memory", files["code"])
-        self._driver = load("test_CLAG", files["driver"])
-        self._agent = self._driver.advancedMemAgent("deterministic", "openai", retrieve_k, 0.5)
+        _Encoder.url = opening["embedder"]["base_url"]
+        os.environ |= {"OPENAI_BASE_URL": opening["llm"]["base_url"], "OPENAI_API_KEY": opening["llm"]["api_key"]}
+        *_, driver = [_load(name, path) for name, path in settings["files"].items()]
+        self._name = settings["name"]
+        self._agent = driver.advancedMemAgent(opening["llm"]["model"], "openai", settings["retrieve_k"], 0.5)
         self._system = self._agent.memory_system
-        for name, value in settings.items():
+        for name, value in settings["attributes"].items():
             if not hasattr(self._system, name):
-                raise ValueError(f"the released code has no setting {name}")
+                raise ValueError(f"the released code has no attribute {name}")
             setattr(self._system, name, value)
 
-    def add(self, content: str, time: str) -> None:
-        """Add a note as the driver does."""
-        self._agent.add_memory(content, time=time)
+    def describe(self):
+        """Name of the release."""
+        return {"package": self._name, "version": ""}
 
-    def finish(self) -> None:
-        """What the driver does once a conversation has been added."""
-        self._system.initialize_clusters_if_needed()
-        self._system.consolidate_memories()
+    def add(self, unit):
+        """Add each turn as the driver does."""
+        for turn in unit["turns"]:
+            self._agent.add_memory(turn["line"], time=turn["date"])
+        return []
 
-    def store(self) -> dict[str, Any]:
-        """Notes and clusters; notes are named by their place."""
+    def finish(self):
+        """What CLAG's driver does once a conversation has been added; A-Mem's does nothing."""
+        if _has_clusters(self._system):
+            self._system.initialize_clusters_if_needed()
+            self._system.consolidate_memories()
+        return []
+
+    def export(self):
+        """Notes in the order they were added."""
+        return [{"memory_id": note.id, "text": note.content} for note in self._system.memories.values()]
+
+    def store(self):
+        """Notes and clusters in the form that parity runs compare; notes are named by their place."""
         places = {note_id: place for place, note_id in enumerate(self._system.memories)}
-        return {
-            "notes": [
-                {
-                    "content": note.content,
-                    "timestamp": note.timestamp,
-                    "keywords": note.keywords,
-                    "context": note.context,
-                    "tags": note.tags,
-                    "links": note.links,
-                    "cluster": note.cluster_id,
-                }
-                for note in self._system.memories.values()
-            ],
-            "clusters": {
-                name: {
-                    "members": [places[member] for member in info["members"]],
-                    "summary": info["summary"],
-                    "tags": sorted(info["tags"]),
-                    "representatives": [places[member] for member in info.get("rep_ids", [])],
-                }
-                for name, info in self._system.clusters.items()
-            },
-        }
+        found = {"notes": [_note(note) for note in self._system.memories.values()]}
+        if _has_clusters(self._system):
+            found["clusters"] = {name: _cluster(info, places) for name, info in self._system.clusters.items()}
+        return found
 
-    def ask(self, question: str, category: int, answer: str, answer_first: bool) -> dict[str, Any]:
-        """Answer a question as the driver does; reads the reply as it does."""
-        random.random = lambda: 0.9 if answer_first else 0.1
-        raw, prompt, context, *_, debug = self._agent.answer_question(question, category, answer)
+    def answer(self, question):
+        """Answer a question as the driver does, and read the reply as it does."""
+        random.random = lambda: 0.9 if question["answer_first"] else 0.1
+        raw, _, context, *_ = self._agent.answer_question(
+            question["text"], question["category"], question["answer"]
+        )
         try:
             prediction = json.loads(raw)["answer"]
-        except Exception:  # the driver's own rule: whatever fails, the raw reply is the answer
+        except Exception:  # noqa: BLE001 - the driver's own rule: whatever fails, the raw reply is the answer
             prediction = raw
-        del prompt
-        return {"prediction": prediction, "context": context, "hits": debug["retrieved_indices"]}
+        return {"prediction": prediction, "context": context}
 
 
-def main() -> None:
-    """Serve standard input."""
-    out, sys.stdout = sys.stdout, sys.stderr
-    authors: Authors | None = None
-    for line in sys.stdin:
-        asked = json.loads(line)
-        do = asked.pop("do")
-        try:
-            if do == "open":
-                authors, result = Authors(**asked), None
-            else:
-                result = getattr(authors, do)(**asked)
-            answer = {"result": result}
-        except Exception as error:
-            import traceback
-
-            traceback.print_exc()
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        out.write(json.dumps(answer) + "\n")
-        out.flush()
+def _has_clusters(system):
+    return hasattr(system, "clusters")
 
 
-if __name__ == "__main__":
-    assert Path(__file__).is_file()
-    main()
+def _note(note):
+    return {
+        "content": note.content,
+        "timestamp": note.timestamp,
+        "keywords": note.keywords,
+        "context": note.context,
+        "tags": note.tags,
+        "links": note.links,
+        "cluster": getattr(note, "cluster_id", None),
+    }
+
+
+def _cluster(info, places):
+    return {
+        "members": [places[member] for member in info["members"]],
+        "summary": info["summary"],
+        "tags": sorted(info["tags"]),
+        "representatives": [places[member] for member in info.get("rep_ids", [])],
+    }
