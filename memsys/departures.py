@@ -26,9 +26,9 @@ KEYS = ("id", "presets", "from", "where", "what", "why", "option", "parity")
 #: Key that an entry may have besides.
 MATCH = "match"
 
-#: How far a difference goes: ``wording``, where both sides show the same things in other words or another layout, or
-#: ``content``.
-Extent = Literal["wording", "content"]
+#: How far a difference goes: ``wording``, where both sides show the same things in other words or another layout;
+#: ``order``, where they show them in another order; or ``content``.
+Extent = Literal["wording", "order", "content"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,21 @@
 """Compare a preset with the authors' released code, call by call: ``python -m eval.parity memory=NAME against=NAME``.
 
-Both run over one conversation, on one deterministic backbone that replies to what a prompt shows and not to its wording.
-Compared are calls, prompts, final memories, contexts and answers; each difference is explained by a documented
+Both run over one conversation, on one deterministic backbone that replies to what a prompt shows and not to its
+wording. Compared are calls, prompts, final memories, contexts and answers; each difference is explained by a documented
 departure (``departures.yaml``) or makes the command fail. The authors' files are fetched by repository, commit and
 sha256 (``MEMSYS_SOURCES``: a folder that holds them) and run in an environment of their own
 (``scripts/make_package_env.py``).
 """
 
 import argparse
-import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
 from eval.cli.terminal import console
 from eval.parity.config import counterparts
-from memsys.errors import ConfigError, DataError
+from memsys.errors import ConfigError
 
 OUT = Path("results") / "parity"
 
@@ -48,10 +46,14 @@ def _parser() -> argparse.ArgumentParser:
         epilog=f"against: {', '.join(counterparts())}. Everything else is as for eval.run: dataset=locomo_sample "
         "prompts=authors embedder=hashing memory.buffer_size=20 ...",
     )
-    parser.add_argument("--spoil", type=int, default=0, metavar="N", help="cut, fence or pad one reply in N (default: none)")
+    parser.add_argument(
+        "--spoil", type=int, default=0, metavar="N", help="cut, fence or pad one reply in N (default: none)"
+    )
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the report (default: %(default)s)")
     parser.add_argument(
-        "--skip-without-sources", action="store_true", help="end with 0 and one line where the authors' code cannot be had"
+        "--skip-without-sources",
+        action="store_true",
+        help="end with 0 and one line where the authors' code cannot be had",
     )
     parser.add_argument("overrides", nargs="+", help="against=NAME conversation=ID memory=NAME dataset=NAME ...")
     return parser
@@ -74,9 +76,10 @@ def _show(report: Any, folder: Path) -> None:
 
     from eval.parity.report import call_rows, difference_rows, part_rows
 
+    extents = ("equal", "wording", "order", "content")
     for title, head, rows in (
-        ("Calls", ("role", "ours", "theirs", "equal", "wording", "content"), call_rows(report)),
-        ("Memory, contexts, answers", ("part", "compared", "equal", "wording", "content"), part_rows(report)),
+        ("Calls", ("role", "ours", "theirs", *extents), call_rows(report)),
+        ("Memory, contexts, answers", ("part", "compared", *extents), part_rows(report)),
         ("Differences", ("explained by", "kind", "where", "count", "first"), difference_rows(report)),
     ):
         if rows:

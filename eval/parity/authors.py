@@ -108,12 +108,15 @@ def question_messages(plan: Any, sample: Sample) -> Iterator[tuple[Question, dic
         reference = sample.references[question.question_id]
         options = reader.options(question, reference)
         answer = reference.adversarial_answer if options else (reference.answers or ("",))[0]
-        yield question, {
-            "text": question.text,
-            "category": question.category,
-            "answer": answer,
-            "answer_first": bool(options) and options[0] == answer,
-        }
+        yield (
+            question,
+            {
+                "text": question.text,
+                "category": question.category,
+                "answer": answer,
+                "answer_first": bool(options) and options[0] == answer,
+            },
+        )
 
 
 def unit_messages(plan: Any, sample: Sample) -> Iterator[dict[str, Json]]:

@@ -20,7 +20,7 @@ class FoundDifference:
     Attributes:
         kind: what differs.
         place: where: role and number of the call, path in the memory, or id of the question.
-        extent: whether the same things are shown in other words, or other things.
+        extent: whether the same things are shown in other words or in another order, or other things.
         ours: our text or value; ``None`` where we have none.
         theirs: theirs.
         role: of the call, for prompts and calls.
@@ -42,7 +42,12 @@ class RoleCount:
     theirs: int = 0
     equal: int = 0
     wording: int = 0
+    order: int = 0
     content: int = 0
+
+    def add(self, extent: Extent) -> None:
+        """Count a difference."""
+        setattr(self, extent, getattr(self, extent) + 1)
 
 
 @dataclass(slots=True)
@@ -52,7 +57,12 @@ class PartCount:
     compared: int = 0
     equal: int = 0
     wording: int = 0
+    order: int = 0
     content: int = 0
+
+    def add(self, extent: Extent) -> None:
+        """Count a difference."""
+        setattr(self, extent, getattr(self, extent) + 1)
 
 
 @dataclass(slots=True)
@@ -125,19 +135,16 @@ class Comparer:
         if _message(ours) == _message(theirs):
             count.equal += 1
             return
-        one, other = self._facts(ours), self._facts(theirs)
-        alike = one.key == other.key and _is_rotation(one.texts, other.texts)
-        setattr(count, "wording" if alike else "content", getattr(count, "wording" if alike else "content") + 1)
-        self._add("prompt", f"{role} {number}", "wording" if alike else "content", _message(ours), _message(theirs), role)
+        extent = _extent(self._facts(ours), self._facts(theirs))
+        count.add(extent)
+        self._add("prompt", f"{role} {number}", extent, _message(ours), _message(theirs), role)
 
     def _compare_settings(self, role: str, ours: RecordedCall, theirs: RecordedCall) -> None:
         """Compare temperature, limit and schema; a difference of a role is told once."""
-        pairs = {
-            **{name: (ours.request.sampling.get(name), theirs.request.sampling.get(name)) for name in ("temperature", "max_tokens")},
-            "schema": (_properties(ours), _properties(theirs)),
-        }  # fmt: skip
+        mine, yours = _settings(ours), _settings(theirs)
         told = {found.place for found in self.result.differences}
-        for name, (one, other) in pairs.items():
+        for name, one in mine.items():
+            other = yours[name]
             if one != other and f"{role}.{name}" not in told:
                 self._add("calls", f"{role}.{name}", "content", one, other, role)
 
@@ -167,18 +174,19 @@ class Comparer:
         if ours == theirs:
             count.equal += 1
             return
-        alike = isinstance(ours, str) and isinstance(theirs, str) and self._alike(ours, theirs)
-        extent: Extent = "wording" if alike else "content"
-        setattr(count, extent, getattr(count, extent) + 1)
+        extent = self._extent_of(ours, theirs)
+        count.add(extent)
         self._add(kind, place, extent, ours, theirs)
 
-    def _alike(self, ours: str, theirs: str) -> bool:
+    def _extent_of(self, ours: Any, theirs: Any) -> Extent:
+        if isinstance(ours, list) and isinstance(theirs, list) and len(ours) > 1:
+            return "order" if sorted(map(repr, ours)) == sorted(map(repr, theirs)) else "content"
+        if not (isinstance(ours, str) and isinstance(theirs, str)):
+            return "content"
         one, other = self._known.facts(ours), self._known.facts(theirs)
-        return one == other and one != Facts()
+        return "wording" if one == other and one != Facts() else "content"
 
-    def _add(
-        self, kind: Difference, place: str, extent: Extent, ours: Json, theirs: Json, role: str = ""
-    ) -> None:
+    def _add(self, kind: Difference, place: str, extent: Extent, ours: Json, theirs: Json, role: str = "") -> None:
         self.result.differences.append(FoundDifference(kind, place, extent, ours, theirs, role))
 
 
@@ -187,15 +195,22 @@ def _message(call: RecordedCall) -> str:
     return f"[system] {call.request.system}\n{call.request.prompt}"
 
 
-def _properties(call: RecordedCall) -> str:
-    """Fields of the schema in order, with their types."""
-    return json.dumps(call.request.schema.get("properties", {}))
+def _settings(call: RecordedCall) -> dict[str, Json]:
+    """What a call asks for besides its prompt; the fields of the schema in order, with their types."""
+    return {**call.request.sampling, "schema": json.dumps(call.request.schema.get("properties", {}))}
 
 
 def _members(value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return dict(value)
     return {str(place): one for place, one in enumerate(value or ())}
+
+
+def _extent(ours: Facts, theirs: Facts) -> Extent:
+    """How far two prompts differ, by what they show."""
+    if ours.key != theirs.key:
+        return "content"
+    return "wording" if _is_rotation(ours.texts, theirs.texts) else "order"
 
 
 def _is_rotation(ours: Sequence[int], theirs: Sequence[int]) -> bool:

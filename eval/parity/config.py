@@ -15,7 +15,6 @@ FOLDER = Path(__file__).parent / "released"
 BACKBONE = Path(__file__).parent / "backbone.yaml"
 
 
-
 @dataclass(frozen=True, slots=True)
 class Counterpart:
     """A released code.
@@ -42,7 +41,9 @@ class Counterpart:
 
     def __post_init__(self) -> None:
         if self.store not in STORES:
-            raise ConfigError(f"eval/parity/released: store={self.store!r} is unknown; choose one of {', '.join(STORES)}")
+            raise ConfigError(
+                f"eval/parity/released: store={self.store!r} is unknown; choose one of {', '.join(STORES)}"
+            )
 
     def find_pack(self, root: Path) -> Pack:
         """The pack that names its files.

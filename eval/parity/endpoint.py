@@ -95,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
     endpoint: ParityEndpoint
     protocol_version = "HTTP/1.1"
 
-    def do_POST(self) -> None:  # noqa: N802 (the name that http.server calls)
+    def do_POST(self) -> None:
         """Answer."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         side, path = self.path.strip("/").split("/v1/")
@@ -111,5 +111,5 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(raw)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name of the base class)
+    def log_message(self, format: str, *args: object) -> None:
         """Write no log."""

@@ -52,4 +52,3 @@ def fits(match: Match, difference: FoundDifference, prompts: str) -> bool:
         and fnmatchcase(difference.place, match.place)
         and passes(match.rule, difference.place, difference.ours, difference.theirs)
     )
-

@@ -83,7 +83,9 @@ def read_ours(folder: Path, sample: Sample, store_of: Any) -> SideResult:
     snapshot = load_snapshot(folder / "snapshots" / snapshot_name(name))
     assert snapshot is not None
     answers, retrievals = load_answers(folder), load_retrievals(folder)
-    found = {one.question_id: _answered(answers[one.question_id], retrievals[one.question_id]) for one in sample.questions}
+    found = {
+        one.question_id: _answered(answers[one.question_id], retrievals[one.question_id]) for one in sample.questions
+    }
     return SideResult(store_of(snapshot["memory"]), found)
 
 

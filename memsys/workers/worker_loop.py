@@ -13,9 +13,10 @@ package itself prints goes to standard error. The worker file defines a class ``
         def retrieve(self, query, k): ...  # returns hits, best first: [{"memory_id", "text", "score", "date"}]
         def export(self): ...              # returns memories: [{"memory_id", "text"}]
 
-and, for parity runs (:mod:`eval.parity`), ``answer(self, question)`` (returns context and prediction) and ``store(self)``
-(returns the whole memory in the form that is compared); and, where it needs them, ``finish(self)`` (returns changes; the stream of turns has ended), ``replay(self, unit)`` (as
+and, where it needs them, ``finish(self)`` (returns changes; the stream of turns has ended), ``replay(self, unit)`` (as
 ``add``, for a unit that a killed worker had written; calls ``add`` where it is missing) and ``close(self)``.
+Released code that parity runs compare with also has ``answer(self, question)`` (returns context and prediction) and
+``store(self)`` (returns the whole memory in the form that is compared).
 """
 
 import importlib.util

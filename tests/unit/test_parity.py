@@ -33,7 +33,7 @@ LONG = "Ann says : " + "the boat leaks " * 20
 KNOWN = KnownTexts(["Ann says : Hello", "Ann says : Hello there", LONG, "Who sails?"])
 TOPICS = backbone_settings().words
 CHOICE = {"properties": {"choice": {"type": "string"}}}
-ANALYSE = {"properties": dict.fromkeys(("keywords", "context", "tags"), {"type": "string"})}
+ANALYSE = {"properties": {key: {"type": "string"} for key in ("keywords", "context", "tags")}}
 
 
 def request(prompt: str, schema: Mapping[str, Any] = ANALYSE, temperature: float = 0.7) -> Request:
@@ -49,7 +49,9 @@ def calls(*prompts: str, schema: Mapping[str, Any] = ANALYSE, temperature: float
 
 
 def departure(*match: Match, presets: tuple[str, ...] = ("all",)) -> Departure:
-    return Departure("known", presets, "release", "a.py:1", "What.", "Why.", None, tuple({m.kind for m in match}), match)
+    return Departure(
+        "known", presets, "release", "a.py:1", "What.", "Why.", None, tuple({m.kind for m in match}), match
+    )
 
 
 def test_facts_are_what_a_text_shows_whatever_its_words() -> None:
@@ -64,7 +66,9 @@ def test_replies_follow_facts_and_schema_and_not_the_wording() -> None:
     assert one == replies("In other words, what is this?\nAnn says : Hello")
     assert one != replies("Analyse this: Ann says : Hello zq123456")
     assert set(json.loads(one)) == {"keywords", "context", "tags"}
-    chosen = {json.loads(replies(f"id: cluster_0 id: cluster_1 zq{n:06x}", CHOICE))["choice"].strip() for n in range(60)}
+    chosen = {
+        json.loads(replies(f"id: cluster_0 id: cluster_1 zq{n:06x}", CHOICE))["choice"].strip() for n in range(60)
+    }
     assert chosen == {"cluster_0", "cluster_1", TOPICS.unknown_cluster}
 
 
@@ -98,7 +102,7 @@ def test_the_order_of_neighbours_counts_but_not_whether_the_new_note_stands_firs
 
     hello, there, long = "Ann says : Hello", "Ann says : Hello there", LONG
     assert extent(f"{hello} | {there} | {long}", f"{long} | {hello} | {there}") == ["wording"]
-    assert extent(f"{hello} | {there} | {long}", f"{there} | {hello} | {long}") == ["content"]
+    assert extent(f"{hello} | {there} | {long}", f"{there} | {hello} | {long}") == ["order"]
 
 
 def test_other_sampling_or_schema_of_a_role_is_told_once() -> None:
@@ -156,7 +160,7 @@ def test_a_difference_is_explained_where_all_of_a_match_fits() -> None:
     ("match", "message"),
     [
         ({"kind": "mood"}, "kind='mood'; choose one of prompt, calls"),
-        ({"kind": "store", "extent": "all"}, "extent='all'; choose one of wording, content"),
+        ({"kind": "store", "extent": "all"}, "extent='all'; choose one of wording, order, content"),
         ({"kind": "context"}, "match is of kind context, which parity does not name"),
         ({"kind": "store", "colour": 1}, "settings are kind, extent, roles, place, rule, prompts"),
     ],
@@ -165,7 +169,7 @@ def test_a_match_that_is_wrong_is_one_error(tmp_path: Path, match: Mapping[str, 
     entry = {"id": "one", "presets": "all", "from": "release", "where": "w", "what": "w", "why": "w", "option": None}
     path = tmp_path / "departures.yaml"
     path.write_text(json.dumps([{**entry, "parity": ["store"], "match": [match]}]))
-    with pytest.raises(ConfigError, match="departures.yaml") as raised:
+    with pytest.raises(ConfigError, match=r"departures\.yaml") as raised:
         read_departures(path)
     assert message in str(raised.value)
 
@@ -179,7 +183,7 @@ def test_the_report_names_what_is_unexplained_first() -> None:
     text = render(report)
     assert report.verdict == "2 differences, 1 of them explained by no documented departure."
     assert text.index("### unexplained: prompt (content) analyse") < text.index("### known: prompt (wording) analyse")
-    assert "| all | 2 | 2 | 0 | 1 | 1 |" in text
+    assert "| all | 2 | 2 | 0 | 1 | 0 | 1 |" in text
     assert "-See Ann says : Hello\n+Read Ann says : Hello" in text
 
 
@@ -259,7 +263,9 @@ def run_stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, category: int, *
         "attributes": attributes,
         "retrieve_k": 3,
     }
-    turns = tuple(Turn(turn_id=f"D1:{n}", session_id="s", speaker="Ann", text=f"t{n}", date_time="noon") for n in (1, 2))
+    turns = tuple(
+        Turn(turn_id=f"D1:{n}", session_id="s", speaker="Ann", text=f"t{n}", date_time="noon") for n in (1, 2)
+    )
     question = Question(question_id="q", conversation_id="c", text="?", category=category)
     sample = Sample(Conversation("c", turns), (question,), {"q": Reference("q", ("yes",), adversarial_answer="yes")})
     plan = SimpleNamespace(
@@ -301,7 +307,13 @@ def test_without_sources_the_command_fails_or_says_that_it_skips(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MEMSYS_SOURCES", str(tmp_path))
-    line = ["memory=clag_code", "against=authors_clag", "dataset=locomo_sample", "embedder=hashing", f"--out={tmp_path}"]
+    line = [
+        "memory=clag_code",
+        "against=authors_clag",
+        "dataset=locomo_sample",
+        "embedder=hashing",
+        f"--out={tmp_path}",
+    ]
     assert main([*line, "--skip-without-sources"]) == EXIT_DONE
     assert capsys.readouterr().out.startswith("parity skipped: ")
     assert main(line) == EXIT_ERROR

@@ -65,7 +65,7 @@ class _Encoder:
     url = ""
 
     def __init__(self, *given, **named):
-        self._known: dict[str, Any] = {}
+        self._known = {}
 
     def encode(self, texts, **named):
         import numpy as np
@@ -146,9 +146,7 @@ class Worker:
     def answer(self, question):
         """Answer a question as the driver does, and read the reply as it does."""
         random.random = lambda: 0.9 if question["answer_first"] else 0.1
-        raw, _, context, *_ = self._agent.answer_question(
-            question["text"], question["category"], question["answer"]
-        )
+        raw, _, context, *_ = self._agent.answer_question(question["text"], question["category"], question["answer"])
         try:
             prediction = json.loads(raw)["answer"]
         except Exception:  # noqa: BLE001 - the driver's own rule: whatever fails, the raw reply is the answer
