@@ -9,7 +9,7 @@ export TOKENIZERS_PARALLELISM ?= false
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data prompts demo test test-serve test-sources fault-campaign lint types contracts check tables figures report recorded audit bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data prompts demo test test-serve test-sources parity fault-campaign lint types contracts check tables figures report recorded audit bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,17 @@ test-serve: serve-env  ## really serve SmolLM2 with vLLM and run an experiment a
 
 test-sources: env  ## cut every authors' prompt from the repositories in MEMSYS_SOURCES and compare with their own rendering
 	$(PY) -m pytest -m sources tests/sources -p no:xdist
+
+# A short conversation in which clusters are made, split and described; no model is needed.
+PARITY := dataset=locomo_sample dataset.limit_sessions=2 embedder=hashing embedder.noise=0.2
+CLAG_PARITY := memory=clag_code against=authors_clag memory.buffer_size=12 memory.tau_split=10 memory.consolidate_every=5
+
+parity: env  ## the released presets of CLAG and A-Mem against the authors' code, call by call; says so where that cannot be had
+	-@$(PY) scripts/make_package_env.py authors_clag
+	$(PY) -m eval.parity --skip-without-sources $(CLAG_PARITY) $(PARITY)
+	$(PY) -m eval.parity --skip-without-sources memory=amem_v2 against=authors_amem memory.evo_threshold=5 $(PARITY)
+	@$(PY) scripts/fetch_prompts.py clag reader || { echo "parity with prompts=authors skipped: see above"; exit 0; }; \
+	  $(PY) -m eval.parity --skip-without-sources $(CLAG_PARITY) $(PARITY) prompts=authors
 
 slurm: ## install the Debian packages of a private Slurm (needs root, or sudo)
 	@command -v munged slurmctld slurmd sbatch >/dev/null || PATH=$$PATH:/usr/sbin command -v slurmctld >/dev/null || \

@@ -23,6 +23,33 @@ Difference = Literal["prompt", "calls", "store", "context", "answer"]
 
 #: Keys of an entry in the file; ``from`` is a word of Python's own.
 KEYS = ("id", "presets", "from", "where", "what", "why", "option", "parity")
+#: Key that an entry may have besides.
+MATCH = "match"
+
+#: How far a difference goes: ``wording``, where both sides show the same things in other words or another layout;
+#: ``order``, where they show them in another order; or ``content``.
+Extent = Literal["wording", "order", "content"]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Which differences of a parity run (:mod:`eval.parity`) a departure explains; all that is said must fit.
+
+    Attributes:
+        kind: of the difference.
+        extent: ``wording`` alone unless said otherwise: a departure seldom explains that other things are shown.
+        roles: of the calls, for differences of prompts and calls; empty for all.
+        place: pattern of the place, as in ``clusters.*.summary``; ``*`` stands for anything.
+        rule: name of a further test (:mod:`eval.parity.rules`) of the two values.
+        prompts: ``ours`` or ``authors``, where it holds with one choice of prompts alone.
+    """
+
+    kind: Difference
+    extent: Extent = "wording"
+    roles: tuple[str, ...] = ()
+    place: str = "*"
+    rule: str | None = None
+    prompts: Literal["ours", "authors"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +65,7 @@ class Departure:
         why: one sentence.
         option: setting that restores their behaviour (``memory.k_local``, ``backbone.json_repair``), if there is one.
         parity: kinds of differences that a parity run shows because of it.
+        match: which of these a parity run recognises (``match`` in the file, which may be left out: none).
     """
 
     id: str
@@ -48,6 +76,7 @@ class Departure:
     why: str
     option: str | None
     parity: tuple[Difference, ...]
+    match: tuple[Match, ...] = ()
 
     def applies_to(self, preset: str) -> bool:
         """Whether it holds for a preset of the system."""
@@ -113,7 +142,8 @@ def _departure(entry: Any, place: str) -> Departure:
     if not isinstance(entry, Mapping):
         raise ConfigError(f"{place} must hold {', '.join(KEYS)}, not {type(entry).__name__}")
     place = f"{place} ({entry.get('id', 'no id')})"
-    unknown, missing = [str(key) for key in entry if key not in KEYS], [key for key in KEYS if key not in entry]
+    unknown = [str(key) for key in entry if key not in (*KEYS, MATCH)]
+    missing = [key for key in KEYS if key not in entry]
     if unknown or missing:
         parts = [f"has unknown {', '.join(unknown)}"] if unknown else []
         parts += [f"lacks {', '.join(missing)}"] if missing else []
@@ -121,9 +151,24 @@ def _departure(entry: Any, place: str) -> Departure:
     values = {("origin" if key == "from" else key): entry[key] for key in KEYS}
     values["presets"] = _names(values["presets"], place)
     values["parity"] = _list(values["parity"], "parity", place)
+    values["match"] = tuple(_match(one, f"{place}: match") for one in _list(entry.get(MATCH, []), MATCH, place))
     departure = Departure(**values)
     _check(departure, place)
     return departure
+
+
+def _match(value: Any, place: str) -> Match:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{place}: each entry must hold settings by name, not {value!r}")
+    try:
+        match = Match(**{**value, "roles": tuple(value.get("roles", ()))})
+    except TypeError as error:
+        known = ", ".join(field.name for field in fields(Match))
+        raise ConfigError(f"{place}: {error}; settings are {known}") from error
+    for key, allowed in (("kind", Difference), ("extent", Extent)):
+        if getattr(match, key) not in get_args(allowed):
+            raise ConfigError(f"{place}: {key}={getattr(match, key)!r}; choose one of {', '.join(get_args(allowed))}")
+    return match
 
 
 def _names(value: Any, place: str) -> tuple[str, ...]:
@@ -152,3 +197,6 @@ def _check(departure: Departure, place: str) -> None:
     for kind in departure.parity:
         if kind not in get_args(Difference):
             raise ConfigError(f"{place}: parity={kind!r}; choose from {', '.join(get_args(Difference))}")
+    for match in departure.match:
+        if match.kind not in departure.parity:
+            raise ConfigError(f"{place}: match is of kind {match.kind}, which parity does not name; add it there")

@@ -18,7 +18,8 @@ from typing import Any, NoReturn, ParamSpec, cast
 from eval.cli.terminal import complain
 from memsys.errors import MemsysError
 
-EXIT_DONE, EXIT_FAULT, EXIT_ERROR, EXIT_INCOMPLETE, EXIT_BUDGET, EXIT_INTERRUPTED, EXIT_UNREAD = 0, 1, 2, 3, 4, 130, 141
+EXIT_DONE, EXIT_FAULT, EXIT_ERROR, EXIT_INCOMPLETE, EXIT_BUDGET, EXIT_DIFFERENT = 0, 1, 2, 3, 4, 5
+EXIT_INTERRUPTED, EXIT_UNREAD = 130, 141
 #: What every command's exit status says; docs/exit_codes.md has the same table.
 EXIT_STATUSES = {
     EXIT_DONE: "done",
@@ -26,6 +27,7 @@ EXIT_STATUSES = {
     EXIT_ERROR: "a setting, an argument or a file is wrong: one message says which, where, and what to do",
     EXIT_INCOMPLETE: "the work is not whole: what there is is kept, the same command goes on",
     EXIT_BUDGET: "the budget is spent: what there is is kept, the same command with a larger budget goes on",
+    EXIT_DIFFERENT: "two things that should agree differ, and nothing documented explains it (`parity`)",
     EXIT_INTERRUPTED: "stopped from the keyboard: what there is is kept, the same command goes on",
     EXIT_UNREAD: "nobody reads the output any longer (a closed pipe)",
 }

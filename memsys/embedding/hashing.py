@@ -25,10 +25,13 @@ class HashingConfig:
     Attributes:
         name: recorded in the run.
         dimension: length of a vector.
+        noise: share of a direction that each text has for itself. Above 0 no two texts are equally near to a third,
+            which matters where two programs are compared that order ties differently.
     """
 
     name: str
     dimension: int
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         if self.dimension < 1:
@@ -36,14 +39,14 @@ class HashingConfig:
 
     def build(self) -> Embedder:
         """Make the embedder."""
-        return HashingEmbedder(self.dimension, name=self.name)
+        return HashingEmbedder(self.dimension, name=self.name, noise=self.noise)
 
 
 class HashingEmbedder:
     """An :class:`~memsys.embedding.contract.Embedder` without a model. The same text gives the same bits everywhere."""
 
-    def __init__(self, dimension: int = 384, *, name: str = "hashing") -> None:
-        self._dimension = dimension
+    def __init__(self, dimension: int = 384, *, name: str = "hashing", noise: float = 0.0) -> None:
+        self._dimension, self._noise = dimension, noise
         self._name = name
 
     @property
@@ -69,8 +72,12 @@ class HashingEmbedder:
             vector[(code >> 1) % self._dimension] += 1.0 if code & 1 else -1.0
         norm = float(np.linalg.norm(vector))
         if norm == 0.0:  # no words, or words that cancel out: any fixed direction keeps the norm at 1
-            vector[(_crc32(text) >> 1) % self._dimension] = norm = 1.0
+            vector[(_crc32(text.strip()) >> 1) % self._dimension] = norm = 1.0
         vector /= norm
+        if self._noise:
+            own = np.random.default_rng(_crc32(text.strip())).standard_normal(self._dimension, dtype=np.float32)
+            vector += np.float32(self._noise) * own / np.linalg.norm(own)
+            vector /= np.linalg.norm(vector)
 
 
 @lru_cache(maxsize=1 << 16)

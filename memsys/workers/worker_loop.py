@@ -15,6 +15,8 @@ package itself prints goes to standard error. The worker file defines a class ``
 
 and, where it needs them, ``finish(self)`` (returns changes; the stream of turns has ended), ``replay(self, unit)`` (as
 ``add``, for a unit that a killed worker had written; calls ``add`` where it is missing) and ``close(self)``.
+Released code that parity runs compare with also has ``answer(self, question)`` (returns context and prediction) and
+``store(self)`` (returns the whole memory in the form that is compared).
 """
 
 import importlib.util
@@ -95,6 +97,10 @@ def _answer(worker: Any, request: dict[str, Any]) -> dict[str, Any]:
         return {"hits": worker.retrieve(request["query"], request["k"])}
     if op == "export":
         return {"memories": worker.export()}
+    if op == "answer":
+        return worker.answer(request["question"])
+    if op == "store":
+        return worker.store()
     if op == "close":
         if hasattr(worker, "close"):
             worker.close()

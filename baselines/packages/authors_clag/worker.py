@@ -1,0 +1,179 @@
+"""CLAG's and A-Mem's released code as a worker: their agent, driven as their own driver drives it.
+
+dmis-lab/CLAG is a fork of WujiangXu/A-mem, and both have the same classes.
+
+Settings:
+    name: of the release, for the record.
+    files: module name -> file of the authors, fetched by checksum, in the order in which they are imported; the last
+        one is their driver.
+    attributes: of their ``AgenticMemorySystem``, with the values that they get.
+    retrieve_k: number of hits.
+
+Replaced are ``sentence_transformers`` (vectors come from the embedder's address, so that both sides of a parity run
+embed alike) and the packages that the released files import and that nothing here calls. The order of the two options
+of category 5, which the releases draw without a seed, is the one that the question gives.
+"""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import random
+import sys
+import types
+import urllib.request
+
+#: Imported by the released files, called by nothing that runs here.
+UNUSED = (
+    "rank_bm25", "transformers", "nltk", "litellm", "requests", "torch", "matplotlib", "ollama", "load_dataset", "utils"
+)  # fmt: skip
+
+
+class _Absent(types.ModuleType):
+    """Stands for a module that is not needed: every name in it is one more of these."""
+
+    __path__ = ()
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Absent(f"{self.__name__}.{name}")
+
+    def __call__(self, *given, **named):
+        return self
+
+
+class _AbsentFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the modules of :data:`UNUSED`, whatever is installed."""
+
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in UNUSED:
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec):
+        return _Absent(spec.name)
+
+    def exec_module(self, module):
+        """Nothing to run."""
+
+
+class _Encoder:
+    """A ``SentenceTransformer`` that asks the endpoint; vectors are float32 arrays as there."""
+
+    url = ""
+
+    def __init__(self, *given, **named):
+        self._known = {}
+
+    def encode(self, texts, **named):
+        import numpy as np
+
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            body = json.dumps({"input": new}).encode()
+            request = urllib.request.Request(f"{self.url}/embeddings", body, {"Content-Type": "application/json"})
+            with urllib.request.urlopen(request) as reply:
+                rows = json.load(reply)["data"]
+            self._known |= {text: row["embedding"] for text, row in zip(new, rows, strict=True)}
+        return np.array([self._known[text] for text in texts], dtype=np.float32)
+
+
+def _load(name, path):
+    """Import a file of the authors under the name by which their other files import it."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+class Worker:
+    """The authors' agent for one conversation."""
+
+    lineage = "none"
+    lineage_reason = "parity runs compare memories by their place"
+
+    def __init__(self, opening):
+        settings = opening["settings"]
+        sys.stdout = sys.stderr  # unbuffered: what they print is in the log when this process is ended
+        sys.meta_path.insert(0, _AbsentFinder())
+        encoders = types.ModuleType("sentence_transformers")
+        encoders.SentenceTransformer, encoders.util = _Encoder, _Absent("sentence_transformers.util")
+        sys.modules |= {"sentence_transformers": encoders, "sentence_transformers.util": encoders.util}
+        _Encoder.url = opening["embedder"]["base_url"]
+        os.environ |= {"OPENAI_BASE_URL": opening["llm"]["base_url"], "OPENAI_API_KEY": opening["llm"]["api_key"]}
+        *_, driver = [_load(name, path) for name, path in settings["files"].items()]
+        self._name = settings["name"]
+        self._agent = driver.advancedMemAgent(opening["llm"]["model"], "openai", settings["retrieve_k"], 0.5)
+        self._system = self._agent.memory_system
+        for name, value in settings["attributes"].items():
+            if not hasattr(self._system, name):
+                raise ValueError(f"the released code has no attribute {name}")
+            setattr(self._system, name, value)
+
+    def describe(self):
+        """Name of the release."""
+        return {"package": self._name, "version": ""}
+
+    def add(self, unit):
+        """Add each turn as the driver does."""
+        for turn in unit["turns"]:
+            self._agent.add_memory(turn["line"], time=turn["date"])
+        return []
+
+    def finish(self):
+        """What CLAG's driver does once a conversation has been added; A-Mem's does nothing."""
+        if _has_clusters(self._system):
+            self._system.initialize_clusters_if_needed()
+            self._system.consolidate_memories()
+        return []
+
+    def export(self):
+        """Notes in the order they were added."""
+        return [{"memory_id": note.id, "text": note.content} for note in self._system.memories.values()]
+
+    def store(self):
+        """Notes and clusters in the form that parity runs compare; notes are named by their place."""
+        places = {note_id: place for place, note_id in enumerate(self._system.memories)}
+        found = {"notes": [_note(note) for note in self._system.memories.values()]}
+        if _has_clusters(self._system):
+            found["clusters"] = {name: _cluster(info, places) for name, info in self._system.clusters.items()}
+        return found
+
+    def answer(self, question):
+        """Answer a question as the driver does, and read the reply as it does."""
+        random.random = lambda: 0.9 if question["answer_first"] else 0.1
+        raw, _, context, *_ = self._agent.answer_question(question["text"], question["category"], question["answer"])
+        try:
+            prediction = json.loads(raw)["answer"]
+        except Exception:  # noqa: BLE001 - the driver's own rule: whatever fails, the raw reply is the answer
+            prediction = raw
+        return {"prediction": prediction, "context": context}
+
+
+def _has_clusters(system):
+    return hasattr(system, "clusters")
+
+
+def _note(note):
+    return {
+        "content": note.content,
+        "timestamp": note.timestamp,
+        "keywords": note.keywords,
+        "context": note.context,
+        "tags": note.tags,
+        "links": note.links,
+        "cluster": getattr(note, "cluster_id", None),
+    }
+
+
+def _cluster(info, places):
+    return {
+        "members": [places[member] for member in info["members"]],
+        "summary": info["summary"],
+        "tags": sorted(info["tags"]),
+        "representatives": [places[member] for member in info.get("rep_ids", [])],
+    }

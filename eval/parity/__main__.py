@@ -1,0 +1,101 @@
+"""Compare a preset with the authors' released code, call by call: ``python -m eval.parity memory=NAME against=NAME``.
+
+Both run over one conversation, on one deterministic backbone that replies to what a prompt shows and not to its
+wording. Compared are calls, prompts, final memories, contexts and answers; each difference is explained by a documented
+departure (``departures.yaml``) or makes the command fail. The authors' files are fetched by repository, commit and
+sha256 (``MEMSYS_SOURCES``: a folder that holds them) and run in an environment of their own
+(``scripts/make_package_env.py``).
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
+from eval.cli.terminal import console
+from eval.parity.config import counterparts
+from memsys.errors import ConfigError
+
+OUT = Path("results") / "parity"
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare as the command line says; returns the exit status."""
+    options = _parser().parse_intermixed_args(arguments)
+    own, overrides = _split(options.overrides)
+    if "against" not in own:
+        raise ConfigError(f"say what to compare with: against={' or against='.join(counterparts())}")
+    from eval.parity.run import ParityRun
+
+    run = ParityRun.of(own["against"], own.get("conversation"), overrides, options.spoil, options.out)
+    if options.skip_without_sources and (problem := run.missing()):
+        _say(f"parity skipped: {problem}")
+        return EXIT_DONE
+    report = run.compare()
+    _show(report, run.folder)
+    return EXIT_DIFFERENT if report.unexplained else EXIT_DONE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=program("parity"),
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"against: {', '.join(counterparts())}. Everything else is as for eval.run: dataset=locomo_sample "
+        "prompts=authors embedder=hashing memory.buffer_size=20 ...",
+    )
+    parser.add_argument(
+        "--spoil", type=int, default=0, metavar="N", help="cut, fence or pad one reply in N (default: none)"
+    )
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the report (default: %(default)s)")
+    parser.add_argument(
+        "--skip-without-sources",
+        action="store_true",
+        help="end with 0 and one line where the authors' code cannot be had",
+    )
+    parser.add_argument("overrides", nargs="+", help="against=NAME conversation=ID memory=NAME dataset=NAME ...")
+    return parser
+
+
+def _split(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Our own two settings, and what is for ``eval.run``."""
+    own, others = {}, []
+    for override in given:
+        name, equals, value = override.partition("=")
+        if equals and name in ("against", "conversation"):
+            own[name] = value
+        else:
+            others.append(override)
+    return own, others
+
+
+def _show(report: Any, folder: Path) -> None:
+    from rich.table import Table
+
+    from eval.parity.report import call_rows, difference_rows, part_rows
+
+    extents = ("equal", "wording", "order", "content")
+    for title, head, rows in (
+        ("Calls", ("role", "ours", "theirs", *extents), call_rows(report)),
+        ("Memory, contexts, answers", ("part", "compared", *extents), part_rows(report)),
+        ("Differences", ("explained by", "kind", "where", "count", "first"), difference_rows(report)),
+    ):
+        if rows:
+            table = Table(title=title, title_justify="left")
+            for number, name in enumerate(head):
+                table.add_column(name, justify="right" if isinstance(rows[0][number], int) else "left")
+            for row in rows:
+                table.add_row(*map(str, row))
+            console().print(table, markup=False)
+    _say(report.verdict)
+    _say(f"report: {folder / 'parity.md'}")
+
+
+def _say(text: str) -> None:
+    console().print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,105 @@
+"""What a parity run compares with: ``eval/parity/released/NAME.yaml``, one file per released code."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eval.configs.presets import find_preset, make_preset, preset_names
+from eval.parity.replies import Topics
+from eval.parity.stores import STORES
+from memsys.errors import ConfigError
+from memsys.prompt_packs.catalogue import Pack, find_packs
+from memsys.prompt_packs.sources import SourceFile
+
+FOLDER = Path(__file__).parent / "released"
+BACKBONE = Path(__file__).parent / "backbone.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """A released code.
+
+    Attributes:
+        system: its name here, as its presets' ``_target_`` has it.
+        pack: prompt pack that names its files by repository, commit, path and sha256.
+        files: module of the released code -> key of its file in the pack, in the order of their imports.
+        package: folder in ``baselines/packages`` that holds its worker, and in ``.venv-packages`` its environment.
+        store: how our memory's state is written for the comparison (:data:`eval.parity.stores.STORES`).
+        settings: attributes of the released code, and our settings that they get the values of.
+        retrieve_k: our setting for the number of hits.
+        overrides: of our run.
+    """
+
+    system: str
+    pack: str
+    files: Mapping[str, str]
+    package: str
+    store: str
+    settings: Mapping[str, str]
+    retrieve_k: str
+    overrides: Sequence[str] = field(default_factory=tuple)
+
+    def __post_init__(self) -> None:
+        if self.store not in STORES:
+            raise ConfigError(
+                f"eval/parity/released: store={self.store!r} is unknown; choose one of {', '.join(STORES)}"
+            )
+
+    def find_pack(self, root: Path) -> Pack:
+        """The pack that names its files.
+
+        Raises:
+            ConfigError: there is none of that name.
+        """
+        packs = {pack.name: pack for pack in find_packs(root)}
+        if self.pack not in packs:
+            raise ConfigError(f"eval/parity/released: pack={self.pack!r} is unknown; choose one of {', '.join(packs)}")
+        return packs[self.pack]
+
+    def sources(self, pack: Pack) -> dict[str, SourceFile]:
+        """Files of the released code by module.
+
+        Raises:
+            ConfigError: the pack does not name one.
+        """
+        unknown = [key for key in self.files.values() if key not in pack.sources]
+        if unknown:
+            raise ConfigError(f"eval/parity/released: {', '.join(unknown)} is no source of the pack {pack.name}")
+        return {module: pack.sources[key] for module, key in self.files.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class BackboneSettings:
+    """``backbone.yaml``: words of the replies, and overrides of our run."""
+
+    topics: Mapping[str, object]
+    overrides: Sequence[str]
+
+    @property
+    def words(self) -> Topics:
+        """Words of the replies."""
+        given = self.topics
+        tags = given["tags"]
+        assert isinstance(tags, list)
+        return Topics(tuple(tags), str(given["unknown_action"]), str(given["unknown_cluster"]))
+
+
+def counterparts() -> tuple[str, ...]:
+    """Names of the released codes that there is a worker for."""
+    return preset_names(FOLDER)
+
+
+def find_counterpart(name: str) -> Counterpart:
+    """Read the file of a released code.
+
+    Raises:
+        ConfigError: there is none of that name, or it is wrong.
+    """
+    if name not in counterparts():
+        raise ConfigError(f"against={name!r} is unknown; choose one of {', '.join(counterparts())}")
+    return make_preset(Counterpart, find_preset(name, FOLDER, "against"))
+
+
+def backbone_settings() -> BackboneSettings:
+    """Read the settings of the deterministic backbone."""
+    return make_preset(BackboneSettings, BACKBONE)

@@ -1,0 +1,161 @@
+"""The report of a parity run: tables for the terminal, Markdown, JSON."""
+
+import difflib
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from eval.parity.compare import Comparison, FoundDifference
+from eval.parity.endpoint import RecordedCall
+from eval.parity.explain import Explained
+from eval.runs.files import write_atomic, write_json
+
+REPORT, RESULT = "parity.md", "parity.json"
+UNEXPLAINED = "unexplained"
+_DIFF_LINES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ParityReport:
+    """A parity run and what came of it.
+
+    Attributes:
+        memory: our preset.
+        against: name of the released code.
+        conversation: id of the conversation.
+        settings: of the run, for the head of the report: prompts, embedder, spoiled replies, sources.
+        comparison: counts and differences.
+        explained: each difference and what explains it.
+    """
+
+    memory: str
+    against: str
+    conversation: str
+    settings: Mapping[str, str]
+    comparison: Comparison
+    explained: Sequence[Explained]
+
+    @property
+    def unexplained(self) -> int:
+        """Differences that no documented departure explains."""
+        return sum(one.departure is None for one in self.explained)
+
+    @property
+    def title(self) -> str:
+        """One line: what was compared."""
+        return f"Parity of {self.memory} with {self.against} on {self.conversation}"
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: how it ended."""
+        found = len(self.explained)
+        if not found:
+            return "Nothing differs."
+        if not self.unexplained:
+            return f"{found} differences, each explained by a documented departure."
+        return f"{found} differences, {self.unexplained} of them explained by no documented departure."
+
+    def groups(self) -> dict[tuple[str, str, str], list[FoundDifference]]:
+        """Differences by what explains them, kind with extent, and role or part; unexplained ones first."""
+        found: dict[tuple[str, str, str], list[FoundDifference]] = defaultdict(list)
+        for one in self.explained:
+            name = one.departure.id if one.departure else UNEXPLAINED
+            each = one.difference
+            found[name, f"{each.kind} ({each.extent})", each.role or _part(each.place)].append(each)
+        return dict(sorted(found.items(), key=lambda entry: (entry[0][0] != UNEXPLAINED, entry[0])))
+
+
+def _part(place: str) -> str:
+    """The kind of place: ``notes.tags`` for ``notes.3.tags``; a question's id is no part."""
+    names = place.split(".")
+    return f"{names[0]}.{names[2]}" if len(names) > 2 else ""
+
+
+def render(report: ParityReport) -> str:
+    """The report as Markdown."""
+    lines = [f"# {report.title}", "", *(f"- {name}: {value}" for name, value in report.settings.items())]
+    lines += ["", report.verdict, "", "## Calls", ""]
+    lines += table(
+        ("role", "ours", "theirs", "prompts equal", "other wording", "other order", "other content"), call_rows(report)
+    )
+    lines += ["", "## Memory, contexts, answers", ""]
+    lines += table(("part", "compared", "equal", "other wording", "other order", "other content"), part_rows(report))
+    if report.explained:
+        lines += ["", "## Differences", ""]
+        lines += table(("explained by", "kind", "where", "count", "first"), difference_rows(report))
+    for (name, kind, where), found in report.groups().items():
+        lines += ["", f"### {name}: {kind} {where}".rstrip(), "", *_why(report, name), *_example(found[0])]
+    return "\n".join(lines) + "\n"
+
+
+def call_rows(report: ParityReport) -> list[tuple[Any, ...]]:
+    """Calls and prompts by role, with their sum."""
+    rows = [(role, *asdict(count).values()) for role, count in sorted(report.comparison.roles.items())]
+    sums = [sum(int(row[column]) for row in rows) for column in range(1, 7)]
+    return [*rows, ("all", *sums)]
+
+
+def part_rows(report: ParityReport) -> list[tuple[Any, ...]]:
+    """Values of memory, contexts and answers by part."""
+    return [(part, *asdict(count).values()) for part, count in report.comparison.parts.items()]
+
+
+def difference_rows(report: ParityReport) -> list[tuple[Any, ...]]:
+    """Groups of differences."""
+    return [(*group, len(found), found[0].place) for group, found in report.groups().items()]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    """A Markdown table."""
+    written = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
+    return [f"| {' | '.join(row)} |" for row in (list(head), ["---"] * len(head), *written)]
+
+
+def _why(report: ParityReport, name: str) -> list[str]:
+    found = next((one.departure for one in report.explained if one.departure and one.departure.id == name), None)
+    return [] if found is None else [f"{found.what} ({found.where}) {found.why}", ""]
+
+
+def _example(difference: FoundDifference) -> list[str]:
+    """A diff of one difference, theirs against ours."""
+    sides = [_lines(difference.theirs), _lines(difference.ours)]
+    diff = list(difflib.unified_diff(*sides, "theirs", "ours", lineterm="", n=1))
+    cut = [f"... {len(diff) - _DIFF_LINES} more lines"] if len(diff) > _DIFF_LINES else []
+    return [f"{difference.place}:", "", "~~~diff", *diff[:_DIFF_LINES], *cut, "~~~"]
+
+
+def _lines(value: Any) -> list[str]:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+    return text.splitlines()
+
+
+def write_calls(calls: Sequence[RecordedCall], path: Path) -> None:
+    """Write a side's calls in the order they were made, one row each; for reading beside the report."""
+    rows = [{"role": call.request.role, **asdict(call.request), "reply": call.reply} for call in calls]
+    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8", "replace"))
+
+
+def write_report(report: ParityReport, folder: Path) -> None:
+    """Write ``parity.md`` and ``parity.json``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomic(folder / REPORT, render(report).encode("utf-8", "replace"))
+    write_json(
+        folder / RESULT,
+        {
+            "memory": report.memory,
+            "against": report.against,
+            "conversation": report.conversation,
+            "settings": dict(report.settings),
+            "verdict": report.verdict,
+            "unexplained": report.unexplained,
+            "calls": {role: asdict(count) for role, count in report.comparison.roles.items()},
+            "parts": {part: asdict(count) for part, count in report.comparison.parts.items()},
+            "differences": [
+                {**asdict(one.difference), "departure": one.departure.id if one.departure else None}
+                for one in report.explained
+            ],
+        },
+    )

@@ -1,0 +1,72 @@
+"""Tests of a difference's two values, by the names that ``match`` in ``departures.yaml`` uses."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from memsys.errors import ConfigError
+
+#: Words that stand before the fields of a note or a cluster, on either side.
+LABELS = frozenset(
+    ("cluster_id", "id", "size", "summary", "cluster_tags", "tags", "representative_memories", "example", "content",
+     "context", "query", "user")
+)  # fmt: skip
+#: Words of the descriptions of clusters that have no profile, on either side.
+DESCRIPTIONS = frozenset(
+    ("cluster", "around", "memories", "related", "to", "notes", "about", "on", "various", "topics", "subcluster",
+     "part", "a", "b")
+)  # fmt: skip
+_WORD = re.compile(r"\w+")
+
+
+def links_to_stored_notes(place: str, ours: Any, theirs: Any) -> bool:
+    """Ours are their links without those that name no note stored before (``place`` is ``notes.N.links``)."""
+    number = int(place.split(".")[1])
+    return [link for link in theirs if isinstance(link, int) and 0 <= link < number] == ours
+
+
+def two_members(place: str, ours: Any, theirs: Any) -> bool:
+    """There are two: both are equally near to their mean, and their order is a matter of the last digit."""
+    return len(ours) == len(theirs) == 2
+
+
+def same_words_but_labels(place: str, ours: Any, theirs: Any) -> bool:
+    """Both hold the same words, each as often, but for the labels of fields."""
+    return _words(ours) == _words(theirs)
+
+
+def same_words_but_descriptions(place: str, ours: Any, theirs: Any) -> bool:
+    """As ``same_words_but_labels``, and but for how clusters without a profile are described."""
+    return _words(ours, DESCRIPTIONS) == _words(theirs, DESCRIPTIONS)
+
+
+def same_words(place: str, ours: Any, theirs: Any) -> bool:
+    """Both hold the same words, numbers and signs in the same order: only white space differs."""
+    return "".join(ours.split()) == "".join(theirs.split())
+
+
+def _words(text: str, others: frozenset[str] = frozenset()) -> Counter[str]:
+    return Counter(word for word in _WORD.findall(text) if word.lower() not in LABELS | others)
+
+
+RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
+    "links_to_stored_notes": links_to_stored_notes,
+    "two_members": two_members,
+    "same_words": same_words,
+    "same_words_but_descriptions": same_words_but_descriptions,
+    "same_words_but_labels": same_words_but_labels,
+}
+
+
+def passes(rule: str | None, place: str, ours: Any, theirs: Any) -> bool:
+    """Whether two values pass a rule; any two do where there is none.
+
+    Raises:
+        ConfigError: there is no such rule.
+    """
+    if rule is None:
+        return True
+    if rule not in RULES:
+        raise ConfigError(f"departures.yaml: match: rule={rule} is unknown; choose one of {', '.join(RULES)}")
+    return RULES[rule](place, ours, theirs)
