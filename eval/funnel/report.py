@@ -17,7 +17,7 @@ NAME = "memory_quality"
 
 DEFINITIONS = (
     "n: questions with gold evidence. A share is taken over the gold turns of a question (each turn once) and averaged "
-    "over these questions; `all` leaves out the kinds of questions that the run's protocol does not count",
+    "over these questions; a system's first line leaves out the kinds of questions that its protocol does not count",
     "evidence is matched by lineage: an entry of the memory names the turns it came from, through every rewriting and "
     "merging; that its wording still holds what the turn said is not checked, so large merged entries count for much",
     "stored: share of the gold turns that some entry came from; R@5, R@10: that one of the first 5 or 10 retrieved "
@@ -25,8 +25,8 @@ DEFINITIONS = (
     "F1: token F1 of the run's protocol, percent, plain mean over the questions; behind it F1 by how far the evidence "
     "of a question came, with the number of such questions in brackets: all of it in the context, a part of it, none "
     "of it though some is stored, none of it and none stored",
-    "entries: what the memory's search can return or its context is made of, by the system's `entries.yaml`; per turn "
-    "ingested. Tokens are estimated: characters of all texts of the entries at the characters per token of all "
+    "entries: what the memory's search can return or its context is made of, by the system's file entries.yaml; per "
+    "turn ingested. Tokens are estimated: characters of all texts of the entries at the characters per token of all "
     "contexts of the group (its backbone's tokenizer); nothing where no context was counted",
     "repeated: entries with the same main text as an earlier one of their kind and conversation; outdated: entries "
     "that came from a turn that the data set says is overruled and from no turn that its questions say holds last",

@@ -11,6 +11,8 @@ from eval.tables.stored import StoredRun
 _EVIDENCE = ("stored", "retrieved at 5", "retrieved at 10", "in context")
 _SCORE = "F1"
 _COLUMNS, _WIDTH, _HEIGHT = 3, 2.6, 1.75
+#: Least width of the figure, and height of a single row, in inches: the text below needs room.
+_LEAST_WIDTH, _ONE_ROW = 6.2, 2.6
 #: Letters of a title above a panel.
 _LONGEST = 30
 
@@ -35,7 +37,9 @@ def _sheet(group: QualityGroup) -> Sheet:
         f"{UNKNOWN} nothing is ranked, or not known."
     )
     panels = tuple(_panel(one, title) for one, title in zip(shown, _titles(shown), strict=True))
-    return Sheet(f"funnel_{group.key}", panels, remark, (_WIDTH,) * len(panels), _COLUMNS, _HEIGHT)
+    width = max(_WIDTH, _LEAST_WIDTH / min(len(panels), _COLUMNS))
+    height = _ONE_ROW if len(panels) <= _COLUMNS else _HEIGHT
+    return Sheet(f"funnel_{group.key}", panels, remark, (width,) * len(panels), _COLUMNS, height)
 
 
 def _panel(one: SystemQuality, title: str) -> Panel:

@@ -13,6 +13,7 @@ from eval.report.calls import first_difference
 from eval.report.config import PageConfig
 from eval.report.definitions import definitions
 from eval.report.groups import RunGroup, find_groups, scored
+from eval.report.own_tables import own_tables
 from eval.report.papers import tables
 from eval.report.probes import judge_faults
 from eval.report.progress import Unfinished, unfinished
@@ -95,6 +96,7 @@ def page_data(
         "categories": _categories(runs, names),
         "scores": _scores(collected, [metric["name"] for metric in metrics], cache),
         "tables": cache.get("tables", [everything], partial(tables, runs)),
+        "ownTables": own_tables(runs),
         "definitions": _definitions(runs, everything, cache),
         "questions": browser.questions,
         "questionScores": browser.score_names,

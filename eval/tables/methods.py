@@ -58,7 +58,7 @@ class CountLine:
             for name, value in zip(names, self.values, strict=True)
             if value is not None and stated.bounded and not stated.fits(value)
         ]
-        return f"{stated.source}; outside: {', '.join(outside)}" if outside else stated.source
+        return f"{stated.source}; outside: {'; '.join(outside)}" if outside else stated.source
 
 
 @dataclass(frozen=True, slots=True)

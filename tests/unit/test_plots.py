@@ -207,4 +207,4 @@ def test_the_command_draws_and_names_an_unknown_protocol(tmp_path: Path, capsys:
     assert main([*arguments, "--protocol", "nope"]) == 2
     assert "nope" in capsys.readouterr().err
     assert main(arguments) == 0
-    assert len(list((tmp_path / "figures").glob("*.svg"))) == len(list((tmp_path / "figures").glob("*.png"))) == 10
+    assert len(list((tmp_path / "figures").glob("*.svg"))) == len(list((tmp_path / "figures").glob("*.png"))) == 11

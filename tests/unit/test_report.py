@@ -117,6 +117,18 @@ def test_questions_can_be_left_out(tmp_path: Path) -> None:
     assert data_in(out.read_text())["questions"] == []
 
 
+def test_memory_quality_and_method_counts_stand_on_the_page(tmp_path: Path) -> None:
+    target = {"memory": {"_target_": "memsys.clag.config.ClagConfig"}}
+    FakeRun(memory="clag", parts=target).write(tmp_path)
+    quality, method = data_of(tmp_path)["ownTables"]
+    assert (quality["kind"], method["kind"], method["title"]) == ("quality", "method", "clag on locomo")
+    evidence, sizes = quality["tables"]
+    assert evidence["rows"][0][:3] == ["clag", "all", "20"] and evidence["left"] == 2
+    assert sizes["rows"] == [["clag", *["–"] * 8]]
+    assert "clag: there is no snapshot of its memories" in evidence["notes"]
+    assert method["tables"][0]["rows"][0][:3] == ["clusters of a conversation", "3", "4.7 (tau 0.10)"]
+
+
 def test_a_retrieval_run_shows_its_query(tmp_path: Path) -> None:
     path = FakeRun(mode="retrieval_only").write(tmp_path)
     rewrite(path, "retrievals.jsonl", lambda number, row: row["trace"].update(query=f"query {number}"))

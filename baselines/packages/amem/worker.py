@@ -5,9 +5,9 @@ Settings:
     linked: notes that a found note is linked to are shown behind it, as `find_related_memories_raw` does.
     cache_size: notes that the package keeps in its own memory.
 
-The package makes its embeddings itself, by sentence-transformers; here the run's embedder makes them. Its temperature is
-1.0 and it names no limit of new tokens: the proxy's holds. A note is made of its own turn; what later turns change in it
-(context and tags) is not counted as theirs.
+The package makes its embeddings itself, by sentence-transformers; here the run's embedder makes them. Its temperature
+is 1.0 and it names no limit of new tokens: the proxy's holds. A note is made of its own turn; what later turns change
+in it (context and tags) is not counted as theirs.
 """
 
 import json

@@ -5,6 +5,7 @@ VIEWS.push(
   { id: "leaderboard", text: "All scores", make: leaderboardView },
   { id: "plots", text: "Plots", make: plotsView },
   { id: "definitions", text: "Definitions", make: definitionsView },
+  { id: "memory", text: "Memory", make: memoryView },
   { id: "tables", text: "Tables", make: tablesView },
   { id: "questions", text: "Questions", make: questionsView },
   { id: "runs", text: "Runs", make: runsView },

@@ -1,0 +1,41 @@
+// Memory quality and the methods' own counts: tables of texts.
+const OWN_KINDS = { quality: "Memory quality", method: "What the runs say about the method" };
+
+function memoryView() {
+  const body = el("div");
+  const choice = setting(
+    "own",
+    "Show",
+    DATA.ownTables.map((one, index) => option(String(index), one.title, OWN_KINDS[one.kind])),
+  );
+  const draw = () => body.replaceChildren(...ownParts(choice, draw));
+  draw();
+  return [el("h2", {}, "What the memories hold"), body];
+}
+
+function ownParts(choice, draw) {
+  if (!DATA.ownTables.length) return [el("p", { class: "note" }, "No run here has a memory.")];
+  const found = DATA.ownTables[Number(valueOf(choice))];
+  return [
+    el("div", { class: "filters" }, menu(choice, draw)),
+    ...found.tables.flatMap(plainTable),
+    el(
+      "ul",
+      { class: "small faint" },
+      found.legend.map((text) => el("li", {}, text)),
+    ),
+  ];
+}
+
+function plainTable({ title, headings, rows, left, notes }) {
+  const cells = (row) => row.slice(1).map((text, index) => cell(text, index + 1 >= left));
+  return [
+    el("h3", {}, title),
+    table(
+      title,
+      headings.map((name, index) => head(name, index >= left)),
+      rows.map((row) => el("tr", {}, el("th", { scope: "row" }, row[0]), cells(row))),
+    ),
+    ...notes.map((text) => el("p", { class: "note" }, text)),
+  ];
+}

@@ -1,0 +1,143 @@
+"""Counts of a method beside what its paper states: measured by hand, read strictly, a dash for what is not known."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.export import export_run
+from eval.papers.expectations import (
+    ExpectedValue,
+    MethodCount,
+    dataset_key,
+    measured,
+    method_counts,
+    read_counts,
+)
+from eval.tables.methods import FORMATS, method_groups, number, render_csv, render_latex, render_markdown
+from eval.tables.stored import StoredRun, read_run
+from memsys.errors import ConfigError
+from tests.support.fake_run import FakeRun
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "method_counts.md"
+CLAG = {"memory": {"_target_": "memsys.clag.config.ClagConfig"}}
+#: What the runs below record: two conversations with 3 and 15 clusters, 90 of 100 routed notes into a named cluster.
+STATISTICS = {
+    "clusters": {"mean": 9.0, "sum": 18.0, "max": 15.0, "min": 3.0},
+    "cluster_size_max": {"mean": 300.0, "sum": 600.0, "max": 400.0, "min": 200.0},
+    "counts.route.chosen": {"mean": 45.0, "sum": 90.0, "max": 50.0, "min": 40.0},
+    "counts.route.invalid_nearest": {"mean": 4.0, "sum": 8.0, "max": 8.0, "min": 0.0},
+    "counts.route.new_invalid": {"mean": 1.0, "sum": 2.0, "max": 2.0, "min": 0.0},
+}
+TRACE = {"numbers": {"reduction": {"mean": 0.125, "max": 1.0, "min": 0.0}}, "values": {"mode": {"cluster": 5}}}
+
+
+def clag(root: Path, dataset: str = "bioasq20_clag", **changes: Any) -> StoredRun:
+    """A run of CLAG with 20 questions and the statistics above."""
+    path = FakeRun(memory="clag", dataset=dataset, parts=CLAG, **changes).write(root)
+    run = read_run(path)
+    assert isinstance(run, StoredRun)
+    memory = {**run.summary["memory"], "statistics": STATISTICS}
+    return replace(run, summary={**run.summary, "memory": memory, "trace": TRACE})
+
+
+def test_a_count_is_a_mean_a_percentage_or_a_share_of_questions(tmp_path: Path) -> None:
+    run = clag(tmp_path)
+    routed = ("counts.route.chosen", "counts.route.invalid_nearest", "counts.route.new_invalid")
+    assert measured(MethodCount("clusters", "x"), run) == 9.0
+    assert measured(MethodCount("clusters", "x", take="max"), run) == 15.0
+    assert measured(MethodCount("counts.route.chosen", "x", of=routed), run) == 90.0
+    assert measured(MethodCount("clusters", "x", of=("turns",)), run) == 45.0  # 18 clusters of 40 turns
+    assert measured(MethodCount("clusters", "x", of=("no.such",)), run) is None
+    assert measured(MethodCount("reduction", "x", where="trace"), run) == 0.125
+    assert measured(MethodCount("mode=cluster", "x", where="trace"), run) == 25.0  # 5 of 20 questions
+    assert measured(MethodCount("mode=global", "x", where="trace"), run) == 0.0
+    for unknown in (MethodCount("splits", "x"), MethodCount("a=b", "x", where="trace")):
+        assert measured(unknown, run) is None
+
+
+def test_a_count_says_what_is_stated_for_its_data_set() -> None:
+    ours = ExpectedValue("3 to 13", "paper", "bioasq20", 3, 13)
+    count = MethodCount("clusters", "x", expected=(ours, ExpectedValue("any", "code")))
+    assert count.expected_on("bioasq20") is ours
+    other = count.expected_on("locomo")
+    assert other is not None and (other.value, other.bounded) == ("any", False)
+    assert [ours.fits(value) for value in (2.9, 3, 13, 13.1)] == [False, True, True, False]
+    assert MethodCount("clusters", "x").expected_on("locomo") is None
+
+
+def test_the_page_is_the_golden_one(tmp_path: Path) -> None:
+    assert render_markdown(method_groups([clag(tmp_path), clag(tmp_path, seed=1)])) == GOLDEN.read_text("utf-8")
+
+
+def test_every_format_says_what_lies_outside(tmp_path: Path) -> None:
+    [group] = method_groups([clag(tmp_path)])
+    [line] = [line for line in group.lines if line.statistic == "cluster_size_max"]
+    assert line.note(group.names) == "CLAG, appendix C.1; outside: clag"
+    assert "bioasq20,smollm2_135m" in render_csv([group]) and ",300,139.5 (85 to 210)" in render_csv([group])
+    assert render_csv([group]).count(",no\n") == 1 and render_csv([group]).count(",yes\n") == 1
+    assert r"\label{tab:method_counts-clag-bioasq20}" in render_latex([group])
+
+
+def test_an_export_gives_the_same_counts(tmp_path: Path) -> None:
+    path = FakeRun(memory="clag", parts=CLAG).write(tmp_path / "runs")
+    exported = export_run(path, tmp_path / "summaries")
+    for render in FORMATS.values():
+        from_run, from_export = (render(method_groups([one])) for folder in (path, exported) if (one := _read(folder)))
+        assert from_run == from_export and "malformed" in from_run
+
+
+def _read(folder: Path) -> StoredRun:
+    run = read_run(folder)
+    assert isinstance(run, StoredRun)
+    return run
+
+
+def test_malformed_replies_by_role_and_runs_without_counts(tmp_path: Path) -> None:
+    run = clag(tmp_path)
+    [group] = method_groups([run])
+    found = {line.statistic: line.texts for line in group.lines if line.statistic.startswith("malformed")}
+    # Of 20 calls of each role every fifth note analysis is malformed.
+    assert found == {"malformed.answer.default": ("0 (0 of 20)",), "malformed.write.analyse": ("20 (4 of 20)",)}
+    assert method_groups([replace(run, summary={**run.summary, "memory": None})]) == []
+    plain = FakeRun(memory="oracle", parts={"memory": {"_target_": "baselines.references.OracleConfig"}})
+    assert method_groups([_read(plain.write(tmp_path))]) == []
+
+
+def test_a_gate_shows_its_own_counts_and_its_hosts() -> None:
+    host = {"_target_": "baselines.amem.config.AmemConfig"}
+    names = [count.statistic for count in method_counts({"_target_": "memsys.gate.config.GatedConfig", "host": host})]
+    assert names[0] == "gate.dropped" and "counts.evolution.yes" in names
+    assert method_counts({"_target_": "no.such.System"}) == method_counts({}) == ()
+
+
+def test_the_sample_is_not_the_paper_s_data_set(tmp_path: Path) -> None:
+    assert dataset_key(clag(tmp_path)) == "bioasq20"
+    assert dataset_key(clag(tmp_path, "locomo_clag", notes={"sample": True})) == "locomo_clag"
+    assert dataset_key(clag(tmp_path, "my_own")) == "my_own"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1", "must hold a list of counts, not dict"),
+        ("- 3", "entry 1"),
+        ("- {statistic: a}", "entry 1: field what: is missing"),
+        ("- {statistic: a, what: b, in: dreams}", "entry 1: field where"),
+        ("- {statistic: a, what: b, expected: [{value: '1'}]}", "source: is missing"),
+        ("- {statistic: a, what: b, expected: [{value: '1', source: c, dataset: d}]}", "dataset d is unknown"),
+    ],
+)
+def test_a_broken_file_is_named(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "expectations.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=r"expectations\.yaml") as error:
+        read_counts(file)
+    assert message in str(error.value)
+
+
+def test_figures_keep_the_digits_that_count() -> None:
+    assert [number(value) for value in (None, 0.0, 4.0, 0.4751, 99.96, 1234.5, 86.87)] == [
+        "–", "0", "4", "0.475", "100", "1,234", "86.9",
+    ]  # fmt: skip
