@@ -18,7 +18,7 @@ from eval.parity.ours import SideResult, one_sample, run_ours
 from eval.parity.replies import DeterministicBackbone
 from eval.parity.report import ParityReport, write_calls, write_report
 from eval.parity.stores import STORES
-from eval.running.experiment import embedder_for
+from eval.running.models import embedder_for
 from eval.serve import plan_of
 from memsys.assets.paths import ROOT
 from memsys.departures import read_departures, system_of
