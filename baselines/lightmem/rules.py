@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_cosines, check_flags, check_minimum, check_template
+from memsys.notes.settings import (
+    check_choices,
+    check_cosines,
+    check_flags,
+    check_minimum,
+    check_optional,
+    check_template,
+)
 
 CompressMode = Literal["off", "llmlingua2"]
 PeakMode = Literal["off", "attention"]
@@ -126,9 +133,8 @@ class LightMemContextRules:
 
     def __post_init__(self) -> None:
         check_choices(self, "memory.context", layout=FactLayout)
+        check_optional(self, "memory.context", max_tokens=1)
         check_minimum(self, "memory.context", reserve_tokens=0)
-        if self.max_tokens is not None:
-            check_minimum(self, "memory.context", max_tokens=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,7 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int) -> None:
     runs: list[ScoredRun] = []
     for run in score_all(entries, config, cache, workers):
         runs.append(run)
-        text = f"[{len(runs)}/{len(entries)}] {run.entry.name}: {len(run.answers)} answers"
-        say(text)
+        say(f"[{len(runs)}/{len(entries)}] {run.entry.name}: {len(run.answers)} answers")
     order = {entry.name: place for place, entry in enumerate(entries)}
     runs.sort(key=lambda run: order[run.entry.name])
     with stage("comparing the runs"):

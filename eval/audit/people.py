@@ -205,7 +205,7 @@ def on_wrong_answers(run: ScoredRun) -> list[Row]:
                     "category": name,
                     "answers": len(judged),
                     "accepted": 100 * sum(value > 0.5 for value in judged) / len(judged),
-                    "f1_set": 100 * sum(scored) / len(scored),
+                    "f1_set": 100 * sum(scored) / len(scored) if scored else None,
                 }
             )
     return found
@@ -215,7 +215,8 @@ def length_bias(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
     """Correlation of the log of an answer's words with its score, within runs and between answers to one question.
 
     ``within_question`` compares answers of different systems to the same question: words and scores less their mean
-    over the systems. That leaves out that some questions need longer answers and are harder.
+    over the systems. That leaves out that some questions need longer answers and are harder. NaN where there is
+    nothing to correlate: with one run, no question has two answers. A metric that no answer has is left out.
     """
     found: list[Row] = []
     for metric in (config.lead, "meteor", JUDGE):
@@ -224,6 +225,8 @@ def length_bias(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
             for run in runs
             for answer, value in values(run.answers, RunReading(metric, "printed", "question"))
         ]
+        if not rows:
+            continue
         found.append(
             {
                 "metric": metric,
@@ -240,14 +243,21 @@ def _correlation(rows: Sequence[tuple[str, str, int, float]], key: int) -> float
     groups: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for row in rows:
         groups[str(row[key])].append((row[2], row[3]))
-    words, scores = [], []
+    words, scores = [np.zeros(0)], [np.zeros(0)]
     for own in groups.values():
         if len(own) > 1:
             array = np.array([(np.log1p(length), value) for length, value in own])
             centred = array - array.mean(axis=0)
             words.append(centred[:, 0])
             scores.append(centred[:, 1])
-    return float(np.corrcoef(np.concatenate(words), np.concatenate(scores))[0, 1])
+    return _pearson(np.concatenate(words), np.concatenate(scores))
+
+
+def _pearson(one: Floats, other: Floats) -> float:
+    """Pearson's correlation; NaN where it is not defined: of fewer than two values, or where all values are equal."""
+    if len(one) < 2 or not np.ptp(one) or not np.ptp(other):
+        return float("nan")
+    return float(np.corrcoef(one, other)[0, 1])
 
 
 def _between(rows: Sequence[tuple[str, str, int, float]]) -> float:
@@ -258,4 +268,5 @@ def _between(rows: Sequence[tuple[str, str, int, float]]) -> float:
         run: (float(np.log1p(np.median([length for length, _ in own]))), float(np.mean([value for _, value in own])))
         for run, own in groups.items()
     }
-    return float(np.corrcoef(np.array(list(means.values())).T)[0, 1])
+    words, scores = np.array(list(means.values())).T
+    return _pearson(words, scores)

@@ -40,7 +40,12 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
 
 
 def _extent(row: SystemRow, pair: Pair | None = None) -> str:
-    questions, conversations = pair.result.questions if pair else row.questions, len(row.run.conversations)
+    """Questions and conversations: of the pair, which may share a part of them alone, else of the row."""
+    questions, conversations = row.questions, len(row.run.conversations)
+    if pair is not None:
+        interval = pair.result.interval
+        questions = pair.result.questions
+        conversations = interval.units if interval is not None and interval.by == "conversation" else 1
     return (
         f"{questions} question{'' if questions == 1 else 's'} of "
         f"{'one conversation' if conversations == 1 else f'{conversations} conversations'}"

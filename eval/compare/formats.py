@@ -86,7 +86,7 @@ def render_latex(report: Report) -> str:
 
 
 def render_csv(report: Report) -> str:
-    """Return one row per run with every column and its interval, unrounded to the eye."""
+    """Return one row per system with every column and its interval, four decimals; ``run``: its first run."""
     names = [column.name for column in report.columns]
     headings = [column.heading for column in report.columns]
     intervals = [f"{heading} {end}" for heading in headings for end in ("low", "high")]
@@ -101,7 +101,7 @@ def render_csv(report: Report) -> str:
         by = {estimate.interval.by for estimate in found if estimate is not None and estimate.interval is not None}
         values = ["" if estimate is None else f"{estimate.value:.4f}" for estimate in found]
         ends = [end for estimate in found for end in _ends(estimate)]
-        first = [row.label, row.run.run_id, report.protocol.name, row.questions, "".join(sorted(by))]
+        first = [row.label, row.run.run_id, report.protocol.name, row.questions, " and ".join(sorted(by))]
         seeds = " ".join(map(str, row.repeats.seeds))
         deviations = ["" if one is None or one.spread is None else f"{one.spread:.4f}" for one in found]
         writer.writerow(csv_row([*first, *values, *ends, seeds, *deviations]))

@@ -52,8 +52,7 @@ def compare(
     paths += plot(report, out_dir / "compare")
     if report.conclusion:
         console().print(report.conclusion, style="bold", highlight=False, markup=False)
-    written = f"written: {out_dir}/compare.{{md,csv,tex,svg,png}}"
-    say(written)
+    say(f"written: {out_dir}/compare.{{md,csv,tex,svg,png}}")
     return paths
 
 

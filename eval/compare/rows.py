@@ -17,6 +17,7 @@ from eval.scoring.aggregate import undoubted
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import Interval
 from eval.scoring.protocols import Protocol
+from eval.tables.costs import write_tokens_per_turn
 from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
 from eval.tables.measure import mean_value, scores_and_mean
 from eval.tables.stored import StoredRun
@@ -208,7 +209,7 @@ def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, Co
 def _with_spread(
     system: Repeats, estimates: Mapping[str, ComparisonEstimate], protocol: Protocol
 ) -> dict[str, ComparisonEstimate]:
-    """Add the standard deviation over seeds to the shares."""
+    """Add the standard deviation over seeds to the metrics that have a score for each question."""
     if len(system.runs) == 1:
         return dict(estimates)
     shown = (*listed(retrieval=False), *listed(retrieval=True))
@@ -218,7 +219,7 @@ def _with_spread(
         found = (
             system.spread(lambda run: mean_value(run.rows, metrics[name], None, protocol)) if name in metrics else None
         )
-        return None if found is None else 100 * found
+        return None if found is None else scale_of(metrics[name]) * found
 
     return {name: replace(value, spread=spread(name)) for name, value in estimates.items()}
 
@@ -269,11 +270,16 @@ def _mean_cost(runs: Sequence[StoredRun]) -> dict[str, ComparisonEstimate]:
 
 
 def _dollars(run: StoredRun) -> dict[str, ComparisonEstimate]:
-    """Dollars per 1,000 questions; nothing where no price is known, or two backbones share the calls."""
+    found = dollars_per_question(run)
+    return {} if found is None else {"dollars": ComparisonEstimate(1000 * found)}
+
+
+def dollars_per_question(run: StoredRun) -> float | None:
+    """What reading costs for one question; ``None`` where no price is known, or two backbones share the calls."""
     price, read = load_prices().get(run.backbone), (run.summary.get("cost") or {}).get("read_per_question")
     if price is None or not read or run.record["config"].get("second"):
-        return {}
-    return {"dollars": ComparisonEstimate(1000 * price.of(read["prompt_tokens"], read["completion_tokens"]))}
+        return None
+    return price.of(read["prompt_tokens"], read["completion_tokens"])
 
 
 def cost_estimates(summary: Mapping[str, Any]) -> dict[str, ComparisonEstimate]:
@@ -288,14 +294,7 @@ def cost_estimates(summary: Mapping[str, Any]) -> dict[str, ComparisonEstimate]:
     if read:
         found["calls"] = ComparisonEstimate(read["calls"])
         found["tokens"] = ComparisonEstimate(read["prompt_tokens"] + read["completion_tokens"])
-    turns = _turns(summary)
-    if turns:
-        phases = (summary["calls"].get("by_phase") or {}).items()
-        totals = [phase["total"] for name, phase in phases if name in ("prepare", "write", "consolidate")]
-        found["write"] = ComparisonEstimate(sum(t["prompt_tokens"] + t["completion_tokens"] for t in totals) / turns)
+    write = write_tokens_per_turn(summary)
+    if write is not None:
+        found["write"] = ComparisonEstimate(write)
     return found
-
-
-def _turns(summary: Mapping[str, Any]) -> float:
-    sizes = (summary.get("memory") or {}).get("sizes") or {}
-    return float((sizes.get("turns") or {}).get("sum", 0.0))

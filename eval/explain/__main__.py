@@ -26,9 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folders = options.runs or stored_folders()
     runs, _ = read_runs(folders)
     table = _table(options.table, runs)
-    by_id = {run.run_id: run for run in runs}
+    by_id, folder_of = {run.run_id: run for run in runs}, run_folders(folders)
     for place in _worth_showing(find_cells(table, options.row, options.column, options.block)):
-        _explain(place, by_id, run_folders(folders), options.worst)
+        _explain(place, by_id, folder_of, options.worst)
     return 0
 
 

@@ -11,7 +11,7 @@ from eval.runs.stored import load_answers, load_references, load_retrievals
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow, gold_answers
 from eval.tables.candidates import LATENCY_METRICS
-from eval.tables.measure import is_verdict, score_name
+from eval.tables.measure import is_verdict, scored_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +50,11 @@ def worst(
 
     A size, which is neither good nor bad, has none.
     """
-    plain = metric not in METRICS and not is_verdict(metric)
-    if plain and metric not in LATENCY_METRICS:
+    if metric not in METRICS and not is_verdict(metric) and metric not in LATENCY_METRICS:
         return []
-    found = []
-    for row in rows:
-        if (category is None and (plain or protocol.counts(row.kind))) or row.category == category:
-            name = score_name(metric, row.kind, protocol) if metric in METRICS else metric
-            value = row.metrics.get(name)
-            if value is not None:
-                found.append((row, value))
-    return sorted(found, key=lambda pair: pair[1], reverse=metric in LATENCY_METRICS or not higher_is_better(metric))[
-        :count
-    ]
+    found = scored_rows(rows, metric, category, protocol)
+    highest_first = metric in LATENCY_METRICS or not higher_is_better(metric)
+    return sorted(found, key=lambda pair: pair[1], reverse=highest_first)[:count]
 
 
 def read_questions(run_dir: Path | None, chosen: Sequence[tuple[ScoreRow, float]]) -> list[ExplainedQuestion]:

@@ -32,7 +32,7 @@ class Standing:
 
     Attributes:
         value: the mean, percent; ``None`` where no question was scored.
-        rank: 1 for the highest; equal values share the better rank.
+        rank: 1 for the best; equal values share the better rank.
         tied: another system has the same value.
         unsure: not the first, but the paired 95 % interval of its distance to the first includes 0.
     """

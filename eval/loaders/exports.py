@@ -10,13 +10,12 @@ from pathlib import Path
 from eval.loaders.jsonfile import JsonNode, read_json, read_json_lines
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.locomo import read_locomo
+from eval.loaders.longmemeval import ABSTENTION_SUFFIX, is_evidence
 from memsys.errors import DataError
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 
 #: ShareGPT's names of speakers -> those of all other chats; others stay.
 _SHAREGPT = {"human": "user", "gpt": "assistant"}
-#: Ends the question ids of LongMemEval that have no answer in their history.
-_ABSTENTION = "_abs"
 
 
 def read_export(form: str, path: Path) -> list[Sample]:
@@ -139,7 +138,11 @@ def _locomo(path: Path) -> list[Sample]:
 
 
 def _longmemeval(path: Path) -> list[Sample]:
-    """LongMemEval: a history of sessions for every question; evidence is every turn marked ``has_answer``."""
+    """LongMemEval: a history of sessions for every question; evidence is every turn marked ``has_answer``.
+
+    The ids are numbers of sessions and turns, in the order of the file, where the loader of the data set keeps the
+    published ids and sorts the sessions by date.
+    """
     return [_longmemeval_sample(node) for node in _nodes(path)]
 
 
@@ -154,14 +157,13 @@ def _longmemeval_sample(node: JsonNode) -> Sample:
     evidence: list[str] = []
     for number, (session, date) in enumerate(zip(sessions, dates, strict=True), 1):
         for position, item in enumerate(session.elements(), 1):
-            marked = item.find("has_answer")
             turn = Turn(
                 f"{number}:{position}", f"{number}:{ids[number - 1]}", item.get("role").text(),
                 item.get("content").text(), date,
             )  # fmt: skip
             turns.append(turn)
-            evidence += [turn.turn_id] if marked and marked.value is True else []
-    absent = name.endswith(_ABSTENTION)
+            evidence += [turn.turn_id] if is_evidence(item) else []
+    absent = name.endswith(ABSTENTION_SUFFIX)
     kind = ADVERSARIAL if absent else node.get("question_type").text().replace("-", "_")
     asked = Question(name, name, node.get("question").text(), 0, kind, node.get("question_date").text())
     answers = () if absent else (node.get("answer").text_or_number(),)

@@ -31,7 +31,7 @@ CATEGORIES: Mapping[int, str] = {
 }
 ABSTENTION = 27
 #: Ends the id of a question that cannot be answered.
-_ABSTENTION_SUFFIX = "_abs"
+ABSTENTION_SUFFIX = "_abs"
 _HUB = "https://huggingface.co/datasets/xiaowu0162/longmemeval-cleaned/resolve/main"
 _FILES = ("longmemeval_s_cleaned.json", "longmemeval_m_cleaned.json", "longmemeval_oracle.json")
 
@@ -142,7 +142,7 @@ def _category(node: JsonNode, question_id: str) -> int:
     numbers = {name: number for number, name in CATEGORIES.items() if number != ABSTENTION}
     if kind.text() not in numbers:
         raise kind.error(f"unknown question type {kind.value!r}; known are {', '.join(numbers)}")
-    return ABSTENTION if question_id.endswith(_ABSTENTION_SUFFIX) else numbers[kind.text()]
+    return ABSTENTION if question_id.endswith(ABSTENTION_SUFFIX) else numbers[kind.text()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +182,19 @@ def _session(published_id: str, session_id: str, date: str, body: JsonNode, quir
         text = message.get("content").text()
         turn = Turn(f"{session_id}{SESSION_SEPARATOR}{place}", session_id, speaker, text, date)
         turns.append(turn)
-        if _marked(message):
+        if is_evidence(message):
             evidence.append(turn)
             quirks["evidence_turns_by_assistant"] += speaker == "Assistant"
     quirks["empty_sessions"] += not turns
     return _Session(published_id, session_id, date, tuple(turns), tuple(evidence))
 
 
-def _marked(message: JsonNode) -> bool:
+def is_evidence(message: JsonNode) -> bool:
+    """Whether a message is marked as holding the answer.
+
+    Raises:
+        DataError: the mark is neither true, false nor null.
+    """
     mark = message.find("has_answer")
     if mark is None or mark.value is None:
         return False

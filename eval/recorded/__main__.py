@@ -126,8 +126,7 @@ def _list(options: argparse.Namespace) -> int:
 
     for entry in load_catalogue().entries.values():
         line = f"{entry.name}: {entry.system}, {entry.backbone or 'model not named'}, {entry.dataset}; "
-        text = f"{line}{entry.repository} ({entry.licence}), shape {entry.shape}"
-        say(text)
+        say(f"{line}{entry.repository} ({entry.licence}), shape {entry.shape}")
     return 0
 
 

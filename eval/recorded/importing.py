@@ -172,7 +172,8 @@ def write_run(imported: Imported, folder: Path, origin: Origin) -> dict[str, Jso
         for one in imported.questions
         if one.question_id in imported.alignment.rows
     ]
-    _write_lines(folder / "references.jsonl", [asdict(one) for one in imported.references()])
+    references = imported.references()
+    _write_lines(folder / "references.jsonl", [asdict(one) for one in references])
     _write_lines(folder / "answers.jsonl", [asdict(_answer(one, row)) for one, row in pairs])
     contexts = [asdict(_retrieval(one, row)) for one, row in pairs if row.context is not None]
     if contexts:
@@ -181,7 +182,7 @@ def write_run(imported: Imported, folder: Path, origin: Origin) -> dict[str, Jso
     write_json(folder / REPORT, report)
     write_json(folder / "run.json", asdict(_record(imported, folder, origin, bool(contexts))))
     for judge in sorted({name for _, row in pairs for name in row.verdicts}):
-        _write_verdicts(folder, judge, pairs, {one.question_id: one for one in imported.references()})
+        _write_verdicts(folder, judge, pairs, {one.question_id: one for one in references})
     return report
 
 

@@ -13,7 +13,7 @@ from memsys.errors import DataError
 _THINK = re.compile(r"<think>.*?</think>", re.DOTALL)
 _MISSING = object()
 _RIGHT = {"correct", "right", "yes", "true", "pass", "1", "1.0"}
-_FALSE = {"wrong", "incorrect", "no", "false", "fail", "0", "0.0"}
+_WRONG = {"wrong", "incorrect", "no", "false", "fail", "0", "0.0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,4 +214,4 @@ def _verdict(value: Any) -> bool | None:
     if isinstance(value, list):
         return not value
     word = str(value).strip().lower()
-    return True if word in _RIGHT else False if word in _FALSE else None
+    return True if word in _RIGHT else False if word in _WRONG else None

@@ -8,7 +8,7 @@ from eval.report.groups import RunGroup, Scored, scored
 from eval.report.probes import judge_faults
 from eval.report.verdict import Side, verdict
 from eval.scoring.protocols import Adversarial
-from eval.scoring.several import Several, compare_all, tiers
+from eval.scoring.several import Several, SystemDifference, compare_all, tiers
 from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
 
@@ -92,6 +92,6 @@ def _figures(several: Several) -> list[Json]:
     ]
 
 
-def _difference(one: Any) -> Json:
+def _difference(one: SystemDifference) -> Json:
     rounded = [None if value is None else round(value, DIGITS) for value in (one.value, one.low, one.high)]
     return [one.first, one.second, *rounded, one.p_value, one.gained, one.lost, one.separated]

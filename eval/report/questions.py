@@ -95,6 +95,7 @@ class Browser:
         """
         references, answers, retrievals, judged = read.references, read.answers, read.retrievals, read.judged
         scores = {row.question_id: row for row in run.rows}
+        verdicts = _verdicts(judged)
         for question_id, reference in references.items():
             if question_id not in scores:
                 continue
@@ -104,7 +105,7 @@ class Browser:
             entry["answers"][str(number)] = {
                 **_answer(answer),
                 "scores": self._scores(scores[question_id], judged),
-                "judges": _verdicts(judged, question_id),
+                "judges": verdicts.get(question_id, {}),
                 "hits": self._hits(retrieval, reference),
                 "context": self.texts.number(retrieval.context) if retrieval else None,
                 "calls": read.ledger.question(question_id),
@@ -182,12 +183,11 @@ def _answer(answer: AnswerRecord | None) -> Json:
     }
 
 
-def _verdicts(judged: Sequence[StoredVerdicts], question_id: str) -> Mapping[str, list[Json]]:
-    """Verdicts and reasons by judge."""
-    found = {
-        one.column: [
-            [verdict.verdict, verdict.reason] for verdict in one.verdicts if verdict.question_id == question_id
-        ]
-        for one in judged
-    }
-    return {column: verdicts for column, verdicts in found.items() if verdicts}
+def _verdicts(judged: Sequence[StoredVerdicts]) -> Mapping[str, Mapping[str, list[Json]]]:
+    """Verdicts and reasons by question and judge."""
+    found: dict[str, dict[str, list[Json]]] = {}
+    for one in judged:
+        for verdict in one.verdicts:
+            own = found.setdefault(verdict.question_id, {})
+            own.setdefault(one.column, []).append([verdict.verdict, verdict.reason])
+    return found

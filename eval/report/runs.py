@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from eval.compare.rows import cost_estimates
+from eval.compare.rows import cost_estimates, dollars_per_question
 from eval.configs.presets import CONF
-from eval.configs.prices import load_prices
 from eval.judge.agreement import agreement, majority
 from eval.scoring.aggregate import mean_of
 from eval.tables.places import without_places
@@ -98,10 +97,9 @@ def run_costs(run: StoredRun) -> dict[str, float]:
     found = {name: one.value for name, one in cost_estimates(run.summary).items()}
     if context is not None:
         found["context"] = context
-    price = load_prices().get(run.backbone)
-    read = (run.summary.get("cost") or {}).get("read_per_question") or {}
-    if price is not None and read:
-        found["dollars"] = price.of(read["prompt_tokens"], read["completion_tokens"])
+    dollars = dollars_per_question(run)
+    if dollars is not None:
+        found["dollars"] = dollars
     return {name: round(found[name], 6 if name == "dollars" else 2) for name in _COSTS if name in found}
 
 

@@ -96,21 +96,44 @@ class CostRates:
     read_tokens: float
 
 
-def cost_rates(run: StoredRun) -> CostRates | None:
-    """Rates from a run's summary; ``None`` for a run without ledger. A malformed reply's further attempts do not count.
+def turns_written(summary: Mapping[str, Any]) -> float:
+    """Turns that a run's memories were written from; 0 where they were not counted."""
+    sizes = (summary.get("memory") or {}).get("sizes") or {}
+    return float((sizes.get("turns") or {}).get("sum", 0.0))
 
-    Replies from the cache count: they are what the method costs, whoever paid for them first.
+
+def construction_totals(summary: Mapping[str, Any]) -> list[Mapping[str, int]]:
+    """Totals of a run's ledger in each phase that builds a memory; empty for a run without ledger."""
+    phases = (summary.get("calls") or {}).get("by_phase") or {}
+    return [phases[name]["total"] for name in _CONSTRUCTION if name in phases]
+
+
+def write_tokens_per_turn(summary: Mapping[str, Any]) -> float | None:
+    """Prompt and completion tokens of building a memory, per turn written; ``None`` where no turns were counted.
+
+    Further attempts after malformed replies, and replies from the cache, are included.
     """
-    sizes: Any = ((run.summary.get("memory") or {}).get("sizes") or {}).get("turns") or {}
-    turns, phases = sizes.get("sum"), (run.summary.get("calls") or {}).get("by_phase")
-    read = (run.summary.get("cost") or {}).get("read_per_question")
-    if not turns or not phases or not read:
+    turns = turns_written(summary)
+    if not turns:
         return None
-    totals = [phases[name]["total"] for name in _CONSTRUCTION if name in phases]
+    totals = construction_totals(summary)
+    return sum(total["prompt_tokens"] + total["completion_tokens"] for total in totals) / turns
+
+
+def cost_rates(run: StoredRun) -> CostRates | None:
+    """Rates from a run's summary; ``None`` for a run without ledger.
+
+    Calls leave out the further attempts after malformed replies, tokens have them. Replies from the cache count: they
+    are what the method costs, whoever paid for them first.
+    """
+    turns, write_tokens = turns_written(run.summary), write_tokens_per_turn(run.summary)
+    read = (run.summary.get("cost") or {}).get("read_per_question")
+    if write_tokens is None or not (run.summary.get("calls") or {}).get("by_phase") or not read:
+        return None
     return CostRates(
         run=f"{run.memory}, {run.backbone}, {len(run.conversations)} conversation(s)",
-        calls=sum(total["calls"] - total["second_attempts"] for total in totals) / turns,
-        write_tokens=sum(total["prompt_tokens"] + total["completion_tokens"] for total in totals) / turns,
+        calls=sum(total["calls"] - total["second_attempts"] for total in construction_totals(run.summary)) / turns,
+        write_tokens=write_tokens,
         read_tokens=read["prompt_tokens"] + read["completion_tokens"],
     )
 

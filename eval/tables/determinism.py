@@ -36,8 +36,12 @@ def _scored_without_sampling(metric: str) -> bool:
 
 
 def _greedy(config: Mapping[str, Any]) -> bool:
-    """Every call at temperature 0 on an engine whose replies do not depend on what is decoded beside them."""
-    backbone = config.get("backbone") or {}
+    """Every call at temperature 0 on engines whose replies do not depend on what is decoded beside them."""
+    backbones = [config.get("backbone") or {}, *([config["second"]] if config.get("second") else [])]
+    return all(_decodes_greedily(backbone, config) for backbone in backbones)
+
+
+def _decodes_greedily(backbone: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
     if not (backbone.get("engine") or {}).get("batch_invariant") or not backbone.get("send_temperature", True):
         return False
     if backbone.get("temperature") is not None:

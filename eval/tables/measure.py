@@ -146,15 +146,35 @@ def scores_and_mean(
     rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol
 ) -> tuple[MetricScores, MeanRule]:
     """Scored questions behind :func:`mean_value`, and the same mean in the form that resampling takes."""
-    plain = metric not in METRICS and not is_verdict(metric)
+    found = scored_rows(rows, metric, category, protocol)
+    scores = MetricScores.of((value, row.conversation_id, row.category) for row, value in found)
+    plain = category is not None or _is_plain(metric)
+    return scores, MICRO if plain else mean_of_protocol(rows, protocol)
+
+
+def scored_rows(
+    rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol
+) -> list[tuple[ScoreRow, float]]:
+    """Questions that enter a mean, with their scores, in the order of the rows.
+
+    Args:
+        rows: of a run.
+        metric: name of the scores.
+        category: question category, ``None`` for all that the protocol counts.
+        protocol: which questions count, and what is right in category 5.
+    """
     found = []
     for row in rows:
-        if (category is None and (plain or protocol.counts(row.kind))) or row.category == category:
-            name = metric if plain else score_name(metric, row.kind, protocol)
-            value = row.metrics.get(name)
+        if row.category == category or (category is None and (_is_plain(metric) or protocol.counts(row.kind))):
+            value = row.metrics.get(score_name(metric, row.kind, protocol))
             if value is not None:
-                found.append((value, row.conversation_id, row.category))
-    return MetricScores.of(found), MICRO if plain or category is not None else mean_of_protocol(rows, protocol)
+                found.append((row, value))
+    return found
+
+
+def _is_plain(metric: str) -> bool:
+    """Whether all questions count alike under every protocol: so for latencies and sizes."""
+    return metric not in METRICS and not is_verdict(metric)
 
 
 def is_verdict(metric: str) -> bool:
@@ -172,14 +192,17 @@ def mean_of_protocol(rows: Sequence[ScoreRow], protocol: Protocol) -> MeanRule:
 
 
 def score_name(metric: str, kind: str, protocol: Protocol) -> str:
-    """Score that stands for a metric in questions of a kind: abstention in adversarial ones where that is right."""
-    return ABSTENTION if kind == ADVERSARIAL and _treatment(metric, protocol) == "abstain" else metric
+    """Score that stands for a metric in questions of a kind: abstention in adversarial ones where that is right.
+
+    A judge's verdict stays what it is: a question that the judge did not see has none.
+    """
+    declines = kind == ADVERSARIAL and metric in METRICS and _treatment(metric, protocol) == "abstain"
+    return ABSTENTION if declines else metric
 
 
 def _treatment(metric: str, protocol: Protocol) -> Adversarial:
     """Treatment of category 5: what was retrieved is no abstention, whatever a protocol says of answers."""
-    retrieval = metric in METRICS and "retrievals" in METRICS[metric].needs
-    return "paper_trap" if retrieval and protocol.adversarial == "abstain" else protocol.adversarial
+    return "paper_trap" if is_retrieval(metric) and protocol.adversarial == "abstain" else protocol.adversarial
 
 
 def _caveats(selected: Selected, metric: str, terms: MeasurementContext) -> tuple[str, ...]:

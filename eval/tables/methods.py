@@ -24,7 +24,7 @@ LEGEND = (
     "malformed: replies that did not parse, of all calls of a role, further attempts included; judges left out",
     f"{DASH} under a run: its summary does not have the count",
 )
-#: Phases whose calls are no part of a method.
+#: Phase whose calls are no part of a method.
 _JUDGE = "judge"
 #: Significant digits of a figure.
 _DIGITS = 3
@@ -102,10 +102,13 @@ def _line(count: MethodCount, dataset: str, runs: Sequence[StoredRun]) -> CountL
 
 
 def number(value: float | None) -> str:
-    """A count with all its digits, anything else with three that count; a dash for none."""
+    """A count with all its digits, anything else with three significant ones; a dash for none."""
     if value is None:
         return DASH
-    return f"{value:,.0f}" if value == round(value) or abs(value) >= 10**_DIGITS else f"{value:.{_DIGITS}g}"
+    rounded = float(f"{value:.{_DIGITS}g}")
+    if value == round(value) or abs(rounded) >= 10**_DIGITS:  # 999.6 in three digits would read 1e+03
+        return f"{value:,.0f}"
+    return f"{rounded:.{_DIGITS}g}"
 
 
 def _malformed(runs: Sequence[StoredRun]) -> Iterator[CountLine]:

@@ -32,11 +32,9 @@ def render_index(papers: Mapping[str, Sequence[Table]]) -> str:
             "# The papers' tables",
             "",
             "Printed cells and what is known of each. Measured: a run stands in the cell. The verdict asks whether the "
-            "printed number reproduces on the same questions (equivalence within a margin); the rule "
-            "stands below every "
-            f"table. What the papers claim of their tables: [{CLAIMS}]({CLAIMS}). How far the "
-            f"intervals can be trusted, "
-            "and what a design detects: [coverage](../audit/coverage.md), [design](../audit/design.md).",
+            "printed number reproduces on the same questions (equivalence within a margin); the rule stands below "
+            f"every table. What the papers claim of their tables: [{CLAIMS}]({CLAIMS}). How far the intervals can be "
+            "trusted, and what a design detects: [coverage](../audit/coverage.md), [design](../audit/design.md).",
             "",
             *_table(heads, [*totals, *rows], 2),
             "",
@@ -103,9 +101,9 @@ def render_claims(papers: Mapping[str, Sequence[Table]]) -> str:
         [
             "# Claims of the papers",
             "",
-            "What text and marks claim of the tables (`results/printed/claims.yaml`), checked against "
-            "the printed cells "
-            "and against comparable measured ones; cannot say: a cell of the claim has no comparable measurement.",
+            "What text and marks claim of the tables (`results/printed/claims.yaml`), checked against the printed "
+            "cells and against comparable measured ones; cannot say: a cell of the claim has no comparable "
+            "measurement.",
             "",
             *_table(heads, rows, len(heads)),
             "",

@@ -232,14 +232,13 @@ def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
     """Folders with a ``run.json``, sorted within each root; a root that holds one itself counts.
 
     Raises:
-        RunDirectoryError: a root does not exist.
+        RunDirectoryError: a root does not exist, or is a file.
     """
     for root in roots:
         if root.is_file():
             raise RunDirectoryError(f"{root} is a file; name a run directory or a folder of run directories")
         if not root.is_dir():
-            trouble = "is a file" if root.exists() else "does not exist"
-            raise RunDirectoryError(f"{root} {trouble}; name a run directory or a folder of run directories")
+            raise RunDirectoryError(f"{root} does not exist; name a run directory or a folder of run directories")
         yield from sorted(path.parent for path in root.rglob("run.json"))
 
 

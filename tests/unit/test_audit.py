@@ -9,7 +9,7 @@ import pytest
 
 from eval.audit.config import AuditConfig
 from eval.audit.field import headlines, renamed, rerun_only
-from eval.audit.people import Labelled, agreement, best_threshold
+from eval.audit.people import Labelled, agreement, best_threshold, length_bias
 from eval.audit.readings import RunReading, estimate
 from eval.audit.scores import AnsweredQuestion, ScoredRun, score_entry
 from eval.recorded.catalogue import CatalogueEntry, PrintedScore, find_entry, recorded_folder
@@ -81,6 +81,14 @@ def test_agreement_with_labels_by_hand() -> None:
     assert found["auc"] == pytest.approx(0.75)  # three of four pairs in order
     assert found["kappa"] == pytest.approx(0.5)
     assert found["tau"] == pytest.approx(2 / np.sqrt(4 * 6))
+
+
+def test_one_run_has_no_other_to_correlate_its_lengths_with() -> None:
+    run = _run(_answer(0, 1, 0.2, words=1), _answer(1, 4, 0.6, words=3), _answer(2, 4, 0.9, words=9))
+    rows = length_bias([run], AuditConfig(("f1_set",), 100, "", "", 1))
+    assert [row["metric"] for row in rows] == ["f1_set", "judge"]  # no answer has a METEOR score
+    assert rows[0]["within_run"] == pytest.approx(0.987, abs=1e-3)
+    assert np.isnan(rows[0]["within_question"]) and np.isnan(rows[0]["between_runs"])
 
 
 def test_stored_scores_under_a_view() -> None:

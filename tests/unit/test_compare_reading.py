@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -54,6 +55,22 @@ def test_an_unknown_baseline_is_answered_with_the_names(tmp_path: Path) -> None:
 def test_rows_are_sorted_by_the_primary_metric(tmp_path: Path) -> None:
     runs = [stored(tmp_path, "rag", 0.2), stored(tmp_path, "amem", 0.9), stored(tmp_path, "clag", 0.5)]
     assert [row.label for row in make_report(runs, CLAG).rows] == ["amem", "clag", "rag"]
+
+
+def test_the_conclusion_counts_the_conversations_that_were_compared(tmp_path: Path) -> None:
+    ten = tuple(f"conv-{number}" for number in range(10))
+    runs = [stored(tmp_path, "rag", 0.9, conversations=ten), stored(tmp_path, "amem", 0.1, conversations=ten[:3])]
+    assert "On 30 questions of 3 conversations rag leads" in make_report(runs, CLAG).conclusion
+
+
+def test_two_kinds_of_intervals_are_told_apart_in_csv(tmp_path: Path) -> None:
+    report = make_report([stored(tmp_path, "rag", 0.9)], CLAG)
+    f1 = report.rows[0].estimates["F1"]
+    assert f1.interval is not None and f1.interval.by == "conversation"
+    other = replace(f1, interval=replace(f1.interval, by="question"))
+    row = replace(report.rows[0], estimates={**report.rows[0].estimates, "F1 w/o 5": other})
+    (line,) = csv.DictReader(StringIO(render_csv(replace(report, rows=(row,)))))
+    assert line["interval_by"] == "conversation and question"
 
 
 def test_the_conclusion_says_what_can_be_claimed(tmp_path: Path) -> None:

@@ -57,6 +57,18 @@ def test_a_judge_is_a_column_with_what_is_known_of_it(tmp_path: Path, capsys: py
     assert "strict on m" in printed
 
 
+def test_an_abstention_is_no_verdict(tmp_path: Path) -> None:
+    """Under a protocol that scores category 5 by abstention, a judge that left it out is shown on the others alone."""
+    run = judged(tmp_path, "rag", strict=({"a": 1}, 1.0))
+    rows = []
+    for row in run.rows:
+        unseen = {"judge_strict_m": None, "abstained": 0.0} if row.kind == "adversarial" else {}
+        rows.append(replace(row, metrics={**row.metrics, **unseen}))
+    assert any(row.kind == "adversarial" for row in rows)
+    report = make_report([replace(run, rows=tuple(rows))], load_protocol("locomo"))
+    assert report.rows[0].estimates["judge"].value == 100.0
+
+
 def test_judges_of_one_name_and_two_settings_are_two_columns(tmp_path: Path) -> None:
     runs = [judged(tmp_path, "rag", strict=({"a": 1}, 0.6)), judged(tmp_path, "amem", strict=({"a": 2}, 0.8))]
     report = make_report(runs, CLAG)

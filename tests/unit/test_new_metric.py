@@ -39,9 +39,12 @@ def registered() -> Iterator[None]:
     del METRICS["extra_words"]
 
 
-def stored(root: Path, memory: str, value: float) -> StoredRun:
+def stored(root: Path, memory: str, value: float, seed: int = 0) -> StoredRun:
     fake = FakeRun(
-        memory=memory, extra_metrics=("extra_words",), values=lambda _, name: value if "extra" in name else None
+        memory=memory,
+        seed=seed,
+        extra_metrics=("extra_words",),
+        values=lambda _, name: value if "extra" in name else None,
     )
     run = read_run(fake.write(root))
     assert isinstance(run, StoredRun)
@@ -59,6 +62,13 @@ def test_comparisons_show_it_in_its_unit(tmp_path: Path) -> None:
     assert {row.estimates["Extra"].value for row in report.rows} == {3.0, 5.0}
     column = next(column for column in report.columns if column.name == "Extra")
     assert column.meaning == "extra_words (here), words, lower is better" and "Extra" in render_csv(report)
+
+
+def test_its_spread_over_seeds_is_in_its_unit_too(tmp_path: Path) -> None:
+    runs = [stored(tmp_path, "rag", value, seed) for seed, value in enumerate((3.0, 5.0))]
+    (row,) = make_report(runs, load_protocol("clag")).rows
+    assert row.estimates["Extra"].value == 4.0
+    assert row.estimates["Extra"].spread == pytest.approx(2**0.5)
 
 
 def test_the_lens_ranks_it_by_its_direction(tmp_path: Path) -> None:
