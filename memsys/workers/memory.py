@@ -118,19 +118,28 @@ class PackageMemory(BaseMemory):
 
     async def _attempt(self, step: Callable[[WorkerSession], Awaitable[T]]) -> T:
         """Take a step in an open worker; in a new one that is brought up to date if the worker has ended."""
-        restarts = 0
-        while True:
+        for restarts in range(self._settings.restarts):
             try:
-                return await step(await self._open())
+                return await self._once(step)
             except WorkerEndedError as error:
-                await self.close()
-                if restarts == self._settings.restarts:
-                    raise
-                restarts += 1
-                logger.warning("%s; starting it again (%d of %d)", error, restarts, self._settings.restarts)
-            except BaseException:
+                self._note(f"{error}; starting it again ({restarts + 1} of {self._settings.restarts})")
+        return await self._once(step)
+
+    def _note(self, message: str) -> None:
+        """Say in the program's log and in the worker's, which stays with the run, what was done about an error."""
+        logger.warning("%s", message)
+        with self._command().log.open("a", encoding="utf-8") as log:
+            log.write(f"memsys: {message}\n")
+
+    async def _once(self, step: Callable[[WorkerSession], Awaitable[T]]) -> T:
+        done = False
+        try:
+            result = await step(await self._open())
+            done = True
+        finally:
+            if not done:
                 await self.close()  # it may have done half of the step
-                raise
+        return result
 
     async def _open(self) -> WorkerSession:
         if self._session is None:

@@ -62,17 +62,16 @@ class CallerContext:
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run as a part of the present step."""
         self._under_way += 1
-        try:
-            return await asyncio.get_running_loop().create_task(work, context=self._context.copy())
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:
-            if not self._failed.done():
-                self._failed.set_exception(error)
-            raise
-        finally:
-            self._under_way -= 1
-            self._last = time.monotonic()
+        task = asyncio.get_running_loop().create_task(work, context=self._context.copy())
+        task.add_done_callback(self._note)
+        return await task
+
+    def _note(self, task: asyncio.Task[Any]) -> None:
+        self._under_way -= 1
+        self._last = time.monotonic()
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not self._failed.done():
+            self._failed.set_exception(error)
 
     async def unless_failed(self, step: Coroutine[Any, Any, T]) -> T:
         """Wait for a step; give it up when something that was asked for fails, whatever the package makes of that."""
@@ -161,22 +160,22 @@ class WorkerSession:
             WorkerError: the worker does not start, or says something that is no description.
         """
         session = cls(parts, limits)
-        try:
-            await session._start(command, settings, proxy)
-        except BaseException:
-            await session.close()
-            raise
+        async with AsyncExitStack() as stack:
+            await session._start(stack, command, settings, proxy)
+            session._stack = stack.pop_all()
         return session
 
-    async def _start(self, command: WorkerCommand, settings: Mapping[str, Json], proxy: ProxySettings) -> None:
+    async def _start(
+        self, stack: AsyncExitStack, command: WorkerCommand, settings: Mapping[str, Json], proxy: ProxySettings
+    ) -> None:
         parts = self._parts
         model, embedder = WorkerModel(parts.llm, self._context), WorkerEmbedder(parts.embedder, self._context)
         behind = ProxyParts(_MODEL, lambda conversation_id: model, embedder)
-        server = await self._stack.enter_async_context(ProxyServer(behind, proxy))
+        server = await stack.enter_async_context(ProxyServer(behind, proxy))
         self._client = server.clients.admit(command.name)
-        folder = self._stack.enter_context(TemporaryDirectory(prefix="memsys-worker-", ignore_cleanup_errors=True))
+        folder = stack.enter_context(TemporaryDirectory(prefix="memsys-worker-", ignore_cleanup_errors=True))
         self._process = await WorkerProcess.start(command, Path(folder))
-        self._stack.push_async_callback(self._process.close)
+        stack.push_async_callback(self._process.close)
         access: dict[str, Json] = {"base_url": server.base_url, "api_key": self._client.token, "model": _MODEL}
         opening: dict[str, Json] = {
             "protocol": PROTOCOL,

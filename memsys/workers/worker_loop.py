@@ -29,6 +29,7 @@ import sys
 import threading
 import traceback
 import uuid
+from typing import Any
 
 PROTOCOL = 1
 
@@ -38,9 +39,9 @@ def main() -> None:
     sys.path.pop(0)  # the folder of this file, whose modules are no part of the package
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever the package prints
-    requests: queue.Queue = queue.Queue()
+    requests: queue.Queue[Any] = queue.Queue()
     threading.Thread(target=_read, args=(requests,), daemon=True).start()
-    worker = None
+    worker: Any = None
     while True:
         request = requests.get()
         try:
@@ -59,7 +60,7 @@ def main() -> None:
             os._exit(0)  # threads of the package may never end
 
 
-def _read(requests: queue.Queue) -> None:
+def _read(requests: queue.Queue[Any]) -> None:
     """Queue requests; at their end, which is the parent's, end this process and all that it started."""
     for line in sys.stdin:
         requests.put(json.loads(line))
@@ -68,7 +69,7 @@ def _read(requests: queue.Queue) -> None:
     os._exit(1)
 
 
-def _open(opening: dict, path: str) -> object:
+def _open(opening: dict[str, Any], path: str) -> Any:
     """Make the worker; random numbers and ids of memories are the same each time, so that a replay gives the same."""
     if opening["protocol"] != PROTOCOL:
         raise ValueError(f"memsys speaks protocol {opening['protocol']}, this file {PROTOCOL}")
@@ -76,13 +77,14 @@ def _open(opening: dict, path: str) -> object:
     ids = random.Random(opening["seed"])
     uuid.uuid4 = lambda: uuid.UUID(int=ids.getrandbits(128), version=4)
     spec = importlib.util.spec_from_file_location("worker", path)
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["worker"] = module
     spec.loader.exec_module(module)
     return module.Worker(opening)
 
 
-def _answer(worker: object, request: dict) -> dict:
+def _answer(worker: Any, request: dict[str, Any]) -> dict[str, Any]:
     op = request["op"]
     if op == "open":
         lineage = {"lineage": worker.lineage, "lineage_reason": getattr(worker, "lineage_reason", "")}
@@ -96,9 +98,9 @@ def _answer(worker: object, request: dict) -> dict:
     if op == "export":
         return {"memories": worker.export()}
     if op == "answer":
-        return worker.answer(request["question"])
+        return {"answer": worker.answer(request["question"])}
     if op == "store":
-        return worker.store()
+        return {"store": worker.store()}
     if op == "close":
         if hasattr(worker, "close"):
             worker.close()

@@ -1,4 +1,7 @@
-"""What every memory system must keep, checked for every preset of ``conf/memory``."""
+"""What every memory system must keep, checked for every preset of ``conf/memory``.
+
+Packages, which run in environments of their own, have ``test_package_workers.py``.
+"""
 
 import asyncio
 import dataclasses
@@ -14,7 +17,7 @@ from eval.runs.snapshot import load_snapshot, save_snapshot
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.protocol import MemorySystem, Parts
 from memsys.vocabulary import Conversation, Retrieval, Turn
-from tests.support.composing import PRESETS, composed, memory_config, preset_name
+from tests.support.composing import IN_PROCESS, check_settings
 from tests.support.schema_model import SchemaModel
 from tests.support.small import STAND_INS, small_config
 
@@ -24,7 +27,7 @@ QUESTIONS = ("Who sailed the boat?", "When was the cake in the oven?", "Which so
 #: The gate goes before any system; beside its preset's host, one whose preparation and writes ask the backbone.
 GATES = ("gated+amem", "gated+clag", "gated+sage")
 
-pytestmark = pytest.mark.parametrize("preset", [*PRESETS, *GATES])
+pytestmark = pytest.mark.parametrize("preset", [*IN_PROCESS, *GATES])
 
 
 @pytest.fixture(autouse=True)
@@ -93,14 +96,7 @@ def answers(memory: MemorySystem) -> list[Retrieval]:
 
 
 def test_the_preset_spells_out_every_setting(preset: str) -> None:
-    settings = dict(composed(preset))
-    settings.pop("_target_")
-    config = memory_config(preset)
-    assert dataclasses.is_dataclass(config)
-    assert set(settings) == {field.name for field in dataclasses.fields(config)}
-    assert config.name == preset_name(preset)
-    defaults = [field.name for field in dataclasses.fields(config) if field.default is not dataclasses.MISSING]
-    assert defaults == [], "a default in code hides a setting from the YAML"
+    check_settings(preset)
 
 
 def test_it_is_a_memory_system(preset: str) -> None:

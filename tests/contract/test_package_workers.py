@@ -1,10 +1,13 @@
 """What every package in a worker must keep: the tests' own worker, and each package whose environment is installed."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.support.composing import PACKAGES, check_settings, memory_config
 from tests.support.package_runs import INSTALLED, PackageRun, config_of, package_reply, sample
 from tests.support.stub_server import StubServer
 
@@ -25,6 +28,17 @@ def whole(request: pytest.FixtureRequest, server: StubServer, tmp_path_factory: 
     outcome = run.go()
     assert outcome is not None and outcome.failures == {}
     return run
+
+
+@pytest.mark.parametrize("preset", PACKAGES)
+def test_a_package_s_preset_spells_out_every_setting_and_how_to_install_it(preset: str) -> None:
+    check_settings(preset)
+    config: Any = memory_config(preset)
+    lock = config.requirements.read_text(encoding="utf-8").splitlines()
+    assert re.search(r"locked on \d{4}-\d\d-\d\d", lock[0])
+    assert lock[1].startswith("# python: 3.")
+    assert all(re.fullmatch(r"[\w.-]+==\S+", line) for line in lock[2:])
+    assert config.interpreter is None and config.worker is None
 
 
 def test_every_call_is_booked_with_its_phase_and_unit(whole: PackageRun) -> None:
@@ -62,6 +76,7 @@ def test_a_worker_that_is_killed_is_started_again_and_gives_the_same_answers(who
     run = PackageRun(whole.server, tmp_path, whole.config)
     outcome = run.go(kill_worker_at=4)
     assert outcome is not None and outcome.failures == {}
+    assert "starting it again (1 of 3)" in (tmp_path / "run" / "logs" / "worker-talk.log").read_text(encoding="utf-8")
     assert run.answers() == whole.answers()
     assert run.ledger() == whole.ledger()
     assert run.statistics() == whole.statistics()

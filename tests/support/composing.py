@@ -1,6 +1,7 @@
 """Memories from their presets in ``conf/memory``."""
 
 import asyncio
+import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -51,6 +52,18 @@ def preset_name(name: str) -> str:
 def memory_config(name: str, **changes: Any) -> MemoryConfig:
     """Make the config of a preset, some of its settings changed."""
     return _made({**composed(name), **changes})
+
+
+def check_settings(name: str) -> None:
+    """Check that a preset names every setting, and that none has a default in code."""
+    settings = dict(composed(name))
+    settings.pop("_target_")
+    config = memory_config(name)
+    assert dataclasses.is_dataclass(config)
+    assert set(settings) == {field.name for field in dataclasses.fields(config)}
+    assert config.name == preset_name(name)
+    defaults = [field.name for field in dataclasses.fields(config) if field.default is not dataclasses.MISSING]
+    assert defaults == [], "a default in code hides a setting from the YAML"
 
 
 def without_reading(roles: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

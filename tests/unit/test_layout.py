@@ -43,8 +43,10 @@ def test_nobody_catches_everything() -> None:
         for line in path.read_text(encoding="utf-8").splitlines()
         if broad.search(line)
     ]
-    # Only the run record may see everything pass: it notes "interrupted" and raises again.
-    assert found == ["eval/running/experiment.py: except BaseException:"]
+    # The run record may see everything pass: it notes "interrupted" and raises again. So may the side of the worker's
+    # process: what a package raises goes to memsys as the reply.
+    places = [line.partition(":")[0] for line in found]
+    assert sorted(places) == ["eval/running/experiment.py", "memsys/workers/worker_loop.py"]
 
 
 @pytest.mark.parametrize(

@@ -100,11 +100,11 @@ def _config(opening, llm):
             "provider": "qdrant",
             "config": {
                 "embedding_model_dims": dimension,
-                "path": os.path.join(folder, "qdrant"),
+                "path": f"{folder}/qdrant",
                 "collection_name": "memories",
             },
         },
-        "history_db_path": os.path.join(folder, "history.db"),
+        "history_db_path": f"{folder}/history.db",
     }
 
 
