@@ -82,11 +82,11 @@ class AuthorsRun:
                 for unit in unit_messages(plan, sample):
                     await worker.request("add", {"unit": unit}, limit_s=_LIMIT_S)
                 await worker.request("finish", {}, limit_s=_LIMIT_S)
-                store = await worker.request("store", {}, limit_s=_LIMIT_S)
+                told = await worker.request("store", {}, limit_s=_LIMIT_S)
                 answers = await self._answers(worker, plan, sample)
             finally:
                 await worker.close()
-        return SideResult(store, answers)
+        return SideResult(told["store"], answers)
 
     def _opening(self, seed: int) -> dict[str, Json]:
         access: dict[str, Json] = {"base_url": self.url, "api_key": "none", "model": "deterministic"}
@@ -97,7 +97,8 @@ class AuthorsRun:
         found = {}
         for question, message in question_messages(plan, sample):
             told = await worker.request("answer", {"question": message}, limit_s=_LIMIT_S)
-            found[question.question_id] = Answered(question.text, told["context"], told["prediction"])
+            made = told["answer"]
+            found[question.question_id] = Answered(question.text, made["context"], made["prediction"])
         return found
 
 

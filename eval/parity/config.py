@@ -22,7 +22,8 @@ class Counterpart:
     Attributes:
         system: its name here, as its presets' ``_target_`` has it.
         pack: prompt pack that names its files by repository, commit, path and sha256.
-        files: module of the released code -> key of its file in the pack, in the order of their imports.
+        files: module of the released code -> key of its file in the pack, or repository, commit, path and sha256 of one
+            that the pack does not have; in the order of their imports.
         package: folder in ``baselines/packages`` that holds its worker, and in ``.venv-packages`` its environment.
         store: how our memory's state is written for the comparison (:data:`eval.parity.stores.STORES`).
         settings: attributes of the released code, and our settings that they get the values of.
@@ -32,7 +33,7 @@ class Counterpart:
 
     system: str
     pack: str
-    files: Mapping[str, str]
+    files: Mapping[str, str | Mapping[str, str]]
     package: str
     store: str
     settings: Mapping[str, str]
@@ -62,10 +63,14 @@ class Counterpart:
         Raises:
             ConfigError: the pack does not name one.
         """
-        unknown = [key for key in self.files.values() if key not in pack.sources]
-        if unknown:
-            raise ConfigError(f"eval/parity/released: {', '.join(unknown)} is no source of the pack {pack.name}")
-        return {module: pack.sources[key] for module, key in self.files.items()}
+        return {module: self._source(pack, given) for module, given in self.files.items()}
+
+    def _source(self, pack: Pack, given: str | Mapping[str, str]) -> SourceFile:
+        if not isinstance(given, str):
+            return SourceFile(**given)
+        if given not in pack.sources:
+            raise ConfigError(f"eval/parity/released: {given} is no source of the pack {pack.name}")
+        return pack.sources[given]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ _WORD = re.compile(r"\w+")
 def links_to_stored_notes(place: str, ours: Any, theirs: Any) -> bool:
     """Ours are their links without those that name no note stored before (``place`` is ``notes.N.links``)."""
     number = int(place.split(".")[1])
-    return [link for link in theirs if isinstance(link, int) and 0 <= link < number] == ours
+    return bool(ours == [link for link in theirs if isinstance(link, int) and 0 <= link < number])
 
 
 def two_members(place: str, ours: Any, theirs: Any) -> bool:

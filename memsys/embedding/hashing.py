@@ -25,8 +25,8 @@ class HashingConfig:
     Attributes:
         name: recorded in the run.
         dimension: length of a vector.
-        noise: share of a direction that each text has for itself. Above 0 no two texts are equally near to a third,
-            which matters where two programs are compared that order ties differently.
+        noise: share of a direction that each text has for itself, white space aside. Above 0 no two texts are equally
+            near to a third, which matters where two programs are compared that order ties differently.
     """
 
     name: str
@@ -72,10 +72,12 @@ class HashingEmbedder:
             vector[(code >> 1) % self._dimension] += 1.0 if code & 1 else -1.0
         norm = float(np.linalg.norm(vector))
         if norm == 0.0:  # no words, or words that cancel out: any fixed direction keeps the norm at 1
-            vector[(_crc32(text.strip()) >> 1) % self._dimension] = norm = 1.0
+            vector[(_own_code(text) >> 1) % self._dimension] = norm = 1.0
         vector /= norm
         if self._noise:
-            own = np.random.default_rng(_crc32(text.strip())).standard_normal(self._dimension, dtype=np.float32)
+            own = np.random.default_rng(_own_code(text)).standard_normal(
+                self._dimension, dtype=np.float32
+            )
             vector += np.float32(self._noise) * own / np.linalg.norm(own)
             vector /= np.linalg.norm(vector)
 
@@ -83,3 +85,8 @@ class HashingEmbedder:
 @lru_cache(maxsize=1 << 16)
 def _crc32(word: str) -> int:
     return zlib.crc32(word.encode())
+
+
+def _own_code(text: str) -> int:
+    """A number of the whole text, whatever its white space."""
+    return zlib.crc32(" ".join(text.split()).encode())

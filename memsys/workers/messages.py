@@ -140,13 +140,12 @@ def read_memories(reply: Mapping[str, Any], worker: str) -> list[StoredMemory]:
     Raises:
         WorkerError: a field is missing or wrong.
     """
-    return [
-        StoredMemory(
-            *(_text(row, name, worker, "memories") for name in ("memory_id", "text")),
-            {name: value for name, value in row.items() if name not in ("memory_id", "text")},
-        )
-        for row in _rows(reply, "memories", worker)
-    ]
+    memories = []
+    for row in _rows(reply, "memories", worker):
+        memory_id, text = (_text(row, name, worker, "memories") for name in ("memory_id", "text"))
+        extra = {name: value for name, value in row.items() if name not in ("memory_id", "text")}
+        memories.append(StoredMemory(memory_id, text, extra))
+    return memories
 
 
 def _rows(reply: Mapping[str, Any], name: str, worker: str) -> Sequence[Mapping[str, Any]]:

@@ -98,9 +98,9 @@ def _answer(worker: Any, request: dict[str, Any]) -> dict[str, Any]:
     if op == "export":
         return {"memories": worker.export()}
     if op == "answer":
-        return worker.answer(request["question"])
+        return {"answer": worker.answer(request["question"])}
     if op == "store":
-        return worker.store()
+        return {"store": worker.store()}
     if op == "close":
         if hasattr(worker, "close"):
             worker.close()

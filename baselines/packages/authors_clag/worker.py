@@ -23,6 +23,8 @@ import random
 import sys
 import types
 import urllib.request
+from collections.abc import Sequence
+from typing import Any
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = (
@@ -35,27 +37,27 @@ class _Absent(types.ModuleType):
 
     __path__ = ()
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return _Absent(f"{self.__name__}.{name}")
 
-    def __call__(self, *given, **named):
+    def __call__(self, *given: Any, **named: Any) -> Any:
         return self
 
 
 class _AbsentFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds the modules of :data:`UNUSED`, whatever is installed."""
 
-    def find_spec(self, name, path, target=None):
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name.partition(".")[0] in UNUSED:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         return None
 
-    def create_module(self, spec):
+    def create_module(self, spec: Any) -> types.ModuleType:
         return _Absent(spec.name)
 
-    def exec_module(self, module):
+    def exec_module(self, module: types.ModuleType) -> None:
         """Nothing to run."""
 
 
@@ -64,10 +66,10 @@ class _Encoder:
 
     url = ""
 
-    def __init__(self, *given, **named):
-        self._known = {}
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self._known: dict[str, Any] = {}
 
-    def encode(self, texts, **named):
+    def encode(self, texts: Sequence[str], **named: Any) -> Any:
         import numpy as np
 
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
@@ -80,7 +82,7 @@ class _Encoder:
         return np.array([self._known[text] for text in texts], dtype=np.float32)
 
 
-def _load(name, path):
+def _load(name: str, path: str) -> Any:
     """Import a file of the authors under the name by which their other files import it."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
@@ -96,11 +98,11 @@ class Worker:
     lineage = "none"
     lineage_reason = "parity runs compare memories by their place"
 
-    def __init__(self, opening):
+    def __init__(self, opening: dict[str, Any]) -> None:
         settings = opening["settings"]
         sys.stdout = sys.stderr  # unbuffered: what they print is in the log when this process is ended
         sys.meta_path.insert(0, _AbsentFinder())
-        encoders = types.ModuleType("sentence_transformers")
+        encoders: Any = types.ModuleType("sentence_transformers")
         encoders.SentenceTransformer, encoders.util = _Encoder, _Absent("sentence_transformers.util")
         sys.modules |= {"sentence_transformers": encoders, "sentence_transformers.util": encoders.util}
         _Encoder.url = opening["embedder"]["base_url"]
@@ -114,36 +116,36 @@ class Worker:
                 raise ValueError(f"the released code has no attribute {name}")
             setattr(self._system, name, value)
 
-    def describe(self):
+    def describe(self) -> dict[str, str]:
         """Name of the release."""
         return {"package": self._name, "version": ""}
 
-    def add(self, unit):
+    def add(self, unit: dict[str, Any]) -> list[dict[str, str]]:
         """Add each turn as the driver does."""
         for turn in unit["turns"]:
             self._agent.add_memory(turn["line"], time=turn["date"])
         return []
 
-    def finish(self):
+    def finish(self) -> list[dict[str, str]]:
         """What CLAG's driver does once a conversation has been added; A-Mem's does nothing."""
         if _has_clusters(self._system):
             self._system.initialize_clusters_if_needed()
             self._system.consolidate_memories()
         return []
 
-    def export(self):
+    def export(self) -> list[dict[str, str]]:
         """Notes in the order they were added."""
         return [{"memory_id": note.id, "text": note.content} for note in self._system.memories.values()]
 
-    def store(self):
+    def store(self) -> dict[str, Any]:
         """Notes and clusters in the form that parity runs compare; notes are named by their place."""
         places = {note_id: place for place, note_id in enumerate(self._system.memories)}
-        found = {"notes": [_note(note) for note in self._system.memories.values()]}
+        found: dict[str, Any] = {"notes": [_note(note) for note in self._system.memories.values()]}
         if _has_clusters(self._system):
             found["clusters"] = {name: _cluster(info, places) for name, info in self._system.clusters.items()}
         return found
 
-    def answer(self, question):
+    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
         """Answer a question as the driver does, and read the reply as it does."""
         random.random = lambda: 0.9 if question["answer_first"] else 0.1
         raw, _, context, *_ = self._agent.answer_question(question["text"], question["category"], question["answer"])
@@ -154,11 +156,11 @@ class Worker:
         return {"prediction": prediction, "context": context}
 
 
-def _has_clusters(system):
+def _has_clusters(system: Any) -> bool:
     return hasattr(system, "clusters")
 
 
-def _note(note):
+def _note(note: Any) -> dict[str, Any]:
     return {
         "content": note.content,
         "timestamp": note.timestamp,
@@ -170,7 +172,7 @@ def _note(note):
     }
 
 
-def _cluster(info, places):
+def _cluster(info: dict[str, Any], places: dict[str, int]) -> dict[str, Any]:
     return {
         "members": [places[member] for member in info["members"]],
         "summary": info["summary"],
