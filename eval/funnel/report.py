@@ -19,7 +19,8 @@ DEFINITIONS = (
     "n: questions with gold evidence. A share is taken over the gold turns of a question (each turn once) and averaged "
     "over these questions; a system's first line leaves out the kinds of questions that its protocol does not count",
     "evidence is matched by lineage: an entry of the memory names the turns it came from, through every rewriting and "
-    "merging; that its wording still holds what the turn said is not checked, so large merged entries count for much",
+    "merging; that its wording still holds what the turn said is not checked, so entries of many turns count for "
+    "much. Turns per entry, and distinct turns that the memories in one context came from, say how coarse it is",
     "stored: share of the gold turns that some entry came from; R@5, R@10: that one of the first 5 or 10 retrieved "
     "memories came from; in context: that one of the memories in the answer prompt came from",
     "F1: token F1 of the run's protocol, percent, plain mean over the questions; behind it F1 by how far the evidence "
@@ -40,8 +41,8 @@ _REACH_HEADINGS: dict[Reach, str] = {
 }
 _HEADINGS = ("system", "questions", "n", "stored", "R@5", "R@10", "in context", "F1", *_REACH_HEADINGS.values())
 _SIZE_HEADINGS = (
-    "system", "conversations", "turns", "entries", "entries per turn", "tokens per turn", "repeated", "outdated",
-    "entries by kind",
+    "system", "conversations", "turns", "entries", "entries per turn", "tokens per turn", "turns per entry",
+    "turns in context", "repeated", "outdated", "entries by kind",
 )  # fmt: skip
 #: Decimals in the CSV.
 _DIGITS = 4
@@ -189,14 +190,16 @@ def _size_cells(sizes: StoredSizes | None) -> list[str]:
         f"{sizes.total:,}",
         figure(_per(sizes.total, sizes.turns), 2),
         figure(_per(sizes.tokens, sizes.turns)),
+        figure(_per(sizes.origins, sizes.total)),
+        figure(sizes.context_turns),
         _part(sizes.duplicates, sizes.total),
         DASH if sizes.stale is None else _part(sizes.stale, sizes.total),
         ", ".join(f"{count:,} {kind}" for kind, count in sizes.entries.items()),
     ]
 
 
-def _per(value: float | None, turns: int) -> float | None:
-    return None if value is None or not turns else value / turns
+def _per(value: float | None, count: int) -> float | None:
+    return None if value is None or not count else value / count
 
 
 def _part(count: int, total: int) -> str:
@@ -220,7 +223,7 @@ def render_csv(groups: Sequence[QualityGroup]) -> str:
     columns = (
         "run", "system", "dataset", "backbone", "protocol", "metric", "questions", "n", "stored", "recall@5",
         "recall@10", "in_context", "score", *reached, "conversations", "turns", "entries", "tokens", "characters",
-        "duplicates", "stale", "remarks",
+        "duplicates", "stale", "origins", "context_turns", "remarks",
     )  # fmt: skip
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
@@ -260,6 +263,7 @@ def _csv_sizes(sizes: StoredSizes | None) -> dict[str, object]:
     return {
         "conversations": sizes.conversations, "turns": sizes.turns, "entries": sizes.total, "tokens": sizes.tokens,
         "characters": sizes.characters, "duplicates": sizes.duplicates, "stale": sizes.stale,
+        "origins": sizes.origins, "context_turns": sizes.context_turns,
     }  # fmt: skip
 
 

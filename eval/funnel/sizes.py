@@ -21,6 +21,8 @@ class StoredSizes:
         characters: of all entries.
         duplicates: entries that repeat the main text of an earlier one of their conversation and kind.
         stale: entries from overruled turns alone; ``None`` where the data set does not say what is overruled.
+        origins: turns that entries came from, counted for each entry.
+        context_turns: distinct turns that the memories of a question's context came from, mean.
     """
 
     conversations: int
@@ -30,6 +32,8 @@ class StoredSizes:
     characters: int
     duplicates: int
     stale: int | None
+    origins: int
+    context_turns: float | None
 
     @property
     def total(self) -> int:
@@ -60,6 +64,8 @@ def stored_sizes(run: StoredRun, rate: float | None) -> StoredSizes | None:
         characters=characters,
         duplicates=sum(kind["duplicates"] for kind in kinds.values()),
         stale=sum(kind["stale"] for kind in kinds.values()) if found["judged"] else None,
+        origins=sum(kind["origins"] for kind in kinds.values()),
+        context_turns=found["context_turns"] if found["hits_naming_turns"] or not found["hits"] else None,
     )
 
 

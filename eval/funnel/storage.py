@@ -4,7 +4,7 @@ Numbers alone, no text: they stand in ``summary.json`` under ``storage`` and are
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -44,12 +44,14 @@ class EntryCounts:
         characters: of all their texts.
         duplicates: entries beyond the first of their conversation with the same main text.
         stale: entries that came from an overruled turn and from no newest one.
+        origins: turns that entries came from, counted for each entry.
     """
 
     entries: int = 0
     characters: int = 0
     duplicates: int = 0
     stale: int = 0
+    origins: int = 0
 
     def add(self, entries: Sequence[StoredEntry], outdated: "Outdated | None") -> None:
         """Count the entries of one conversation."""
@@ -57,6 +59,7 @@ class EntryCounts:
         self.characters += sum(entry.characters for entry in entries)
         self.duplicates += len(entries) - len({entry.text for entry in entries})
         self.stale += sum(outdated is not None and outdated.holds(entry.turns) for entry in entries)
+        self.origins += sum(len(entry.turns) for entry in entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,8 @@ def storage(run_dir: Path) -> Json:
     Returns:
         ``conversations`` and ``turns`` ingested of which there is a snapshot; ``kinds``, name -> :class:`EntryCounts`,
         null for a system that does not say where its entries are; ``judged``, whether the data set says what is
-        overruled; ``hits`` and ``hits_naming_turns``, retrieved memories and those of them that name their turns.
+        overruled; ``hits`` and ``hits_naming_turns``, retrieved memories and those of them that name their turns;
+        ``context_turns``, distinct turns that the memories of a question name, mean over the questions.
         ``None`` where there is no snapshot.
 
     Raises:
@@ -178,6 +182,11 @@ def _outdated(references: Iterable[ReferenceRecord]) -> dict[str, Outdated]:
     return {name: Outdated(frozenset(old), frozenset(new)) for name, (old, new) in found.items()}
 
 
-def _hits(retrievals: Iterable[RetrievalRecord]) -> dict[str, int]:
+def _hits(retrievals: Collection[RetrievalRecord]) -> dict[str, Json]:
     hits = [hit for retrieval in retrievals for hit in retrieval.hits]
-    return {"hits": len(hits), "hits_naming_turns": sum(bool(hit.turn_ids) for hit in hits)}
+    named = [len({turn for hit in retrieval.hits for turn in hit.turn_ids}) for retrieval in retrievals]
+    return {
+        "hits": len(hits),
+        "hits_naming_turns": sum(bool(hit.turn_ids) for hit in hits),
+        "context_turns": sum(named) / len(named) if named else None,
+    }

@@ -105,9 +105,10 @@ def test_the_funnel_by_hand(tmp_path: Path) -> None:
 
 def test_what_is_stored_by_hand(tmp_path: Path) -> None:
     path = made(tmp_path)
-    kinds = {"passages": {"entries": 3, "characters": 22, "duplicates": 1, "stale": 1}}
+    kinds = {"passages": {"entries": 3, "characters": 22, "duplicates": 1, "stale": 1, "origins": 3}}
     assert storage(path) == {
         "conversations": 1, "turns": 9, "kinds": kinds, "judged": True, "hits": 11, "hits_naming_turns": 11,
+        "context_turns": pytest.approx(7 / 6),
     }  # fmt: skip
     sizes = quality_groups([stored(path)])[0].systems[0].sizes
     assert sizes is not None

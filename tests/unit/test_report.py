@@ -124,7 +124,7 @@ def test_memory_quality_and_method_counts_stand_on_the_page(tmp_path: Path) -> N
     assert (quality["kind"], method["kind"], method["title"]) == ("quality", "method", "clag on locomo")
     evidence, sizes = quality["tables"]
     assert evidence["rows"][0][:3] == ["clag", "all", "20"] and evidence["left"] == 2
-    assert sizes["rows"] == [["clag", *["–"] * 8]]
+    assert sizes["rows"] == [["clag", *["–"] * 10]]
     assert "clag: there is no snapshot of its memories" in evidence["notes"]
     assert method["tables"][0]["rows"][0][:3] == ["clusters of a conversation", "3", "4.7 (tau 0.10)"]
 
