@@ -121,8 +121,8 @@ def _why(report: ParityReport, name: str) -> list[str]:
 
 def _example(difference: FoundDifference) -> list[str]:
     """A diff of one difference, theirs against ours."""
-    sides = [_lines(difference.theirs), _lines(difference.ours)]
-    diff = list(difflib.unified_diff(*sides, "theirs", "ours", lineterm="", n=1))
+    theirs, ours = _lines(difference.theirs), _lines(difference.ours)
+    diff = list(difflib.unified_diff(theirs, ours, "theirs", "ours", lineterm="", n=1))
     cut = [f"... {len(diff) - _DIFF_LINES} more lines"] if len(diff) > _DIFF_LINES else []
     return [f"{difference.place}:", "", "~~~diff", *diff[:_DIFF_LINES], *cut, "~~~"]
 

@@ -5,9 +5,10 @@ Settings:
     linked: notes that a found note is linked to are shown behind it, as `find_related_memories_raw` does.
     cache_size: notes that the package keeps in its own memory.
 
-The package makes its embeddings itself, by sentence-transformers; here the run's embedder makes them. Its temperature
-is 1.0 and it names no limit of new tokens: the proxy's holds. A note is made of its own turn; what later turns change
-in it (context and tags) is not counted as theirs.
+The package makes its embeddings itself, by sentence-transformers; here the run's embedder makes them. The modules that
+only its own embeddings and its other backends need (sentence-transformers, transformers, litellm) are left out. Its
+temperature is 1.0 and it names no limit of new tokens: the proxy's holds. A note is made of its own turn; what later
+turns change in it (context and tags) is not counted as theirs.
 """
 
 import json
@@ -15,8 +16,6 @@ import os
 import sys
 import types
 from importlib.metadata import version
-
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else litellm asks the network when it is imported
 
 
 class Worker:
@@ -29,6 +28,7 @@ class Worker:
         os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = llm["base_url"], llm["api_key"]
         _leave_out("sentence_transformers", "SentenceTransformer")
         _leave_out("transformers", "AutoModel", "AutoTokenizer")
+        _leave_out("litellm", "completion")
         from agentic_memory import memory_system, retrievers
 
         retrievers.SentenceTransformerEmbeddingFunction = _embedding_function(opening["embedder"])
