@@ -77,7 +77,8 @@ class CallerContext:
         """Wait for a step; give it up when something that was asked for fails, whatever the package makes of that."""
         task = asyncio.ensure_future(step)
         try:
-            await asyncio.wait([task, self._failed], return_when=asyncio.FIRST_COMPLETED)
+            either: list[asyncio.Future[Any]] = [task, self._failed]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if self._failed.done():
                 self._failed.result()
             return await task
