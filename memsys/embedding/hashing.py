@@ -75,9 +75,7 @@ class HashingEmbedder:
             vector[(_own_code(text) >> 1) % self._dimension] = norm = 1.0
         vector /= norm
         if self._noise:
-            own = np.random.default_rng(_own_code(text)).standard_normal(
-                self._dimension, dtype=np.float32
-            )
+            own = np.random.default_rng(_own_code(text)).standard_normal(self._dimension, dtype=np.float32)
             vector += np.float32(self._noise) * own / np.linalg.norm(own)
             vector /= np.linalg.norm(vector)
 

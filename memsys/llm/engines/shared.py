@@ -273,7 +273,9 @@ class SharedEngine:
                     f"see the logs under {self._registry.folder}, or start one: python -m eval.serve backbone=..."
                 )
             if now - reported >= _REPORT_SECONDS:
-                logger.info("waiting for a server of %s, %.0f s so far", self._registry.folder.name, now - begun)
+                # A warning, since by hand nobody may be starting one: other settings of the engine are another group.
+                waited = f"waiting for a server of {self._registry.folder}, {now - begun:.0f} s so far"
+                logger.warning("%s (python -m eval.serve with the same backbone and overrides starts one)", waited)
                 self._on_absence()
                 reported = now
             if self._stopped.wait(_POLL_SECONDS):
