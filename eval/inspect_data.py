@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, cast
 
 from eval.cli.commands import explains_errors, program, start
 from eval.cli.terminal import console
+from eval.configs import choices
 from eval.configs.plugins import plugin_folders
-from eval.configs.presets import CONF, find_preset, preset_names, read_settings
+from eval.configs.presets import CONF
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.loaders.meanings import COUNTS, NOTES
@@ -58,12 +59,12 @@ def count_tokens(text: str) -> int:
 
 
 def read_config(name: str, overrides: Mapping[str, Json]) -> DatasetConfig:
-    """Make the configuration object of ``conf/dataset/<name>.yaml`` with some settings replaced.
+    """Make the configuration object of a choice of ``conf/dataset`` with some settings replaced.
 
     Raises:
         ConfigError: no such preset, or no such setting.
     """
-    settings = read_settings(find_preset(name, _folder_of(name), "dataset"))
+    settings = choices.chosen_settings(name, _folder_of(name), "dataset")
     module, _, attribute = settings.pop("_target_").rpartition(".")
     unknown = sorted(set(overrides) - set(settings))
     if unknown:
@@ -75,12 +76,12 @@ def read_config(name: str, overrides: Mapping[str, Json]) -> DatasetConfig:
 def _folder_of(name: str) -> Path:
     """The folder with the preset: memsys's own, or that of a package that adds it."""
     added = (folder / "dataset" for folder in plugin_folders())
-    return next((folder for folder in (FOLDER, *added) if (folder / f"{name}.yaml").is_file()), FOLDER)
+    return next((folder for folder in (FOLDER, *added) if choices.find(name, folder)), FOLDER)
 
 
 def presets() -> list[str]:
     """Names of all data set presets."""
-    return list(preset_names(FOLDER))
+    return sorted(choices.presets(FOLDER))
 
 
 def describe(config: DatasetConfig, data: LoadedData) -> dict[str, Json]:

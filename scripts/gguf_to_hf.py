@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _QWEN2_WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-#: Folder under models/ that ``conf/backbone/*_vllm.yaml`` names, by asset.
+#: Folder under models/ that ``conf/backbone`` names for vLLM, by asset.
 _FOLDERS = {
     "smollm2_135m_gguf": "SmolLM2-135M-Instruct-hf",
     "qwen25_coder_05b": "Qwen2.5-Coder-0.5B-Instruct-hf",

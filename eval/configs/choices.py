@@ -2,6 +2,7 @@
 
 A method with several presets has a folder in ``conf/memory``: ``memory=clag/small`` is ``conf/memory/clag/small.yaml``.
 Its ``variants.yaml`` holds presets that differ from another by a few settings; ``memory=clag/tau_015`` is one of them.
+``variants.yaml`` of ``conf/backbone`` and ``conf/dataset`` holds choices that differ from another's file likewise.
 The ``name`` of a preset (``clag_small``, ``clag_tau_015``; a variant's is folder and key unless it sets one) is what
 tables and run directories show, and a choice as well. ``conf/aliases.yaml`` maps names of earlier versions to choices.
 ``hydra_plugins/memsys_choices`` makes all of them known to Hydra.
@@ -94,6 +95,23 @@ def settings_of(preset: Preset, folder: Path = MEMORY) -> dict[str, Any]:
     return _merged(settings_of(base, folder), preset.changes)
 
 
+def chosen_settings(name: str, folder: Path, what: str) -> dict[str, Any]:
+    """Compose the settings of a choice.
+
+    Args:
+        name: of the choice.
+        folder: of its group.
+        what: how a choice of the group is called in an error.
+
+    Raises:
+        ConfigError: there is no such choice; lists those there are.
+    """
+    preset = find(name, folder)
+    if preset is None:
+        raise ConfigError(f"{what}={name!r} is unknown; choose one of {', '.join(presets(folder)) or 'none'}")
+    return settings_of(preset, folder)
+
+
 def aliases(conf: Path = CONF) -> Mapping[str, Mapping[str, str]]:
     """Names of earlier versions: group -> name -> choice of today; empty without ``aliases.yaml``."""
     path = conf / "aliases.yaml"
@@ -108,7 +126,7 @@ def experiment_on_backbone(name: str, conf: Path = CONF) -> tuple[str, str] | No
     """
     for experiment in sorted(preset_names(conf / "experiment"), key=len, reverse=True):
         backbone = name.removeprefix(f"{experiment}_")
-        if backbone != name and (conf / "backbone" / f"{backbone}.yaml").is_file():
+        if backbone != name and find(backbone, conf / "backbone"):
             return experiment, backbone
     return None
 
@@ -122,14 +140,15 @@ def _files(folder: Path) -> Iterator[Preset]:
 
 
 def _variants(folder: Path) -> Iterator[Preset]:
-    for path in sorted(folder.glob(f"*/{VARIANTS}")):
-        method = path.parent.name
+    for path in sorted([*folder.glob(VARIANTS), *folder.glob(f"*/{VARIANTS}")]):
+        method = "" if path.parent == folder else path.parent.name
+        before, beside = (f"{method}/", f"{method}_") if method else ("", "")
         for key, entry in read_settings(path).items():
             if not isinstance(entry, Mapping) or set(entry) != {"about", "of", "set"}:
                 raise ConfigError(f"{path}: {key} must have `about`, `of` and `set`, and nothing else")
-            changes = {"name": f"{method}_{key}", **entry["set"]}
-            name = f"{method}_{key}" if "host" in changes else str(changes["name"])
-            yield Preset(name, f"{method}/{key}", entry["about"], path, f"{method}/{entry['of']}", changes)
+            changes = {"name": f"{beside}{key}", **entry["set"]}
+            name = f"{beside}{key}" if "host" in changes else str(changes["name"])
+            yield Preset(name, f"{before}{key}", entry["about"], path, f"{before}{entry['of']}", changes)
 
 
 def _index(folder: Path) -> dict[str, Preset]:

@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 
-from eval.configs.presets import CONF, find_preset, make_preset, read_settings
-from eval.loaders.contract import DatasetConfig
+from eval.inspect_data import read_config
 from eval.recorded.rows import Recorded
 from eval.runs.records import ReferenceRecord
 from memsys.errors import DataError
@@ -74,10 +72,7 @@ def load_questions(name: str) -> QuestionSet:
         ConfigError: there is no such preset.
         DataError: the data set's file is not there.
     """
-    path = find_preset(name, CONF / "dataset", "data set")
-    module, _, kind = str(read_settings(path)["_target_"]).rpartition(".")
-    preset: DatasetConfig = make_preset(getattr(import_module(module), kind), path)
-    loaded = preset.load()
+    loaded = read_config(name, {}).load()
     return QuestionSet(
         name=name,
         sha256=loaded.sha256,

@@ -81,9 +81,11 @@ class ChoiceSource(ConfigSource):
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
         """Names that may be chosen besides those of files, for Hydra's completion and its messages."""
-        if config_path != "memory" or results_filter == ObjectType.GROUP:
+        if results_filter == ObjectType.GROUP or not self._has_variants(config_path):
             return []
-        return sorted(self._memories)
+        from eval.configs.choices import presets
+
+        return sorted(presets(Path(self.path) / config_path))
 
     def load_config(self, config_path: str) -> ConfigResult:
         """Make the configuration of a choice."""
@@ -100,13 +102,12 @@ class ChoiceSource(ConfigSource):
             header={"package": package},
         )
 
+    def _has_variants(self, group: str) -> bool:
+        """Whether choices of a group stand in a ``variants.yaml``: memories in one for each method."""
+        is_part = bool(group) and "/" not in group
+        return group == "memory" or (is_part and (Path(self.path) / group / "variants.yaml").is_file())
+
     @property  # keeps nothing: Hydra copies its sources, deeply, for each configuration
-    def _memories(self) -> dict[str, Any]:
-        from eval.configs.choices import presets
-
-        return dict(presets(Path(self.path) / "memory"))
-
-    @property
     def _aliases(self) -> dict[str, Any]:
         from eval.configs.choices import aliases
 
@@ -115,22 +116,22 @@ class ChoiceSource(ConfigSource):
     def _made(self, config_path: str) -> tuple[dict[str, Any], str | None, str] | None:
         """Settings with their defaults list, package, and what to say; ``None`` if there is no such choice."""
         group, _, name = config_path.removesuffix(".yaml").partition("/")
-        if group not in ("memory", "experiment") or not name:
+        if not name or not (group == "experiment" or self._has_variants(group)):
             return None
         current = self._aliases.get(group, {}).get(name)
-        made = self._memory(current or name) if group == "memory" else self._experiment(current or name)
+        made = self._experiment(current or name) if group == "experiment" else self._preset(group, current or name)
         note = f"{group}={name} is now written {group}={current}" if current else ""
         return (*made, note) if made else None
 
-    def _memory(self, name: str) -> tuple[dict[str, Any], None] | None:
+    def _preset(self, group: str, name: str) -> tuple[dict[str, Any], None] | None:
         from eval.configs.choices import find
 
-        preset = find(name, Path(self.path) / "memory")
+        preset = find(name, Path(self.path) / group)
         if preset is None:
             return None
         if preset.of is None or preset.choice != name:
-            return {"defaults": [f"/memory/{preset.choice}@_here_"]}, None
-        return {"defaults": [f"/memory/{preset.of}@_here_", "_self_"], **preset.changes}, None
+            return {"defaults": [f"/{group}/{preset.choice}@_here_"]}, None
+        return {"defaults": [f"/{group}/{preset.of}@_here_", "_self_"], **preset.changes}, None
 
     def _experiment(self, name: str) -> tuple[dict[str, Any], str] | None:
         from eval.configs.choices import experiment_on_backbone

@@ -1,6 +1,6 @@
-"""What a ``conf/backbone/*.yaml`` says: which model, how it is served, and how it is asked.
+"""What a choice of ``conf/backbone`` says: which model, how it is served, and how it is asked.
 
-Every YAML spells out every field. Fields in :attr:`BackboneConfig.RUNTIME_FIELDS` (and the engine's own
+Every field is spelt out in YAML. Fields in :attr:`BackboneConfig.RUNTIME_FIELDS` (and the engine's own
 ``RUNTIME_FIELDS``) cannot change a reply, only how fast or how stubbornly it is fetched.
 """
 

@@ -1,4 +1,4 @@
-"""Every file of ``conf/backbone`` makes a backbone."""
+"""Every choice of ``conf/backbone``, file or variant, makes a backbone."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from eval.configs.choices import presets
 from memsys.llm.backbone import BackboneConfig
 from memsys.llm.engines.openai import OpenAIEngineConfig
 from memsys.llm.engines.vllm import VllmEngineConfig
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
-NAMES = sorted(path.stem for path in (CONF / "backbone").glob("*.yaml"))
+NAMES = sorted(presets(CONF / "backbone"))
 
 #: Backbones of the papers' tables.
 CLAG = {"qwen3_06b", "llama32_1b", "deepseek_r1_15b", "qwen3_8b"}
@@ -39,7 +40,7 @@ def backbone(name: str, *overrides: str) -> BackboneConfig:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_file_makes_a_backbone_and_sets_every_field(name: str) -> None:
+def test_every_choice_makes_a_backbone_and_sets_every_field(name: str) -> None:
     config = backbone(name)
     assert config.name == name
     assert set(composed(name)) - {"_target_"} == {field.name for field in fields(BackboneConfig)}
@@ -55,6 +56,16 @@ def test_no_backbone_thinks_where_it_can_be_told_not_to(name: str) -> None:
     config = backbone(name)
     assert config.thinking in ("off", "none")
     assert ("Qwen3" in config.model or "GPT-5" in config.model) == (config.thinking == "off")
+
+
+@pytest.mark.parametrize("engine", ["vllm", "vllm_attached"])
+def test_a_variant_is_its_file_with_its_own_settings_under_any_engine(engine: str) -> None:
+    """``variants.yaml`` of a group without folders: what the variant does not set is the file's."""
+    other = {"name": "qwen25_7b", "model": "Qwen2.5-7B-Instruct"}
+    file, variant = (composed(name, f"backbone/engine={engine}") for name in ("qwen25_3b", "qwen25_7b"))
+    assert [made["engine"].pop("model")[-11:-9] for made in (file, variant)] == ["3B", "7B"]
+    assert variant == file | other
+    assert variant["engine"]["mode"] == ("managed" if engine == "vllm" else "attached")
 
 
 @pytest.mark.parametrize("name", NAMES)

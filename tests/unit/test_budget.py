@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eval.compare.rows import system_rows
-from eval.configs.choices import CONF
+from eval.configs.choices import CONF, find
 from eval.configs.prices import FILE, Price, load_prices
 from eval.run import compose_plan, run_one
 from eval.running import budgets
@@ -122,7 +122,7 @@ def test_the_shipped_prices_name_backbones_a_day_and_a_source() -> None:
     prices = load_prices()
     assert {"gpt4o_mini", "gpt5_nano"} <= set(prices)
     for name, price in prices.items():
-        assert (CONF / "backbone" / f"{name}.yaml").is_file()
+        assert find(name, CONF / "backbone")
         assert price.source
         assert date.fromisoformat(f"{price.date}-01" if len(price.date) == 7 else price.date) < date(2100, 1, 1)
     assert prices["gpt4o_mini"].of(1_000_000, 500_000) == pytest.approx(0.15 + 0.30)

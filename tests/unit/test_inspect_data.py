@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from eval import loaders
+from eval.configs.choices import chosen_settings
 from eval.inspect_data import FOLDER, count_tokens, describe, main, presets, read_config, tables
 from eval.loaders.meanings import COUNTS, NOTES
 from eval.loaders.registry import DATASETS, find_datasets, info_of
@@ -19,7 +19,7 @@ SAMPLES = [name for name in presets() if name.endswith("_sample")]
 
 @pytest.mark.parametrize("name", presets())
 def test_every_preset_spells_out_every_setting_and_bears_its_own_name(name: str) -> None:
-    settings = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
+    settings = chosen_settings(name, FOLDER, "dataset")
     config = read_config(name, {})
     assert dataclasses.is_dataclass(config)
     assert set(settings) - {"_target_"} == {field.name for field in dataclasses.fields(config) if field.init}

@@ -55,7 +55,7 @@ class Engine(Protocol):
 
 
 class EngineConfig(Protocol):
-    """The ``engine:`` node of a ``conf/backbone/*.yaml`` instantiates to one of these."""
+    """The ``engine:`` node of a choice of ``conf/backbone`` instantiates to one of these."""
 
     def build(self) -> Engine:
         """Make the engine without starting it."""
