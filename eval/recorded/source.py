@@ -35,11 +35,6 @@ def _suffix(path: Path) -> str:
     return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
-def is_table(path: Path) -> bool:
-    """Whether rows have columns by a header line."""
-    return _suffix(path) in _TABLES
-
-
 def read_tree(path: Path, encoding: str = "utf-8") -> Any:
     """Parse a file.
 

@@ -36,17 +36,16 @@ def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
         page = render_page(data, refresh=options.every if options.watch else None)
         write_atomic(options.out, page.encode())
         cache.prune()
-    _say(options.out, len(page), collected, data["groups"])
+    _say(options.out, len(page), collected)
 
 
-def _say(out: Path, size: int, collected: Collected, groups: Sequence[dict[str, object]]) -> None:
+def _say(out: Path, size: int, collected: Collected) -> None:
     for one in collected.skipped:
         reason = one.reason.removeprefix(f"{one.path} ")
         say(f"left out: {one.path}: {reason}", style="yellow")
     count = f"{len(collected.runs)} run{'' if len(collected.runs) == 1 else 's'}"
     waiting = f", {len(collected.unfinished)} not ended" if collected.unfinished else ""
-    text = f"written: {out} ({size / 2**20:.1f} MiB, {count}{waiting})"
-    say(text)
+    say(f"written: {out} ({size / 2**20:.1f} MiB, {count}{waiting})")
 
 
 @explains_errors

@@ -140,7 +140,7 @@ def _groups(collected: Collected, read: Mapping[int, Read], config: PageConfig, 
         with stage(title):
             inputs = [collected.inputs(group.members), list(group.members), board.dataset, metrics]
             answer = cache.get("group", inputs, partial(group_answer, group, board, metrics))
-        answer["slices"] = _slices(group, collected, read, answer, cache)
+        answer["slices"] = _slices(group, collected, read, answer)
         answer["writing"] = _writing(group, read)
         found.append(answer)
     return found
@@ -152,7 +152,7 @@ def _metrics(runs: Sequence[StoredRun], group: RunGroup, config: PageConfig) -> 
     return [*config.answer, *sorted(judges)]
 
 
-def _slices(group: RunGroup, collected: Collected, read: Mapping[int, Read], answer: Json, cache: Cache) -> Json:
+def _slices(group: RunGroup, collected: Collected, read: Mapping[int, Read], answer: Json) -> Json:
     """Slices under the first metric, category 5 left out where there are others."""
     metric = next(iter(answer["boards"]), None)
     if metric is None:
