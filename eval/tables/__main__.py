@@ -110,10 +110,10 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
         whole = {paper: tables for paper, (tables, _) in zip(papers, built, strict=True)}
         write_atomic(out / INDEX, render_index(whole).encode())
         write_atomic(out / CLAIMS, render_claims(whole).encode())
+        _write_own(runs, out)
     write_atomic(out / FAULTS, render_faults(check_all()).encode())
     write_atomic(out / DEPARTURES, render_departures(load_departures()).encode())
     write_atomic(out / COSTS, render_costs(load_costs(), runs).encode())
-    _write_own(runs, out)
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
 
 
