@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
-from eval.cli.terminal import console
+from eval.cli.terminal import console, say
 from eval.parity.config import counterparts
 from memsys.errors import ConfigError
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     run = ParityRun.of(own["against"], own.get("conversation"), overrides, options.spoil, options.out)
     if options.skip_without_sources and (problem := run.missing()):
-        _say(f"parity skipped: {problem}")
+        say(f"parity skipped: {problem}")
         return EXIT_DONE
     report = run.compare()
     _show(report, run.folder)
@@ -89,12 +89,8 @@ def _show(report: Any, folder: Path) -> None:
             for row in rows:
                 table.add_row(*map(str, row))
             console().print(table, markup=False)
-    _say(report.verdict)
-    _say(f"report: {folder / 'parity.md'}")
-
-
-def _say(text: str) -> None:
-    console().print(text, highlight=False, markup=False, soft_wrap=True)
+    say(report.verdict)
+    say(f"report: {folder / 'parity.md'}")
 
 
 if __name__ == "__main__":

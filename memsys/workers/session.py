@@ -124,10 +124,7 @@ class WorkerEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See :class:`memsys.embedding.contract.Embedder`."""
-        return await self._context.run(self._embed(texts))
-
-    async def _embed(self, texts: Sequence[str]) -> Vectors:
-        return await self._embedder.embed(texts)
+        return await self._context.run(self._embedder.embed(texts))
 
 
 class WorkerSession:
