@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
-from eval.cli.terminal import console, say
+from eval.cli.terminal import say
 from eval.parity.config import counterparts
 from memsys.errors import ConfigError
 
@@ -74,6 +74,7 @@ def _split(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 def _show(report: Any, folder: Path) -> None:
     from rich.table import Table
 
+    from eval.cli.folding import show_table
     from eval.parity.report import call_rows, difference_rows, part_rows
 
     extents = ("equal", "wording", "order", "content")
@@ -88,7 +89,7 @@ def _show(report: Any, folder: Path) -> None:
                 table.add_column(name, justify="right" if isinstance(rows[0][number], int) else "left")
             for row in rows:
                 table.add_row(*map(str, row))
-            console().print(table, markup=False)
+            show_table(table)
     say(report.verdict)
     say(f"report: {folder / 'parity.md'}")
 

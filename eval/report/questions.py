@@ -7,8 +7,8 @@ from pathlib import Path
 from eval.judge.store import StoredVerdicts, load_judged
 from eval.loaders.kinds import ADVERSARIAL
 from eval.report.calls import Ledger, read_ledger
-from eval.report.memories import Memories
 from eval.report.scores import DIGITS
+from eval.runs.memories import Memories
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.stored import load_answers, load_references, load_retrievals
 from eval.scoring.rows import ScoreRow

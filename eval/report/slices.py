@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eval.report.groups import Scored
-from eval.report.memories import Memories
+from eval.runs.memories import Memories
 from eval.runs.records import ReferenceRecord
 from eval.scoring.rows import ScoreRow
 from eval.scoring.several import intervals

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
-from eval.funnel.storage import run_places
-from eval.report.memories import Memories
+from eval.runs.memories import Memories
 from eval.runs.snapshots import snapshot_name
+from eval.scoring.storage import run_places
 
 
 class StoredTurns:

@@ -6,7 +6,7 @@ category, as A-Mem does); ``adversarial``; ``evidence`` (means over questions wi
 themselves would score as answers); ``latency`` (measured questions alone, else null); ``calls`` (by phase and role);
 ``cost``; ``context``; ``analysis`` (how many blocks and tokens cover the answers' words, and how many of these words
 blocks hold); ``memory`` (sizes and statistics over conversations); ``storage`` (entries of the memories, counted from
-their snapshots, see :func:`eval.funnel.storage.storage`); ``trace`` (retrieval diagnostics over questions);
+their snapshots, see :func:`eval.scoring.storage.storage`); ``trace`` (retrieval diagnostics over questions);
 ``judges`` (what judges said, and how they did on answers whose grade is known). ``calls``, ``cost`` and ``memory`` are
 null for answers that were recorded elsewhere (:mod:`eval.recorded`).
 """
@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from eval.analysis.evidence_density import evidence_density
-from eval.funnel.storage import storage
 from eval.judge.report import judge_summary
 from eval.judge.store import load_judged
 from eval.loaders.kinds import ADVERSARIAL
@@ -40,6 +39,7 @@ from eval.runs.stored import (
 from eval.scoring.aggregate import aggregate, aggregate_metrics, describe, mean_of, undoubted
 from eval.scoring.protocols import load_protocol, protocol_names
 from eval.scoring.rows import DIGITS, SCORES_META, ScoreRow, gold_answers, load_scores, score_answer
+from eval.scoring.storage import storage
 from memsys.llm.contract import CallRecord
 from memsys.vocabulary import Json
 

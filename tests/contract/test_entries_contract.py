@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.funnel.places import entry_places
-from eval.funnel.storage import read_entries
 from eval.papers.departures import systems
 from eval.papers.expectations import FILE, method_counts
+from eval.scoring.entry_places import entry_places
+from eval.scoring.storage import read_entries
 from eval.scoring.summary import _numbers
 from memsys.departures import system_of
 from memsys.protocol import MemorySystem

@@ -179,10 +179,15 @@ def test_a_job_that_is_preempted_and_killed_ends_with_the_same_answers(
 def test_a_job_past_its_time_limit_says_so_and_the_next_sweep_takes_it_up(
     slurm: Environment, tmp_path: Path, slow_stub: str, uninterrupted: dict[str, Any]
 ) -> None:
-    limits = ("hydra.launcher.cells.timeout_min=1", "hydra.launcher.signal_delay_s=50",
+    # Slurm may signal up to a minute early, before a slow machine has begun the run: the test gives the signal itself.
+    limits = ("hydra.launcher.cells.timeout_min=3", "hydra.launcher.signal_delay_s=5",
               "hydra.launcher.max_num_timeout=0")  # fmt: skip
     with stub_server(delay=2.0) as stuck:
-        output = ended(launch(slurm, tmp_path, *limits, *LONG, *attached(stuck)), code=3)
+        launcher = launch(slurm, tmp_path, *limits, *LONG, *attached(stuck))
+        wait_for(lambda: calls(tmp_path) >= 1)
+        (ticket,) = tickets(tmp_path)
+        ask(slurm, "scancel", "--signal=USR2", ticket["job"])
+        output = ended(launcher, code=3)
     assert "timed-out too many times" in output and "log: " in output
     (record,) = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*/*/run.json")]
     assert record["status"] == "interrupted"

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.export import export_run
-from eval.funnel.places import EntryPlace, entry_places, reach
 from eval.funnel.report import FORMATS, quality_groups, render_csv, render_latex, render_markdown
 from eval.funnel.stages import EvidenceFunnel, ReachScore, evidence_funnels, reach_of
-from eval.funnel.storage import read_entries, storage
 from eval.plots.draw import draw_sheet
 from eval.plots.funnel import funnel_sheets
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.snapshot import save_snapshot
 from eval.runs.snapshots import snapshot_name
+from eval.scoring.entry_places import EntryPlace, entry_places, reach
 from eval.scoring.rows import ScoreRow, score_run
+from eval.scoring.storage import read_entries, storage
 from eval.scoring.stored_turns import stored_share
 from eval.scoring.summary import summarise
 from eval.tables.stored import StoredRun, read_run
@@ -186,7 +186,7 @@ def test_facts_come_from_the_turns_of_their_episode() -> None:
 def test_a_broken_file_of_entries_is_named(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "entries.yaml"
     file.write_text(text)
-    monkeypatch.setattr("eval.funnel.places.system_of", lambda *_: ("x", file))
+    monkeypatch.setattr("eval.scoring.entry_places.system_of", lambda *_: ("x", file))
     with pytest.raises(ConfigError, match=r"entries\.yaml: notes"):
         entry_places({"_target_": "x.y.Z"})
 

@@ -14,11 +14,11 @@ from eval.report.cache import Cache, fingerprint
 from eval.report.calls import first_difference
 from eval.report.config import load_config
 from eval.report.data import collect, page_data
-from eval.report.memories import Memories, parse_date
 from eval.report.progress import unfinished
 from eval.report.slices import distances
 from eval.report.verdict import Side, verdict
 from eval.report.watch import watch
+from eval.runs.memories import Memories, parse_date
 from eval.runs.records import ReferenceRecord
 from eval.runs.snapshot import save_snapshot
 from eval.runs.stored import load_calls

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.funnel.places import EntryPlace, entry_places, reach
-from eval.report.memories import naming_turns
+from eval.runs.memories import naming_turns
 from eval.runs.records import ReferenceRecord, RetrievalRecord
 from eval.runs.snapshot import load_texts
 from eval.runs.snapshots import snapshot_name
 from eval.runs.stored import load_conversations, load_json, load_references, load_retrievals
+from eval.scoring.entry_places import EntryPlace, entry_places, reach
 from memsys.vocabulary import OVERRULED, Json
 
 
