@@ -1,5 +1,6 @@
 """Progress of a run: bars in a terminal, a line every few seconds where there is none."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,6 +9,9 @@ from typing import NamedTuple, Protocol
 
 from eval.cli.terminal import console, say
 from eval.running.pace import AnsweringPace, Pace, WritingPace
+
+#: Seconds between two looks at the counters where nothing is reported.
+_REPEAT_SECONDS = 1.0
 
 
 class TrafficSince(NamedTuple):
@@ -113,6 +117,24 @@ class RunProgress:
         """Show the counts as they stand."""
 
 
+class _Repeated(threading.Thread):
+    """Calls a function every second until it is stopped: a turn or question of many calls reports only at its end."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        super().__init__(name="progress", daemon=True)
+        self._call, self._ended = call, threading.Event()
+
+    def run(self) -> None:
+        """Call until :meth:`stop`."""
+        while not self._ended.wait(_REPEAT_SECONDS):
+            self._call()
+
+    def stop(self) -> None:
+        """Call no more."""
+        self._ended.set()
+        self.join()
+
+
 class TerminalProgress(RunProgress):
     """Two rich bars (turns written, questions answered) with rates and time left, and the backbone's traffic."""
 
@@ -134,15 +156,18 @@ class TerminalProgress(RunProgress):
         self._loading = self._bars.add_task(
             f"{'loading ' + shown.loading:<34}", total=None, visible=self.loading, text=""
         )
+        self._repeated = _Repeated(self.show)
 
     def __enter__(self) -> "TerminalProgress":
         self._bars.start()
         self.show()
+        self._repeated.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._repeated.stop()
         self.show()
         self._bars.stop()
 
@@ -176,14 +201,18 @@ class LineProgress(RunProgress):
     def __init__(self, totals: RunTotals, shown: DisplayState, every: float = 15.0) -> None:
         super().__init__(totals, shown)
         self._every, self._last = every, self.begun
+        self._saying = threading.Lock()
+        self._repeated = _Repeated(self.show)
 
     def __enter__(self) -> "LineProgress":
         self._say()
+        self._repeated.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._repeated.stop()
         self._say()
 
     def loaded(self, seconds: float) -> None:
@@ -193,8 +222,9 @@ class LineProgress(RunProgress):
 
     def show(self) -> None:
         """Write a line if the last one is old enough."""
-        if self.shown.clock() - self._last >= self._every:
-            self._say()
+        with self._saying:
+            if self.shown.clock() - self._last >= self._every:
+                self._say()
 
     def _say(self) -> None:
         self._last = self.shown.clock()

@@ -1,6 +1,7 @@
 """Time left, rates and what a display says of them, on clocks that the tests move."""
 
 import heapq
+import threading
 
 import pytest
 
@@ -144,6 +145,26 @@ def test_loading_is_no_part_of_rates_and_time_left(capsys: pytest.CaptureFixture
     assert said[0] == "rag on sample: 0/12 turns, 0/5 questions, loading minilm"
     assert "loaded minilm in 30.0 s" in said
     assert "rag on sample: 3/12 turns, 0/5 questions, writing: 18 s left" in said
+
+
+def test_calls_are_shown_while_no_turn_and_no_question_ends(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("eval.running.progress._REPEAT_SECONDS", 0.01)
+    console.cache_clear()
+    clock, asked = Clock(), threading.Semaphore(0)
+
+    def traffic() -> TrafficSince:
+        asked.release()
+        return TrafficSince(calls=60, tokens=600, in_flight=3, cache_hits=0)
+
+    with LineProgress(RunTotals(turns=12, questions=5), DisplayState("gam on sample", traffic, clock=clock)):
+        assert asked.acquire(timeout=10)  # the line at the start
+        clock.now += 30
+        assert asked.acquire(timeout=10)  # one that no event caused
+    console.cache_clear()
+    line = "gam on sample: 0/12 turns, 0/5 questions, 2.0 calls/s, 20 tokens/s, 3 in flight"
+    assert capsys.readouterr().out.splitlines().count(line) == 2  # that one, and the line at the end
 
 
 def test_durations_read_like_durations() -> None:
