@@ -34,7 +34,8 @@ data: env  ## download the data sets that can be had without registration into d
 prompts: env  ## fetch the authors' own prompts, for prompts=authors, into models/prompts (checksums verified)
 	@$(PY) scripts/fetch_prompts.py
 
-demo: models  ## the sample conversation through RAG, A-Mem and CLAG on the embedded backbone
+demo: models  ## the sample conversation through RAG, A-Mem and CLAG on an embedded model of 0.5 billion parameters
+	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py qwen25_coder_05b
 	$(PY) -m eval.run +experiment=quickstart
 
 test: models  ## the whole fast suite

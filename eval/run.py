@@ -116,7 +116,7 @@ def _run_and_compare(config: "DictConfig") -> str:
     if code:
         sys.exit(code)
     if config.score:
-        compare_runs([Path(path)], Path(path) / "comparison")
+        compare_runs([Path(path)], Path(path) / "comparison", config.show_answers)
     return path
 
 

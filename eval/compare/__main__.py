@@ -28,11 +28,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--against", metavar="NAME", help="label, preset or run id of the baseline (default: RAG, else the simplest)"
     )
     parser.add_argument("--labels", default="printed", help=f"{VIEW_HELP} (default: %(default)s)")
+    parser.add_argument(
+        "--answers", type=int, default=0, metavar="N", help="also print N questions with the answer of each system"
+    )
     options = parser.parse_args(arguments)
     check_folder(options.out)
     with stage("comparing the runs"):
         folders = named_run_folders(options.runs)
-        compare(folders, options.out, options.protocol, options.against, options.labels)
+        compare(folders, options.out, options.protocol, options.against, options.labels, options.answers)
     return 0
 
 

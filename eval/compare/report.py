@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.cli.terminal import console, say
+from eval.compare.answers import show_answers
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import Report, make_report
 from eval.compare.rows import columns, lead_metric
@@ -24,6 +25,7 @@ def compare(
     protocol: str | None = None,
     against: str | None = None,
     labels: LabelView = "printed",
+    answers: int = 0,
 ) -> list[Path]:
     """Print a comparison of runs and write ``compare.md``, ``.csv``, ``.tex``, ``.svg`` and ``.png``.
 
@@ -34,6 +36,7 @@ def compare(
         protocol: name of the protocol; ``None`` takes the runs' own.
         against: label, preset or run id of what the others are tested against; ``None``: RAG, or the simplest there is.
         labels: view of disputed labels, see :mod:`eval.scoring.labels`.
+        answers: questions to print with the answer of each system.
 
     Returns:
         The files written.
@@ -42,8 +45,10 @@ def compare(
         RunDirectoryError: no run can be shown, or a file is broken.
         ConfigError: unknown protocol, or ``against`` names no system.
     """
-    runs = [under_labels(run, labels) for run in _readable(run_dirs)]
+    readable = _readable(run_dirs)
+    runs = [under_labels(run, labels) for run in readable.values()]
     report = make_report(runs, load_protocol(protocol) if protocol else _own_protocol(runs), against)
+    show_answers([(run.memory, path) for path, run in readable.items()], answers)
     show(report)
     paths = []
     for suffix, render in (("md", render_markdown), ("csv", render_csv), ("tex", render_latex)):
@@ -56,14 +61,15 @@ def compare(
     return paths
 
 
-def _readable(run_dirs: Sequence[Path]) -> list[StoredRun]:
-    runs, reasons = [], []
+def _readable(run_dirs: Sequence[Path]) -> dict[Path, StoredRun]:
+    runs: dict[Path, StoredRun] = {}
+    reasons = []
     for path in dict.fromkeys(run_dirs):
         run = read_run(path)
         if isinstance(run, Skipped):
             reasons.append(f"{path}: {run.reason}")
         else:
-            runs.append(run)
+            runs[path] = run
     if not runs:
         raise RunDirectoryError("nothing to compare: " + ("; ".join(reasons) or "no run directory was named"))
     for reason in reasons:

@@ -21,7 +21,7 @@ from eval.tables.costs import write_tokens_per_turn
 from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
 from eval.tables.measure import mean_value, scores_and_mean
 from eval.tables.stored import StoredRun
-from eval.tables.variants import overrides, variant_label
+from eval.tables.variants import run_variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def labels(runs: Sequence[StoredRun]) -> list[str]:
     """Name each run by its memory and by whatever else differs between the runs."""
     named = []
     for run in runs:
-        variant = variant_label(overrides(run.record["config"]["memory"]))
+        variant = run_variant(run.record["config"])
         named.append(f"{run.memory} [{variant}]" if variant else run.memory)
     parts: list[Callable[[StoredRun], str]] = [
         lambda run: run.backbone,

@@ -18,7 +18,7 @@ from eval.scoring.rows import ScoreRow
 from eval.tables.judges import judge_texts, unlike_judges
 from eval.tables.label_view import views
 from eval.tables.stored import StoredRun
-from eval.tables.variants import overrides, variant_label
+from eval.tables.variants import run_variant
 from memsys.errors import RunDirectoryError
 
 DIGITS = 6
@@ -124,7 +124,7 @@ def system_names(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def _system(run: StoredRun) -> str:
-    variant = variant_label(overrides(run.record["config"].get("memory") or {}))
+    variant = run_variant(run.record["config"])
     return f"{run.memory}{f' [{variant}]' if variant else ''}{' (no model)' if run.floor else ''}"
 
 

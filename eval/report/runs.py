@@ -11,7 +11,7 @@ from eval.judge.agreement import agreement, majority
 from eval.scoring.aggregate import mean_of
 from eval.tables.places import without_places
 from eval.tables.stored import StoredRun
-from eval.tables.variants import flat, overrides, variant_label
+from eval.tables.variants import flat, overrides, run_variant
 from memsys.vocabulary import Json
 
 _PARTS = ("dataset", "memory", "reader", "backbone")
@@ -74,8 +74,8 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
 
 def run_label(run: StoredRun) -> str:
     """The memory with the settings in which it differs from its file."""
-    changed = overrides(run.record["config"].get("memory") or {})
-    return f"{run.memory} [{variant_label(changed)}]" if changed else run.memory
+    variant = run_variant(run.record["config"])
+    return f"{run.memory} [{variant}]" if variant else run.memory
 
 
 def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int, str]:

@@ -216,9 +216,9 @@ def score_and_show(plan: Plan, path: Path) -> None:
     console().print(f"scored: {path}", highlight=False)
 
 
-def compare_runs(paths: Sequence[Path], out_dir: Path) -> None:
-    """Print and write one table and plot over runs."""
+def compare_runs(paths: Sequence[Path], out_dir: Path, answers: int = 0) -> None:
+    """Print and write one table and plot over runs, and print this many questions with all answers."""
     from eval.compare import compare
 
     with stage("comparing the runs"):
-        compare(paths, out_dir)
+        compare(paths, out_dir, answers=answers)

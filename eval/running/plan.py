@@ -25,7 +25,7 @@ TIMINGS = ("throughput", "latency")
 #: Settings that cannot change an answer or a retrieval: where files lie, how work is spread, what is done afterwards.
 NOT_IDENTITY = (
     "experiment", "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving", "budget",
-    "progress", "score", "scoring", "protocol", "schedule",
+    "progress", "score", "show_answers", "scoring", "protocol", "schedule",
 )  # fmt: skip
 #: Parts of the configuration that only say how stored answers are scored and averaged.
 EVALUATION = ("protocol", "scoring")
@@ -59,6 +59,7 @@ class Plan:
     budget: BudgetLimits
     progress: str
     score: bool
+    show_answers: int
     index: IndexSettings = FLAT
 
 
@@ -92,6 +93,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         budget=read_limits(settings.get("budget")),
         progress=settings["progress"],
         score=flag("score", settings["score"]),
+        show_answers=whole_number("show_answers", settings["show_answers"]),
         index=index,
         second_roles=roles,
         **{**parts, "second": parts["second"] if roles else None},

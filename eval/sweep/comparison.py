@@ -46,7 +46,7 @@ class SweepCallback(Callback):
             statuses = sweep_status(Composer().sweep(overrides))
             done = [status.path for status in statuses if status.standing == "done" and status.path]
             if done and config.score:
-                compare_runs(done, Path(config.hydra.sweep.dir) / "comparison")
+                compare_runs(done, Path(config.hydra.sweep.dir) / "comparison", config.show_answers)
         if len(done) < len(statuses):
             show_unfinished(statuses)
             sys.exit(EXIT_INCOMPLETE)

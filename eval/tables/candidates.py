@@ -13,7 +13,7 @@ from eval.scoring.rows import ScoreRow
 from eval.tables.spec import NO_BACKBONE, PaperSpec
 from eval.tables.stored import StoredRun
 from eval.tables.terms import other_terms
-from eval.tables.variants import overrides, variant_label
+from eval.tables.variants import run_variant
 
 #: Begins the columns of verdicts that were recorded with the answers.
 RECORDED_JUDGE = "judge_recorded_"
@@ -117,7 +117,7 @@ def group_runs(runs: Iterable[StoredRun], spec: PaperSpec) -> tuple[Candidates, 
             readers = " or ".join(spec.readers_of(dataset))
             unused[run.run_id] = f"reader {run.reader} is not {spec.label}'s ({readers})"
         else:
-            variant = variant_label(overrides(run.record["config"]["memory"]))
+            variant = run_variant(run.record["config"])
             grouped[RowKey(run.backbone, spec.system_of(run.memory), variant)][dataset].append(run)
     return grouped, unused
 

@@ -25,7 +25,18 @@ FLOOR = "floor"
 #: Memories that bound what a memory can do.
 _REFERENCES = ("no_memory", "oracle", "full_context")
 #: Settings that cannot move a score; runs that differ in nothing else and the seed are repetitions of each other.
-_NOT_SETTINGS = ("seed", "experiment", "schedule", "protocol", "scoring", "progress", "score", "use_cache", "timing")
+_NOT_SETTINGS = (
+    "seed",
+    "experiment",
+    "schedule",
+    "protocol",
+    "scoring",
+    "progress",
+    "score",
+    "show_answers",
+    "use_cache",
+    "timing",
+)
 
 
 @dataclass(frozen=True, slots=True)

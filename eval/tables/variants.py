@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from eval.configs.choices import MEMORY, find, settings_of
+from eval.configs.prompt_choice import wants_authors
 from eval.tables.places import without_places
+from memsys.prompt_packs.local import is_reference
 
 #: Groups whose settings a YAML need not all name.
 _OPEN = ("roles", "sampling")
@@ -57,6 +59,21 @@ def overrides(settings: Mapping[str, Any], folder: Path = MEMORY) -> dict[str, A
 
 def _is_interpolation(value: Any) -> bool:
     return isinstance(value, str) and "${" in value
+
+
+def run_variant(config: Mapping[str, Any]) -> str:
+    """How a run's memory differs from its preset, and whether the prompts are the authors'; empty for neither.
+
+    Args:
+        config: of the run, as recorded.
+    """
+    changed = {key: value for key, value in overrides(config.get("memory") or {}).items() if not _is_authors(value)}
+    texts = ["authors' prompts"] * wants_authors(config) + [variant_label(changed)] * bool(changed)
+    return ", ".join(texts)
+
+
+def _is_authors(value: Any) -> bool:
+    return isinstance(value, str) and is_reference(value)
 
 
 def variant_label(changed: Mapping[str, Any]) -> str:

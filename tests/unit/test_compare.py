@@ -1,8 +1,9 @@
 """Runs side by side: rows, labels, paired tests, files."""
 
 import csv
+import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,13 @@ import pytest
 from eval.cli.terminal import console
 from eval.compare import compare
 from eval.compare.__main__ import main
+from eval.compare.answers import show_answers
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import make_report
 from eval.compare.pairs import compare_with
 from eval.compare.rows import labels, system_rows
 from eval.compare.terminal import short_names, show
+from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.scoring.paired import holm
 from eval.scoring.protocols import load_protocol
 from eval.tables.pairs import paired_differences
@@ -132,6 +135,37 @@ def test_compare_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "Against rag" in shown
     assert all(len(line) <= 80 for line in shown.splitlines() if not line.startswith("written"))
     assert "being fooled" in shown
+
+
+def test_answers_are_shown_beside_the_gold_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    console.cache_clear()
+    systems = []
+    for name, reply in (("rag", "In 1998"), ("full_context", "x " * 100)):
+        folder = tmp_path / name
+        folder.mkdir()
+        answered = AnswerRecord("q1", "c", 2, "In which year?", reply, reply, False, (), 0.1, 0.1, False, 9, 2)
+        gold = ReferenceRecord("q1", "c", 2, ("1998", "98"), None, (), (), ())
+        trap = replace(answered, question_id="q2", question="Which dog?", category=5)
+        no_gold = replace(gold, question_id="q2", answers=(), adversarial_answer="Miga")
+        for file, rows in (("answers", (trap, answered)), ("references", (gold, no_gold))):
+            (folder / f"{file}.jsonl").write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows))
+        systems.append((name, folder))
+    systems.append(("a summary without answers", tmp_path))
+    show_answers(systems, 1)
+    assert capsys.readouterr().out.splitlines() == [
+        "", "Some of the answers", "",
+        " In which year?",
+        "   gold          1998 / 98",
+        "   rag           In 1998",
+        f"   full_context  {'x ' * 58}x...",
+        "",
+    ]  # fmt: skip
+    show_answers(systems, 2)
+    console.cache_clear()
+    assert "   gold          nothing; the false answer is: Miga" in capsys.readouterr().out
 
 
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:

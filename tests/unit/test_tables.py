@@ -30,7 +30,7 @@ from eval.tables.model import Row, Table, TableCell
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import read_runs
 from eval.tables.text import coverage, dataset_labels
-from eval.tables.variants import MEMORY, default_settings, overrides, variant_label
+from eval.tables.variants import MEMORY, default_settings, overrides, run_variant, variant_label
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun
 
@@ -777,3 +777,14 @@ def test_overrides_follow_defaults_lists(tmp_path: Path) -> None:
     }
     assert overrides({**plain, "k": "/data/prompts/x.txt"}, tmp_path) == {"k": "<place>"}
     assert variant_label({"a": 1, "b": 2, "c": 3, "d": 4}) == "a=1, b=2, c=3 and 1 more"
+
+
+def test_a_run_with_the_authors_prompts_is_a_row_of_its_own() -> None:
+    memory = {"name": "clag", "roles": {"router": {"prompt": "authors:clag/router@2d6f38b60583", "temperature": 0.9}}}
+    assert (
+        run_variant({"memory": memory, "prompts": {"source": "authors"}})
+        == "authors' prompts, roles.router.temperature=0.9"
+    )
+    assert run_variant({"memory": {"name": "rag"}, "prompts": {"source": "authors"}}) == "authors' prompts"
+    assert run_variant({"memory": {"name": "rag"}, "prompts": {"source": "ours"}}) == ""
+    assert run_variant({"memory": {"name": "rag", "k": 3}}) == "k=3"
