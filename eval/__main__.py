@@ -16,8 +16,9 @@ usage: memsys COMMAND [ARGUMENTS]     (or: python -m eval.COMMAND [ARGUMENTS])
 
 """
 _CLOSING = """
-`memsys COMMAND --help` says more. To begin with: `memsys models` fetches the embedded models,
-`memsys run +experiment=quickstart` runs three systems over a small conversation on them.
+`memsys COMMAND --help` says more. To begin with: `memsys models` fetches the small embedded
+models, `memsys models qwen25_coder_05b` the one with which `memsys run +experiment=quickstart` puts a small conversation
+through three systems.
 """
 
 
