@@ -132,19 +132,28 @@ def test_answers_made_elsewhere_get_no_figure_without_a_point() -> None:
     assert [sheet.name.partition("_")[0] for sheet in made] == ["definitions"]
 
 
+#: Seventeen systems with their calls per question and F1, as measured with Qwen2.5-Coder-0.5B on 55 questions.
+CROWD = [
+    ("oracle", 1, 27.8), ("full_context", 1, 19.3), ("bm25_turn", 1, 18.9), ("rag", 1, 18.8), ("gated_rag", 1, 17.0),
+    ("memorybank_small", 1, 17.0), ("hybrid_turn", 1, 11.7), ("lightmem_small", 1, 11.0), ("mem0_small", 1, 7.9),
+    ("no_memory", 1, 7.9), ("sage_small", 1, 7.3), ("nemori_small", 1, 6.7), ("clag_small", 2, 15.4),
+    ("memoryos_small", 2, 13.6), ("readagent_small", 2, 11.2), ("memfly_small", 5.15, 16.7),
+    ("xmemory_small", 4.36, 8.5),
+]  # fmt: skip
+
+
 def test_labels_of_systems_that_cost_the_same_do_not_touch() -> None:
-    """Systems of one call per question stand above each other, some at the same height."""
     from matplotlib import pyplot as plt
     from matplotlib.text import Text
 
-    heights = [27.8, 19.3, 18.9, 18.8, 17.0, 17.0, 11.7, 11.0, 7.9, 7.9, 7.3, 6.7]
     figure, axes = plt.subplots(figsize=(4.6, 3.9))
     axes.set_xlim(0.4, 5.8)
     axes.set_ylim(0, 41)
-    label_points(axes, [(f"memory_{number} ‡", 1.0, height, "black") for number, height in enumerate(heights)])
-    boxes = [Text.get_window_extent(label) for label in axes.texts]
-    assert len(boxes) == len(heights)
-    assert [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])] == []
+    label_points(axes, [(f"{name} ‡", calls, score, "black") for name, calls, score in CROWD])
+    figure.draw_without_rendering()
+    boxes = {label.get_text(): Text.get_window_extent(label) for label in axes.texts}
+    assert len(boxes) == len(CROWD)
+    assert [pair for pair in combinations(boxes, 2) if boxes[pair[0]].overlaps(boxes[pair[1]])] == []
     plt.close(figure)
 
 
