@@ -200,7 +200,7 @@ function boardTable(group, board, baseline) {
   const metric = valueOf(groupMetric(group));
   const names = ["tier", "system", words(metric), `difference to ${nameIn(group, board.runs[base])}`, "gained / lost", "R@10", "tokens", "calls", "write", "s", "$ / 1,000"];
   const texts = board.runs.map((_, index) => boardTexts(board, index, base, recall));
-  const known = (column) => column === 1 || texts.some((own) => own[column]);
+  const known = (column) => column < 5 || texts.some((own) => own[column]); // evidence and costs may be unknown to all
   const shown = names.map((_, column) => column).filter((column) => known(column) && (column !== 5 || metric !== "recall@10"));
   const line = (index) => boardLine(group, board, index, base, texts[index], shown);
   const order = board.runs.map((_, index) => index).sort((one, two) => board.figures[two][0] - board.figures[one][0]);
