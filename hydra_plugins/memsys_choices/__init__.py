@@ -22,6 +22,8 @@ from yaml.resolver import Resolver
 
 _PROVIDER = "memsys-choices"
 _SCHEME, _FILES = "memsys", "memsys-file"
+#: File of a group that holds several choices.
+_VARIANTS = "variants"
 #: Groups whose choices set the whole configuration, not a part of it.
 _GLOBAL = ("experiment", "sweep")
 
@@ -48,6 +50,14 @@ class ParsedFileSource(FileConfigSource):
     def scheme() -> str:
         """Return what paths of this source begin with."""
         return _FILES
+
+    def is_config(self, config_path: str) -> bool:
+        """Whether a file is a choice: one that holds variants is none itself."""
+        return Path(config_path).stem != _VARIANTS and bool(super().is_config(config_path))
+
+    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+        """Names of the files that are choices, and of folders."""
+        return [name for name in super().list(config_path, results_filter) if name != _VARIANTS]
 
     def load_config(self, config_path: str) -> ConfigResult:
         """Make the configuration of a file."""

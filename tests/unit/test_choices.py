@@ -114,6 +114,13 @@ def test_a_variant_of_an_experiment_chooses_and_sweeps(tmp_path: Path) -> None:
         presets(folder)
 
 
+@pytest.mark.parametrize("group", ["experiment", "sweep", "memory/clag", "backbone"])
+def test_a_file_of_variants_is_no_choice(group: str) -> None:
+    known = ConfigLoaderImpl(create_config_search_path(str(CONF))).repository
+    assert not known.config_exists(f"{group}/variants")
+    assert "variants" not in known.get_group_options(group)
+
+
 def test_a_sweep_is_a_variant_of_the_papers_tables_and_bears_its_name() -> None:
     config = compose(ConfigLoaderImpl(create_config_search_path(str(CONF))), ["+sweep=clag_table2"], sweep=True)
     assert (config.timing, config.hydra.sweep.dir) == ("latency", f"{config.runs_dir}/.sweeps/clag_table2")
