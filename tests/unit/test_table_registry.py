@@ -54,7 +54,7 @@ def composed(experiment: str) -> dict[str, str]:
         return composed(on_backbone[0]) | {"backbone": on_backbone[1]}
     if found.of is not None:
         return composed(found.of) | dict(found.choose)
-    chosen = {}
+    chosen: dict[str, str] = {}
     for entry in read_settings(found.file)["defaults"]:
         chosen |= {group.removeprefix("override").strip(" /"): choice for group, choice in entry.items()}
     return chosen
