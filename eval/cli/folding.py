@@ -9,6 +9,7 @@ from eval.cli.terminal import console
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 #: Columns between two columns of a table, and those at its sides.
 _GAP, _SIDES = 2, 2
@@ -26,6 +27,7 @@ class Column:
         align: ``left`` for texts.
         together: it stands beside the column before it, in whatever table that is.
         style: of rich.
+        styles: of each cell, where they differ.
     """
 
     heading: str
@@ -33,6 +35,7 @@ class Column:
     align: Literal["left", "right"] = "right"
     together: bool = False
     style: str = ""
+    styles: Sequence[str] = ()
     width: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,6 +127,14 @@ def _table(title: str, keys: Sequence[Column], columns: Sequence[Column]) -> "Ta
         table.add_column(
             column.heading, justify=column.align, style=column.style, no_wrap=figures, min_width=least, overflow="fold"
         )
-    for cells in zip(*(column.cells for column in (*keys, *columns)), strict=True):
+    for cells in zip(*(_styled(column) for column in (*keys, *columns)), strict=True):
         table.add_row(*cells)
     return table
+
+
+def _styled(column: Column) -> "Sequence[str | Text]":
+    from rich.text import Text
+
+    if not column.styles:
+        return column.cells
+    return [Text(cell, style) for cell, style in zip(column.cells, column.styles, strict=True)]

@@ -1,8 +1,10 @@
 """Choices of ``conf/`` by name: files, variants and old names, found without Hydra.
 
-A method with several presets has a folder in ``conf/memory``: ``memory=clag/small`` is ``conf/memory/clag/small.yaml``.
-Its ``variants.yaml`` holds presets that differ from another by a few settings; ``memory=clag/tau_015`` is one of them.
-``variants.yaml`` of ``conf/backbone`` and ``conf/dataset`` holds choices that differ from another's file likewise.
+A method with several presets has a folder in ``conf/memory``: ``memory=clag/code`` is ``conf/memory/clag/code.yaml``.
+Its ``variants.yaml`` holds presets that differ from another by a few settings; ``memory=clag/small`` is one of them.
+``variants.yaml`` of ``conf/backbone`` and ``conf/dataset`` holds choices that differ from another's file likewise. In
+``conf/experiment`` and ``conf/sweep`` they may make choices of other groups (``choose``) and name a sweep's values
+(``sweep``).
 The ``name`` of a preset (``clag_small``, ``clag_tau_015``; a variant's is folder and key unless it sets one) is what
 tables and run directories show, and a choice as well. ``conf/aliases.yaml`` maps names of earlier versions to choices.
 ``hydra_plugins/memsys_choices`` makes all of them known to Hydra.
@@ -15,10 +17,13 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from eval.configs.presets import CONF, VARIANTS, description, preset_names, read_settings
+from eval.configs.presets import CONF, VARIANTS, description, read_settings
 from memsys.errors import ConfigError
 
 MEMORY = CONF / "memory"
+
+#: Groups whose variants are named by their key and may choose in other groups.
+_NAMED_BY_KEY = ("experiment", "sweep")
 
 _NAME = re.compile(r"^name: *([^\s#]+)", re.MULTILINE)
 
@@ -34,6 +39,7 @@ class Preset:
         file: its YAML; of a variant, the ``variants.yaml`` that holds it.
         of: choice that a variant starts from; ``None`` for a preset with a file of its own.
         changes: settings of a variant, its name included.
+        choose: choices of other groups that a variant makes: group -> choice.
     """
 
     name: str
@@ -42,6 +48,7 @@ class Preset:
     file: Path
     of: str | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
+    choose: Mapping[str, str] = field(default_factory=dict)
 
 
 def presets(folder: Path = MEMORY) -> dict[str, Preset]:
@@ -89,10 +96,7 @@ def settings_of(preset: Preset, folder: Path = MEMORY) -> dict[str, Any]:
     """
     if preset.of is None:
         return _composed(preset.file, folder)
-    base = find(preset.of, folder)
-    if base is None:
-        raise ConfigError(f"{preset.file}: {preset.choice} is `of` {preset.of}, which does not exist")
-    return _merged(settings_of(base, folder), preset.changes)
+    return _merged(_settings_of_base(preset, preset.of, folder), preset.changes)
 
 
 def chosen_settings(name: str, folder: Path, what: str) -> dict[str, Any]:
@@ -124,7 +128,7 @@ def experiment_on_backbone(name: str, conf: Path = CONF) -> tuple[str, str] | No
     Returns:
         Experiment and backbone, or ``None`` if the name is not made of the two.
     """
-    for experiment in sorted(preset_names(conf / "experiment"), key=len, reverse=True):
+    for experiment in sorted(presets(conf / "experiment"), key=len, reverse=True):
         backbone = name.removeprefix(f"{experiment}_")
         if backbone != name and find(backbone, conf / "backbone"):
             return experiment, backbone
@@ -144,11 +148,35 @@ def _variants(folder: Path) -> Iterator[Preset]:
         method = "" if path.parent == folder else path.parent.name
         before, beside = (f"{method}/", f"{method}_") if method else ("", "")
         for key, entry in read_settings(path).items():
-            if not isinstance(entry, Mapping) or set(entry) != {"about", "of", "set"}:
-                raise ConfigError(f"{path}: {key} must have `about`, `of` and `set`, and nothing else")
-            changes = {"name": f"{beside}{key}", **entry["set"]}
-            name = f"{beside}{key}" if "host" in changes else str(changes["name"])
-            yield Preset(name, f"{before}{key}", entry["about"], path, f"{before}{entry['of']}", changes)
+            _check_variant(f"{path}: {key}", entry, folder)
+            changes = _merged(_naming(folder, f"{beside}{key}"), _settings_of_entry(entry))
+            named = folder.name not in _NAMED_BY_KEY and "host" not in changes
+            name = str(changes["name"]) if named else f"{beside}{key}"
+            about, choose = entry["about"], entry.get("choose", {})
+            yield Preset(name, f"{before}{key}", about, path, f"{before}{entry['of']}", changes, choose)
+
+
+def _check_variant(where: str, entry: object, folder: Path) -> None:
+    needed = {"about", "of"} if folder.name in _NAMED_BY_KEY else {"about", "of", "set"}
+    known = needed | {"set", "choose", "sweep"} if folder.name in _NAMED_BY_KEY else needed
+    if not isinstance(entry, Mapping) or not needed <= set(entry) <= known:
+        more = sorted(known - needed)
+        may = f"; it may have {', '.join(f'`{each}`' for each in more)}" if more else ", and nothing else"
+        *first, last = [f"`{each}`" for each in sorted(needed)]
+        raise ConfigError(f"{where} must have {', '.join(first)} and {last}{may}")
+
+
+def _naming(folder: Path, name: str) -> dict[str, Any]:
+    """Settings by which a variant bears its name: an experiment in run folders, a sweep in that of its files."""
+    if folder.name == "sweep":
+        return {"hydra": {"sweep": {"dir": f"${{runs_dir}}/.sweeps/{name}"}}}
+    return {"experiment" if folder.name == "experiment" else "name": name}
+
+
+def _settings_of_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a variant; one with values of a sweep is a sweep without ``-m``."""
+    swept = {"hydra": {"mode": "MULTIRUN", "sweeper": {"params": entry["sweep"]}}} if "sweep" in entry else {}
+    return _merged(entry.get("set", {}), swept)
 
 
 def _index(folder: Path) -> dict[str, Preset]:
@@ -164,10 +192,18 @@ def _indexed(folder: Path) -> dict[str, Preset]:
 def _composed(path: Path, folder: Path) -> dict[str, Any]:
     own = read_settings(path)
     composed: dict[str, Any] = {}
-    for entry in own.pop("defaults", ["_self_"]):
+    entries = own.pop("defaults", [])
+    for entry in entries if "_self_" in entries else [*entries, "_self_"]:
         if isinstance(entry, str):  # another group's choice (a mapping) is no setting of this file's own
             composed = _merged(composed, own if entry == "_self_" else _base(entry, path, folder))
     return composed
+
+
+def _settings_of_base(preset: Preset, of: str, folder: Path) -> dict[str, Any]:
+    base, file = find(of, folder), folder / f"{of}.yaml"
+    if base is None and not file.is_file():  # a file in a folder of bases is no choice
+        raise ConfigError(f"{preset.file}: {preset.choice} is `of` {of}, which does not exist")
+    return _composed(file, folder) if base is None else settings_of(base, folder)
 
 
 def _base(entry: str, path: Path, folder: Path) -> dict[str, Any]:

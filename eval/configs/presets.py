@@ -1,6 +1,7 @@
 """Presets read without Hydra: what scoring, tables and reports need of ``conf/`` when no run is started."""
 
 from dataclasses import fields
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,13 +26,9 @@ def preset_names(folder: Path) -> tuple[str, ...]:
 
 
 def description(preset: Path) -> str:
-    """The first comment line of a preset that is no instruction to Hydra; empty where it has none."""
-    for line in preset.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            return ""
-        if not line.startswith("# @"):
-            return line.removeprefix("#").strip()
-    return ""
+    """The comment that a preset begins with, without instructions to Hydra, as one line; empty where it has none."""
+    comment = takewhile(lambda line: line.startswith("#"), preset.read_text(encoding="utf-8").splitlines())
+    return " ".join(line.removeprefix("#").strip() for line in comment if not line.startswith("# @"))
 
 
 def find_preset(name: str, folder: Path, what: str) -> Path:

@@ -1,9 +1,10 @@
 """``python -m eval.run --help [GROUP ...]``: what can be chosen, read from ``conf/`` without Hydra.
 
-Hydra's own help composes every group to list it, which takes seconds; the folders, the first comment line of each file
-and the ``about`` of each variant say the same and what the choice is.
+Hydra's own help composes every group to list it, which takes seconds; the folders, the comment that each file begins
+with and the ``about`` of each variant say the same and what the choice is.
 """
 
+import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ _BASES = "base"
 #: Folders of ``conf/`` that are no part of a run's configuration: ``eval.judge`` reads them.
 _NOT_OF_A_RUN = ("judge",)
 _WIDTH, _INDENT = 100, 4
+#: Columns where the output is no terminal, and those that a description needs beside its choice.
+_PIPE_WIDTH, _LEAST_TEXT = 120, 40
 
 _USAGE = """\
 memsys runs a memory system over a data set with a backbone and scores its answers.
@@ -91,5 +94,16 @@ def _listed(choices: Iterable[str], name: str) -> str:
 
 def _described(choices: Mapping[str, str], name: str) -> str:
     width = max(map(len, choices), default=0)
-    lines = [f"  {choice:<{width}}  {about}".rstrip() for choice, about in choices.items()]
+    lines = [_entry(f"  {choice:<{width}}  ", about) for choice, about in choices.items()]
     return "\n".join((f"{name}=", *lines, ""))
+
+
+def _entry(choice: str, about: str) -> str:
+    """A choice with its description beside it, or below it where the window is too narrow for both."""
+    window = shutil.get_terminal_size((_PIPE_WIDTH, 0)).columns
+    beside = window - len(choice) >= _LEAST_TEXT
+    first, further = (choice, " " * len(choice)) if beside else (" " * _INDENT, " " * _INDENT)
+    text = textwrap.fill(
+        about, max(window, _LEAST_TEXT), initial_indent=first, subsequent_indent=further, break_on_hyphens=False
+    )
+    return (text or choice).rstrip() if beside else f"{choice.rstrip()}\n{text}".rstrip()

@@ -12,11 +12,10 @@ from typing import Literal, get_args
 from eval.compare.rows import f1_metric
 from eval.metrics.evidence import DEPTH, STORED_RECALL
 from eval.metrics.registry import scale_of
-from eval.report.scores import category_names
 from eval.scoring.protocols import Protocol, recorded_protocol
 from eval.scoring.rows import ScoreRow
 from eval.tables.measure import mean_value
-from eval.tables.stored import StoredRun
+from eval.tables.stored import StoredRun, category_names
 
 #: Where a question's evidence stopped: all of it in the context, some of it, none of it though some was stored, none
 #: stored; ``not in context`` where it is not known what was stored.

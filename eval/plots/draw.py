@@ -18,14 +18,13 @@ _WIDTH = 4.6
 _HATCHES = ("", "///", "...", "xx", "\\\\\\", "++")
 #: From this ratio of its ends on, a horizontal axis is logarithmic.
 _WIDE = 8
-_EMPTY = "nothing printed or measured"
 
 
 def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
     """Draw one figure.
 
     Args:
-        sheet: what to draw.
+        sheet: what to draw; a panel without a value is left out, a sheet has one with values.
         folder: of the files.
 
     Returns:
@@ -37,8 +36,7 @@ def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
     from matplotlib import pyplot as plt
 
     with mpl.rc_context(STYLE):
-        shown = [index for index, panel in enumerate(sheet.panels) if any(curve.values for curve in panel.curves)]
-        shown = shown or [0]
+        shown = [index for index, panel in enumerate(sheet.panels) if panel.has_values]
         panels = [sheet.panels[index] for index in shown]
         widths = [sheet.widths[index] if sheet.widths else _WIDTH for index in shown]
         columns = min(sheet.columns or len(panels), len(panels))
@@ -71,8 +69,12 @@ def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
 
 def full_remark(sheet: Sheet) -> str:
     """What stands under a figure: its remark, and what the mark of one conversation means where a curve has it."""
-    lacking = [panel.title for panel in sheet.panels if not any(curve.values for curve in panel.curves)]
-    left_out = f" Left out, {_EMPTY}: {', '.join(lacking)}." if lacking and len(lacking) < len(sheet.panels) else ""
+    lacking = [panel.title for panel in sheet.panels if not panel.has_values]
+    left_out = (
+        f" Left out, nothing printed or measured: {', '.join(lacking)}."
+        if lacking and len(lacking) < len(sheet.panels)
+        else ""
+    )
     remark = f"{sheet.remark}{left_out}"
     points = (point for panel in sheet.panels for curve in panel.curves for point in curve.values.values())
     return f"{remark}\n{ONE_CONVERSATION}." if any(point.by_question for point in points) else remark
@@ -82,11 +84,6 @@ def _draw_panel(axes: "Axes", panel: Panel) -> None:
     axes.set_title(panel.title, loc="left")
     axes.set_xlabel(panel.x)
     axes.set_ylabel(panel.y)
-    if not any(curve.values for curve in panel.curves):
-        axes.text(0.5, 0.5, _EMPTY, transform=axes.transAxes, ha="center", va="center", color=GREY)
-        axes.set_xticks([])
-        axes.set_yticks([])
-        return
     if panel.kind == "stages":
         draw_stages(axes, panel)
         return

@@ -1,7 +1,7 @@
 """Labels beside what they name, where they hide neither a mark nor another label."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,12 +13,15 @@ _Side = Literal["left", "center", "right"]
 def _around(far: int) -> list[tuple[int, int, _Side]]:
     return [
         (far, 3, "left"), (-far, 3, "right"), (far, far, "left"), (-far, far, "right"), (far, -far, "left"),
-        (-far, -far, "right"), (0, far, "center"), (0, -far - 4, "center"),
+        (-far, -far, "right"), (0, far, "center"), (0, -far - 4, "center"), (_NEAR, far, "left"), (_NEAR, -far, "left"),
+        (-_NEAR, far, "right"), (-_NEAR, -far, "right"),
     ]  # fmt: skip
 
 
+#: Horizontal distance of labels above and below each other, of points that share their place on the horizontal axis.
+_NEAR = 12
 #: Places of a label around its point, in points: horizontal and vertical distance, and how the text is aligned.
-_PLACES = [place for far in (7, 16, 26, 38, 52) for place in _around(far)]
+_PLACES = [place for far in (7, 16, 26, 38, 52, 68, 86, 106) for place in _around(far)]
 _SIZE = 7.5
 #: Pixels kept free around a mark.
 _MARK = 5.0
@@ -59,7 +62,7 @@ def _place(axes: "Axes", label: Label, taken: Sequence["Bbox"]) -> "Bbox":
     written.remove()
     _, taken_by, (horizontal, vertical, side) = best
     far = abs(horizontal) > 10 or abs(vertical) > 12
-    leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3} if far else None
+    leader = _leader(colour, _EDGES[side]) if far else None
     axes.annotate(
         text, (x, y), (horizontal, vertical), textcoords="offset points", fontsize=_SIZE, color=colour, ha=side,
         arrowprops=leader, bbox=_GROUND,
@@ -69,6 +72,15 @@ def _place(axes: "Axes", label: Label, taken: Sequence["Bbox"]) -> "Bbox":
 
 #: Keeps a label readable where a line passes behind it; its text stays text in an SVG, as a drawn edge would not.
 _GROUND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.4}
+
+
+#: Middle of the edge of a label that faces its point, in shares of its width and height.
+_EDGES: dict[_Side, tuple[float, float]] = {"left": (0.0, 0.5), "right": (1.0, 0.5), "center": (0.5, 0.5)}
+
+
+def _leader(colour: str, edge: tuple[float, float]) -> dict[str, Any]:
+    """A thin line from a label to its point, which does not run through the text."""
+    return {"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3, "relpos": edge}
 
 
 def label_ends(axes: "Axes", labels: Sequence[Label]) -> None:
@@ -81,9 +93,7 @@ def label_ends(axes: "Axes", labels: Sequence[Label]) -> None:
     for (text, x, y, colour), place in zip(order, heights, strict=True):
         axes.annotate(
             text, (x, y), (1.02, place), xycoords="data", textcoords=axes.get_yaxis_transform(), fontsize=_SIZE,
-            color=colour, va="center", annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3},
-            bbox=_GROUND,
+            color=colour, va="center", annotation_clip=False, arrowprops=_leader(colour, _EDGES["left"]), bbox=_GROUND,
         )  # fmt: skip
 
 

@@ -62,13 +62,14 @@ def _cut(floor: StoredRun, asked: Sequence[str]) -> StoredRun | None:
 
 
 def own_sheets(group: PlotGroup, protocol: Protocol) -> list[Sheet]:
-    """Make the figures of one group."""
+    """Make the figures of one group: those that have something to show."""
     rows = _short(system_rows(group.runs, protocol))
-    return [
+    found = [
         pareto(group, rows, protocol),
         evidence(group, rows, protocol),
         definitions(group, [*rows, *system_rows(group.floors, protocol)], protocol),
     ]
+    return [sheet for sheet in found if any(panel.has_values for panel in sheet.panels)]
 
 
 def _short(rows: Sequence[SystemRow]) -> list[SystemRow]:

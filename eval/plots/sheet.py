@@ -65,6 +65,11 @@ class Panel:
     levels: tuple[Level, ...] = ()
     limits: tuple[float, float] | None = None
 
+    @property
+    def has_values(self) -> bool:
+        """Whether there is anything to draw."""
+        return any(curve.values for curve in self.curves)
+
 
 @dataclass(frozen=True, slots=True)
 class Sheet:

@@ -19,9 +19,9 @@ from eval.report.probes import judge_faults
 from eval.report.progress import Unfinished, unfinished
 from eval.report.questions import Browser, Read
 from eval.report.runs import dataset_names, group_labels, run_cards, run_costs
-from eval.report.scores import category_names, metric_list, run_scores
+from eval.report.scores import metric_list, run_scores
 from eval.report.slices import Known, distances, slices
-from eval.tables.stored import Skipped, StoredRun, find_run_folders, read_json, read_runs
+from eval.tables.stored import Skipped, StoredRun, category_names, find_run_folders, read_json, read_runs
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
 

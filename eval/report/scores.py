@@ -6,7 +6,6 @@ from typing import get_args
 
 from eval.compare.rows import ComparisonEstimate, estimate
 from eval.loaders.kinds import ADVERSARIAL
-from eval.loaders.registry import info_of
 from eval.metrics.registry import METRICS, listed
 from eval.report.config import PageConfig
 from eval.scoring.protocols import Adversarial, Protocol, Weighting
@@ -19,14 +18,6 @@ DIGITS = 4
 
 _Way = tuple[Adversarial, Weighting]
 _WAYS: tuple[_Way, ...] = tuple(product(get_args(Adversarial), get_args(Weighting)))
-
-
-def category_names(run: StoredRun) -> dict[int, str]:
-    """What the categories of a run's questions are called, by number."""
-    present = sorted({row.category for row in run.rows})
-    info = info_of(run.dataset)
-    names = info.category_names if info is not None else {}
-    return {category: names.get(category, f"category {category}").replace("_", " ") for category in present}
 
 
 def metric_list(runs: Sequence[StoredRun], config: PageConfig) -> list[dict[str, Json]]:

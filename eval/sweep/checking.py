@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.cli.terminal import console
+from eval.cli.folding import Column, show_folded
 from eval.run import make_part
 from eval.sweep.calls import context_tokens, memory_calls, reader_calls, shape_of_counts
 from eval.sweep.cells import Composer
@@ -112,23 +112,26 @@ def _checked(
 
 def show_checked(rows: Sequence[RoleCheck]) -> None:
     """Print a table, and the ratio over everything."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("run", "phase", "role"):
-        table.add_column(name)
-    for name in ("planned", "counted", "planned tokens", "counted tokens", "ratio"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        planned = "?" if row.planned is None else f"{row.planned:,.0f}"
-        ratio = f"{row.planned_tokens / row.counted_tokens:.2f}" if row.counted_tokens else "-"
-        numbers = (f"{row.counted:,.0f}", f"{row.planned_tokens:,.0f}", f"{row.counted_tokens:,.0f}", ratio)
-        table.add_row(row.run, row.phase, row.role, planned, *numbers)
-    calls = sum(row.planned or 0 for row in rows), sum(row.counted for row in rows)
-    tokens = sum(row.planned_tokens for row in rows), sum(row.counted_tokens for row in rows)
-    table.add_section()
-    ratio = f"{tokens[0] / tokens[1]:.2f}" if tokens[1] else "-"
-    table.add_row(
-        "all", "", "", f"{calls[0]:,.0f}", f"{calls[1]:,.0f}", f"{tokens[0]:,.0f}", f"{tokens[1]:,.0f}", ratio
+    sums = RoleCheck(
+        "all",
+        "",
+        "",
+        sum(row.planned or 0 for row in rows),
+        sum(row.counted for row in rows),
+        sum(row.planned_tokens for row in rows),
+        sum(row.counted_tokens for row in rows),
     )
-    console().print(table)
+    lines = [*rows, sums]
+    columns = [
+        Column("planned", ["?" if row.planned is None else f"{row.planned:,.0f}" for row in lines]),
+        Column("counted", [f"{row.counted:,.0f}" for row in lines]),
+        Column("planned tokens", [f"{row.planned_tokens:,.0f}" for row in lines]),
+        Column("counted tokens", [f"{row.counted_tokens:,.0f}" for row in lines]),
+        Column("ratio", [_ratio(row) for row in lines]),
+    ]
+    keys = [Column(name, [getattr(row, name) for row in lines], "left") for name in ("run", "phase", "role")]
+    show_folded("", keys, columns)
+
+
+def _ratio(row: RoleCheck) -> str:
+    return f"{row.planned_tokens / row.counted_tokens:.2f}" if row.counted_tokens else "-"

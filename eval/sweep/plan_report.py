@@ -2,51 +2,41 @@
 
 from collections.abc import Sequence
 
+from eval.cli.folding import Column, show_folded
 from eval.cli.terminal import console, say
 from eval.sweep.costing import CellCost, CostTotals, SweepPlan
 
 
 def show_plan(plan: SweepPlan) -> None:
     """Print cells, then backbones, then what the figures leave out."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("cell")
-    table.add_column("stands")
-    for name in ("calls", "to pay", "prompt tokens", "reply tokens"):
-        table.add_column(name, justify="right")
-    for cost in plan.cells:
-        table.add_row(cost.cell.label, cost.standing, _calls(cost), _whole(cost.to_pay.calls), *_tokens(cost.to_pay))
+    paid = [cost.to_pay for cost in plan.cells]
     method = sum((cost.method for cost in plan.cells), CostTotals())
-    paid = sum((cost.to_pay for cost in plan.cells), CostTotals())
-    table.add_section()
-    table.add_row(f"{len(plan.cells)} cells", "", _whole(method.calls), _whole(paid.calls), *_tokens(paid))
-    console().print(table)
+    paid.append(sum(paid, CostTotals()))
+    columns = [
+        Column("stands", [*(cost.standing for cost in plan.cells), ""], "left"),
+        Column("calls", [*map(_calls, plan.cells), _whole(method.calls)]),
+        Column("to pay", [_whole(cost.calls) for cost in paid]),
+        Column("prompt tokens", [_short(cost.prompt) for cost in paid]),
+        Column("reply tokens", [_short(cost.reply) for cost in paid]),
+    ]
+    cells = [*(cost.cell.label for cost in plan.cells), f"{len(plan.cells)} cells"]
+    show_folded("", [Column("cell", cells, "left")], columns)
     _show_groups(plan)
     _show_gaps(plan)
 
 
 def _show_groups(plan: SweepPlan) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, title=f"on {plan.gpu.upper()}", title_justify="left")
-    table.add_column("backbone")
-    for name in ("cells", "calls to pay", "GPUs", "GPU hours, roughly", "hours, one server"):
-        table.add_column(name, justify="right")
-    table.add_column("bound by")
-    for group in plan.groups:
-        table.add_row(
-            group.backbone,
-            str(group.cells),
-            _whole(group.to_pay.calls),
-            str(group.gpus or "-"),
-            _hours(group.hours),
-            _hours(group.wall_hours),
-            group.bound or "hosted or embedded",
-        )
     known = [group.hours for group in plan.groups if group.hours is not None]
-    table.add_row("all", "", "", "", _hours(sum(known)) if known else "-", "", "")
-    console().print(table)
+    columns = [
+        Column("cells", [*(str(group.cells) for group in plan.groups), ""]),
+        Column("calls to pay", [*(_whole(group.to_pay.calls) for group in plan.groups), ""]),
+        Column("GPUs", [*(str(group.gpus or "-") for group in plan.groups), ""]),
+        Column("GPU hours, roughly", [*(_hours(g.hours) for g in plan.groups), _hours(sum(known) if known else None)]),
+        Column("hours, one server", [*(_hours(group.wall_hours) for group in plan.groups), ""]),
+        Column("bound by", [*(group.bound or "hosted or embedded" for group in plan.groups), ""], "left"),
+    ]
+    backbones = [*(group.backbone for group in plan.groups), "all"]
+    show_folded(f"on {plan.gpu.upper()}", [Column("backbone", backbones, "left")], columns)
 
 
 def _show_gaps(plan: SweepPlan) -> None:
@@ -77,10 +67,6 @@ def problems(cells: Sequence[CellCost]) -> list[str]:
 
 def _calls(cost: CellCost) -> str:
     return _whole(cost.method.calls) if cost.known else f"{_whole(cost.method.calls)} + ?"
-
-
-def _tokens(totals: CostTotals) -> tuple[str, str]:
-    return _short(totals.prompt), _short(totals.reply)
 
 
 def _whole(number: float) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from eval.cli.folding import Column, show_folded
 from eval.cli.terminal import complain, console, say
 from eval.sweep.status import CellStatus, counted
 
@@ -11,24 +12,14 @@ _REASON_CHARS = 300
 
 def show_status(statuses: Sequence[CellStatus]) -> None:
     """Print every cell, then why those that failed did."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False)
-    for name, align in (("cell", "left"), ("stands", "left"), ("answered", "right"), ("job", "left"), ("on", "left")):
-        table.add_column(name, justify="right" if align == "right" else "left")
-    for status in statuses:
-        ticket = status.ticket
-        answered = f"{status.answered[0]}/{status.answered[1]}" if status.answered else ""
-        colour = _COLOURS.get(status.standing, "")
-        table.add_row(
-            status.cell.label,
-            Text(status.standing, style=colour),
-            answered,
-            ticket.job if ticket else status.reason.removeprefix("job ") if status.standing == "waiting" else "",
-            _place(status),
-        )
-    console().print(table)
+    answered = [f"{status.answered[0]}/{status.answered[1]}" if status.answered else "" for status in statuses]
+    columns = [
+        Column("stands", [status.standing for status in statuses], "left", styles=_styles(statuses)),
+        Column("answered", answered),
+        Column("job", [_job(status) for status in statuses], "left"),
+        Column("on", [_place(status) for status in statuses], "left"),
+    ]
+    show_folded("", [Column("cell", [status.cell.label for status in statuses], "left")], columns)
     console().print(summary_line(statuses), highlight=False)
     for status in statuses:
         if status.standing in ("failed", "stopped"):
@@ -55,6 +46,17 @@ def explained(status: CellStatus) -> str:
     reason = status.reason if len(status.reason) <= _REASON_CHARS else f"... {status.reason[-_REASON_CHARS:]}"
     log = f" (log: {status.log})" if status.log else ""
     return f"{status.cell.label}: {status.standing}{': ' if reason else ''}{reason}{log}"
+
+
+def _styles(statuses: Sequence[CellStatus]) -> list[str]:
+    return [_COLOURS.get(status.standing, "") for status in statuses]
+
+
+def _job(status: CellStatus) -> str:
+    """Number of a cell's job, of one that waits as Slurm's queue has it."""
+    if status.ticket is not None:
+        return status.ticket.job
+    return status.reason.removeprefix("job ") if status.standing == "waiting" else ""
 
 
 def _place(status: CellStatus) -> str:

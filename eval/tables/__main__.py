@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.cli.commands import add_runs_option, explains_errors, program, start
+from eval.cli.folding import show_table
 from eval.cli.places import RESULTS, check_folder, tracked_remark
 from eval.cli.terminal import console, stage
 from eval.funnel.report import FORMATS as QUALITY_FORMATS
@@ -104,7 +105,7 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
         for table in tables:
             write_table(table, out)
         console().print(f"{tables[0].paper.label}: tables in {short_path(out)}", highlight=False, markup=False)
-        console().print(_overview(tables))
+        show_table(_overview(tables))
         _tell_unused(unused)
     if numbers is None and set(papers) == set(spec_names()):
         whole = {paper: tables for paper, (tables, _) in zip(papers, built, strict=True)}
@@ -161,7 +162,7 @@ def _overview(tables: Sequence[Table]) -> "RichTable":
     from rich.table import Table as RichTable
 
     shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    shown.add_column("table", no_wrap=True)
+    shown.add_column("table")
     for heading in ("printed", "measured", "reproduced", "part", "missing", "extra"):
         shown.add_column(heading, justify="right", no_wrap=True)
     for table in tables:

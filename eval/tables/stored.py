@@ -9,6 +9,7 @@ from typing import Any
 from eval.cli.terminal import stage
 from eval.configs.choices import current_name
 from eval.judge.store import with_judgements
+from eval.loaders.registry import info_of
 from eval.runs.records import SCHEMA_VERSION, RetrievalRecord
 from eval.runs.rows import answers, read_rows
 from eval.runs.rundir import RunRecord, identity_hash, without_name
@@ -296,3 +297,11 @@ def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:
         elif runs.setdefault(run.run_id, run).record["started"] != run.record["started"]:
             skipped.append(Skipped(folder, f"another run is called {run.run_id} too; rename one of the folders"))
     return [runs[name] for name in sorted(runs)], skipped
+
+
+def category_names(run: StoredRun) -> dict[int, str]:
+    """What the categories of a run's questions are called, by number."""
+    present = sorted({row.category for row in run.rows})
+    info = info_of(run.dataset)
+    names = info.category_names if info is not None else {}
+    return {category: names.get(category, f"category {category}").replace("_", " ") for category in present}

@@ -22,6 +22,10 @@ from yaml.resolver import Resolver
 
 _PROVIDER = "memsys-choices"
 _SCHEME, _FILES = "memsys", "memsys-file"
+#: File of a group that holds several choices.
+_VARIANTS = "variants"
+#: Groups whose choices set the whole configuration, not a part of it.
+_GLOBAL = ("experiment", "sweep")
 
 
 class ChoiceSearchPath(SearchPathPlugin):
@@ -46,6 +50,14 @@ class ParsedFileSource(FileConfigSource):
     def scheme() -> str:
         """Return what paths of this source begin with."""
         return _FILES
+
+    def is_config(self, config_path: str) -> bool:
+        """Whether a file is a choice: one that holds variants is none itself."""
+        return Path(config_path).stem != _VARIANTS and bool(super().is_config(config_path))
+
+    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+        """Names of the files that are choices, and of folders."""
+        return [name for name in super().list(config_path, results_filter) if name != _VARIANTS]
 
     def load_config(self, config_path: str) -> ConfigResult:
         """Make the configuration of a file."""
@@ -73,7 +85,7 @@ class ChoiceSource(ConfigSource):
 
     def is_group(self, config_path: str) -> bool:
         """Whether choices of this group are made here."""
-        return config_path in ("memory", "experiment")
+        return config_path in ("memory", *_GLOBAL)
 
     def is_config(self, config_path: str) -> bool:
         """Whether a choice is made here."""
@@ -119,19 +131,23 @@ class ChoiceSource(ConfigSource):
         if not name or not (group == "experiment" or self._has_variants(group)):
             return None
         current = self._aliases.get(group, {}).get(name)
-        made = self._experiment(current or name) if group == "experiment" else self._preset(group, current or name)
+        made = self._preset(group, current or name)
+        if made is None and group == "experiment":
+            made = self._experiment(current or name)
         note = f"{group}={name} is now written {group}={current}" if current else ""
         return (*made, note) if made else None
 
-    def _preset(self, group: str, name: str) -> tuple[dict[str, Any], None] | None:
+    def _preset(self, group: str, name: str) -> tuple[dict[str, Any], str | None] | None:
         from eval.configs.choices import find
 
         preset = find(name, Path(self.path) / group)
         if preset is None:
             return None
+        package, here = ("_global_", "") if group in _GLOBAL else (None, "@_here_")
         if preset.of is None or preset.choice != name:
-            return {"defaults": [f"/{group}/{preset.choice}@_here_"]}, None
-        return {"defaults": [f"/{group}/{preset.of}@_here_", "_self_"], **preset.changes}, None
+            return {"defaults": [f"/{group}/{preset.choice}{here}"]}, package
+        chosen = [{f"/{part}" if "@" in part else f"override /{part}": one} for part, one in preset.choose.items()]
+        return {"defaults": [f"/{group}/{preset.of}{here}", *chosen, "_self_"], **preset.changes}, package
 
     def _experiment(self, name: str) -> tuple[dict[str, Any], str] | None:
         from eval.configs.choices import experiment_on_backbone

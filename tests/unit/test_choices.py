@@ -98,6 +98,39 @@ def test_names_are_unique_and_a_variant_says_what_it_must(tmp_path: Path) -> Non
         presets(folder)
 
 
+def test_a_variant_of_an_experiment_chooses_and_sweeps(tmp_path: Path) -> None:
+    folder = tmp_path / "experiment"
+    folder.mkdir()
+    (folder / "base.yaml").write_text("# One.\ndefaults:\n  - override /memory: rag\nexperiment: base\nseed: 1\n")
+    entry = {"about": "More.", "of": "base", "choose": {"memory": "amem"}, "set": {"seed": 2}, "sweep": {"seed": "2,3"}}
+    (folder / "variants.yaml").write_text(yaml.safe_dump({"more": entry, "less": {"about": "Less.", "of": "more"}}))
+    more, less = find("more", folder), find("less", folder)
+    assert more is not None and less is not None and more.choose == {"memory": "amem"}
+    swept = {"mode": "MULTIRUN", "sweeper": {"params": {"seed": "2,3"}}}
+    assert settings_of(more, folder) == {"experiment": "more", "seed": 2, "hydra": swept}
+    assert settings_of(less, folder) == {"experiment": "less", "seed": 2, "hydra": swept}
+    (folder / "variants.yaml").write_text(yaml.safe_dump({"more": entry | {"settings": {}}}))
+    with pytest.raises(ConfigError, match="must have `about` and `of`; it may have `choose`, `set`, `sweep`"):
+        presets(folder)
+
+
+@pytest.mark.parametrize("group", ["experiment", "sweep", "memory/clag", "backbone"])
+def test_a_file_of_variants_is_no_choice(group: str) -> None:
+    known = ConfigLoaderImpl(create_config_search_path(str(CONF))).repository
+    assert not known.config_exists(f"{group}/variants")
+    assert "variants" not in known.get_group_options(group)
+
+
+def test_a_sweep_is_a_variant_of_the_papers_tables_and_bears_its_name() -> None:
+    config = compose(ConfigLoaderImpl(create_config_search_path(str(CONF))), ["+sweep=clag_table2"], sweep=True)
+    assert (config.timing, config.hydra.sweep.dir) == ("latency", f"{config.runs_dir}/.sweeps/clag_table2")
+    assert list(config.hydra.sweeper.params.items()) == [
+        ("+experiment", "clag_locomo"),
+        ("memory", "rag,amem,gam,memoryos,clag"),
+    ]
+    assert config.hydra.launcher._target_.endswith("MemsysJoblibLauncher")
+
+
 def test_a_file_is_parsed_as_omegaconf_does_and_again_when_it_has_changed(tmp_path: Path) -> None:
     """Files are parsed once for all configurations of a process: a change must not be missed."""
     (tmp_path / "aliases.yaml").write_text("{}")

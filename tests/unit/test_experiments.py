@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hydra import compose, initialize_config_dir
 
-from eval.configs.presets import preset_names
+from eval.configs.choices import presets
 from eval.run import make_plan
 from eval.running.plan import Plan, identity_of, run_path
 from eval.runs.rundir import identity_hash
@@ -20,7 +20,7 @@ from eval.tables.terms import other_terms
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
-EXPERIMENTS = preset_names(CONF / "experiment")
+EXPERIMENTS = tuple(presets(CONF / "experiment"))
 
 #: Paper -> data set -> the backbones its tables have.
 PAIRS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -70,7 +70,7 @@ def plan(*overrides: str) -> Plan:
 
 def experiment(paper: str, dataset: str, backbone: str) -> Plan:
     name = f"{paper}_{SHORT.get(dataset, dataset)}"
-    assert name in EXPERIMENTS, f"{paper} prints {dataset}, and conf/experiment/{name}.yaml is not there"
+    assert name in EXPERIMENTS, f"{paper} prints {dataset}, and there is no +experiment={name}"
     own = f"{name}_{backbone}"
     return plan(f"+experiment={own}") if own in EXPERIMENTS else plan(f"+experiment={name}", f"backbone={backbone}")
 

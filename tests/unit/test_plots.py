@@ -2,7 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from eval.papers.sage.figures import thresholds
 from eval.plots.__main__ import main, sheets
 from eval.plots.draw import draw_sheet
 from eval.plots.figures import Point
-from eval.plots.labels import spread
+from eval.plots.labels import label_points, spread
 from eval.plots.own import _front, groups, own_sheets, pareto_front
 from eval.plots.sheet import Curve, Level, Panel, Sheet, exact
 from eval.scoring.protocols import load_protocol
@@ -123,6 +123,38 @@ def test_own_figures_show_what_was_measured(tmp_path: Path) -> None:
     assert "Left out, nothing printed or measured: F1 against latency." in text
     assert "latency per question (ms)" not in text
     assert text.count("rag") == text.count("amem") == 2  # beside its point in both panels, and in no legend
+
+
+def test_answers_made_elsewhere_get_no_figure_without_a_point() -> None:
+    """Recorded answers have neither costs nor retrieved turns."""
+    (group,) = groups(read_runs([SUMMARIES / "recorded"])[0])
+    made = own_sheets(group, load_protocol("clag"))
+    assert [sheet.name.partition("_")[0] for sheet in made] == ["definitions"]
+
+
+#: Seventeen systems with their calls per question and F1, as measured with Qwen2.5-Coder-0.5B on 55 questions.
+CROWD = [
+    ("oracle", 1, 27.8), ("full_context", 1, 19.3), ("bm25_turn", 1, 18.9), ("rag", 1, 18.8), ("gated_rag", 1, 17.0),
+    ("memorybank_small", 1, 17.0), ("hybrid_turn", 1, 11.7), ("lightmem_small", 1, 11.0), ("mem0_small", 1, 7.9),
+    ("no_memory", 1, 7.9), ("sage_small", 1, 7.3), ("nemori_small", 1, 6.7), ("clag_small", 2, 15.4),
+    ("memoryos_small", 2, 13.6), ("readagent_small", 2, 11.2), ("memfly_small", 5.15, 16.7),
+    ("xmemory_small", 4.36, 8.5),
+]  # fmt: skip
+
+
+def test_labels_of_systems_that_cost_the_same_do_not_touch() -> None:
+    from matplotlib import pyplot as plt
+    from matplotlib.text import Text
+
+    figure, axes = plt.subplots(figsize=(4.6, 3.9))
+    axes.set_xlim(0.4, 5.8)
+    axes.set_ylim(0, 41)
+    label_points(axes, [(f"{name} ‡", calls, score, "black") for name, calls, score in CROWD])
+    figure.draw_without_rendering()
+    boxes = {label.get_text(): Text.get_window_extent(label) for label in axes.texts}
+    assert len(boxes) == len(CROWD)
+    assert [pair for pair in combinations(boxes, 2) if boxes[pair[0]].overlaps(boxes[pair[1]])] == []
+    plt.close(figure)
 
 
 def test_no_front_passes_through_references_or_overlapping_intervals() -> None:

@@ -66,9 +66,9 @@ def test_help_lists_every_preset_and_describes_those_of_a_group() -> None:
         assert f"{name}=" in text
         for preset in presets(CONF / name).values():
             assert preset.choice in text and preset.about
-    memories = help_text(["--help", "memory"])
-    assert "clag/small  " in memories and description(CONF / "memory" / "clag" / "small.yaml") in memories
-    assert "clag/cosine  " in memories and presets()["clag_cosine"].about in memories
+    memories = " ".join(help_text(["--help", "memory"]).split())
+    assert "clag/small CLAG" in memories and presets()["clag_small"].about in memories
+    assert "clag/code CLAG" in memories and description(CONF / "memory" / "clag" / "code.yaml") in memories
     assert not {"judge", "tables", "backbone/base", "memory/clag"} & set(groups(CONF))
     assert description(CONF / "experiment" / "quickstart.yaml").startswith("The sample conversation")
     with pytest.raises(ConfigError, match=r"memroy.*memory"):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from eval.configs.choices import presets
 from eval.sweep.calls import memory_calls, shape_of
 from eval.sweep.cells import Composer
 from eval.sweep.checking import check_runs
@@ -18,7 +19,7 @@ from memsys.errors import ConfigError
 from tests.support.composing import memory_config
 
 ROOT = Path(__file__).resolve().parents[2]
-SWEEPS = sorted(path.stem for path in (ROOT / "conf" / "sweep").glob("*.yaml"))
+SWEEPS = sorted(presets(ROOT / "conf" / "sweep"))
 
 
 def counts(name: str, shape: DataShape, **changes: Any) -> dict[tuple[str, str], float]:

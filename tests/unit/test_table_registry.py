@@ -5,18 +5,20 @@ from dataclasses import replace
 
 import pytest
 
-from eval.configs.choices import experiment_on_backbone, presets
-from eval.configs.presets import CONF, preset_names, read_settings
+from eval.configs.choices import experiment_on_backbone, find, presets
+from eval.configs.presets import CONF, read_settings
 from eval.papers.printed import load_printed
 from eval.tables.__main__ import build_tables
 from eval.tables.spec import load_spec, spec_names
 
-SWEEPS = preset_names(CONF / "sweep")
+SWEEPS = tuple(presets(CONF / "sweep"))
 
 
-def swept(sweep: str) -> list[str]:
-    """Memories that a sweep declares."""
-    return str(read_settings(CONF / "sweep" / f"{sweep}.yaml")["hydra"]["sweeper"]["params"]["memory"]).split(",")
+def parameters(sweep: str) -> dict[str, str]:
+    """Values that a sweep declares, separated by commas, by what they are values of."""
+    found = find(sweep, CONF / "sweep")
+    assert found is not None
+    return dict(found.changes["hydra"]["sweeper"]["params"])
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
@@ -24,7 +26,7 @@ def test_every_memory_of_a_sweep_has_a_row_in_its_papers_tables(sweep: str) -> N
     paper = sweep.partition("_")[0]
     spec = load_spec(paper)
     rows = spec.systems.keys() | spec.further.keys()
-    assert [memory for memory in swept(sweep) if spec.system_of(memory) not in rows] == []
+    assert [memory for memory in parameters(sweep)["memory"].split(",") if spec.system_of(memory) not in rows] == []
 
 
 @pytest.mark.parametrize("paper", spec_names())
@@ -45,25 +47,27 @@ def test_every_printed_system_of_a_measured_table_is_declared(paper: str) -> Non
 
 def composed(experiment: str) -> dict[str, str]:
     """Choices of an experiment with those that it builds on, by group; its name may end in a backbone's."""
-    if on_backbone := experiment_on_backbone(experiment):
+    found = find(experiment, CONF / "experiment")
+    if found is None:
+        on_backbone = experiment_on_backbone(experiment)
+        assert on_backbone is not None, experiment
         return composed(on_backbone[0]) | {"backbone": on_backbone[1]}
-    found: dict[str, str] = {}
-    for entry in read_settings(CONF / "experiment" / f"{experiment}.yaml").get("defaults", []):
-        if isinstance(entry, str):
-            found |= composed(entry) if entry != "_self_" else {}
-        else:
-            found |= {group.removeprefix("override").strip(" /"): choice for group, choice in entry.items()}
-    return found
+    if found.of is not None:
+        return composed(found.of) | dict(found.choose)
+    chosen: dict[str, str] = {}
+    for entry in read_settings(found.file)["defaults"]:
+        chosen |= {group.removeprefix("override").strip(" /"): choice for group, choice in entry.items()}
+    return chosen
 
 
 def planned_runs(paper: str) -> Iterator[dict[str, str]]:
     """Data set and backbone of every cell of a paper's sweeps, and of its experiments as they stand."""
-    for name in preset_names(CONF / "experiment"):
+    for name in presets(CONF / "experiment"):
         if name.startswith(f"{paper}_"):
             yield composed(name)
     for sweep in SWEEPS:
         if sweep.startswith(f"{paper}_"):
-            params = read_settings(CONF / "sweep" / f"{sweep}.yaml")["hydra"]["sweeper"]["params"]
+            params = parameters(sweep)
             for experiment in params["+experiment"].split(","):
                 parts = composed(experiment)
                 for backbone in params.get("backbone", parts["backbone"]).split(","):

@@ -199,8 +199,10 @@ function boardTable(group, board, baseline) {
   const recall = group.boards["recall@10"]?.[valueOf(groupFive(group))];
   const metric = valueOf(groupMetric(group));
   const names = ["tier", "system", words(metric), `difference to ${nameIn(group, board.runs[base])}`, "gained / lost", "R@10", "tokens", "calls", "write", "s", "$ / 1,000"];
-  const shown = names.map((_, index) => index).filter((index) => index !== 5 || metric !== "recall@10");
-  const line = (index) => boardLine(group, board, index, base, recall, names, shown);
+  const texts = board.runs.map((_, index) => boardTexts(board, index, base, recall));
+  const known = (column) => column < 5 || texts.some((own) => own[column]); // evidence and costs may be unknown to all
+  const shown = names.map((_, column) => column).filter((column) => known(column) && (column !== 5 || metric !== "recall@10"));
+  const line = (index) => boardLine(group, board, index, base, texts[index], shown);
   const order = board.runs.map((_, index) => index).sort((one, two) => board.figures[two][0] - board.figures[one][0]);
   const ranked = order.filter((index) => index < board.tiers.length),
     others = order.filter((index) => index >= board.tiers.length);
@@ -213,16 +215,17 @@ function boardTable(group, board, baseline) {
   );
 }
 
-function boardLine(group, board, index, base, recall, names, shown) {
+/** Texts of one system's columns; that of the second, its name, is a link. */
+function boardTexts(board, index, base, recall) {
   const number = board.runs[index],
     costs = DATA.runs[number].costs;
   const place = recall ? recall.runs.indexOf(number) : -1;
-  const interval = ([, low, high]) => (low === undefined ? "" : ` [${fixed(low)}, ${fixed(high)}]`);
+  const interval = ([, low, high]) => (low === undefined ? "" : ` [${fixed(low)},\u00a0${fixed(high)}]`);
   const step = index === base ? null : differenceTo(board, index, base);
   const change = step
-    ? `${signed(step.value)}${step.low === null ? "" : ` [${signed(step.low)}, ${signed(step.high)}]`} ${board.fault ? "" : step.apart ? "real" : "may be chance"}`
+    ? `${signed(step.value)}${step.low === null ? "" : ` [${signed(step.low)},\u00a0${signed(step.high)}]`}${board.fault ? "" : step.apart ? " real" : " may be chance"}`
     : "baseline";
-  const texts = [
+  return [
     board.fault || index >= board.tiers.length ? "" : String(board.tiers[index]),
     null,
     `${fixed(board.figures[index][0])}${interval(board.figures[index])}`,
@@ -235,13 +238,18 @@ function boardLine(group, board, index, base, recall, names, shown) {
     amount(costs.seconds, 1),
     costs.dollars === undefined ? "" : (1000 * costs.dollars).toFixed(2),
   ];
+}
+
+function boardLine(group, board, index, base, texts, shown) {
+  const number = board.runs[index],
+    step = index === base ? null : differenceTo(board, index, base);
   return el(
     "tr",
     { class: step && step.apart && !board.fault ? "apart" : null },
     shown.map((column) =>
       column === 1
         ? el("th", { scope: "row" }, el("a", { href: address("runs", { run: DATA.runs[number].id }) }, nameIn(group, number)))
-        : el("td", { class: "number", "data-label": names[column] }, texts[column]),
+        : el("td", { class: "number" }, texts[column]),
     ),
   );
 }
@@ -270,8 +278,7 @@ function sliceParts(group) {
               el("th", { scope: "row" }, nameIn(group, number)),
               kind.parts.map((part) => {
                 const [value, low, high] = part.figures[index];
-                const label = `${part.label} (${part.questions})`;
-                return el("td", { class: "number", "data-label": label }, fixed(value), low === undefined ? "" : el("span", { class: "small faint" }, ` [${fixed(low)}, ${fixed(high)}]`));
+                return el("td", { class: "number" }, fixed(value), low === undefined ? "" : el("span", { class: "small faint" }, ` [${fixed(low)}, ${fixed(high)}]`));
               }),
             ),
           ),

@@ -138,7 +138,7 @@ function callsPart(answer) {
     table(
       "Calls",
       names.map((name, index) => head(name, index > 1 && index < 6)),
-      answer.calls.map((call) => el("tr", {}, call.map((value, index) => el("td", { class: index > 1 && index < 6 ? "number" : "", "data-label": names[index] }, String(value))))),
+      answer.calls.map((call) => el("tr", {}, call.map((value, index) => cell(String(value), index > 1 && index < 6)))),
       "stack",
     ),
   );

@@ -89,13 +89,18 @@ function check(label, key, value, onChange) {
   );
 }
 
-/** A table in a region that the keyboard can scroll. */
+/** A table in a region that the keyboard can scroll; one of class `stack` is a list of its rows on a narrow screen. */
 function table(caption, head, body, className = "") {
-  return el(
-    "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    el("table", { class: className }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)),
-  );
+  const made = el("table", { class: className }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body));
+  if (className === "stack") labelCells(made);
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
+}
+
+/** Lets every cell know the heading of its column, which a list shows beside it. */
+function labelCells(made) {
+  const names = [...made.tHead.rows[0].cells].map((one) => one.textContent);
+  for (const row of made.tBodies[0].rows)
+    if (row.cells.length === names.length) [...row.cells].forEach((one, index) => (one.dataset.label = names[index]));
 }
 
 const head = (text, number = false, more = "") =>

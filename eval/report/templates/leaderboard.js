@@ -84,7 +84,7 @@ function leaderboard() {
     {},
     fault ? el("p", { class: "note warning" }, `Not a ranking: ${fault}.`) : null,
     coverageNote(rows),
-    table("Leaderboard", heads, parts),
+    table("Leaderboard", heads, parts, "stack"),
     el(
       "p",
       { class: "small faint" },

@@ -35,6 +35,7 @@ function plainTable({ title, headings, rows, left, notes }) {
       title,
       headings.map((name, index) => head(name, index >= left)),
       rows.map((row) => el("tr", {}, el("th", { scope: "row" }, row[0]), cells(row))),
+      "stack",
     ),
     ...notes.map((text) => el("p", { class: "note" }, text)),
   ];
