@@ -256,7 +256,7 @@ def run_stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, category: int, *
     files = {"stand_in": MEMORY_FILE, "driver": DRIVER_FILE}
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
-    monkeypatch.setattr(authors, "interpreter", lambda package: Path(sys.executable))
+    monkeypatch.setattr(authors, "interpreter", lambda environment: Path(sys.executable))
     settings = {
         "name": "stand-in",
         "files": {name: str(folder / f"{name}.py") for name in files},
@@ -275,7 +275,7 @@ def run_stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, category: int, *
     )
     endpoint = ParityEndpoint(DeterministicBackbone(KNOWN, TOPICS), HashingEmbedder(8))
     with endpoint.listening():
-        run = authors.AuthorsRun("authors_clag", settings, endpoint.url("theirs"), folder / "log")
+        run = authors.AuthorsRun("authors_clag", "authors_clag", settings, endpoint.url("theirs"), folder / "log")
         return asyncio.run(run.run(plan, sample))
 
 
