@@ -15,8 +15,8 @@ from memsys.workers.process import WorkerCommand, WorkerProcess
 from memsys.workers.worker_loop import PROTOCOL
 
 PACKAGES = ROOT / "baselines" / "packages"
-#: Seconds that one request may take; the last consolidation of a long conversation takes minutes on a busy machine.
-_LIMIT_S = 1800.0
+#: Seconds that one request may take; some releases write a whole conversation in one, an hour on a busy machine.
+_LIMIT_S = 7200.0
 
 
 def write_sources(sources: Mapping[str, SourceFile], folder: Path) -> dict[str, str]:

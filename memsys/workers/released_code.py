@@ -19,7 +19,9 @@ from typing import Any
 class AbsentModule(types.ModuleType):
     """Stands for a module that is not needed: every name in it is one more of these."""
 
-    __path__ = ()
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__path__ = []
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

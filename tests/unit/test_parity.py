@@ -318,6 +318,6 @@ def test_without_sources_the_command_fails_or_says_that_it_skips(
     assert capsys.readouterr().out.startswith("parity skipped: ")
     assert main(line) == EXIT_ERROR
     assert main(["memory=clag_code"]) == EXIT_ERROR
-    assert "against=authors_amem or against=authors_clag" in capsys.readouterr().err
+    assert "against=authors_amem or against=authors_amem_v1 or against=authors_clag" in capsys.readouterr().err
     assert main(["memory=amem_v2", "against=authors_clag", "dataset=locomo_sample", "embedder=hashing"]) == EXIT_ERROR
     assert "against=authors_clag is code of clag; memory=amem_v2 is another" in capsys.readouterr().err
