@@ -25,6 +25,7 @@ BACKBONE = DeterministicBackbone(KnownTexts([]), backbone_settings().words, phra
 #: Stands for the authors' files: the names that the worker uses, and imports of what it leaves out.
 FILES = {
     "src.config": "",
+    "src.core.memory_hierarchy": "MAX_THEME_SIZE = 12\n",
     "src.utils": "import torch\nclass LLMClient:\n    def read(self, text):\n        return text\n",
     "evaluation.locomo.config": '{"top": 20}',
     "evaluation.locomo.add": """
@@ -52,7 +53,8 @@ def load_config(path):
     return SimpleNamespace(search_top_k_semantic=json.loads(path.read_text())["top"])
 
 def process_single_conversation(config, item, idx, batch_size, wait, tracker, lock, llm_client):
-    assert config.semantic_generation_workers == 1
+    from src.core.memory_hierarchy import MAX_THEME_SIZE
+    assert config.semantic_generation_workers == 1 and MAX_THEME_SIZE == 8
     said, user = item["conversation"], f"{item['conversation']['speaker_a']}_{idx}"
     memory = xMemory(config=config, llm_client=llm_client)
     assert memory.wait_for_semantic(user, 1.0) and memory.update_hierarchy_graph(user, [], []) == {}
@@ -130,7 +132,13 @@ def run_stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[SideRes
         path.write_text(text)
         places[module] = str(path)
     monkeypatch.setattr(authors, "interpreter", lambda environment: Path(sys.executable))
-    settings = {"name": "stand-in", "files": places, "attributes": {}, "retrieve_k": 10, "raw_messages": 7}
+    settings = {
+        "name": "stand-in",
+        "files": places,
+        "attributes": {"MAX_THEME_SIZE": 8},
+        "retrieve_k": 10,
+        "raw_messages": 7,
+    }
     turns = tuple(Turn(f"D1:{n}", "s", "Ann", f"t{n}", date_time="noon") for n in (1, 2))
     sample = Sample(
         Conversation("c", turns, ("Ann", "Bob")),

@@ -4,7 +4,7 @@ Settings:
     name: of the release, for the record.
     files: module name -> file of the authors, fetched by checksum; they lie in folders as in the release.
     speakers: of the conversation, in the data set's order.
-    attributes: none; the driver's constants are the release's.
+    attributes: constants of the module that makes themes, with the values that they get.
     retrieve_k: episodes per question.
     raw_messages: how many episodes may bring their messages.
 
@@ -13,13 +13,14 @@ Replaced are the model, which the release loads into its own process (its client
 nothing reads. Facts are extracted by one thread, so that each extraction sees all facts before it.
 """
 
+import importlib
 import json
 import sys
 import types
 from pathlib import Path
 from typing import Any, ClassVar
 
-from released_code import load, prepare
+from released_code import load, prepare, set_attribute
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = ("dotenv", "rank_bm25", "torch", "transformers", "networkx")
@@ -94,6 +95,8 @@ class Worker:
         sys.modules["utils"] = utils
         self._add = load("add", files["evaluation.locomo.add"])
         self._search = load("xMemory_search_framework", files["evaluation.locomo.xMemory_search_framework"])
+        for name, value in settings["attributes"].items():
+            set_attribute(importlib.import_module("src.core.memory_hierarchy"), name, value)
         self._add.xMemory = _settled(self._add.xMemory)
         self._llm = _client_class(utils.LLMClient)(opening["llm"]["model"])
         folder = Path(opening["folder"])
