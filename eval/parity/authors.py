@@ -1,6 +1,6 @@
 """Their side of a parity run: the authors' files, fetched by checksum, in a process and an environment of their own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,14 +9,14 @@ from typing import Any
 from eval.parity.ours import Answered, SideResult
 from memsys.assets.paths import ROOT
 from memsys.prompt_packs.sources import SourceFile, read_source, sources_folder
-from memsys.vocabulary import Json, Question, Sample
+from memsys.vocabulary import Conversation, Json, Question, Sample
 from memsys.workers.environments import interpreter_of
 from memsys.workers.process import WorkerCommand, WorkerProcess
 from memsys.workers.worker_loop import PROTOCOL
 
 PACKAGES = ROOT / "baselines" / "packages"
-#: Seconds that one request may take; the last consolidation of a long conversation takes minutes on a busy machine.
-_LIMIT_S = 1800.0
+#: Seconds that one request may take; some releases write a whole conversation in one, an hour on a busy machine.
+_LIMIT_S = 7200.0
 
 
 def write_sources(sources: Mapping[str, SourceFile], folder: Path) -> dict[str, str]:
@@ -31,19 +31,20 @@ def write_sources(sources: Mapping[str, SourceFile], folder: Path) -> dict[str, 
     places = {}
     for module, source in sources.items():
         text = read_source(source, sources_folder())
-        path = folder / f"{module}.py"
+        path = folder.joinpath(*module.split(".")).with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         places[module] = str(path)
     return places
 
 
-def interpreter(package: str) -> Path:
-    """The Python of a package's environment.
+def interpreter(environment: str) -> Path:
+    """The Python of an environment.
 
     Raises:
         AssetError: it has not been made.
     """
-    return interpreter_of(package, PACKAGES / package / "requirements.lock")
+    return interpreter_of(environment, PACKAGES / environment / "requirements.lock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,14 @@ class AuthorsRun:
 
     Attributes:
         package: folder of the worker.
+        environment: that it runs in.
         settings: for the worker.
         url: of the deterministic backbone, and of the embedder.
         log: what the authors' code prints.
     """
 
     package: str
+    environment: str
     settings: Mapping[str, Json]
     url: str
     log: Path
@@ -73,12 +76,12 @@ class AuthorsRun:
             WorkerError: the authors' code failed.
         """
         command = WorkerCommand(
-            self.package, interpreter(self.package), PACKAGES / self.package / "worker.py", self.log
+            self.package, interpreter(self.environment), PACKAGES / self.package / "worker.py", self.log
         )
         with TemporaryDirectory() as folder:
             worker = await WorkerProcess.start(command, Path(folder))
             try:
-                await worker.request("open", self._opening(plan.seed), limit_s=_LIMIT_S)
+                await worker.request("open", self._opening(plan.seed, sample, folder), limit_s=_LIMIT_S)
                 for unit in unit_messages(plan, sample):
                     await worker.request("add", {"unit": unit}, limit_s=_LIMIT_S)
                 await worker.request("finish", {}, limit_s=_LIMIT_S)
@@ -88,10 +91,11 @@ class AuthorsRun:
                 await worker.close()
         return SideResult(told["store"], answers)
 
-    def _opening(self, seed: int) -> dict[str, Json]:
+    def _opening(self, seed: int, sample: Sample, folder: str) -> dict[str, Json]:
         access: dict[str, Json] = {"base_url": self.url, "api_key": "none", "model": "deterministic"}
-        settings = dict(self.settings)
-        return {"protocol": PROTOCOL, "seed": seed, "settings": settings, "llm": access, "embedder": access}
+        said: dict[str, Json] = {"protocol": PROTOCOL, "seed": seed, "folder": folder}
+        settings = {**self.settings, "speakers": list(speakers(sample.conversation))}
+        return {**said, "settings": settings, "llm": access, "embedder": access}
 
     async def _answers(self, worker: WorkerProcess, plan: Any, sample: Sample) -> dict[str, Answered]:
         found = {}
@@ -120,11 +124,16 @@ def question_messages(plan: Any, sample: Sample) -> Iterator[tuple[Question, dic
         )
 
 
+def speakers(conversation: Conversation) -> Sequence[str]:
+    """Names of a conversation's speakers, as the data set has them or else in the order in which they speak."""
+    return conversation.speakers or tuple(dict.fromkeys(turn.speaker for turn in conversation.turns))
+
+
 def unit_messages(plan: Any, sample: Sample) -> Iterator[dict[str, Json]]:
     """Turns as the worker is given them, one per unit."""
     for turn, (line, time) in zip(sample.conversation.turns, note_inputs(plan, sample), strict=True):
         shown: dict[str, Json] = {"turn_id": turn.turn_id, "speaker": turn.speaker, "date": time, "line": line}
-        yield {"unit_id": turn.turn_id, "turns": [{**shown, "text": turn.text}]}
+        yield {"unit_id": turn.turn_id, "turns": [{**shown, "session": turn.session_id, "text": turn.text}]}
 
 
 def note_inputs(plan: Any, sample: Sample) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval.configs.presets import find_preset, make_preset, preset_names
-from eval.parity.replies import Topics
+from eval.parity.replies import PHRASE_ROLES, Topics
 from eval.parity.stores import STORES
 from memsys.errors import ConfigError
 from memsys.prompt_packs.catalogue import Pack, find_packs
@@ -23,27 +23,40 @@ class Counterpart:
         system: its name here, as its presets' ``_target_`` has it.
         pack: prompt pack that names its files by repository, commit, path and sha256.
         files: module of the released code -> key of its file in the pack, or repository, commit, path and sha256 of one
-            that the pack does not have; in the order of their imports.
-        package: folder in ``baselines/packages`` that holds its worker, and in ``.venv-packages`` its environment.
+            that the pack does not have; in the order of their imports. ``a.b`` is written as ``a/b.py``.
+        package: folder in ``baselines/packages`` that holds its worker.
+        environment: folder there with the requirements, and in ``.venv-packages`` with the environment.
         store: how our memory's state is written for the comparison (:data:`eval.parity.stores.STORES`).
         settings: attributes of the released code, and our settings that they get the values of.
         retrieve_k: our setting for the number of hits.
         overrides: of our run.
+        release: repository and commit of the files that name none.
+        driver: what the worker is told besides, and our settings that it gets the values of.
+        phrases: role -> texts that its prompts hold, ours or theirs, where no schema of a reply tells the role.
     """
 
     system: str
     pack: str
     files: Mapping[str, str | Mapping[str, str]]
     package: str
+    environment: str
     store: str
     settings: Mapping[str, str]
     retrieve_k: str
     overrides: Sequence[str] = field(default_factory=tuple)
+    release: Mapping[str, str] = field(default_factory=dict)
+    driver: Mapping[str, str] = field(default_factory=dict)
+    phrases: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.store not in STORES:
             raise ConfigError(
                 f"eval/parity/released: store={self.store!r} is unknown; choose one of {', '.join(STORES)}"
+            )
+        unknown = [role for role in self.phrases if role not in PHRASE_ROLES]
+        if unknown:
+            raise ConfigError(
+                f"eval/parity/released: phrases: {', '.join(unknown)}: choose from {', '.join(PHRASE_ROLES)}"
             )
 
     def find_pack(self, root: Path) -> Pack:
@@ -67,7 +80,7 @@ class Counterpart:
 
     def _source(self, pack: Pack, given: str | Mapping[str, str]) -> SourceFile:
         if not isinstance(given, str):
-            return SourceFile(**given)
+            return SourceFile(**{**self.release, **given})
         if given not in pack.sources:
             raise ConfigError(f"eval/parity/released: {given} is no source of the pack {pack.name}")
         return pack.sources[given]

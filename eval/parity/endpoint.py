@@ -1,4 +1,4 @@
-"""The deterministic backbone's server: chat completions and embeddings on 127.0.0.1, recorded by side.
+"""The deterministic backbone's server: completions and embeddings on 127.0.0.1, recorded by side.
 
 Each side has an address of its own: ``/ours/v1`` and ``/theirs/v1``.
 """
@@ -66,22 +66,35 @@ class ParityEndpoint:
             thread.join()
 
     def complete(self, side: Side, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer a request for a chat completion, and keep it."""
-        request = read_request(body)
+        """Answer a request for a completion, of messages or of a plain text, and keep it."""
+        request = read_request(body, self.backbone.phrases)
         text = self.backbone.reply(request)
         with self._lock:
             self.calls[side].append(RecordedCall(request, text))
         usage = {"prompt_tokens": len(request.prompt.split()), "completion_tokens": len(text.split())}
+        choice: dict[str, Any] = {"index": 0, "finish_reason": "stop"}
+        if "prompt" in body:
+            choice |= {"finish_reason": "length", "text": text, "logprobs": self._logprobs(request, text)}
+        else:
+            choice["message"] = {"role": "assistant", "content": text}
         return {
             "id": "parity",
-            "object": "chat.completion",
+            "object": "text_completion" if "prompt" in body else "chat.completion",
             "created": 0,
             "model": "deterministic",
-            "choices": [
-                {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-            ],
+            "choices": [choice],
             "usage": {**usage, "total_tokens": sum(usage.values())},
-        }  # fmt: skip
+        }
+
+    def _logprobs(self, request: Request, text: str) -> dict[str, Any]:
+        """Log-probabilities of a completion's tokens, as servers write them."""
+        found = self.backbone.logprobs(request, text)
+        return {
+            "tokens": [token for token, _ in found],
+            "token_logprobs": [logprob for _, logprob in found],
+            "top_logprobs": [{token: logprob} for token, logprob in found],
+            "text_offset": [0 for _ in found],
+        }
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed texts with our embedder."""
@@ -90,7 +103,7 @@ class ParityEndpoint:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One connection; ``POST /SIDE/v1/chat/completions`` and ``POST /SIDE/v1/embeddings``."""
+    """One connection; ``POST /SIDE/v1/`` with ``chat/completions``, ``completions`` or ``embeddings``."""
 
     endpoint: ParityEndpoint
     protocol_version = "HTTP/1.1"

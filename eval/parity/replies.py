@@ -1,6 +1,7 @@
 """The deterministic backbone: its reply is a function of the request alone, and follows the request's schema.
 
-A reply depends on the role (known by the schema's fields) and on the facts of the prompt (:mod:`eval.parity.facts`).
+A reply depends on the role (known by the schema's fields, or by a phrase of its prompt) and on the facts of the prompt
+(:mod:`eval.parity.facts`).
 Its texts hold marks, so that a difference between two sides is seen in every later prompt that shows it. Replies are
 varied: some decline, choose what is no candidate, repeat an action or give lists of another length.
 """
@@ -18,6 +19,7 @@ from eval.parity.spoiling import spoil
 from memsys.vocabulary import Json
 
 _WORD = re.compile(r"[a-z]{4,}")
+_TOKEN = re.compile(r"\s*\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,10 @@ class Topics:
     tags: Sequence[str]
     unknown_action: str
     unknown_cluster: str
+
+
+#: Role -> texts of which each of its prompts holds one.
+Phrases = Mapping[str, Sequence[str]]
 
 
 @dataclass(slots=True)
@@ -115,8 +121,64 @@ def _answer(draw: Draw) -> dict[str, Json]:
     return {"answer": draw.text(draw.random.randint(1, 4))}
 
 
+def _text(draw: Draw) -> str:
+    return draw.text(draw.random.randint(1, 8))
+
+
+def _merge(draw: Draw) -> str:
+    """One text of two; now and then none, a fenced one, or one after thinking aloud."""
+    text = draw.text(draw.random.randint(3, 8))
+    shapes = (f"```\n{text}\n```", f"<think>{draw.text(3)}</think>\n{text}", f" {text}\n", "")
+    return draw.random.choice(shapes) if draw.chance(6) else text
+
+
+def _often(draw: Draw) -> str:
+    topics = draw.topics.tags[:4]
+    return f"Often {draw.random.choice(topics)} and {draw.random.choice(topics)} with the family on Sundays"
+
+
+def _told(draw: Draw) -> str:
+    """A fact; some were nearly told before."""
+    return f"{_often(draw)} {draw.mark()}" if draw.chance(2) else draw.text(6)
+
+
+def _fact(draw: Draw) -> Json:
+    """A fact, in one of the shapes that small models give; some were told before."""
+    text = _often(draw) if draw.chance(3) else _told(draw)
+    if not draw.chance(8):
+        return text
+    shapes: tuple[Json, ...] = (
+        {"fact": text}, {"text": text}, f" {text} ", "", 7, [text], {"other": text}, None,
+    )  # fmt: skip
+    return draw.random.choice(shapes)
+
+
+def _extract(draw: Draw) -> dict[str, Json]:
+    return {"facts": [_fact(draw) for _ in range(draw.random.choice((0, 1, 2, 3, 4, 5)))]}
+
+
+def _boundary(draw: Draw) -> dict[str, Json]:
+    return {"should_end": draw.chance(5), "reason": draw.text(4), "confidence": 0.5, "topic_summary": draw.text(2)}
+
+
+def _episode(draw: Draw) -> dict[str, Json]:
+    """A story; its time is the model's own now and then, and sometimes no time."""
+    told: dict[str, Json] = {"title": draw.text(5), "content": draw.text(12)}
+    if not draw.chance(4):
+        told["timestamp"] = draw.random.choice(("2023-05-08T13:56:00", "2024-01-31T08:00:00", "some day", ""))
+    return told
+
+
+def _statements(draw: Draw) -> dict[str, Json]:
+    """Facts, none told before: the order of equally near ones is a matter of the last digit."""
+    return {"statements": [_told(draw) for _ in range(draw.random.choice((0, 1, 2, 3, 4, 5)))]}
+
+
+#: What a role says; a text where its reply is none of JSON.
+Speaker = Callable[[Draw], dict[str, Json] | str]
+
 #: Role by the fields of its schema, and what is said.
-ROLES: Mapping[frozenset[str], tuple[str, Callable[[Draw], dict[str, Json]]]] = {
+ROLES: Mapping[frozenset[str], tuple[str, Speaker]] = {
     frozenset({"keywords", "context", "tags"}): ("analyse", _analyse),
     frozenset({"choice"}): ("router", _router),
     frozenset(
@@ -130,6 +192,20 @@ ROLES: Mapping[frozenset[str], tuple[str, Callable[[Draw], dict[str, Json]]]] = 
 }  # fmt: skip
 UNKNOWN_ROLE = "unknown"
 
+#: Roles that are known by a phrase of their prompts, and what is said.
+PHRASE_ROLES: Mapping[str, Speaker] = {
+    "boundary": _boundary,
+    "calibrate": _statements,
+    "episode": _episode,
+    "extract": _extract,
+    "merge": _merge,
+    "predict": _text,
+    "probe": _text,
+    "reply": _text,
+    "statements": _statements,
+    "theme": _text,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -139,27 +215,46 @@ class Request:
         system: the system message; empty for none.
         prompt: the user's message.
         schema: JSON schema of the reply; empty for free text.
-        sampling: temperature and limit of new tokens.
+        sampling: temperature, limit of new tokens and nucleus.
+        named: role by a phrase of the prompt; empty where none was found.
     """
 
     system: str
     prompt: str
     schema: Mapping[str, Any] = field(default_factory=dict)
     sampling: Mapping[str, Json] = field(default_factory=dict)
+    named: str = ""
 
     @property
     def role(self) -> str:
-        """Purpose of the call, by the fields of its schema."""
-        return ROLES.get(frozenset(self.schema.get("properties", {})), (UNKNOWN_ROLE, _answer))[0]
+        """Purpose of the call, by a phrase of its prompt or the fields of its schema."""
+        return self._found[0]
+
+    @property
+    def speaker(self) -> Speaker:
+        """What replies to it."""
+        return self._found[1]
+
+    @property
+    def _found(self) -> tuple[str, Speaker]:
+        if self.named:
+            return self.named, PHRASE_ROLES[self.named]
+        return ROLES.get(frozenset(self.schema.get("properties", {})), (UNKNOWN_ROLE, _answer))
 
 
-def read_request(body: Mapping[str, Any]) -> Request:
-    """Read the body of a request for a chat completion."""
+def read_request(body: Mapping[str, Any], phrases: Phrases | None = None) -> Request:
+    """Read the body of a request for a completion, of messages or of a plain text."""
     said = {message["role"]: str(message["content"]) for message in body.get("messages", ())}
     form = body.get("response_format") or {}
     schema = (form.get("json_schema") or {}).get("schema") or {}
-    sampling = {name: body.get(name) for name in ("temperature", "max_tokens")}
-    return Request(said.get("system", ""), said.get("user", ""), schema, sampling)
+    sampling = {name: body.get(name) for name in ("temperature", "max_tokens", "top_p")}
+    system, prompt = said.get("system", ""), said.get("user", str(body.get("prompt", "")))
+    return Request(system, prompt, schema, sampling, _role_of(f"{system}\n{prompt}", phrases or {}))
+
+
+def _role_of(text: str, phrases: Phrases) -> str:
+    """The first role of which a phrase stands in a text; empty for none."""
+    return next((role for role, known in phrases.items() if any(phrase in text for phrase in known)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +265,13 @@ class DeterministicBackbone:
         known: texts of the conversation.
         topics: words of the replies.
         spoiled_one_in: one reply in so many is cut, fenced or padded (chosen by its facts); 0 for none.
+        phrases: of roles that no schema tells.
     """
 
     known: KnownTexts
     topics: Topics
     spoiled_one_in: int = 0
+    phrases: Phrases = field(default_factory=dict)
 
     def reply(self, request: Request) -> str:
         """The reply to a request; the same for the same role and facts."""
@@ -182,9 +279,14 @@ class DeterministicBackbone:
         seed = f"{request.role}/{facts.key}"
         words = sorted({word for number in facts.texts for word in _WORD.findall(self.known.text(number).lower())})
         draw = Draw(facts, words or self.topics.tags, self.topics, random.Random(seed), seed=seed)
-        say = ROLES.get(frozenset(request.schema.get("properties", {})), (UNKNOWN_ROLE, _answer))[1]
-        text = json.dumps(say(draw), ensure_ascii=False)
+        said = request.speaker(draw)
+        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
         chosen = random.Random(f"spoil/{seed}")
         if self.spoiled_one_in and chosen.randrange(self.spoiled_one_in) == 0:
             return spoil(text, chosen)
         return text
+
+    def logprobs(self, request: Request, text: str) -> list[tuple[str, float]]:
+        """Tokens of a reply and their log-probabilities; how sure the reply is follows from role and facts."""
+        sure = random.Random(f"sure/{request.role}/{self.known.facts(request.prompt).key}").uniform(0.1, 0.9)
+        return [(token, -round(sure, 6)) for token in _TOKEN.findall(text)]

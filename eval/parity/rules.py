@@ -1,5 +1,6 @@
 """Tests of a difference's two values, by the names that ``match`` in ``departures.yaml`` uses."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -17,6 +18,11 @@ DESCRIPTIONS = frozenset(
     ("cluster", "around", "memories", "related", "to", "notes", "about", "on", "various", "topics", "subcluster",
      "part", "a", "b")
 )  # fmt: skip
+#: Words of the headings above lists of memories, on either side.
+HEADINGS = frozenset(("memories", "for", "user", "of"))
+#: Lines that stand above lists, in small letters.
+LINES = frozenset(("original messages:", "(none)"))
+_ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
 _WORD = re.compile(r"\w+")
 
 
@@ -41,9 +47,30 @@ def same_words_but_descriptions(place: str, ours: Any, theirs: Any) -> bool:
     return _words(ours, DESCRIPTIONS) == _words(theirs, DESCRIPTIONS)
 
 
+def same_words_but_headings(place: str, ours: Any, theirs: Any) -> bool:
+    """Both hold the same words, each as often, but for headings of lists; theirs may be written as JSON."""
+    return _words(_unescaped(ours), HEADINGS) == _words(_unescaped(theirs), HEADINGS)
+
+
+def same_lines(place: str, ours: Any, theirs: Any) -> bool:
+    """Both hold the same lines in the same order, but for headings, bullets, blank lines and capitals."""
+    return _lines(ours) == _lines(theirs)
+
+
 def same_words(place: str, ours: Any, theirs: Any) -> bool:
     """Both hold the same words, numbers and signs in the same order: only white space differs."""
     return "".join(ours.split()) == "".join(theirs.split())
+
+
+def _lines(text: str) -> list[str]:
+    lines = (line.strip(" •").lower() for line in text.splitlines())
+    return [line for line in lines if line and line not in LINES]
+
+
+def _unescaped(text: str) -> str:
+    """A text with its JSON escapes resolved."""
+    read = _ESCAPE.sub(lambda found: str(json.loads(f'"{found[0]}"')), text)
+    return read.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _words(text: str, others: frozenset[str] = frozenset()) -> Counter[str]:
@@ -53,7 +80,9 @@ def _words(text: str, others: frozenset[str] = frozenset()) -> Counter[str]:
 RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "links_to_stored_notes": links_to_stored_notes,
     "two_members": two_members,
+    "same_lines": same_lines,
     "same_words": same_words,
+    "same_words_but_headings": same_words_but_headings,
     "same_words_but_descriptions": same_words_but_descriptions,
     "same_words_but_labels": same_words_but_labels,
 }

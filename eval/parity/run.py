@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,8 @@ from memsys.prompt_packs.sources import SourceFile, read_source, sources_folder
 from memsys.vocabulary import Json, Sample
 
 LOG = "authors.log"
+#: So many files are named in a report.
+_NAMED_FILES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class ParityRun:
     def missing(self) -> str:
         """Why the authors' code cannot be run here; empty where it can."""
         try:
-            interpreter(self.counterpart.package)
+            interpreter(self.counterpart.environment)
             for source in self.sources.values():
                 read_source(source, sources_folder())
         except (AssetError, DataError) as error:
@@ -88,10 +91,11 @@ class ParityRun:
         Raises:
             MemsysError: one side failed.
         """
-        interpreter(self.counterpart.package)
+        interpreter(self.counterpart.environment)
         known = KnownTexts([*(content for content, _ in note_inputs(self.plan, self.sample)),
                             *(question.text for question in self.sample.questions)])  # fmt: skip
-        backbone = DeterministicBackbone(known, backbone_settings().words, self.spoiled_one_in)
+        words, phrases = backbone_settings().words, self.counterpart.phrases
+        backbone = DeterministicBackbone(known, words, self.spoiled_one_in, phrases)
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as temporary:
             files = write_sources(self.sources, Path(temporary))
@@ -119,10 +123,12 @@ class ParityRun:
         settings: dict[str, Json] = {
             "name": self.against,
             "files": dict(files),
-            "attributes": {theirs: memory[ours] for theirs, ours in self.counterpart.settings.items()},
-            "retrieve_k": memory[self.counterpart.retrieve_k],
+            "attributes": _values(memory, self.counterpart.settings),
+            "retrieve_k": _value(memory, self.counterpart.retrieve_k),
+            **_values(memory, self.counterpart.driver),
         }
-        return asyncio.run(AuthorsRun(self.counterpart.package, settings, url, log).run(self.plan, self.sample))
+        code = self.counterpart
+        return asyncio.run(AuthorsRun(code.package, code.environment, settings, url, log).run(self.plan, self.sample))
 
     def _report(self, comparer: Comparer) -> ParityReport:
         memory = self.plan.settings["memory"]
@@ -132,7 +138,7 @@ class ParityRun:
             "prompts": prompts,
             "embedder": str(self.plan.embedder.name),
             "spoiled replies": f"one in {self.spoiled_one_in}" if self.spoiled_one_in else "none",
-            "authors' files": ", ".join(map(str, self.sources.values())),
+            "authors' files": _named(list(self.sources.values())),
         }
         report = ParityReport(
             memory=self.plan.memory.name,
@@ -144,6 +150,27 @@ class ParityRun:
         )
         write_report(report, self.folder)
         return report
+
+
+def _named(sources: Sequence[SourceFile]) -> str:
+    """The authors' files, or how many of each repository where they are many."""
+    if len(sources) <= _NAMED_FILES:
+        return ", ".join(map(str, sources))
+    counts = Counter(f"{one.repository}@{one.commit[:7]}" for one in sources)
+    return ", ".join(f"{name}: {count} files" for name, count in counts.items())
+
+
+def _values(memory: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, Json]:
+    """Values of settings of ours by their names there."""
+    return {theirs: _value(memory, ours) for theirs, ours in wanted.items()}
+
+
+def _value(memory: Mapping[str, Any], name: str) -> Any:
+    """A setting of a preset by its dotted name."""
+    found: Any = memory
+    for key in name.split("."):
+        found = found[key]
+    return found
 
 
 def overrides_for(counterpart: Counterpart, given: Sequence[str]) -> list[str]:

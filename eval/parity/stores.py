@@ -29,6 +29,56 @@ def clag_store(state: Mapping[str, Any]) -> dict[str, Json]:
     }
 
 
+def sage_store(state: Mapping[str, Any]) -> dict[str, Json]:
+    """Each speaker's memories in the order they were added, and what became of the facts; thresholds to six places."""
+    memories: list[Json] = []
+    scopes: dict[str, Json] = {}
+    for scope in state["scopes"]:
+        owner, counts = scope["owner"], scope["counts"]
+        memories += [
+            {"owner": owner, "text": memory["text"], "timestamp": ", ".join(memory["dates"])}
+            for memory in scope["memories"]
+        ]
+        scopes[owner] = {
+            "threshold": None if scope["tau"] is None else round(scope["tau"], 6),
+            "added": counts.get("route.add", 0),
+            "updated": counts.get("route.update", 0),
+        }
+    return {"memories": memories, "scopes": scopes}
+
+
+def xmemory_store(state: Mapping[str, Any]) -> dict[str, Json]:
+    """Episodes and facts of xMemory in the order they were stored, with neighbours; themes by their first fact."""
+    store = state["store"]
+    episodes = {one["episode_id"]: place for place, one in enumerate(store["episodes"])}
+    facts = {one["fact_id"]: place for place, one in enumerate(store["facts"])}
+    themes: dict[str, Json] = {}
+    for theme_id, members in store["themes"]["members"].items():
+        places = sorted(facts[member] for member in members)
+        themes[f"of_{places[0]}"] = {"facts": list(places), "summary": store["summaries"].get(theme_id, "")}
+    return {
+        "episodes": [
+            {
+                "title": one["title"],
+                "content": one["content"],
+                "time": one["time"],
+                "messages": [message["line"] for message in one["messages"]],
+            }
+            for one in store["episodes"]
+        ],
+        "facts": [
+            {
+                "text": one["text"],
+                "episode": [episodes[one["episode_id"]]],
+                "time": one["time"],
+                "nearest": [facts[other] for other, _ in store["fact_edges"].get(one["fact_id"], [])],
+            }
+            for one in store["facts"]
+        ],
+        "themes": themes,
+    }
+
+
 def _places(notes: Any) -> dict[str, int]:
     return {note["note_id"]: place for place, note in enumerate(notes)}
 
@@ -39,4 +89,9 @@ def _note(note: Mapping[str, Any], places: Mapping[str, int], cluster: str | Non
 
 
 #: Normal form of a system's state, by the name that ``released/`` uses.
-STORES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Json]]] = {"clag": clag_store, "notes": notes_store}
+STORES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Json]]] = {
+    "clag": clag_store,
+    "notes": notes_store,
+    "sage": sage_store,
+    "xmemory": xmemory_store,
+}

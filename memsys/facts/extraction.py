@@ -25,6 +25,8 @@ UserPrompt = Literal["user", "user_today"]
 ExtractFallback = Literal["recovered", "lost"]
 
 _FENCED = re.compile(r"```[a-zA-Z0-9]*\n(.*?)\n```", re.DOTALL)
+#: A code block anywhere in a reply.
+_BLOCK = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 _THINKING = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 _FACTS = object_schema(facts={"type": "array", "items": {"type": "string"}})
@@ -106,10 +108,11 @@ def facts_from_reply(reply: Reply, limit: int | None, reading: ReplyReading = TO
     """Clean a reply; of a malformed one take what can be read.
 
     A malformed reply may still be an object whose ``facts`` are objects with ``fact`` or ``text``, nested lists or one
-    string, or a bare list, where the reading takes one. Anything else counts as no facts.
+    string, or a bare list, where the reading takes one. Anything else counts as no facts. Where the reading takes any
+    items, they become texts as in the released code of Mem0 and SAGE (``normalize_facts``).
     """
     given = reply.value["facts"] if reply.value is not None else _salvaged(reply.text, reading)
-    texts = [stripped for text in _flat(given) if (stripped := text.strip())]
+    texts = [text for text in reading.texts(_written(given) if reading.items == "any" else _flat(given)) if text]
     fallback: ExtractFallback | None = None
     if reply.value is None:
         fallback = "recovered" if texts else "lost"
@@ -127,12 +130,24 @@ def unfenced(text: str) -> str:
 
 
 def _salvaged(text: str, reading: ReplyReading) -> Json:
-    found = parse_object(text, _ANY_FACTS, repair=False).value
+    block = None if reading.cut else _BLOCK.search(text)
+    found = parse_object(block[1] if block else text, _ANY_FACTS, repair=False, cut=reading.cut).value
     if found is None and reading.bare_lists:
         start, end = text.find("["), text.rfind("]") + 1
         bare = f'{{"facts": {text[start:end]}}}' if 0 <= start < end else ""
         found = parse_object(bare, _ANY_FACTS, repair=False).value
     return found["facts"] if found is not None else []
+
+
+def _written(given: Json) -> list[str]:
+    """Items of a list as texts, as Python writes what is none; of a text, its characters."""
+    return [_written_item(item) for item in given] if isinstance(given, list | str | dict) else []
+
+
+def _written_item(item: Json) -> str:
+    if isinstance(item, dict):
+        item = item.get("fact") or item.get("text") or ""
+    return item if isinstance(item, str) else str(item)
 
 
 def _flat(node: Json) -> list[str]:

@@ -12,6 +12,7 @@ from memsys.vocabulary import Json
 _FENCE = re.compile(r"^```(?:json)?\s*|\s*```$", flags=re.MULTILINE)
 
 FieldCheck = Literal["exact", "used", "any"]
+ListItems = Literal["texts", "any"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class ReplyReading:
             role reads of it, whatever else it holds, as a code that does not validate does; ``any`` every object.
         bare_lists: where an object with one list is asked for, the list alone will do.
         strip: texts lose the white space around them, and lists their empty texts.
+        items: of a list of texts, ``texts`` keeps those, and what texts lie in lists and objects within it; with
+            ``any`` a number, a list or null becomes the text that Python writes for it, as in a code without types.
     """
 
     repair: bool = True
@@ -33,6 +36,7 @@ class ReplyReading:
     check: FieldCheck = "exact"
     bare_lists: bool = True
     strip: bool = True
+    items: ListItems = "texts"
 
     def texts(self, given: list[str]) -> list[str]:
         """Return the texts of a list as this reading takes them."""
@@ -60,9 +64,10 @@ def make_reading(role: str, settings: Mapping[str, Json] | None) -> ReplyReading
     for key in ("repair", "cut", "bare_lists", "strip"):
         if not isinstance(getattr(reading, key), bool):
             raise ConfigError(f"role {role}: reading.{key}={getattr(reading, key)!r} must be true or false")
-    if reading.check not in get_args(FieldCheck):
-        choices = ", ".join(get_args(FieldCheck))
-        raise ConfigError(f"role {role}: reading.check={reading.check!r} is unknown; choose one of {choices}")
+    for key, choices in (("check", get_args(FieldCheck)), ("items", get_args(ListItems))):
+        value = getattr(reading, key)
+        if value not in choices:
+            raise ConfigError(f"role {role}: reading.{key}={value!r} is unknown; choose one of {', '.join(choices)}")
     return reading
 
 

@@ -19,6 +19,7 @@ Released code that parity runs compare with also has ``answer(self, question)`` 
 ``store(self)`` (returns the whole memory in the form that is compared).
 """
 
+import importlib
 import importlib.util
 import json
 import os
@@ -36,6 +37,7 @@ PROTOCOL = 1
 
 def main() -> None:
     """Answer requests until the parent says ``close`` or is gone."""
+    importlib.import_module("released_code")  # workers of authors' files import it; others do not know of it
     sys.path.pop(0)  # the folder of this file, whose modules are no part of the package
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever the package prints

@@ -256,7 +256,7 @@ def run_stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, category: int, *
     files = {"stand_in": MEMORY_FILE, "driver": DRIVER_FILE}
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
-    monkeypatch.setattr(authors, "interpreter", lambda package: Path(sys.executable))
+    monkeypatch.setattr(authors, "interpreter", lambda environment: Path(sys.executable))
     settings = {
         "name": "stand-in",
         "files": {name: str(folder / f"{name}.py") for name in files},
@@ -275,7 +275,7 @@ def run_stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, category: int, *
     )
     endpoint = ParityEndpoint(DeterministicBackbone(KNOWN, TOPICS), HashingEmbedder(8))
     with endpoint.listening():
-        run = authors.AuthorsRun("authors_clag", settings, endpoint.url("theirs"), folder / "log")
+        run = authors.AuthorsRun("authors_clag", "authors_clag", settings, endpoint.url("theirs"), folder / "log")
         return asyncio.run(run.run(plan, sample))
 
 
@@ -318,6 +318,6 @@ def test_without_sources_the_command_fails_or_says_that_it_skips(
     assert capsys.readouterr().out.startswith("parity skipped: ")
     assert main(line) == EXIT_ERROR
     assert main(["memory=clag_code"]) == EXIT_ERROR
-    assert "against=authors_amem or against=authors_clag" in capsys.readouterr().err
+    assert "against=authors_amem or against=authors_amem_v1 or against=authors_clag" in capsys.readouterr().err
     assert main(["memory=amem_v2", "against=authors_clag", "dataset=locomo_sample", "embedder=hashing"]) == EXIT_ERROR
     assert "against=authors_clag is code of clag; memory=amem_v2 is another" in capsys.readouterr().err

@@ -109,7 +109,7 @@ def test_the_tolerant_reading_stays_the_default() -> None:
     assert analysed("amem", json.dumps(blanks)) == (["sea"], "c", [])
     roles = [role for name in ("amem", "clag", "sage", "mem0") for role in composed(name)["roles"].values()]
     assert all("reading" not in role for role in roles) and ReplyReading() == ReplyReading(
-        True, True, "exact", True, True
+        True, True, "exact", True, True, "texts"
     )
 
 
@@ -278,6 +278,15 @@ FACTS = {"facts": ["sails", "has a boat"]}
         (fenced(FACTS), ("sails", "has a boat")),
         (json.dumps({**FACTS, "more": 1}), ("sails", "has a boat")),
         ('["sails"]', ()),
+        (f"Here it is: {fenced(FACTS)}", ("sails", "has a boat")),
+        (f"Here it is: {json.dumps(FACTS)}", ()),
+        (
+            '{"facts": [" sails ", "", {"fact": "rows"}, {"text": "dives"}, {"other": "x"}]}',
+            (" sails ", "rows", "dives"),
+        ),
+        ('{"facts": [7, null, ["sails"]]}', ("7", "None", "['sails']")),
+        ('{"facts": "abc"}', ("a", "b", "c")),
+        ('{"facts": 7}', ()),
     ],
 )
 def test_facts(preset: str, reply: str, facts: tuple[str, ...]) -> None:

@@ -14,17 +14,14 @@ embed alike) and the packages that the released files import and that nothing he
 of category 5, which the releases draw without a seed, is the one that the question gives.
 """
 
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import json
-import os
 import random
 import sys
 import types
-import urllib.request
 from collections.abc import Sequence
 from typing import Any
+
+from released_code import AbsentModule, EndpointEmbedder, load, prepare, set_attribute
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = (
@@ -32,64 +29,18 @@ UNUSED = (
 )  # fmt: skip
 
 
-class _Absent(types.ModuleType):
-    """Stands for a module that is not needed: every name in it is one more of these."""
-
-    __path__ = ()
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Absent(f"{self.__name__}.{name}")
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        return self
-
-
-class _AbsentFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the modules of :data:`UNUSED`, whatever is installed."""
-
-    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        if name.partition(".")[0] in UNUSED:
-            return importlib.machinery.ModuleSpec(name, self, is_package=True)
-        return None
-
-    def create_module(self, spec: Any) -> types.ModuleType:
-        return _Absent(spec.name)
-
-    def exec_module(self, module: types.ModuleType) -> None:
-        """Nothing to run."""
-
-
 class _Encoder:
     """A ``SentenceTransformer`` that asks the endpoint; vectors are float32 arrays as there."""
 
-    url = ""
+    embedder: EndpointEmbedder
 
     def __init__(self, *given: Any, **named: Any) -> None:
-        self._known: dict[str, Any] = {}
+        """Nothing to load."""
 
     def encode(self, texts: Sequence[str], **named: Any) -> Any:
         import numpy as np
 
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if new:
-            body = json.dumps({"input": new}).encode()
-            request = urllib.request.Request(f"{self.url}/embeddings", body, {"Content-Type": "application/json"})
-            with urllib.request.urlopen(request) as reply:
-                rows = json.load(reply)["data"]
-            self._known |= {text: row["embedding"] for text, row in zip(new, rows, strict=True)}
-        return np.array([self._known[text] for text in texts], dtype=np.float32)
-
-
-def _load(name: str, path: str) -> Any:
-    """Import a file of the authors under the name by which their other files import it."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+        return np.array(self.embedder.embed(texts), dtype=np.float32)
 
 
 class Worker:
@@ -100,21 +51,17 @@ class Worker:
 
     def __init__(self, opening: dict[str, Any]) -> None:
         settings = opening["settings"]
-        sys.stdout = sys.stderr  # unbuffered: what they print is in the log when this process is ended
-        sys.meta_path.insert(0, _AbsentFinder())
+        prepare(opening, UNUSED)
         encoders: Any = types.ModuleType("sentence_transformers")
-        encoders.SentenceTransformer, encoders.util = _Encoder, _Absent("sentence_transformers.util")
+        encoders.SentenceTransformer, encoders.util = _Encoder, AbsentModule("sentence_transformers.util")
         sys.modules |= {"sentence_transformers": encoders, "sentence_transformers.util": encoders.util}
-        _Encoder.url = opening["embedder"]["base_url"]
-        os.environ |= {"OPENAI_BASE_URL": opening["llm"]["base_url"], "OPENAI_API_KEY": opening["llm"]["api_key"]}
-        *_, driver = [_load(name, path) for name, path in settings["files"].items()]
+        _Encoder.embedder = EndpointEmbedder(opening)
+        *_, driver = [load(name, path) for name, path in settings["files"].items()]
         self._name = settings["name"]
         self._agent = driver.advancedMemAgent(opening["llm"]["model"], "openai", settings["retrieve_k"], 0.5)
         self._system = self._agent.memory_system
         for name, value in settings["attributes"].items():
-            if not hasattr(self._system, name):
-                raise ValueError(f"the released code has no attribute {name}")
-            setattr(self._system, name, value)
+            set_attribute(self._system, name, value)
 
     def describe(self) -> dict[str, str]:
         """Name of the release."""

@@ -1,0 +1,282 @@
+"""xMemory's released code as a worker: their LoCoMo driver adds a conversation, their searcher answers.
+
+Settings:
+    name: of the release, for the record.
+    files: module name -> file of the authors, fetched by checksum; they lie in folders as in the release.
+    speakers: of the conversation, in the data set's order.
+    attributes: constants of the module that makes themes, with the values that they get.
+    retrieve_k: episodes per question.
+    raw_messages: how many episodes may bring their messages.
+
+Replaced are the model, which the release loads into its own process (its client asks the endpoint instead), Chroma
+(exact search in memory) and scikit-learn's one function. Left out are ``networkx`` and the graph of all levels, which
+nothing reads. Facts are extracted by one thread, so that each extraction sees all facts before it.
+"""
+
+import importlib
+import json
+import sys
+import types
+from pathlib import Path
+from typing import Any, ClassVar
+
+from released_code import load, prepare, set_attribute
+
+#: Imported by the released files, called by nothing that runs here.
+UNUSED = ("dotenv", "rank_bm25", "torch", "transformers", "networkx")
+#: Their driver's place of the conversation in the data set.
+PLACE = 0
+
+
+class _Collection:
+    """Stands for a collection of Chroma: found by squared distance, its default."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, tuple[Any, str, dict[str, Any]]] = {}
+
+    def add(self, ids: list[str], documents: list[str], metadatas: list[Any], embeddings: list[Any]) -> None:
+        for row in zip(ids, embeddings, documents, metadatas, strict=True):
+            self._rows[row[0]] = row[1:]
+
+    def count(self) -> int:
+        return len(self._rows)
+
+    def get(self, ids: list[str], **named: Any) -> dict[str, Any]:
+        found = [one for one in ids if one in self._rows]
+        return {"ids": found, "embeddings": [self._rows[one][0] for one in found]}
+
+    def query(self, query_embeddings: list[Any], n_results: int) -> dict[str, Any]:
+        import numpy as np
+
+        names = list(self._rows)
+        rows = np.array([self._rows[name][0] for name in names], dtype=np.float32)
+        distances = ((rows - np.array(query_embeddings[0], dtype=np.float32)) ** 2).sum(axis=1)
+        best = np.argsort(distances, kind="stable")[:n_results]
+        kept = [self._rows[names[place]] for place in best]
+        return {
+            "ids": [[names[place] for place in best]],
+            "documents": [[row[1] for row in kept]],
+            "metadatas": [[row[2] for row in kept]],
+            "distances": [[float(distances[place]) for place in best]],
+        }
+
+
+class _Chroma:
+    """Stands for ``chromadb.PersistentClient``; one store per path."""
+
+    stores: ClassVar[dict[str, dict[str, _Collection]]] = {}
+
+    def __init__(self, path: str, settings: Any) -> None:
+        self._collections = self.stores.setdefault(path, {})
+
+    def get_collection(self, name: str) -> _Collection:
+        if name not in self._collections:
+            raise ValueError(f"Collection {name} does not exist.")
+        return self._collections[name]
+
+    def create_collection(self, name: str, metadata: Any = None) -> _Collection:
+        return self._collections.setdefault(name, _Collection())
+
+
+class Worker:
+    """The authors' memory for one conversation."""
+
+    lineage = "none"
+    lineage_reason = "parity runs compare memories by their place"
+
+    def __init__(self, opening: dict[str, Any]) -> None:
+        settings = opening["settings"]
+        prepare(opening, UNUSED)
+        _replace_packages()
+        files = settings["files"]
+        sys.path.insert(0, str(Path(files["src.config"]).parents[1]))
+        from src import utils
+
+        sys.modules["utils"] = utils
+        self._add = load("add", files["evaluation.locomo.add"])
+        self._search = load("xMemory_search_framework", files["evaluation.locomo.xMemory_search_framework"])
+        for name, value in settings["attributes"].items():
+            set_attribute(importlib.import_module("src.core.memory_hierarchy"), name, value)
+        self._add.xMemory = _settled(self._add.xMemory)
+        self._llm = _client_class(utils.LLMClient)(opening["llm"]["model"])
+        folder = Path(opening["folder"])
+        self._config = self._add.load_config(Path(files["evaluation.locomo.config"]))
+        self._config.storage_path, self._config.chroma_persist_directory = str(folder), str(folder / "chroma")
+        self._config.semantic_generation_workers = 1
+        self._settings, self._folder = settings, folder
+        self._user = f"{settings['speakers'][0]}_{PLACE}"
+        self._turns: list[dict[str, Any]] = []
+        self._searcher: Any = None
+
+    def describe(self) -> dict[str, str]:
+        """Name of the release."""
+        return {"package": self._settings["name"], "version": ""}
+
+    def add(self, unit: dict[str, Any]) -> list[dict[str, str]]:
+        """Keep the turns; their driver wants a whole conversation."""
+        self._turns += unit["turns"]
+        return []
+
+    def finish(self) -> list[dict[str, str]]:
+        """Let their driver add the conversation, message by message."""
+        import threading
+
+        tracker: dict[str, Any] = {}
+        item = {"conversation": self._conversation()}
+        self._add.process_single_conversation(
+            self._config, item, PLACE, 1, 1800.0, tracker, threading.Lock(), llm_client=self._llm
+        )
+        if not tracker[self._user]["success"]:
+            raise RuntimeError(f"the released driver failed: {tracker[self._user]}")
+        return []
+
+    def _conversation(self) -> dict[str, Any]:
+        """The turns in the shape of their data file."""
+        found: dict[str, Any] = dict(zip(("speaker_a", "speaker_b"), self._settings["speakers"], strict=True))
+        for turn in self._turns:
+            session = f"session_{turn['session']}"
+            found.setdefault(f"{session}_date_time", turn["date"])
+            found.setdefault(session, []).append({"speaker": turn["speaker"], "text": turn["text"]})
+        return found
+
+    def export(self) -> list[dict[str, str]]:
+        """Facts in the order they were stored."""
+        return [{"memory_id": name, "text": fact["content"]} for name, fact in self._hierarchy()["semantics"].items()]
+
+    def store(self) -> dict[str, Any]:
+        """Episodes, facts and themes in the form that parity runs compare."""
+        kept = self._hierarchy()
+        facts = {name: place for place, name in enumerate(kept["semantics"])}
+        episodes = {name: place for place, name in enumerate(kept["episodes"])}
+        themes = {}
+        for theme in kept["themes"].values():
+            members = sorted(facts[name] for name in theme["semantic_ids"])
+            themes[f"of_{members[0]}"] = {"facts": members, "summary": theme["summary"]}
+        return {
+            "episodes": [_episode(episode) for episode in kept["episodes"].values()],
+            "facts": [
+                {
+                    "text": fact["content"],
+                    "episode": [episodes[name] for name in fact["source_episodes"]],
+                    "time": fact["created_at"],
+                    "nearest": [facts[edge["id"]] for edge in kept["semantic_knn"].get(name, [])],
+                }
+                for name, fact in kept["semantics"].items()
+            ],
+            "themes": themes,
+        }
+
+    def _hierarchy(self) -> dict[str, Any]:
+        """What their searcher reads of the files."""
+        return self._opened()._load_hierarchy(self._user)
+
+    def _opened(self) -> Any:
+        if self._searcher is None:
+            self._memory = self._add.xMemory(config=self._config, llm_client=self._llm)
+            self._searcher = self._search.LocomoSearcher(
+                self._config,
+                output_path=self._folder / "results.json",
+                top_k_episodes=self._settings["retrieve_k"],
+                top_k_semantic=self._config.search_top_k_semantic,
+                search_method="vector",
+                include_original_messages_top_k=self._settings["raw_messages"],
+                llm_client=self._llm,
+                search_strategy="adaptive_hier",
+            )
+            self._searcher._embedding_client = self._memory._memory_system.embedding_client
+        return self._searcher
+
+    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Answer a question as their driver does; the context is what the answer's prompt shows of the memory."""
+        searcher = self._opened()
+        found = searcher.search(self._memory, self._user, question["text"])
+        searcher._hydrate_episode_results(self._memory, self._user, found["episodic"])
+        searcher._hydrate_semantic_results(found["semantic"])
+        lines = self._search.format_memory_lines
+        context = "\n\n".join(
+            (
+                f"Semantic memories:\n{lines(found['semantic'], include_original_limit=0)}",
+                f"Episodic memories:\n{lines(found['episodic'], self._settings['raw_messages'])}",
+            )
+        )
+        return {"prediction": searcher.answer(question["text"], found), "context": context}
+
+
+def _episode(episode: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "title": episode["title"],
+        "content": episode["content"],
+        "time": episode["timestamp"],
+        "messages": [f"{message['role']}: {message['content']}" for message in episode["original_messages"]],
+    }
+
+
+def _cosine_similarity(ones: Any, others: Any) -> Any:
+    """Cosines (n, m) of rows (n, d) and (m, d)."""
+    import numpy as np
+
+    units = [rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12) for rows in (ones, others)]
+    return units[0] @ units[1].T
+
+
+def _replace_packages() -> None:
+    pairwise: Any = types.ModuleType("sklearn.metrics.pairwise")
+    pairwise.cosine_similarity = _cosine_similarity
+    for name in ("sklearn", "sklearn.metrics"):
+        sys.modules[name] = types.ModuleType(name)
+    sys.modules[pairwise.__name__] = pairwise
+    chroma: Any = types.ModuleType("chromadb")
+    config: Any = types.ModuleType("chromadb.config")
+    chroma.PersistentClient, chroma.config = _Chroma, config
+    config.Settings = lambda **named: named
+    sys.modules |= {"chromadb": chroma, "chromadb.config": config}
+
+
+def _settled(base: type) -> type:
+    """Their memory; its wait for facts ends when the last are noted, and it makes no graph of all levels."""
+
+    class Settled(base):
+        def wait_for_semantic(self, user_id: str, timeout: float = 30.0) -> bool:
+            done = super().wait_for_semantic(user_id, timeout=timeout)
+            self._memory_system._semantic_generation_executor.submit(lambda: None).result()
+            return done
+
+        def update_hierarchy_graph(self, user_id: str, new_eps: Any, new_sems: Any) -> dict[str, Any]:
+            return {}  # nothing reads it
+
+    return Settled
+
+
+def _client_class(base: type) -> type:
+    """Their client of a model in this process, made to ask the endpoint; its reading of replies stays."""
+    from openai import OpenAI
+
+    class Client(base):
+        def __init__(self, model: str) -> None:
+            self.model_name, self.tokenizer, self._client = model, None, OpenAI()
+
+        def chat_completion(self, messages: Any, temperature: float = 0.7, max_tokens: Any = None) -> Any:
+            reply = self._client.chat.completions.create(
+                model=self.model_name, messages=messages, temperature=temperature, max_tokens=max_tokens
+            )
+            return types.SimpleNamespace(content=reply.choices[0].message.content.strip())
+
+        def build_prefix_cache_plain(self, prefix_text: str) -> dict[str, Any]:
+            return {"past_key_values_legacy": prefix_text, "prefix_len": 0}
+
+        def generate_with_logprobs_from_cache_plain(
+            self, prefix_cache: Any, continuation_text: str, temperature: float = 0.0, max_tokens: int = 5
+        ) -> dict[str, Any]:
+            text = prefix_cache["past_key_values_legacy"] + continuation_text
+            return self.generate_with_logprobs_plain(text, temperature, max_tokens)
+
+        def generate_with_logprobs_plain(
+            self, plain_text: str, temperature: float = 0.0, max_tokens: int = 5
+        ) -> dict[str, Any]:
+            reply = self._client.completions.create(
+                model=self.model_name, prompt=plain_text, temperature=temperature, max_tokens=max_tokens, logprobs=1
+            )
+            choice = json.loads(reply.model_dump_json())["choices"][0]
+            return {"text": choice["text"], "logprobs": choice["logprobs"]["token_logprobs"]}
+
+    return Client

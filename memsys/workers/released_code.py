@@ -1,0 +1,108 @@
+"""What workers that run authors' released files share; known to them as the module ``released_code``.
+
+Runs under the package's own interpreter, as :mod:`memsys.workers.worker_loop` does, and needs nothing but the standard
+library.
+"""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import sys
+import types
+import urllib.request
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class AbsentModule(types.ModuleType):
+    """Stands for a module that is not needed: every name in it is one more of these."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__path__ = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return AbsentModule(f"{self.__name__}.{name}")
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """Whatever is called gives itself."""
+        return self
+
+
+class _AbsentFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the modules that are left out, whatever is installed."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        """See :class:`importlib.abc.MetaPathFinder`."""
+        if any(f"{fullname}.".startswith(f"{name}.") for name in self._names):
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        return None
+
+    def create_module(self, spec: Any) -> types.ModuleType:
+        """See :class:`importlib.abc.Loader`."""
+        return AbsentModule(spec.name)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Nothing to run."""
+
+
+def prepare(opening: Mapping[str, Any], unused: Sequence[str]) -> None:
+    """Leave out modules, point openai's client to the opening's address, and send what is printed to the log.
+
+    Args:
+        opening: the request that a worker is made with.
+        unused: modules that the released files import and that nothing here calls.
+    """
+    sys.stdout = sys.stderr  # unbuffered: what they print is in the log when this process is ended
+    sys.meta_path.insert(0, _AbsentFinder(unused))
+    os.environ |= {"OPENAI_BASE_URL": opening["llm"]["base_url"], "OPENAI_API_KEY": opening["llm"]["api_key"]}
+
+
+def load(name: str, path: str) -> Any:
+    """Import a file of the authors under the name by which their other files import it."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+class EndpointEmbedder:
+    """Vectors of the opening's embedder; a text is asked for once."""
+
+    def __init__(self, opening: Mapping[str, Any]) -> None:
+        self._url = opening["embedder"]["base_url"]
+        self._known: dict[str, list[float]] = {}
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Embed texts."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            body = json.dumps({"input": new}).encode()
+            request = urllib.request.Request(f"{self._url}/embeddings", body, {"Content-Type": "application/json"})
+            with urllib.request.urlopen(request) as reply:
+                rows = json.load(reply)["data"]
+            self._known |= {text: row["embedding"] for text, row in zip(new, rows, strict=True)}
+        return [self._known[text] for text in texts]
+
+
+def set_attribute(target: Any, name: str, value: Any) -> None:
+    """Give an attribute, by its dotted name, a value.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    *path, last = name.split(".")
+    for one in path:
+        target = getattr(target, one, None)
+    if not hasattr(target, last):
+        raise ValueError(f"the released code has no attribute {name}")
+    setattr(target, last, value)
