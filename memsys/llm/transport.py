@@ -13,7 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+import aiohttp
 
 from memsys.credentials import MASK, bearer, redacted
 from memsys.errors import BackboneError
@@ -23,9 +25,6 @@ from memsys.llm.engines.contract import Endpoint, Engine
 from memsys.llm.engines.openai import OTHERWISE
 from memsys.llm.wire import MalformedReplyError
 from memsys.vocabulary import Json
-
-if TYPE_CHECKING:
-    import aiohttp
 
 logger = logging.getLogger(__name__)
 
@@ -90,11 +89,7 @@ class Transport:
         Raises:
             BackboneError: the engine did not come up.
         """
-        starting = asyncio.create_task(asyncio.to_thread(self._engine.start, self._log_dir))
-        await asyncio.sleep(0)  # the engine's thread begins, and what is imported here is imported beside it
-        import aiohttp
-
-        self._endpoints = Endpoints(self._engine.name, await starting)
+        self._endpoints = Endpoints(self._engine.name, await asyncio.to_thread(self._engine.start, self._log_dir))
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE),
             timeout=aiohttp.ClientTimeout(total=self._config.timeout_s, sock_connect=_CONNECT_SECONDS),
@@ -137,8 +132,6 @@ class Transport:
 
     async def _post(self, endpoint: Endpoint, path: str, body: Mapping[str, Json]) -> tuple[Any, float]:
         """Make one HTTP exchange."""
-        import aiohttp  # by `open`, in truth
-
         assert self._session is not None, "the backbone is not open: use `async with Backbone(...)`"
         url = endpoint.base_url + path
         if path.startswith("//"):
