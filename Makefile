@@ -41,8 +41,8 @@ demo: models  ## the sample conversation through RAG, A-Mem and CLAG on an embed
 test: models  ## the whole fast suite
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve and not slurm and not sources"
 
-fault-campaign: models  ## hundreds of kills, bad replies, damaged files and full disks over every preset (an hour; SECONDS=300 for less)
-	$(PY) -m tests.support.faults --workers $(WORKERS) $(if $(SECONDS),--seconds $(SECONDS))
+fault-campaign: models  ## hundreds of kills, bad replies, damaged files and full disks over every preset (an hour; SECONDS=300 for less, ONLY=kills for one kind)
+	$(PY) -m tests.support.faults --workers $(WORKERS) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only "$(ONLY)")
 
 lint: env  ## ruff: rules and format
 	$(BIN)/ruff check .

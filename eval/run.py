@@ -77,10 +77,12 @@ def _run_in_hydra(arguments: list[str]) -> None:
     import hydra
 
     from eval.configs.compose import VERSION_BASE
+    from eval.sweep.comparison import callback_faults_raised
 
     sys.argv[1:] = arguments
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors are raised, not printed
-    hydra.main(version_base=VERSION_BASE, config_path=CONF, config_name="config")(run_composed)()
+    with callback_faults_raised():
+        hydra.main(version_base=VERSION_BASE, config_path=CONF, config_name="config")(run_composed)()
 
 
 def run_composed(config: "DictConfig") -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from baselines.amem.heuristics import HeuristicRules
 from baselines.amem.roles import make_roles
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.notes.context import NoteContextRules, context_rules, note_labels
@@ -37,6 +38,7 @@ class AmemConfig:
         uses_gold: always false.
         calls: ``joint`` analyses and evolves with one JSON call each; ``staged`` with several free-text calls (the
             "robust" path of March 2026).
+        heuristics: fields of :class:`baselines.amem.heuristics.HeuristicRules`; used by ``calls: staged``.
         evolution: off stores analysed notes as they are, without links.
         evolve_alone: ask for an evolution even where there is no neighbour yet (``joint`` versions do).
         k_local: neighbours in evolution.
@@ -58,6 +60,7 @@ class AmemConfig:
     name: str
     uses_gold: bool
     calls: Calls
+    heuristics: Mapping[str, Json]
     evolution: bool
     evolve_alone: bool
     k_local: int
@@ -78,7 +81,7 @@ class AmemConfig:
         check_choices(self, "memory", **_CHOICES)
         check_minimum(self, "memory", k_local=1, evo_threshold=1, retrieve_k=1)
         refuse_gold(self, "A-Mem")
-        _ = self.rules, self.context_rules
+        _ = self.rules, self.context_rules, self.heuristic_rules
         make_roles(self.calls, self.roles)
 
     @property
@@ -86,6 +89,11 @@ class AmemConfig:
         """How an evolution is applied."""
         given: dict[str, Any] = {**self.evolution_rules, "labels": note_labels(self.note_labels)}
         return from_settings(EvolutionRules, given, "memory.evolution_rules")
+
+    @property
+    def heuristic_rules(self) -> HeuristicRules:
+        """What stands in for metadata that a staged reply does not give."""
+        return from_settings(HeuristicRules, self.heuristics, "memory.heuristics")
 
     @property
     def context_rules(self) -> NoteContextRules:

@@ -4,13 +4,10 @@ Source: WujiangXu/A-mem, March 2026: which words count, how many are taken, and 
 """
 
 import re
+from dataclasses import dataclass
 
 from memsys.index.words import STOP_WORDS
-
-KEYWORDS = 5
-TAGS = 3
-#: Characters of a content that stand for its first sentence where it has none.
-CONTEXT_CHARS = 200
+from memsys.notes.settings import check_minimum
 
 _ALSO_STOPPED = """
 dare need ought said says speaker used
@@ -21,19 +18,39 @@ _NOT_STOPPED = "having her hers him his mine must our ours their theirs them who
 _STOPPED = (STOP_WORDS | set(_ALSO_STOPPED.split())) - set(_NOT_STOPPED.split())
 
 
-def salient_words(content: str, limit: int = KEYWORDS) -> list[str]:
-    """Return distinct words of three letters or more in lower case, those first that are capitalised where they begin.
+@dataclass(frozen=True, slots=True)
+class HeuristicRules:
+    """How much of a content stands in (``memory.heuristics``; read by the staged calls alone).
+
+    Attributes:
+        keywords: words of the content.
+        shortest_word: letters of such a word at least.
+        tags: the first so many keywords.
+        context_chars: of the content, where it has no first sentence.
+    """
+
+    keywords: int
+    shortest_word: int
+    tags: int
+    context_chars: int
+
+    def __post_init__(self) -> None:
+        check_minimum(self, "memory.heuristics", keywords=0, shortest_word=1, tags=0, context_chars=1)
+
+
+def salient_words(content: str, rules: HeuristicRules) -> list[str]:
+    """Return distinct words in lower case, those first that are capitalised where they begin.
 
     Function words are left out, and what the line of a turn adds to its speaker's name.
     """
     capitalised: dict[str, bool] = {}
-    for word in re.findall(r"\b[a-zA-Z]{3,}\b", content):
+    for word in re.findall(rf"\b[a-zA-Z]{{{rules.shortest_word},}}\b", content):
         if word.lower() not in _STOPPED:
             capitalised.setdefault(word.lower(), word[0].isupper())
-    return sorted(capitalised, key=lambda word: not capitalised[word])[:limit]
+    return sorted(capitalised, key=lambda word: not capitalised[word])[: rules.keywords]
 
 
-def first_sentence(content: str) -> str:
+def first_sentence(content: str, rules: HeuristicRules) -> str:
     """Return the first line's first sentence, if text follows it; else the beginning of the content."""
     found = re.match(r"(.+?[.!?])\s", content)
-    return (found.group(1) if found else content[:CONTEXT_CHARS]).strip()
+    return (found.group(1) if found else content[: rules.context_chars]).strip()

@@ -109,7 +109,7 @@ class AmemMemory(BaseMemory):
     async def _analysed(self, unit: Unit) -> Analysed:
         llm, turn_format = self._parts.llm, self._parts.turn_format
         if self._config.calls == "staged":
-            return await analyse_staged(llm, self._roles, unit, turn_format)
+            return await analyse_staged(llm, self._roles, unit, turn_format, self._config.heuristic_rules)
         return await analyse(llm, self._roles["analyse"], unit, turn_format)
 
     def _make_evolver(self) -> Evolver | StagedEvolver:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baselines.amem.heuristics import TAGS, first_sentence, salient_words
+from baselines.amem.heuristics import HeuristicRules, first_sentence, salient_words
 from baselines.amem.sections import (
     Analysis,
     UnreadableReplyError,
@@ -29,13 +29,13 @@ from memsys.vocabulary import Unit
 
 
 async def analyse_staged(
-    llm: LanguageModel, roles: Mapping[str, Role], unit: Unit, turn_format: TurnFormat
+    llm: LanguageModel, roles: Mapping[str, Role], unit: Unit, turn_format: TurnFormat, rules: HeuristicRules
 ) -> Analysed:
     """Make the note of a unit: sections, heuristics for what they lack, a second call where these find no keyword."""
     content = unit_content(unit, turn_format)
     reply = await llm.ask(roles["analyse_sections"], {"content": content}, key=unit.unit_id)
     given = _read_analysis(reply.text)
-    keywords = given.keywords or salient_words(content)
+    keywords = given.keywords or salient_words(content, rules)
     if not keywords:
         focused = await llm.ask(roles["focus_keywords"], {"content": content}, key=unit.unit_id)
         keywords = items(focused.text)
@@ -44,8 +44,8 @@ async def analyse_staged(
         content=content,
         timestamp=unit_timestamp(unit),
         keywords=keywords,
-        context=given.context or first_sentence(content) or NOTE_TEXTS("no_context"),
-        tags=given.tags or keywords[:TAGS],
+        context=given.context or first_sentence(content, rules) or NOTE_TEXTS("no_context"),
+        tags=given.tags or keywords[: rules.tags],
         turn_ids=tuple(turn.turn_id for turn in unit.turns),
     )
     return Analysed(note, fallback=not (given.keywords and given.context and given.tags))

@@ -13,8 +13,6 @@ from memsys.llm.contract import Reply, Role
 from memsys.llm.structured import parse_object
 from memsys.protocol import Parts
 
-#: Further questions, and their number, that one reply may ask.
-MOST_REQUESTS = 5
 _ANY_CHECK = {"type": "object", "required": ["enough"]}
 
 
@@ -118,7 +116,7 @@ class Researcher:
         """Ask what to search for next: all new questions together, or the original one where there is none."""
         reply = await self.parts.llm.ask(self.roles["requests"], self._values(found, question), key=key)
         found.fallbacks += ["requests:question"] if reply.value is None else []
-        given = reply.value["new_requests"][:MOST_REQUESTS] if reply.value is not None else ()
+        given = reply.value["new_requests"][: self.rules.max_requests] if reply.value is not None else ()
         return " ".join(text for each in given if (text := each.strip())) or question
 
     def _values(self, found: Findings, question: str) -> dict[str, str]:

@@ -54,6 +54,7 @@ class ResearchRules:
         infer_tools: a plan that names no tool uses those that it has something for.
         keep_on_empty: an empty integration keeps the earlier text; the released code erases it.
         last_requests: further questions are asked for after the last round too, where nothing reads them.
+        max_requests: further questions that are taken of one reply.
     """
 
     max_rounds: int
@@ -65,11 +66,12 @@ class ResearchRules:
     infer_tools: bool
     keep_on_empty: bool
     last_requests: bool
+    max_requests: int
 
     def __post_init__(self) -> None:
         group = "memory.research"
         check_choices(self, group, plan_fallback=PlanFallback)
-        check_minimum(self, group, max_rounds=1, top_k=1)
+        check_minimum(self, group, max_rounds=1, top_k=1, max_requests=1)
         check_flags(self, group, "abstracts_shown", "infer_tools", "keep_on_empty", "last_requests")
         if not self.tools or set(self.tools) - set(TOOLS):
             raise ConfigError(f"memory.research.tools={list(self.tools)} must name some of {', '.join(TOOLS)}")

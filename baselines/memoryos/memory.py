@@ -35,9 +35,6 @@ _ALWAYS = (
     "promotions.nothing_new",
 )
 
-#: Keywords of a question at most.
-_MOST_KEYWORDS = 3
-
 
 @dataclass(frozen=True, slots=True)
 class QueuedSession:
@@ -182,11 +179,12 @@ class MemoryOSMemory(BaseMemory):
 
     async def _keywords(self, query: str) -> tuple[list[str], list[str]]:
         """Name keywords of a question; where the reply names none, its first words are taken."""
-        if not self._config.search_rules.query_keywords or not self._mid_term.segments:
+        rules = self._config.search_rules
+        if not rules.query_keywords or not self._mid_term.segments:
             return [], []
         made = await ask_keywords(self._parts.llm, self._roles["keywords"], query, question_if_empty=False)
-        named = [tag.lower() for tag in made.tags][:_MOST_KEYWORDS]
-        return named or words(query)[:_MOST_KEYWORDS], [] if named else ["keywords:words"]
+        named = [tag.lower() for tag in made.tags][: rules.max_keywords]
+        return named or words(query)[: rules.max_keywords], [] if named else ["keywords:words"]
 
     def _search(self, vector: NDArray[np.float32], keywords: Sequence[str]) -> list[tuple[str, float]]:
         """Find the best pages of the best segments, each once."""

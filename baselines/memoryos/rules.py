@@ -122,6 +122,7 @@ class MemoryOSSearchRules:
 
     Attributes:
         query_keywords: the backbone names keywords of the question; without them, segments are chosen by cosine.
+        max_keywords: of these, the first so many count.
         segments: segments looked into, the most similar ones.
         segment_score: least score of a segment.
         pages: pages found.
@@ -132,6 +133,7 @@ class MemoryOSSearchRules:
     """
 
     query_keywords: bool
+    max_keywords: int
     segments: int
     segment_score: float
     pages: int
@@ -142,7 +144,7 @@ class MemoryOSSearchRules:
 
     def __post_init__(self) -> None:
         check_flags(self, "memory.retrieve", "query_keywords")
-        check_minimum(self, "memory.retrieve", segments=1, pages=1, segment_score=-1.0)
+        check_minimum(self, "memory.retrieve", max_keywords=1, segments=1, pages=1, segment_score=-1.0)
         check_optional(self, "memory.retrieve", user_facts=0, agent_facts=0)
         check_cosines(self, "memory.retrieve", "page_cos", "fact_cos")
 

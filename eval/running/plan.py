@@ -10,6 +10,7 @@ from eval.configs.prompt_choice import wants_authors
 from eval.loaders.contract import DatasetConfig
 from eval.running.backbones import Serving, delegated_roles
 from eval.running.budgets import BudgetLimits, read_limits
+from eval.running.former_constants import without_former_constants
 from eval.running.reader import ReaderConfig
 from eval.running.runner import Schedule
 from eval.runs.rundir import identity_hash, without_name
@@ -160,6 +161,7 @@ def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
     kept = {key: value for key, value in plan.settings.items() if key not in NOT_IDENTITY}
     if not wants_authors(plan.settings):
         kept.pop("prompts", None)  # our wording is what runs had before there was a choice
+    kept["memory"] = without_former_constants(kept["memory"])
     kept["dataset"] = without(kept["dataset"], ("path", "data_dir", "file"))
     kept["embedder"] = without(kept["embedder"], sorted(getattr(plan.embedder, "RUNTIME_FIELDS", ())))
     if plan.backbone is None:

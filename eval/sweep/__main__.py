@@ -7,18 +7,20 @@ The arguments are those of ``python -m eval.run -m``, so that one line serves fo
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from eval.cli.commands import EXIT_INCOMPLETE, explains_errors, program, start
-from eval.cli.places import use_checkout
+from eval.cli.places import RESULTS, use_checkout
 from eval.cli.terminal import console, say, stage
-from eval.export import export_run
-from eval.sweep.cells import Composer, Sweep
-from eval.sweep.report import show_status, summary_line
-from eval.sweep.status import sweep_status
-from eval.tables.stored import SUMMARIES
+
+if TYPE_CHECKING:
+    from eval.sweep.cells import Sweep
+
+#: Where `make tables` finds the numbers of runs: :data:`eval.tables.stored.SUMMARIES`.
+SUMMARIES = RESULTS / "summaries"
 
 
-def plan(sweep: Sweep, options: argparse.Namespace) -> int:
+def plan(sweep: "Sweep", options: argparse.Namespace) -> int:
     """Say what a sweep will take."""
     from eval.sweep.costing import plan_sweep
     from eval.sweep.plan_report import show_plan
@@ -27,15 +29,22 @@ def plan(sweep: Sweep, options: argparse.Namespace) -> int:
     return 0
 
 
-def status(sweep: Sweep, options: argparse.Namespace) -> int:
+def status(sweep: "Sweep", options: argparse.Namespace) -> int:
     """Say how every cell stands; 3 unless all are done."""
+    from eval.sweep.report import show_status
+    from eval.sweep.status import sweep_status
+
     statuses = sweep_status(sweep)
     show_status(statuses)
     return 0 if all(each.standing == "done" for each in statuses) else EXIT_INCOMPLETE
 
 
-def collect(sweep: Sweep, options: argparse.Namespace) -> int:
+def collect(sweep: "Sweep", options: argparse.Namespace) -> int:
     """Keep the numbers of every finished cell where `make tables` finds them; 3 unless all are done."""
+    from eval.export import export_run
+    from eval.sweep.report import summary_line
+    from eval.sweep.status import sweep_status
+
     statuses = sweep_status(sweep)
     for each in statuses:
         if each.standing == "done" and each.path is not None:
@@ -46,6 +55,7 @@ def collect(sweep: Sweep, options: argparse.Namespace) -> int:
 
 def check(folders: Sequence[str]) -> int:
     """Hold plans against the ledgers of real runs."""
+    from eval.sweep.cells import Composer
     from eval.sweep.checking import check_runs, show_checked
 
     show_checked(check_runs([Path(folder) for folder in folders] or [SUMMARIES], Composer()))
@@ -70,6 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_intermixed_args(arguments)
     if options.command == "check":
         return check(options.overrides)
+    from eval.sweep.cells import Composer
+
     with stage("composing the cells"):
         sweep = Composer().sweep(options.overrides)
     return COMMANDS[options.command](sweep, options)

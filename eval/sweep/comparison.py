@@ -1,6 +1,9 @@
 """What Hydra calls when a sweep has ended: ``hydra.callbacks.comparison`` of ``conf/config.yaml``."""
 
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +53,18 @@ class SweepCallback(Callback):
         if len(done) < len(statuses):
             show_unfinished(statuses)
             sys.exit(EXIT_INCOMPLETE)
+
+
+@contextmanager
+def callback_faults_raised() -> Iterator[None]:
+    """Let what a callback raises end the command: Hydra warns of it and goes on, so that a sweep would end with 0.
+
+    Raises:
+        UserWarning: Hydra's, which names callback and error.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=r"Callback \w+\.\w+ raised ", category=UserWarning)
+        yield
 
 
 def make_folder(folder: str) -> None:

@@ -74,6 +74,19 @@ def is_verified(asset: Asset) -> bool:
     return True
 
 
+def known_sha256(asset: Asset) -> str | None:
+    """Checksum of an asset of one file, from when it was fetched or last checked.
+
+    Returns:
+        ``None`` where that was not noted, or the file's size or modification time has changed since.
+    """
+    stamps, remembered = _stamps(asset), _remembered(asset)
+    if stamps is None or len(stamps) != 1 or remembered.get("files") != stamps:
+        return None
+    checksums: Mapping[str, str] = remembered.get("sha256") or {}
+    return checksums.get(next(iter(stamps)))
+
+
 def _expected(asset: Asset) -> dict[str, str | None]:
     """Checksums by file: the catalogue's; where it knows none, that of the file that was fetched."""
     recorded: Mapping[str, Any] = _remembered(asset).get("sha256") or {}
@@ -221,7 +234,7 @@ def _remember(asset: Asset, checksums: Mapping[str, str]) -> None:
 
 def _remembered(asset: Asset) -> Mapping[str, Any]:
     try:
-        content: Mapping[str, Any] = json.loads(_marker(asset).read_text(encoding="utf-8"))
+        content = json.loads(_marker(asset).read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return {}
-    return content
+    return content if isinstance(content, dict) else {}

@@ -15,8 +15,6 @@ from memsys.llm.contract import LanguageModel, Role
 #: described by its length and its first and last message.
 EpisodeFallback = Literal["recovered", "template"]
 
-_QUOTED_CHARS = 100
-
 
 @dataclass(frozen=True, slots=True)
 class Story:
@@ -39,7 +37,7 @@ async def narrate(llm: LanguageModel, role: Role, block: MessageBlock, rules: Ep
     if content:
         fallback: EpisodeFallback | None = None if reply.value is not None else "recovered"
         return Story(block, title or template_title(block), content, time, fallback)
-    return Story(block, title or template_title(block), template_content(block), time, "template")
+    return Story(block, title or template_title(block), template_content(block, rules.quoted_chars), time, "template")
 
 
 def template_title(block: MessageBlock) -> str:
@@ -48,10 +46,10 @@ def template_title(block: MessageBlock) -> str:
     return TEXTS("title_of_one", count=count) if count == 1 else TEXTS("title", count=count)
 
 
-def template_content(block: MessageBlock) -> str:
-    """Text of a block without a description."""
+def template_content(block: MessageBlock, quoted_chars: int) -> str:
+    """Text of a block without a description, which quotes the beginnings of its first and its last message."""
     count, time = len(block.messages), block.messages[0].time
-    first, last = (message.line[:_QUOTED_CHARS] for message in (block.messages[0], block.messages[-1]))
+    first, last = (message.line[:quoted_chars] for message in (block.messages[0], block.messages[-1]))
     content = TEXTS("first_and_last", count=count, first=first, last=last)
     if first == last:
         content = TEXTS("one_line", count=count, line=first)

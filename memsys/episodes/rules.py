@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from memsys.notes.settings import check_choices, check_flags, check_optional
+from memsys.notes.settings import check_choices, check_flags, check_minimum, check_optional
 
 EpisodeVector = Literal["content", "title_content"]
 
@@ -38,11 +38,14 @@ class EpisodeRules:
         vector: text under which an episode is found.
         slack_days: a time given by the model is taken only if it lies so close to the block's own; else, and where the
             model gives none, the block's earliest is. ``None`` believes the model.
+        quoted_chars: characters of the first and the last message that describe a block which no reply tells.
     """
 
     vector: EpisodeVector
     slack_days: int | None
+    quoted_chars: int
 
     def __post_init__(self) -> None:
         check_choices(self, "memory.episode", vector=EpisodeVector)
         check_optional(self, "memory.episode", slack_days=0)
+        check_minimum(self, "memory.episode", quoted_chars=1)

@@ -82,6 +82,8 @@ class NoteIngestion:
 
     def _keywords(self, unit: Unit, reply: Reply) -> list[str]:
         text = " ".join(turn.text for turn in unit.turns)
-        phrases = fallback_phrases(text) if reply.value is None else reply.value["keywords"]
+        phrases = (
+            fallback_phrases(text, self.rules.fallback_letters) if reply.value is None else reply.value["keywords"]
+        )
         speakers = [turn.speaker for turn in unit.turns]
         return turn_keywords(phrases, speakers, text, (self.rules.max_keywords, self.rules.max_words))

@@ -11,7 +11,6 @@ _ARTICLES = re.compile(r"^(?:(?:a|an|the)\s+)+")
 _DIGITS = re.compile(r"\d+")
 _CAPITALISED = re.compile(r"\b[A-Z][\w'’-]*(?:[ ]+[A-Z][\w'’-]*)*")
 _ROLE_WORDS = frozenset({"user", "assistant", "speaker"})
-_SHORTEST_CONTENT_WORD = 4
 
 
 def normalised(phrase: str) -> str:
@@ -53,10 +52,10 @@ def turn_keywords(phrases: Iterable[str], speakers: Iterable[str], text: str, li
     return list(chosen.values())[:count]
 
 
-def fallback_phrases(text: str) -> list[str]:
-    """Find phrases without a model: runs of capitalised words; where there are none, longer content words."""
+def fallback_phrases(text: str, letters: int) -> list[str]:
+    """Find phrases without a model: runs of capitalised words; else content words of so many letters or more."""
     spans = [span for span in _CAPITALISED.findall(text) if not STOP_WORDS.issuperset(normalised(span).split())]
-    return spans or [word for word in words(text) if len(word) >= _SHORTEST_CONTENT_WORD]
+    return spans or [word for word in words(text) if len(word) >= letters]
 
 
 def question_keywords(phrases: Sequence[str], max_words: int) -> list[str]:

@@ -63,6 +63,7 @@ class IngestRules:
         reuse_checked: nearest stored keywords that such a phrase is compared with.
         skip_phatic: turns without keywords and with fewer than ``phatic_words`` words are not stored.
         phatic_words: see ``skip_phatic``.
+        fallback_letters: of the shortest word that stands in for a keyword, where no reply and no capital names one.
     """
 
     max_keywords: int
@@ -71,9 +72,11 @@ class IngestRules:
     reuse_checked: int
     skip_phatic: bool
     phatic_words: int
+    fallback_letters: int
 
     def __post_init__(self) -> None:
         check_minimum(self, "memory.ingest", max_keywords=1, max_words=1, reuse_checked=1, phatic_words=0)
+        check_minimum(self, "memory.ingest", fallback_letters=1)
         check_share(self, "memory.ingest", "reuse_cosine")
         check_flags(self, "memory.ingest", "skip_phatic")
 

@@ -26,6 +26,17 @@ def test_a_system_with_prompts_says_that_their_wording_is_ours(system: str) -> N
         assert found[f"{system}_own_prompt_wording"].applies_to(preset)
 
 
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_switch_that_is_a_departure_stands_alike_in_all_presets_it_names(system: str) -> None:
+    """A preset that turns it the other way does what paper or release does."""
+    place, presets = SYSTEMS[system]
+    for departure in read_departures(place):
+        key = (departure.option or "").removeprefix("memory.")
+        named = [preset for preset in presets if departure.applies_to(preset)]
+        values = [(default_settings(preset, MEMORY) or {}).get(key) for preset in named]
+        assert len({value for value in values if isinstance(value, bool)}) < 2, departure.id
+
+
 def _roles(preset: str) -> bool:
     return any(key.startswith("roles.") for key in default_settings(preset, MEMORY) or {})
 

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.amem.heuristics import first_sentence, salient_words
+from baselines.amem.heuristics import HeuristicRules, first_sentence, salient_words
 from baselines.amem.memory import AmemMemory
 from baselines.amem.roles import make_roles
 from baselines.amem.sections import (
@@ -31,6 +32,7 @@ from tests.support.fakes import FakeModel
 GOOD_ANALYSIS = "KEYWORDS: boat, sea\nCONTEXT: Ann buys\na boat.\nTAGS: hobby, sailing, purchase"
 
 
+HEURISTICS = HeuristicRules(keywords=5, shortest_word=3, tags=3, context_chars=200)
 OF_ANALYSIS = ("KEYWORDS", "CONTEXT", "TAGS")
 
 
@@ -128,7 +130,8 @@ def test_keywords_of_a_question_are_free_text_or_an_object() -> None:
 
 @given(st.text(max_size=80), st.integers(0, 3))
 def test_reading_text_never_fails(text: str, count: int) -> None:
-    for read in (decision, items, connections, analysis, query_keywords, salient_words, first_sentence):
+    words, sentence = partial(salient_words, rules=HEURISTICS), partial(first_sentence, rules=HEURISTICS)
+    for read in (decision, items, connections, analysis, query_keywords, words, sentence):
         with suppress(UnreadableReplyError):
             read(text)
     with suppress(UnreadableReplyError):
@@ -137,12 +140,13 @@ def test_reading_text_never_fails(text: str, count: int) -> None:
 
 def test_heuristics() -> None:
     text = "the old boat of Ann was in Oslo, Ann said it is 99 ft"
-    assert salient_words(text) == ["ann", "oslo", "old", "boat"]
-    assert salient_words("ok, it is me") == [] and salient_words("one two three four five six") == [
-        "one", "two", "three", "four", "five",
-    ]  # fmt: skip
-    assert first_sentence("Ann: It sank. Then we swam.") == "Ann: It sank."
-    assert first_sentence("It sank") == "It sank" and first_sentence("x" * 300) == "x" * 200
+    assert salient_words(text, HEURISTICS) == ["ann", "oslo", "old", "boat"]
+    assert salient_words("ok, it is me", HEURISTICS) == []
+    assert salient_words("one two three four five six", HEURISTICS) == ["one", "two", "three", "four", "five"]
+    assert first_sentence("Ann: It sank. Then we swam.", HEURISTICS) == "Ann: It sank."
+    assert first_sentence("It sank", HEURISTICS) == "It sank" and first_sentence("x" * 300, HEURISTICS) == "x" * 200
+    fewer = HeuristicRules(keywords=2, shortest_word=4, tags=1, context_chars=4)
+    assert salient_words(text, fewer) == ["oslo", "boat"] and first_sentence("It sank", fewer) == "It s"
 
 
 def system(replies: Mapping[str, Any]) -> tuple[AmemMemory, FakeModel]:

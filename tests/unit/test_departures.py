@@ -139,12 +139,23 @@ def test_a_run_names_the_departures_of_its_preset() -> None:
             one["id"] for one in run_departures({"_target_": "baselines.amem.config.AmemConfig", "name": name}) or []
         }
 
-    assert "amem_robust_focused_keywords" in ids("amem_robust") - ids("amem")
+    assert "amem_integer_fallback_of_links" in ids("amem_robust") - ids("amem")
     assert "amem_link_cap_per_hit" in ids("amem") - ids("amem_v2")
     assert "amem_own_prompt_wording" in ids("amem") & ids("amem_v1") & ids("amem_robust")
     assert ids("my_own_name") == ids("amem_v1") & ids("amem_robust") & ids("amem")
     assert run_departures({"_target_": "baselines.references.NoMemoryConfig", "name": "no_memory"}) == []
     assert run_departures({"_target_": "tests.support.fakes.Anything", "name": "x"}) is None
+
+
+def test_presets_of_a_release_do_not_name_what_they_follow_it_in() -> None:
+    """They read replies, order fields, send the system message and cap links as the released code does."""
+    mended = {"malformed_replies_are_retried", "cut_json_is_repaired", "metadata_is_cleaned", "evolve_schema_order",
+              "no_system_message", "link_cap_not_k", "robust_focused_keywords", "robust_reading_of_sections",
+              "robust_fields_shown"}  # fmt: skip
+    for name in ("amem", "amem_v1", "amem_v2", "amem_robust"):
+        memory = {"_target_": "baselines.amem.config.AmemConfig", "name": name}
+        found = {one["id"] for one in run_departures(memory) or []} & {f"amem_{each}" for each in mended}
+        assert len(found) == (6 if name == "amem" else 0), (name, found)
 
 
 def test_a_gate_names_its_hosts_departures_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

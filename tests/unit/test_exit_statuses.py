@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_STATUSES
+from eval.run import compose_and_run
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Every module that ends in ``start(main)``, as it is named after ``python -m``.
@@ -48,3 +49,22 @@ def test_no_command_has_statuses_of_its_own() -> None:
         text = (ROOT / Path(*name.split("."))).with_suffix(".py").read_text(encoding="utf-8")
         assert not written.findall(text), name
     assert (EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED) == (2, 3, 130)
+
+
+ONE_CELL = ("-m", "memory=rag", "mode=retrieval_only", "embedder=hashing", "dataset=locomo_sample", "score=false")
+
+
+def test_a_sweep_whose_only_cell_failed_is_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["eval.run"])
+    with pytest.raises(SystemExit) as ended:
+        compose_and_run([*ONE_CELL, "memory.k=0", f"runs_dir={tmp_path}"])
+    assert ended.value.code == EXIT_INCOMPLETE
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_fault_of_a_sweeps_callback_is_no_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hydra warned of it, and the command ended with 0."""
+    monkeypatch.setattr("sys.argv", ["eval.run"])
+    monkeypatch.setattr("eval.sweep.comparison.sweep_jobs", lambda config, loader: {}["jobs"])
+    with pytest.raises(UserWarning, match=r"SweepCallback\.on_multirun_start raised KeyError"):
+        compose_and_run([*ONE_CELL, "memory.k=0", f"runs_dir={tmp_path}"])

@@ -13,10 +13,12 @@ from hydra import compose, initialize_config_dir
 
 from eval.configs.choices import presets
 from eval.run import make_plan
+from eval.running.former_constants import without_former_constants
 from eval.running.plan import Plan, identity_of, run_path
 from eval.runs.rundir import identity_hash
 from eval.tables.spec import load_spec
 from eval.tables.terms import other_terms
+from tests.support.composing import composed
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
@@ -192,3 +194,31 @@ def test_identity_holds_what_can_change_a_result(override: str, same: bool) -> N
     base = identity_of(plan("memory=clag"), "x")
     changed = identity_of(plan("memory=clag", override), "x")
     assert (identity_hash(base) == identity_hash(changed)) is same
+
+
+@pytest.mark.parametrize(
+    ("memory", "key", "other"),
+    [
+        ("amem/robust", "heuristics", {"keywords": 5, "shortest_word": 3, "tags": 4, "context_chars": 200}),
+        ("nemori/small", "episode.quoted_chars", 99),
+        ("xmemory/paper", "episode.quoted_chars", 99),
+        ("memfly/small", "ingest.fallback_letters", 5),
+        ("gam/default", "research.max_requests", 4),
+        ("memoryos/code", "retrieve.max_keywords", 2),
+    ],
+)
+def test_a_former_constant_is_part_of_the_identity_where_it_was_changed(memory: str, key: str, other: Any) -> None:
+    """Runs of before the setting keep their folders."""
+    settings, parent, child = dict(composed(memory)), *key.rpartition(".")[::2]
+    group = dict(settings[parent]) if parent else settings
+    before = without_former_constants({"name": "gated", "host": settings})["host"]
+    assert child in group and child not in (before[parent] if parent else before)
+    group[child] = other
+    changed = {**settings, **({parent: group} if parent else group)}
+    assert without_former_constants(changed) != before
+    assert without_former_constants(before) == before
+
+
+def test_former_constants_are_left_out_of_a_runs_identity() -> None:
+    memory = identity_of(plan("memory=amem/robust"), "x")["memory"]
+    assert isinstance(memory, dict) and "heuristics" not in memory and "calls" in memory

@@ -117,6 +117,15 @@ def test_tokens_context_and_recovery(engine: Engine, tmp_path: Path) -> None:
 
 
 @pytest.mark.real_model
+def test_an_engine_that_is_stopped_at_once_ends(tmp_path: Path) -> None:
+    """It waited for ever where its server had not accepted a connection yet, as a run that is stopped at its start."""
+    built = engine_config(parallel=1).build()
+    for _ in range(2):
+        assert built.start(tmp_path)
+        built.stop()
+
+
+@pytest.mark.real_model
 def test_a_broken_model_file_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "broken.gguf").write_bytes(b"GGUF, but not really")
     with pytest.raises(BackboneError, match=r"llama\.cpp cannot serve broken\.gguf"):

@@ -316,9 +316,9 @@ def test_numbers_tell_phrases_apart() -> None:
 
 
 def test_phrases_without_a_model() -> None:
-    assert fallback_phrases("We saw Caroline Smith and the Eiffel Tower") == ["Caroline Smith", "Eiffel Tower"]
-    assert fallback_phrases("we saw a sailing boat") == ["sailing", "boat"]
-    assert fallback_phrases("oh no") == []
+    assert fallback_phrases("We saw Caroline Smith and the Eiffel Tower", 4) == ["Caroline Smith", "Eiffel Tower"]
+    assert fallback_phrases("we saw a sailing boat", 4) == ["sailing", "boat"]
+    assert fallback_phrases("oh no", 4) == []
 
 
 def test_keywords_of_a_question() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from baselines.amem.roles import make_roles as amem_roles
+from baselines.memoryos.roles import make_roles as memoryos_roles
 from eval.running.reader import ReaderConfig
 from memsys.clag.profiling import profile_from_reply
 from memsys.clag.roles import make_roles as clag_roles
@@ -378,3 +379,28 @@ def test_settings_that_cannot_be(settings: dict[str, Any], message: str) -> None
     with pytest.raises(ConfigError, match="role analyse") as caught:
         note_role("analyse", {"temperature": 0.7, "max_tokens": 10, **settings})
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("preset", "roles"),
+    [
+        ("gam_code", ("plan", "integrate", "check", "requests")),
+        ("lightmem_code", ("extract", "update")),
+        ("memoryos_code", ("topics",)),
+    ],
+)
+def test_codes_that_neither_repair_nor_ask_again(preset: str, roles: tuple[str, ...]) -> None:
+    for name in roles:
+        settings = composed(preset)["roles"][name]
+        role = make_role(name, {**settings, "prompt": __file__}, CONF, None)
+        assert (role.malformed_retries, role.reading.repair, role.reading.check) == (0, False, "used"), name
+
+
+def test_a_cut_list_of_topics_is_no_topic_of_memoryos_released() -> None:
+    """The release loses such a page; here its beginning is its topic."""
+    reply = json.dumps({"topics": [{"theme": "t", "keywords": ["k"], "content": "They sail."}]})[:-4]
+    model = ScriptedModel(lambda role, values, key: reply)
+    settings = composed("memoryos_code")["roles"]
+    role = memoryos_roles(settings)["topics"]
+    assert asyncio.run(model.ask(role, {"page": "p"}, key="k")).value is None
+    assert len(model.calls) == 1

@@ -162,7 +162,7 @@ def test_a_malformed_episode_keeps_what_can_be_read_else_becomes_a_template() ->
         assert episode.time == "2023-05-01T13:00:00"
         assert counts_of(system)["episode.template"] == 1
     long = MessageBlock((Message("D1:1", "s", "A: " + "x" * 500, ""),), "end", "")
-    assert template_content(long) == f"1 messages, from {'A: ' + 'x' * 97!r}"
+    assert template_content(long, 100) == f"1 messages, from {'A: ' + 'x' * 97!r}"
 
 
 def test_statements_that_are_no_strings_or_blank_are_dropped_one_by_one() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from memsys.assets.catalog import CATALOG, asset_path
-from memsys.assets.fetch import sha256
+from memsys.assets.fetch import known_sha256, sha256
 from memsys.assets.paths import models_dir, workplace
 from memsys.errors import AssetError, BackboneError, ConfigError
 from memsys.llm.engines.contract import Endpoint, Engine
@@ -150,12 +150,15 @@ class LlamaCppEngine:
     def stop(self) -> None:
         """Free the model; safe to call twice."""
         with self._lock:
+            if self._server is not None:
+                # A server that is told to end before it accepts connections does not hear it: the wait has no end.
+                _is_healthy(self._server.listening_address)
             self._server = None
 
     def fingerprint(self) -> Mapping[str, Json]:
         """Say what was served."""
         config = self._config
-        self._sha256 = self._sha256 or sha256(self._path())
+        self._sha256 = self._sha256 or self._known_sha256() or sha256(self._path())
         # What batches together can move a reply, unless the arithmetic is chosen so that it cannot.
         batch = {} if config.batch_invariant else {"parallel": config.parallel}
         return {
@@ -167,6 +170,11 @@ class LlamaCppEngine:
             "batch_invariant": config.batch_invariant,
             **batch,
         }
+
+    def _known_sha256(self) -> str | None:
+        """Checksum of a file of the catalogue that has not changed since it was checked: a read takes a while."""
+        name = self._config.model_file
+        return known_sha256(CATALOG[name]) if name in CATALOG else None
 
     def _path(self) -> Path:
         """The model file.

@@ -73,7 +73,7 @@ def _run_all(options: argparse.Namespace, folder: Path) -> tuple[list[dict[str, 
         subprocess.Popen(
             [sys.executable, "-m", "tests.support.faults", "--shard", str(number), "--workers", str(options.workers),
              "--seconds", str(options.seconds), "--seed", str(options.seed), "--kills", str(options.kills),
-             "--out", str(file)],
+             *(["--only", options.only] if options.only else []), "--out", str(file)],
             cwd=ROOT,
         )
         for number, file in enumerate(files)
@@ -92,7 +92,7 @@ def _run_shard(options: argparse.Namespace) -> None:
 
     with stub_server(delay=0.0) as url, tempfile.TemporaryDirectory() as folder:
         cases = Cases(Bench(Path(folder), url), options.seed)
-        planned = cases.all(shard(options.shard, options.workers), options.kills)
+        planned = cases.all(shard(options.shard, options.workers), options.kills, options.only)
         results, end = [], time.monotonic() + options.seconds
         for result in _results(cases, planned):
             results.append(result)
@@ -116,6 +116,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make fault-campaign", description=__doc__)
     parser.add_argument("--seconds", type=float, default=3600.0, help="time; a part of the cases if it is short")
     parser.add_argument("--kills", type=int, default=4, help="runs killed of each preset")
+    parser.add_argument(
+        "--only", choices=("kills", "bad replies", "files", "disks"), help="one kind of fault alone (default: all)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="chooses places, rows, bytes and the order")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument(

@@ -21,7 +21,8 @@ class Bench:
         root: of everything that is written.
         url: of the stub server.
         conversations: one or two.
-        limit_s: seconds until a command counts as hung; an undisturbed run has ten times as long.
+        limit_s: seconds until a command counts as hung on a machine that is free; an undisturbed run has ten times as
+            long. Where one takes its time, commands have five times as long as the slowest of them took.
     """
 
     root: Path
@@ -29,6 +30,7 @@ class Bench:
     conversations: int = 2
     limit_s: float = 90.0
     _whole: dict[str, Path] = field(default_factory=dict)
+    _slowest_s: float = 0.0
 
     def __post_init__(self) -> None:
         inside.preload()
@@ -39,10 +41,15 @@ class Bench:
         """A new folder for one case."""
         return Path(tempfile.mkdtemp(dir=self.root))
 
+    @property
+    def patience_s(self) -> float:
+        """Seconds until a command counts as hung."""
+        return max(self.limit_s, 5 * self._slowest_s)
+
     def run(self, preset: str, folder: Path, kill: inside.Kill | None = None, **changes: Any) -> Ended:
         """Start a run, or take it up again, in a process of its own."""
         plan = small_plan(preset, folder, self.url, **changes)
-        return forked(lambda: inside.start(plan, kill), folder, self.limit_s)
+        return forked(lambda: inside.start(plan, kill), folder, self.patience_s)
 
     def whole(self, preset: str) -> Path:
         """The run directory of the preset's undisturbed run.
@@ -53,7 +60,8 @@ class Bench:
         if preset not in self._whole:
             folder = self.folder()
             plan = small_plan(preset, folder, self.url)
-            ended = forked(lambda: inside.start(plan, None), folder, 10 * self.limit_s)
+            ended = forked(lambda: inside.start(plan, None), folder, 10 * self.patience_s)
+            self._slowest_s = max(self._slowest_s, ended.seconds)
             assert ended.code == 0, f"the undisturbed run of {preset} failed: {ended}"
             self._whole[preset] = folder / "run"
         return self._whole[preset]

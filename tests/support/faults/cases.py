@@ -77,13 +77,13 @@ class Cases:
         }
         return {"section": SECTIONS[type(case)], "case": case.label(), **runs[type(case)](case)}
 
-    def all(self, presets: Sequence[str], kills: int) -> Iterator[Case]:
-        """All cases of these presets, mixed, so that however few are tried they are a fair sample.
+    def all(self, presets: Sequence[str], kills: int, only: str | None = None) -> Iterator[Case]:
+        """All cases of these presets, or those of one section, mixed, so that few of them are a fair sample too.
 
         What a preset's cases are is known from its undisturbed run, which is made when the first of them is due.
         """
         rng = Random(self.seed)
-        sources = self._sources(presets, kills)
+        sources = [source for section, source in self._sources(presets, kills) if only in (None, section)]
         while sources:
             source = rng.choice(sources)
             case = next(source, None)
@@ -92,7 +92,9 @@ class Cases:
             else:
                 yield case
 
-    def _sources(self, presets: Sequence[str], kills: int) -> list[Iterator[Case]]:
+    def _sources(self, presets: Sequence[str], kills: int) -> list[tuple[str, Iterator[Case]]]:
+        """Sections and their cases, by preset or by class."""
+
         def killed(preset: str) -> Iterator[Case]:
             yield from self.kills(preset, kills)
 
@@ -104,14 +106,14 @@ class Cases:
         classes: dict[str, list[str]] = {}
         for preset in presets:
             classes.setdefault(memory_class(preset), []).append(preset)
-        sources = [killed(preset) for preset in presets]
+        sources = [(SECTIONS[KillCase], killed(preset)) for preset in presets]
         for members in classes.values():
             preset = READ_PRESET if READ_PRESET in members else members[-1]
             sources += [
                 # Each role of a class is met by the first of its presets that asks it.
-                self.replies(members),
-                shuffled(partial(self.damage, preset, every_command=preset == READ_PRESET)),
-                shuffled(partial(disk_cases, preset)),
+                (SECTIONS[ReplyCase], self.replies(members)),
+                (SECTIONS[DamageCase], shuffled(partial(self.damage, preset, every_command=preset == READ_PRESET))),
+                (SECTIONS[DiskCase], shuffled(partial(disk_cases, preset))),
             ]
         return sources
 

@@ -67,7 +67,7 @@ def read_with(command: str, bench: Bench, folder: Path) -> Said:
         main: Callable[[Sequence[str]], int] = import_module(_MODULES[command]).main
         return main(READERS[command](run, out))
 
-    ended = forked(act, folder, bench.limit_s)
+    ended = forked(act, folder, bench.patience_s)
     written = [run / "scores.jsonl", run / "summary.json"] if command == "score" else sorted(out.rglob("*"))
     text = [ended.out.encode()] + [path.read_bytes() for path in written if path.suffix != ".png" and path.is_file()]
     return Said(ended, hashlib.sha256(_TIMES.sub(b"", b"\0".join(text))).hexdigest())
@@ -76,4 +76,4 @@ def read_with(command: str, bench: Bench, folder: Path) -> Said:
 def run_again(bench: Bench, preset: str, folder: Path, score: bool = True) -> Ended:
     """Start the run in ``folder`` again."""
     plan = small_plan(preset, folder, bench.url, score=score)
-    return forked(lambda: start(plan), folder, bench.limit_s)
+    return forked(lambda: start(plan), folder, bench.patience_s)

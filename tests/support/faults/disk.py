@@ -65,7 +65,7 @@ def run_disk_case(bench: Bench, case: DiskCase) -> dict[str, Any]:
     outside = bench.folder()
     if case.kind == "read-only":
         folder.chmod(0o555)
-    ended = forked(act, outside, bench.limit_s)
+    ended = forked(act, outside, bench.patience_s)
     folder.chmod(0o755)
     problem = ended.problem()
     if not problem and ended.code == 0 and case.kind != "size":

@@ -1,0 +1,29 @@
+"""Settings that were constants in code before: with the value of then, a run is the run that it was.
+
+Its identity leaves them out, so that its folder is found again and it is not run twice.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+#: Settings of memories by dotted key, and the value that stood in code.
+FORMER_CONSTANTS: Mapping[str, Any] = {
+    "heuristics": {"keywords": 5, "shortest_word": 3, "tags": 3, "context_chars": 200},  # A-Mem's staged calls
+    "episode.quoted_chars": 100,  # Nemori and xMemory
+    "ingest.fallback_letters": 4,  # MemFly
+    "research.max_requests": 5,  # GAM
+    "retrieve.max_keywords": 3,  # MemoryOS
+}
+
+
+def without_former_constants(memory: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a memory's settings, and those of its host, without the former constants that have their value of then."""
+    kept = {key: dict(value) if isinstance(value, Mapping) else value for key, value in memory.items()}
+    for dotted, constant in FORMER_CONSTANTS.items():
+        parent, _, child = dotted.rpartition(".")
+        group = kept.get(parent) if parent else kept
+        if isinstance(group, dict) and group.get(child) == constant:
+            del group[child]
+    if isinstance(kept.get("host"), Mapping):
+        kept["host"] = without_former_constants(kept["host"])
+    return kept
