@@ -22,6 +22,9 @@ from importlib.metadata import version
 
 os.environ["MEM0_TELEMETRY"] = "False"
 
+#: Digits of a score that do not depend on how often was searched before: Qdrant norms its vectors in place each time.
+DIGITS = 6
+
 
 class Worker:
     """One ``mem0.Memory``."""
@@ -76,12 +79,12 @@ class Worker:
                 {
                     "memory_id": one["id"],
                     "text": one["memory"],
-                    "score": one["score"],
+                    "score": round(one["score"], DIGITS),
                     "date": (one.get("metadata") or {}).get("date", ""),
                 }
                 for one in found
             ]
-        return sorted(hits, key=lambda hit: -hit["score"])
+        return sorted(hits, key=lambda hit: (-hit["score"], hit["memory_id"]))
 
     def export(self):
         """All memories of all users."""
