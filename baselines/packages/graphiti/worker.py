@@ -88,12 +88,15 @@ class Worker:
         )
 
     async def _changes(self, uuids, episode):
-        """Edges that are new, and those that now name the episode as well; an edge that ended names it not."""
+        """Edges that are new, and those that now name the episode as well; an edge that ended does not.
+
+        An edge that the database did not keep, one between nodes that it does not have, is no memory.
+        """
         from graphiti_core.edges import EntityEdge
 
         stored = {edge.uuid: edge for edge in await EntityEdge.get_by_uuids(self._graphiti.driver, uuids)}
         changes = []
-        for uuid in dict.fromkeys(uuids):
+        for uuid in (uuid for uuid in dict.fromkeys(uuids) if uuid in stored):
             named, before = set(stored[uuid].episodes), self._episodes.get(uuid)
             if before is None:
                 changes.append({"memory_id": uuid, "change": "add"})
