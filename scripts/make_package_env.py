@@ -29,7 +29,7 @@ def find_python(requirements: Path) -> str:
     """The Python that the lock file is for: this one, or one on the path.
 
     Raises:
-        SystemExit: there is none.
+        SystemExit: there is none that runs.
     """
     found = _PYTHON.search(requirements.read_text(encoding="utf-8"))
     wanted = found[1] if found else ""
@@ -37,7 +37,7 @@ def find_python(requirements: Path) -> str:
     if wanted in ("", here):
         return sys.executable
     other = shutil.which(f"python{wanted}")
-    if other is None:
+    if other is None or subprocess.run([other, "-c", ""], capture_output=True).returncode != 0:  # a shim of pyenv
         raise SystemExit(f"error: {requirements} is for Python {wanted}; install it, or name one with --python")
     return other
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from memsys.dates import iso, parse_date
 from memsys.errors import WorkerError
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Json, Turn, Unit
@@ -66,8 +67,9 @@ class StoredMemory:
 def unit_message(unit: Unit, turn_format: TurnFormat) -> dict[str, Json]:
     """The form in which a worker is given a unit.
 
-    Each turn has its ids, speaker and date, ``text`` (with caption, without speaker) and ``line`` (as the run's turn
-    format writes it). ``speakers`` are those of the whole conversation.
+    Each turn has its ids, speaker and date, ``time`` (the date as ``2023-05-08T13:56:00``, empty where it cannot be
+    read), ``text`` (with caption, without speaker) and ``line`` (as the run's turn format writes it). ``speakers`` are
+    those of the whole conversation.
     """
     bare = TurnFormat("bare", turn_format.captions, turn_format.queries)
     speakers = unit.conversation.speakers if unit.conversation else ()
@@ -79,11 +81,13 @@ def unit_message(unit: Unit, turn_format: TurnFormat) -> dict[str, Json]:
 
 
 def _turn_message(turn: Turn, bare: TurnFormat, turn_format: TurnFormat) -> dict[str, Json]:
+    moment = parse_date(turn.date_time)
     return {
         "turn_id": turn.turn_id,
         "session_id": turn.session_id,
         "speaker": turn.speaker,
         "date": turn.date_time,
+        "time": iso(moment) if moment else "",
         "text": bare.render(turn),
         "line": turn_format.render(turn),
     }

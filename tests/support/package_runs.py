@@ -3,10 +3,11 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -62,9 +63,11 @@ def sample() -> Sample:
     return Sample(Conversation("talk", turns, ("Ann", "Ben")), asked, references)
 
 
-def package_reply(body: Mapping[str, Any]) -> str:
-    """Say what any of the packages may have asked for: facts, decisions, notes."""
+def package_reply(body: Mapping[str, Any]) -> str | dict[str, Any]:
+    """Say what any of the packages may have asked for: facts, decisions, notes, a graph, or calls of tools."""
     number = digest(prompt_of(body))
+    if body.get("tools"):
+        return {"role": "assistant", "content": None, "tool_calls": _tool_calls(body["tools"], number)}
     first, second = WORDS[number % 8], WORDS[number // 8 % 8]
     said: dict[str, Any] = {
         "facts": [f"Ann likes the {first} {number % 97}", f"Ben has a {second} {number % 89}"],
@@ -81,8 +84,39 @@ def package_reply(body: Mapping[str, Any]) -> str:
         "tags_to_update": [first],
         "new_context_neighborhood": [f"near {first}"],
         "new_tags_neighborhood": [[second]],
+        "extracted_entities": [{"name": name, "entity_type_id": 0} for name in ("Ann", "Ben")],
+        "entity_resolutions": [],
+        "edges": [_edge("Ann", "Ben", first), _edge("Ben", "Ann", second)],
+        "duplicate_facts": [0][: number % 2],
+        "contradicted_facts": [1][: number % 3 == 0],
+        "valid_at": f"2023-05-{number % 28 + 1:02d}T00:00:00Z",
+        "summaries": [],
     }
     return json.dumps(said)
+
+
+def _edge(source: str, target: str, word: str) -> dict[str, Any]:
+    names = {"source_entity_name": source, "target_entity_name": target, "relation_type": "KNOWS"}
+    return {**names, "fact": f"{source} told {target} of the {word}"}
+
+
+def _tool_calls(tools: Sequence[Mapping[str, Any]], number: int) -> list[dict[str, Any]]:
+    """Add a memory, change the first of those that are there, and remove the last one, the latter two at times."""
+    calls = {"Memory": {"content": f"Ann likes the {WORDS[number % 8]} {number % 97}"}}
+    known = re.findall(r"\b[0-9a-f]{32}\b", json.dumps([tool for tool in tools if _name(tool) == "RemoveDoc"]))
+    if known and number % 2:
+        patch = {"op": "replace", "path": "/content", "value": f"Ben sold the {WORDS[number % 8]} {number % 89}"}
+        calls["PatchDoc"] = {"json_doc_id": known[0], "planned_edits": "sold", "patches": [patch]}
+    if len(known) > 1 and number % 3 == 0:
+        calls["RemoveDoc"] = {"json_doc_id": known[-1]}
+    return [
+        {"id": name, "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
+        for name, given in calls.items()
+    ]
+
+
+def _name(tool: Mapping[str, Any]) -> str:
+    return str(tool["function"]["name"])
 
 
 class Nobody:

@@ -20,10 +20,12 @@ from memsys.llm.contract import ForeignCall
 from memsys.llm.engines.process import running_members
 from memsys.llm.none import NoBackbone
 from memsys.protocol import Parts
-from memsys.vocabulary import Completion, Unit
+from memsys.turns import TurnFormat
+from memsys.vocabulary import Completion, Turn, Unit
 from memsys.workers import messages, worker_loop
 from memsys.workers.memory import PackageMemory
 from memsys.workers.process import WorkerCommand, WorkerProcess
+from scripts import make_package_env
 from tests.support.composing import memory_config
 from tests.support.package_runs import TINY, PackageRun, package_reply, sample, tiny_config
 from tests.support.stub_server import StubServer
@@ -258,6 +260,25 @@ def test_a_missing_environment_names_the_command_that_makes_it(tmp_path: Path, m
     config: Any = memory_config("package_mem0")
     with pytest.raises(AssetError, match=r"is not there; make it with `python scripts/make_package_env.py mem0`"):
         config.check_assets()
+
+
+def test_a_python_that_does_not_run_is_not_taken_for_an_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shim = tmp_path / "python3.99"
+    shim.write_text("#!/bin/sh\nexit 127\n", encoding="utf-8")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    lock = tmp_path / "requirements.lock"
+    lock.write_text("# locked\n# python: 3.99\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"is for Python 3.99; install it, or name one with --python"):
+        make_package_env.find_python(lock)
+
+
+def test_a_worker_is_given_the_time_of_a_turn_where_its_date_can_be_read() -> None:
+    turns = [Turn("D1:1", "s1", "Ann", "hi", "1:56 pm on 8 May, 2023"), Turn("D1:2", "s1", "Ben", "ho", "that spring")]
+    sent = messages.unit_message(Unit("D1:1", tuple(turns), None), TurnFormat())["turns"]
+    assert [turn["time"] for turn in sent] == ["2023-05-08T13:56:00", ""]
 
 
 def test_without_a_backbone_a_package_is_refused(tmp_path: Path) -> None:
