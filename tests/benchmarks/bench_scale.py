@@ -7,19 +7,20 @@ mean of the last hundred; a retrieval is the mean of ten. The goal is 5 ms for a
 million memories. Memory is what the process grew by, per turn.
 
 Run: ``python tests/benchmarks/bench_scale.py [--sizes 1000 10000 100000] [--million] [--seconds 60] [--plot F.png]``
-A system that takes more than ``--seconds`` of the processor for a size is stopped there, and larger sizes are not
-tried.
+``--csv FILE`` also appends every measurement to a file as it comes; ``docs/scale.md`` has figures. A system that takes
+more than ``--seconds`` of the processor for a size is stopped there, and larger sizes are not tried.
 """
 
 import argparse
 import asyncio
+import csv
 import gc
 import random
 import resource
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -180,12 +181,24 @@ def show(preset: str, point: ScalePoint) -> None:
     write(preset, str(point.turns), *facts)
 
 
-def curve(preset: str, talks: Sequence[Conversation], limit_s: float) -> list[ScalePoint]:
+def keep(path: str, preset: str, point: ScalePoint) -> None:
+    """Append one measurement to a CSV file."""
+    new = not Path(path).exists()
+    with Path(path).open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ("system", *asdict(point)), lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerow({"system": preset, **asdict(point)})
+
+
+def curve(preset: str, talks: Sequence[Conversation], limit_s: float, file: str = "") -> list[ScalePoint]:
     """Measure a system at growing sizes, until one is too much for it."""
     points: list[ScalePoint] = []
     for talk in talks:
         points.append(asyncio.run(measure(preset, talk, limit_s)))
         show(preset, points[-1])
+        if file:
+            keep(file, preset, points[-1])
         if points[-1].stopped:
             break
     return points
@@ -216,12 +229,14 @@ def main() -> int:
     parser.add_argument("--million", action="store_true", help="up to a million turns")
     parser.add_argument("--seconds", type=float, default=60.0, help="limit of a system at one size")
     parser.add_argument("--presets", nargs="+", default=None)
+    parser.add_argument("--csv", default="", help="file to append the measurements to")
     parser.add_argument("--plot", default="", help="file to draw the curves into")
     arguments = parser.parse_args()
     sizes = [*SIZES, MILLION] if arguments.million else arguments.sizes
     talks = [conversation(size) for size in sizes]
     write("system", "turns", "write (ms)", "retrieve (ms)", "bytes a turn")
-    curves = {name: curve(name, talks, arguments.seconds) for name in arguments.presets or one_preset_per_system()}
+    names = arguments.presets or one_preset_per_system()
+    curves = {name: curve(name, talks, arguments.seconds, arguments.csv) for name in names}
     if arguments.plot:
         plot(arguments.plot, curves)
     return 0
