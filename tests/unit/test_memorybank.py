@@ -484,5 +484,5 @@ def test_every_preset_of_memorybank_is_covered_by_the_contract() -> None:
     names = {name for name in presets() if name.startswith("memorybank")}
     assert names == {
         "memorybank", "memorybank_code", "memorybank_forget", "memorybank_forget_scaled", "memorybank_items",
-        "memorybank_small",
+        "memorybank_items_small", "memorybank_small",
     }  # fmt: skip
