@@ -31,10 +31,10 @@ sys.path.insert(0, str(ROOT))
 from eval.configs.choices import presets  # noqa: E402
 from memsys.embedding.contract import Vectors  # noqa: E402
 from memsys.embedding.hashing import HashingEmbedder  # noqa: E402
+from memsys.errors import AssetError  # noqa: E402
 from memsys.llm.contract import Reply, Role  # noqa: E402
-from memsys.protocol import MemorySystem, Parts  # noqa: E402
+from memsys.protocol import MemorySystem, NeedsAssets, Parts  # noqa: E402
 from memsys.vocabulary import Conversation, Turn, Unit  # noqa: E402
-from tests.support.composing import memory_config  # noqa: E402
 from tests.support.schema_model import SchemaModel  # noqa: E402
 from tests.support.small import small_config  # noqa: E402
 
@@ -96,13 +96,28 @@ class ScalePoint:
 
 
 def one_preset_per_system() -> list[str]:
-    """Of every folder of conf/memory the preset with the shortest name, if it needs no host and reads no gold."""
+    """Of every folder of conf/memory the preset with the shortest name that can be built here.
+
+    Presets behind a gate, those that read gold, and those whose packages or models are missing are passed over.
+    """
     folders: dict[str, list[str]] = {}
     for name, preset in presets().items():
         folders.setdefault(preset.choice.partition("/")[0], []).append(name)
-    first = sorted(min(names, key=lambda name: (len(name), name)) for names in folders.values())
-    configs = {name: memory_config(name) for name in first}
-    return [name for name, config in configs.items() if not getattr(config, "host", None) and not config.uses_gold]
+    found = (next(filter(_usable, sorted(names, key=lambda name: (len(name), name))), "") for names in folders.values())
+    return sorted(filter(None, found))
+
+
+def _usable(name: str) -> bool:
+    config = small_config(name)
+    if getattr(config, "host", None) or config.uses_gold:
+        return False
+    try:
+        if isinstance(config, NeedsAssets):
+            config.check_assets()
+    except AssetError as error:
+        sys.stdout.write(f"without {name}: {error}\n")
+        return False
+    return True
 
 
 def conversation(turns: int) -> Conversation:
