@@ -148,7 +148,7 @@ def half_a_window(parts: Parts, role: Role, context: GamContextRules) -> int:
 async def fitting_abstracts(parts: Parts, role: Role, context: GamContextRules, lines: Sequence[str]) -> list[str]:
     """Return the last abstracts that may take half of what a prompt and its reply leave of the window."""
     room = half_a_window(parts, role, context)
-    latest = lines[-room:][::-1]  # a line has a token at least
+    latest = list(lines[-room:])[::-1]  # a line has a token at least
     return latest[: await count_within(parts.llm, latest, room)][::-1]
 
 

@@ -1,6 +1,6 @@
 """What one write and one retrieval cost a memory system itself as its memory grows.
 
-Every system of conf/memory in the settings of the contract tests, one preset a system, without being named here: a
+Every system of conf/memory in the settings of its shortest preset, without being named here: a
 backbone that fills in schemas, the hashing embedder, turns of about 25 words in sessions of thirty. Times are those of
 the processor, without what backbone and embedder take: the system's own. A write is one unit with its preparation, the
 mean of the last hundred; a retrieval is the mean of ten. The goal is 5 ms for a write and 10 ms for a retrieval at a
@@ -35,8 +35,8 @@ from memsys.errors import AssetError  # noqa: E402
 from memsys.llm.contract import Reply, Role  # noqa: E402
 from memsys.protocol import MemorySystem, NeedsAssets, Parts  # noqa: E402
 from memsys.vocabulary import Conversation, Turn, Unit  # noqa: E402
+from tests.support.composing import memory_config  # noqa: E402
 from tests.support.schema_model import SchemaModel  # noqa: E402
-from tests.support.small import small_config  # noqa: E402
 
 SIZES = (1_000, 10_000, 100_000)
 MILLION = 1_000_000
@@ -108,7 +108,7 @@ def one_preset_per_system() -> list[str]:
 
 
 def _usable(name: str) -> bool:
-    config = small_config(name)
+    config = memory_config(name)
     if getattr(config, "host", None) or config.uses_gold:
         return False
     try:
@@ -144,7 +144,7 @@ async def measure(preset: str, talk: Conversation, limit_s: float) -> ScalePoint
     clock = OutsideClock()
     gc.collect()
     before = resident_bytes()
-    memory = small_config(preset).build(Parts("c", TimedModel(clock), TimedEmbedder(clock), 7))
+    memory = memory_config(preset).build(Parts("c", TimedModel(clock), TimedEmbedder(clock), 7))
     units = list(memory.units(talk))
     costs, written, deadline = [], 0, time.process_time() + limit_s
     for unit in units:
