@@ -3,6 +3,7 @@
 import calendar
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
 _MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
@@ -19,6 +20,7 @@ _DAYS = tuple(
 )
 
 
+@lru_cache(maxsize=1 << 14)  # a session's date is read again for each of its memories
 def parse_date(text: str) -> datetime | None:
     """Read a date, with the time of day where there is one.
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from baselines.gam.config import GamConfig
-from baselines.gam.pages import AbstractedPage, abstract_lines, cut_pages, drifted
+from baselines.gam.pages import AbstractedPage, cut_pages, drifted
 from baselines.gam.research import Findings, Researcher, fitting_abstracts, half_a_window
 from baselines.gam.roles import make_roles
-from baselines.gam.searching import empty_store
+from baselines.gam.searching import PageStore, empty_store
 from baselines.limits import count_within, cut_to_tokens, room_for_context
 from memsys.counting import counter_from, counter_state, counts_with
 from memsys.embedding.contract import Vectors
@@ -39,8 +39,11 @@ class GamMemory(BaseMemory):
     def __init__(self, config: GamConfig, parts: Parts) -> None:
         self._config, self._parts = config, parts
         self._roles = make_roles(config.roles)
-        self._store = empty_store(parts.embedder.dimension, config.research_rules)
+        self._store = self._empty_store()
         self._counts: Counter[str] = Counter()
+
+    def _empty_store(self) -> PageStore:
+        return empty_store(self._parts.embedder.dimension, self._config.research_rules, self._config.page_rules)
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
         """One unit per session."""
@@ -67,8 +70,8 @@ class GamMemory(BaseMemory):
             self._store.add(made)
 
     async def _abstract(self, page: AbstractedPage) -> str:
-        role, context, rules = self._roles["abstract"], self._config.context_rules, self._config.page_rules
-        lines = abstract_lines(self._store.pages, rules)
+        role, context = self._roles["abstract"], self._config.context_rules
+        lines = self._store.abstracts.lines
         latest = await fitting_abstracts(self._parts, role, context, lines)
         self._counts["abstract.cut"] += len(latest) < len(lines)
         shown = await cut_to_tokens(self._parts.llm, page.text, half_a_window(self._parts, role, context))
@@ -76,7 +79,7 @@ class GamMemory(BaseMemory):
         values = {"abstracts": "\n".join(latest) or self._config.page_texts.nothing, "page": shown}
         text = (await self._parts.llm.ask(role, values, key=page.page_id)).text.strip()
         self._counts["fallback.abstract"] += not text
-        self._counts["abstract.duplicate"] += bool(text) and text in {each.abstract for each in self._store.pages}
+        self._counts["abstract.duplicate"] += bool(text) and text in self._store.abstracts
         return text
 
     async def retrieve(self, query: str) -> Retrieval:
@@ -86,7 +89,6 @@ class GamMemory(BaseMemory):
             self._parts,
             self._roles,
             config.research_rules,
-            config.page_rules,
             config.context_rules,
             config.page_texts,
             self._store,
@@ -142,7 +144,7 @@ class GamMemory(BaseMemory):
 
     def load_state(self, state: State) -> None:
         """Restore a snapshot."""
-        self._store = empty_store(self._parts.embedder.dimension, self._config.research_rules)
+        self._store = self._empty_store()
         self._store.vectors.load_state(state["vectors"])
         for entry in state["pages"]:
             self._store.add(AbstractedPage.from_state(entry))

@@ -71,13 +71,35 @@ def _page(turns: Sequence[Turn], lines: Sequence[str], texts: GamTexts) -> Abstr
     return AbstractedPage(first.turn_id, "\n".join([head, "", *lines]), tuple(turn.turn_id for turn in turns))
 
 
-def abstract_lines(pages: Sequence[AbstractedPage], rules: GamPageRules) -> list[str]:
-    """Write every page's abstract after its number."""
-    if rules.by_position:
-        listed = list(dict.fromkeys(page.abstract for page in pages if page.abstract))
-    else:
-        listed = [page.abstract or page.text[: rules.abstract_chars] for page in pages]
-    return [TEXTS("page", number=number, abstract=abstract) for number, abstract in enumerate(listed)]
+class AbstractLines:
+    """Every page's abstract after its number, a line each, as pages come.
+
+    Args:
+        rules: what stands for a page without an abstract, and how lines are numbered.
+
+    Attributes:
+        lines: so far.
+    """
+
+    def __init__(self, rules: GamPageRules) -> None:
+        self._rules = rules
+        self._known: set[str] = set()
+        self.lines: list[str] = []
+
+    def __contains__(self, abstract: object) -> bool:
+        """Whether some page has this abstract."""
+        return abstract in self._known
+
+    def add(self, page: AbstractedPage) -> None:
+        """Append a page; by position, one with an abstract of its own alone."""
+        if not self._rules.by_position:
+            self._write(page.abstract or page.text[: self._rules.abstract_chars])
+        elif page.abstract and page.abstract not in self._known:
+            self._write(page.abstract)
+        self._known.add(page.abstract)
+
+    def _write(self, abstract: str) -> None:
+        self.lines.append(TEXTS("page", number=len(self.lines), abstract=abstract))
 
 
 def drifted(pages: Sequence[AbstractedPage]) -> int:

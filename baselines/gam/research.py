@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from baselines.gam.pages import abstract_lines
-from baselines.gam.rules import GamContextRules, GamPageRules, GamTexts, ResearchRules
+from baselines.gam.rules import GamContextRules, GamTexts, ResearchRules
 from baselines.gam.searching import FoundPage, PageStore, read_plan, search_pages
 from baselines.limits import count_within, cut_to_tokens
 from memsys.llm.contract import Reply, Role
@@ -49,7 +48,6 @@ class Researcher:
         parts: backbone and embedder.
         roles: by name.
         rules: of research.
-        pages: how pages are numbered.
         context: what a prompt may take of the window.
         texts: words of prompts.
         store: pages.
@@ -58,7 +56,6 @@ class Researcher:
     parts: Parts
     roles: Mapping[str, Role]
     rules: ResearchRules
-    pages: GamPageRules
     context: GamContextRules
     texts: GamTexts
     store: PageStore
@@ -123,7 +120,7 @@ class Researcher:
         return {"question": question, "findings": found.text or self.texts.nothing}
 
     async def _abstracts(self) -> str:
-        lines = abstract_lines(self.store.pages, self.pages) if self.rules.abstracts_shown else []
+        lines = self.store.abstracts.lines if self.rules.abstracts_shown else []
         latest = await fitting_abstracts(self.parts, self.roles["plan"], self.context, lines)
         return "\n".join(latest) or self.texts.nothing
 
@@ -149,7 +146,7 @@ def half_a_window(parts: Parts, role: Role, context: GamContextRules) -> int:
 async def fitting_abstracts(parts: Parts, role: Role, context: GamContextRules, lines: Sequence[str]) -> list[str]:
     """Return the last abstracts that may take half of what a prompt and its reply leave of the window."""
     room = half_a_window(parts, role, context)
-    latest = list(reversed(lines))
+    latest = list(lines[-room:])[::-1]  # a line has a token at least
     return latest[: await count_within(parts.llm, latest, room)][::-1]
 
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from baselines.gam.pages import AbstractedPage
-from baselines.gam.rules import TOOLS, ResearchRules, Tool
+from baselines.gam.pages import AbstractedPage, AbstractLines
+from baselines.gam.rules import TOOLS, GamPageRules, ResearchRules, Tool
 from baselines.gam.stems import stems
 from memsys.embedding.contract import Embedder
 from memsys.index.bm25 import BM25Index
@@ -45,6 +45,7 @@ class PageStore:
 
     vectors: VectorIndex
     words: BM25Index
+    abstracts: AbstractLines
     pages: list[AbstractedPage] = field(default_factory=list)
     number_of: dict[str, int] = field(default_factory=dict)
 
@@ -52,13 +53,14 @@ class PageStore:
         """Append a page, whose vector was added."""
         self.number_of[page.page_id] = len(self.pages)
         self.words.add([page.page_id], [page.text])
+        self.abstracts.add(page)
         self.pages.append(page)
 
 
-def empty_store(dimension: int, rules: ResearchRules) -> PageStore:
+def empty_store(dimension: int, rules: ResearchRules, pages: GamPageRules) -> PageStore:
     """Make a store without a page."""
     k1, b = rules.bm25
-    return PageStore(VectorIndex(dimension), BM25Index(k1=k1, b=b, tokenise=stems))
+    return PageStore(VectorIndex(dimension), BM25Index(k1=k1, b=b, tokenise=stems), AbstractLines(pages))
 
 
 def read_plan(reply: Reply, question: str, rules: ResearchRules) -> tuple[PageSearchPlan, bool]:

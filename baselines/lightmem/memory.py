@@ -61,6 +61,7 @@ class LightMemMemory(BaseMemory):
         self._short_term = ShortTermBuffer(config.stm_tokens)
         self._index = VectorIndex(parts.embedder.dimension)
         self._facts: dict[str, DatedFact] = {}
+        self._places: Mapping[str, NDArray[np.int64]] | None = None
         self._made = 0
         self._counts: Counter[str] = Counter()
 
@@ -104,6 +105,7 @@ class LightMemMemory(BaseMemory):
             vectors = await self._parts.embedder.embed([fact.text for fact in revision.rewritten])
             self._index.replace([fact.fact_id for fact in revision.rewritten], vectors)
         self._index.remove(revision.deleted)
+        self._places = None
         for fact_id in revision.deleted:
             del self._facts[fact_id]
 
@@ -125,11 +127,17 @@ class LightMemMemory(BaseMemory):
         rules = self._config.search_rules
         if rules.scope == "combined":
             return self._index.search(vector, rules.k)
-        places: dict[str, list[int]] = {}
-        for place, fact_id in enumerate(self._index.ids):
-            places.setdefault(self._facts[fact_id].speaker, []).append(place)
-        scoped = (self._index.search(vector, rules.k, among=np.asarray(rows)) for rows in places.values())
+        scoped = (self._index.search(vector, rules.k, among=rows) for rows in self._by_speaker().values())
         return sorted((each for found in scoped for each in found), key=lambda each: -each[1])
+
+    def _by_speaker(self) -> Mapping[str, NDArray[np.int64]]:
+        """Places of the facts of each speaker; counted anew after the facts changed."""
+        if self._places is None:
+            places: dict[str, list[int]] = {}
+            for place, fact_id in enumerate(self._index.ids):
+                places.setdefault(self._facts[fact_id].speaker, []).append(place)
+            self._places = {speaker: np.asarray(rows, dtype=np.int64) for speaker, rows in places.items()}
+        return self._places
 
     def _said(self, turn: Turn) -> str:
         """What a turn says, with its image's caption and without its speaker, who stands beside it."""
@@ -169,6 +177,7 @@ class LightMemMemory(BaseMemory):
         self._made += len(facts)
         self._index.add([fact.fact_id for fact in facts], await self._parts.embedder.embed([f.text for f in facts]))
         self._facts.update({fact.fact_id: fact for fact in facts})
+        self._places = None
 
     def statistics(self) -> Mapping[str, Json]:
         """Count facts, segments, batches, updates and fallbacks."""
@@ -196,5 +205,6 @@ class LightMemMemory(BaseMemory):
         self._short_term.load_state(state["short_term"])
         self._facts = {entry["fact_id"]: DatedFact.from_state(entry) for entry in state["facts"]}
         self._index.load_state(state["index"])
+        self._places = None
         self._made = state["made"]
         self._counts = counter_from(state["counts"])

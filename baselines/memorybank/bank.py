@@ -85,6 +85,11 @@ class Day:
         )
 
 
+def entries_of(days: Sequence[Day]) -> dict[str, BankEntry]:
+    """All entries by id, in the order of the days, a day's summaries before its pieces."""
+    return {entry.entry_id: entry for day in days for entry in (*day.summaries, *day.pieces)}
+
+
 def pieces_of(unit: Unit, turn_format: TurnFormat, cut: PieceCut) -> list[BankEntry]:
     """Cut a session into pieces; no turn is lost.
 

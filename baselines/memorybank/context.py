@@ -45,7 +45,7 @@ async def write_context(
         rules: what is shown.
         overall: portrait and digest.
         found: entries, best first.
-        position: of every stored entry, by id.
+        position: of these entries in the conversation, by id.
 
     Raises:
         ConfigError: the backbone's window leaves no room.

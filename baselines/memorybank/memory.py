@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.limits import room_for_context
-from baselines.memorybank.bank import BankEntry, Day, pieces_of
+from baselines.memorybank.bank import BankEntry, Day, entries_of, pieces_of
 from baselines.memorybank.config import MemoryBankConfig
 from baselines.memorybank.context import Overall, write_context
 from baselines.memorybank.forgetting import days_ago, is_kept
@@ -70,6 +70,7 @@ class MemoryBankMemory(BaseMemory):
         self._roles = make_roles(config.roles)
         self._index = VectorIndex(parts.embedder.dimension)
         self._days: list[Day] = []
+        self._entries: dict[str, BankEntry] = {}  # all that can be found, in the order of the index
         self._overall = Overall()
         self._user = ""
         self._speakers: list[str] = []
@@ -109,7 +110,9 @@ class MemoryBankMemory(BaseMemory):
         rules = self._config.context_rules
         room_for_context(self._parts.llm, rules.max_tokens, rules.reserve_tokens)
         day = prepared.day
-        self._index.add([entry.entry_id for entry in (*day.summaries, *day.pieces)], prepared.vectors)
+        entries = entries_of([day])
+        self._index.add(list(entries), prepared.vectors)
+        self._entries.update(entries)
         self._days.append(day)
         self._user = prepared.user
         self._speakers = list(dict.fromkeys((*self._speakers, *prepared.speakers)))
@@ -130,9 +133,9 @@ class MemoryBankMemory(BaseMemory):
         with timed(spans, "search"):
             found = self._index.search(vectors[0], self._config.retrieve_k)
         with timed(spans, "format"):
-            stored = self._entries()
+            stored = self._entries
             entries = [stored[entry_id] for entry_id, _ in found]
-            position = {entry_id: place for place, entry_id in enumerate(stored)}
+            position = {entry_id: self._index.position(entry_id) for entry_id, _ in found}
             rules = self._config.context_rules
             context = await write_context(self._parts.llm, rules, self._overall, entries, position)
         hits = tuple(stored[entry_id].hit(score) for entry_id, score in found)
@@ -198,13 +201,11 @@ class MemoryBankMemory(BaseMemory):
             self._counts["forgotten.pieces"] += len(gone)
             self._counts["forgotten.summaries"] += len(bare)
             self._counts["forgotten.bare_days"] += not kept
-            self._index.remove([entry.entry_id for entry in (*bare, *gone)])
             day.pieces = kept
             day.summaries = [summary for summary in day.summaries if summary not in bare]
-
-    def _entries(self) -> dict[str, BankEntry]:
-        """All that can be found, in the order of the conversation, a day's summaries before its pieces."""
-        return {entry.entry_id: entry for day in self._days for entry in (*day.summaries, *day.pieces)}
+        left = entries_of(self._days)
+        self._index.remove([entry_id for entry_id in self._entries if entry_id not in left])
+        self._entries = left
 
     def statistics(self) -> Mapping[str, Json]:
         """Count days, pieces, summaries, what was forgotten, and fallbacks."""
@@ -232,6 +233,7 @@ class MemoryBankMemory(BaseMemory):
     def load_state(self, state: State) -> None:
         """Restore a snapshot."""
         self._days = [Day.from_state(entry) for entry in state["days"]]
+        self._entries = entries_of(self._days)
         self._index.load_state(state["index"])
         self._overall = Overall(state["history"], state["personality"])
         self._user, self._speakers = state["user"], list(state["speakers"])

@@ -11,7 +11,7 @@ from baselines.limits import room_for_context
 from baselines.memoryos.config import MemoryOSConfig
 from baselines.memoryos.context import FoundMemories, write_memories
 from baselines.memoryos.long_term import FactQueue, LongTermMemory, SpeakerFact
-from baselines.memoryos.pages import DialoguePage, QueuedPage, agent_of, pages_of, user_of
+from baselines.memoryos.pages import DialoguePage, PagedConversation, QueuedPage
 from baselines.memoryos.preparing import PagePreparation, chain_summary
 from baselines.memoryos.roles import make_roles
 from baselines.memoryos.segments import MidTermMemory
@@ -58,6 +58,7 @@ class MemoryOSMemory(BaseMemory):
         self._config, self._parts = config, parts
         self._roles = make_roles(config.roles)
         dimension = parts.embedder.dimension
+        self._paged: PagedConversation | None = None
         self._queue: list[QueuedPage] = []
         self._mid_term = MidTermMemory(dimension, config.mid_term_rules, config.heat_rules)
         self._long_term = LongTermMemory(parts, self._roles, config.long_term_rules)
@@ -82,15 +83,19 @@ class MemoryOSMemory(BaseMemory):
         """
         if unit.conversation is None:
             raise ValueError(f"unit {unit.unit_id!r} names no conversation: take it from units(), which sets it")
-        every = pages_of(unit.conversation, self._parts.turn_format, self._config.pages)
-        own = {turn.turn_id for turn in unit.turns}
-        places = [place for place, page in enumerate(every) if page.page_id in own]
-        first, last = places[0], places[-1] + 1
+        paged = self._cut(unit.conversation)
+        every, (first, last) = paged.pages, paged.span(unit.turns)
         flushed = len(every) - self._config.short_term_rules.kept(len(every))
         preparation = PagePreparation(self._parts, self._roles, self._config.mid_term_rules)
         previous = every[first - 1] if first else None
         pages = await preparation.queued(every[first:last], previous, min(max(flushed - first, 0), last - first))
-        return QueuedSession(pages, user_of(unit.conversation), agent_of(unit.conversation), preparation.counts)
+        return QueuedSession(pages, paged.user, paged.agent, preparation.counts)
+
+    def _cut(self, conversation: Conversation) -> PagedConversation:
+        """Cut a conversation into pages, once for all of its units."""
+        if self._paged is None or self._paged.conversation is not conversation:
+            self._paged = PagedConversation(conversation, self._parts.turn_format, self._config.pages)
+        return self._paged
 
     async def write(self, unit: Unit, prepared: QueuedSession) -> None:
         """Queue the pages one after the other; whatever leaves the queue goes into segments.

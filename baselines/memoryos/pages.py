@@ -143,6 +143,33 @@ def pages_of(conversation: Conversation, turn_format: TurnFormat, cut: PageCut) 
     ]
 
 
+class PagedConversation:
+    """A conversation cut into pages once, for all of its units.
+
+    Args:
+        conversation: what is cut.
+        turn_format: how turns are written.
+        cut: into what.
+
+    Attributes:
+        conversation: the same.
+        pages: in order.
+        user: who counts as the user.
+        agent: who replies.
+    """
+
+    def __init__(self, conversation: Conversation, turn_format: TurnFormat, cut: PageCut) -> None:
+        self.conversation = conversation
+        self.pages = pages_of(conversation, turn_format, cut)
+        self.user, self.agent = user_of(conversation), agent_of(conversation)
+        self._place_of = {page.page_id: place for place, page in enumerate(self.pages)}
+
+    def span(self, turns: Sequence[Turn]) -> tuple[int, int]:
+        """Place of the first page of a session's turns, and of the first page after them."""
+        places = [self._place_of[turn.turn_id] for turn in turns if turn.turn_id in self._place_of]
+        return places[0], places[-1] + 1
+
+
 def _pairs(turns: Sequence[Turn], user: str) -> list[list[Turn]]:
     pages: list[list[Turn]] = []
     is_open = False

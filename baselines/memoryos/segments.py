@@ -14,6 +14,9 @@ from baselines.memoryos.rules import HeatRules, KeywordOverlap, MidTermRules
 from memsys.dates import parse_date
 from memsys.index.vector import SCORE_DECIMALS, VectorIndex
 
+#: Heats that agree after rounding differ by less than this.
+_TIE = 10.0**-SCORE_DECIMALS
+
 
 @dataclass(slots=True)
 class TopicSegment:
@@ -111,8 +114,12 @@ class MidTermMemory:
 
     def hottest(self, now: str) -> TopicSegment | None:
         """Return the hottest segment if it is hot enough; the older of two equals."""
-        ranked = sorted(self.segments.values(), key=lambda each: -round(each.heat(self._heat, now), SCORE_DECIMALS))
-        return ranked[0] if ranked and ranked[0].heat(self._heat, now) >= self._heat.tau else None
+        rules = self._heat
+        # Recency is at most 1, so that most segments cannot be hot enough, and their dates need not be read.
+        least = rules.tau - rules.gamma - _TIE
+        warm = [each for each in self.segments.values() if rules.beta * each.interactions >= least]
+        hottest = max(warm, key=lambda each: round(each.heat(rules, now), SCORE_DECIMALS), default=None)
+        return hottest if hottest is not None and hottest.heat(rules, now) >= rules.tau else None
 
     def search(
         self, vector: NDArray[np.float32], keywords: Sequence[str], most: int, least: float

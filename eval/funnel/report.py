@@ -44,6 +44,8 @@ _SIZE_HEADINGS = (
     "system", "conversations", "turns", "entries", "entries per turn", "tokens per turn", "turns per entry",
     "turns in context", "repeated", "outdated", "entries by kind",
 )  # fmt: skip
+#: Conversations that a heading names.
+_NAMED = 4
 #: Decimals in the CSV.
 _DIGITS = 4
 
@@ -78,12 +80,20 @@ def quality_groups(runs: Sequence[StoredRun]) -> list[QualityGroup]:
     names = Counter((dataset, backbone, len(asked)) for dataset, backbone, asked in found)
     return [
         QualityGroup(
-            f"{dataset}, backbone {backbone}, {len(asked)} questions",
+            f"{dataset}, backbone {backbone}, {len(asked)} questions"
+            + _of(members[0], names[dataset, backbone, len(asked)]),
             "_".join((dataset, backbone, str(len(asked)), *_hash(members[0], names[dataset, backbone, len(asked)]))),
             _systems(members),
         )
         for (dataset, backbone, asked), members in sorted(found.items())
     ]
+
+
+def _of(run: StoredRun, groups: int) -> str:
+    """The conversations, which tell a reader groups of equal size apart; many are counted."""
+    names = run.conversations
+    shown = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} conversations"
+    return f" of {shown}" if groups > 1 else ""
 
 
 def _hash(run: StoredRun, groups: int) -> list[str]:

@@ -32,6 +32,9 @@ from eval.tables.model import Table
 from eval.tables.overview import CLAIMS, INDEX, render_claims, render_index
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import StoredRun, read_runs, short_path, stored_folders
+from eval.tables.updates import FORMATS as UPDATES_FORMATS
+from eval.tables.updates import NAME as UPDATES
+from eval.tables.updates import update_groups
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -125,6 +128,9 @@ def _write_own(runs: Sequence[StoredRun], out: Path) -> None:
         write_atomic(out / f"{QUALITY}.{suffix}", render(quality).encode())
     for suffix, render_methods in METHODS_FORMATS.items():
         write_atomic(out / f"{METHODS}.{suffix}", render_methods(methods).encode())
+    updates = update_groups(quality)
+    for suffix, render_updates in UPDATES_FORMATS.items():
+        write_atomic(out / f"{UPDATES}.{suffix}", render_updates(updates).encode())
 
 
 def build_tables(

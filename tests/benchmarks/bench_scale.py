@@ -1,25 +1,26 @@
 """What one write and one retrieval cost a memory system itself as its memory grows.
 
-Every system of conf/memory in the settings of the contract tests, one preset a system, without being named here: a
+Every system of conf/memory in the settings of its shortest preset, without being named here: a
 backbone that fills in schemas, the hashing embedder, turns of about 25 words in sessions of thirty. Times are those of
 the processor, without what backbone and embedder take: the system's own. A write is one unit with its preparation, the
 mean of the last hundred; a retrieval is the mean of ten. The goal is 5 ms for a write and 10 ms for a retrieval at a
 million memories. Memory is what the process grew by, per turn.
 
 Run: ``python tests/benchmarks/bench_scale.py [--sizes 1000 10000 100000] [--million] [--seconds 60] [--plot F.png]``
-A system that takes more than ``--seconds`` of the processor for a size is stopped there, and larger sizes are not
-tried.
+``--csv FILE`` also appends every measurement to a file as it comes; ``docs/scale.md`` has figures. A system that takes
+more than ``--seconds`` of the processor for a size is stopped there, and larger sizes are not tried.
 """
 
 import argparse
 import asyncio
+import csv
 import gc
 import random
 import resource
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -30,12 +31,12 @@ sys.path.insert(0, str(ROOT))
 from eval.configs.choices import presets  # noqa: E402
 from memsys.embedding.contract import Vectors  # noqa: E402
 from memsys.embedding.hashing import HashingEmbedder  # noqa: E402
+from memsys.errors import AssetError  # noqa: E402
 from memsys.llm.contract import Reply, Role  # noqa: E402
-from memsys.protocol import MemorySystem, Parts  # noqa: E402
+from memsys.protocol import MemorySystem, NeedsAssets, Parts  # noqa: E402
 from memsys.vocabulary import Conversation, Turn, Unit  # noqa: E402
 from tests.support.composing import memory_config  # noqa: E402
 from tests.support.schema_model import SchemaModel  # noqa: E402
-from tests.support.small import small_config  # noqa: E402
 
 SIZES = (1_000, 10_000, 100_000)
 MILLION = 1_000_000
@@ -95,13 +96,28 @@ class ScalePoint:
 
 
 def one_preset_per_system() -> list[str]:
-    """Of every folder of conf/memory the preset with the shortest name, if it needs no host and reads no gold."""
+    """Of every folder of conf/memory the preset with the shortest name that can be built here.
+
+    Presets behind a gate, those that read gold, and those whose packages or models are missing are passed over.
+    """
     folders: dict[str, list[str]] = {}
     for name, preset in presets().items():
         folders.setdefault(preset.choice.partition("/")[0], []).append(name)
-    first = sorted(min(names, key=lambda name: (len(name), name)) for names in folders.values())
-    configs = {name: memory_config(name) for name in first}
-    return [name for name, config in configs.items() if not getattr(config, "host", None) and not config.uses_gold]
+    found = (next(filter(_usable, sorted(names, key=lambda name: (len(name), name))), "") for names in folders.values())
+    return sorted(filter(None, found))
+
+
+def _usable(name: str) -> bool:
+    config = memory_config(name)
+    if getattr(config, "host", None) or config.uses_gold:
+        return False
+    try:
+        if isinstance(config, NeedsAssets):
+            config.check_assets()
+    except AssetError as error:
+        sys.stdout.write(f"without {name}: {error}\n")
+        return False
+    return True
 
 
 def conversation(turns: int) -> Conversation:
@@ -128,7 +144,7 @@ async def measure(preset: str, talk: Conversation, limit_s: float) -> ScalePoint
     clock = OutsideClock()
     gc.collect()
     before = resident_bytes()
-    memory = small_config(preset).build(Parts("c", TimedModel(clock), TimedEmbedder(clock), 7))
+    memory = memory_config(preset).build(Parts("c", TimedModel(clock), TimedEmbedder(clock), 7))
     units = list(memory.units(talk))
     costs, written, deadline = [], 0, time.process_time() + limit_s
     for unit in units:
@@ -180,12 +196,24 @@ def show(preset: str, point: ScalePoint) -> None:
     write(preset, str(point.turns), *facts)
 
 
-def curve(preset: str, talks: Sequence[Conversation], limit_s: float) -> list[ScalePoint]:
+def keep(path: str, preset: str, point: ScalePoint) -> None:
+    """Append one measurement to a CSV file."""
+    new = not Path(path).exists()
+    with Path(path).open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ("system", *asdict(point)), lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerow({"system": preset, **asdict(point)})
+
+
+def curve(preset: str, talks: Sequence[Conversation], limit_s: float, file: str = "") -> list[ScalePoint]:
     """Measure a system at growing sizes, until one is too much for it."""
     points: list[ScalePoint] = []
     for talk in talks:
         points.append(asyncio.run(measure(preset, talk, limit_s)))
         show(preset, points[-1])
+        if file:
+            keep(file, preset, points[-1])
         if points[-1].stopped:
             break
     return points
@@ -216,12 +244,14 @@ def main() -> int:
     parser.add_argument("--million", action="store_true", help="up to a million turns")
     parser.add_argument("--seconds", type=float, default=60.0, help="limit of a system at one size")
     parser.add_argument("--presets", nargs="+", default=None)
+    parser.add_argument("--csv", default="", help="file to append the measurements to")
     parser.add_argument("--plot", default="", help="file to draw the curves into")
     arguments = parser.parse_args()
     sizes = [*SIZES, MILLION] if arguments.million else arguments.sizes
     talks = [conversation(size) for size in sizes]
     write("system", "turns", "write (ms)", "retrieve (ms)", "bytes a turn")
-    curves = {name: curve(name, talks, arguments.seconds) for name in arguments.presets or one_preset_per_system()}
+    names = arguments.presets or one_preset_per_system()
+    curves = {name: curve(name, talks, arguments.seconds, arguments.csv) for name in names}
     if arguments.plot:
         plot(arguments.plot, curves)
     return 0

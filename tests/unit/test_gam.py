@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from baselines.gam.memory import GamMemory
-from baselines.gam.pages import AbstractedPage, abstract_lines, drifted
+from baselines.gam.pages import AbstractedPage, AbstractLines, drifted
+from baselines.gam.roles import TEXTS
 from baselines.gam.rules import GamPageRules
 from baselines.gam.stems import stems
 from eval.sweep.calls import memory_calls
@@ -100,6 +101,18 @@ def test_conv_26_has_19_pages(locomo_file: Any) -> None:
     assert sizes["conv-26"] == 19 and sum(sizes.values()) == 272
 
 
+def test_a_line_of_an_abstract_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+
+    def counted(name: str, **values: Any) -> str:
+        written.append(name)
+        return TEXTS(name, **values)
+
+    monkeypatch.setattr("baselines.gam.pages.TEXTS", counted)
+    asked(ingested())
+    assert written.count("page") == 3
+
+
 def test_abstracts_see_the_earlier_ones_and_keep_their_numbers() -> None:
     model = replying(abstract=lambda values, key: {"D1:0": "same", "D2:0": "same", "D3:0": ""}[key])
     system = ingested(model)
@@ -115,11 +128,18 @@ def test_abstracts_see_the_earlier_ones_and_keep_their_numbers() -> None:
     assert statistics["drifted_pages"] == 2
 
 
+def lines(pages: Sequence[AbstractedPage], rules: GamPageRules) -> list[str]:
+    made = AbstractLines(rules)
+    for each in pages:
+        made.add(each)
+    return made.lines
+
+
 def test_numbers_drift_in_the_released_list() -> None:
     pages = [page(0, "a"), page(1, "a"), page(2, ""), page(3, "b")]
-    assert abstract_lines(pages, RULES) == ["Page 0: a", "Page 1: a", "Page 2: text", "Page 3: b"]
+    assert lines(pages, RULES) == ["Page 0: a", "Page 1: a", "Page 2: text", "Page 3: b"]
     released = GamPageRules(max_tokens=None, bound="session", abstract_chars=4, by_position=True)
-    assert abstract_lines(pages, released) == ["Page 0: a", "Page 1: b"]
+    assert lines(pages, released) == ["Page 0: a", "Page 1: b"]
     assert drifted(pages) == 3
 
 

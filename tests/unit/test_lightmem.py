@@ -223,6 +223,10 @@ def test_the_limits_of_facts_and_tokens() -> None:
     assert len(asked(ingested(retrieve={"k": 1})).hits) == 1
     both = asked(ingested(retrieve={"k": 1, "scope": "per_speaker"}))
     assert sorted(hit.turn_ids for hit in both.hits) == [("D1:0",), ("D1:1",)]
+    system = ingested(retrieve={"k": 1, "scope": "per_speaker"})
+    assert system._by_speaker() is system._by_speaker()  # counted once, anew after the facts changed
+    system.load_state(ingested(talk=conversation(["alone"]), retrieve={"k": 1, "scope": "per_speaker"}).state())
+    assert len(asked(system).hits) == 1
     cut = asked(ingested(context={"max_tokens": 9}))
     assert cut.trace["left_out"] == 3 and cut.context.count("- [") == 1
     with pytest.raises(ConfigError, match="reserve_tokens"):

@@ -314,6 +314,16 @@ def test_portrait_digest_found_entries_by_day_and_the_days() -> None:
     assert re.fullmatch(r"Days recalled: (\d May 2023; )*\d May 2023", lines[-1])
 
 
+def test_a_question_does_not_go_through_all_days() -> None:
+    system = ingested(preset="memorybank_forget_scaled")
+    whole = asked(system)
+    kept = {entry.entry_id for day in days_of(system) for entry in (*day.summaries, *day.pieces)}
+    assert whole.trace["stored"] == len(kept) and {hit.memory_id for hit in whole.hits} <= kept
+    system._days = []
+    again = asked(system)
+    assert (again.hits, again.context) == (whole.hits, whole.context)
+
+
 def test_hits_come_best_first_whatever_the_context_shows() -> None:
     found = asked(ingested(), "song drum band stage")
     assert found.hits[0].turn_ids == ("D3:0", "D3:1")
@@ -474,5 +484,5 @@ def test_every_preset_of_memorybank_is_covered_by_the_contract() -> None:
     names = {name for name in presets() if name.startswith("memorybank")}
     assert names == {
         "memorybank", "memorybank_code", "memorybank_forget", "memorybank_forget_scaled", "memorybank_items",
-        "memorybank_small",
+        "memorybank_items_small", "memorybank_small",
     }  # fmt: skip

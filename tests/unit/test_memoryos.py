@@ -14,7 +14,7 @@ from baselines.memoryos.long_term import SpeakerFact, fact_lines, read_profile
 from baselines.memoryos.memory import MemoryOSMemory
 from baselines.memoryos.pages import PageTopic, agent_of, pages_of, user_of
 from baselines.memoryos.rules import HeatRules, MidTermRules, ShortTermRules
-from baselines.memoryos.segments import MidTermMemory, keyword_overlap, recency
+from baselines.memoryos.segments import MidTermMemory, TopicSegment, keyword_overlap, recency
 from eval.sweep.calls import memory_calls
 from memsys.call_model import DataShape
 from memsys.errors import ConfigError
@@ -99,6 +99,29 @@ def test_pairs_stay_in_their_session_and_may_have_one_side() -> None:
     assert (pages[0].user, pages[0].agent) == ("", "Ben: a")
     assert pages[1].text == "Ann: b\nAnn: c\nBen: d"
     assert (user_of(talk), agent_of(talk)) == ("Ann", "Ben")
+
+
+def test_a_conversation_is_cut_into_pages_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut: list[str] = []
+
+    def counted(talk: Conversation, turn_format: TurnFormat, how: Any) -> Any:
+        cut.append(talk.conversation_id)
+        return pages_of(talk, turn_format, how)
+
+    monkeypatch.setattr("baselines.memoryos.pages.pages_of", counted)
+    assert ingested().statistics()["pages"] == 5 and len(cut) == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 4)), max_size=6), st.sampled_from([2.0, 4.5, 5.0]))
+def test_the_hottest_segment_is_that_of_the_whole_ranking(made: list[tuple[int, int]], tau: float) -> None:
+    rules = HeatRules(alpha=1, beta=1, gamma=1, mu=86400.0, tau=tau, recency="dialogue")
+    memory = MidTermMemory(2, MID, rules)
+    for number, (interactions, day) in enumerate(made):
+        name = f"segment_{number}"
+        memory.segments[name] = TopicSegment(name, "", (), [], interactions, f"{day} May 2023")
+    ranked = sorted(memory.segments.values(), key=lambda each: -round(each.heat(rules, "4 May 2023"), 6))
+    best = ranked[0] if ranked and ranked[0].heat(rules, "4 May 2023") >= tau else None
+    assert memory.hottest("4 May 2023") is best
 
 
 @given(st.lists(st.tuples(st.sampled_from("xy"), st.sampled_from(["Ann", "Ben", "Cy"])), max_size=30))
