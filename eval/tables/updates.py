@@ -13,12 +13,11 @@ from eval.funnel.report import QualityGroup, SystemQuality
 from eval.funnel.stages import run_protocol
 from eval.metrics.registry import scale_of
 from eval.metrics.updates import UPDATE_METRICS
-from eval.report.scores import category_names
 from eval.scoring.aggregate import mean_of
 from eval.scoring.rows import ScoreRow
 from eval.tables.measure import mean_value
 from eval.tables.plain import DASH, PlainTable, figure, plain_latex, plain_markdown
-from eval.tables.stored import StoredRun
+from eval.tables.stored import StoredRun, category_names
 
 NAME = "knowledge_updates"
 
