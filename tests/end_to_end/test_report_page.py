@@ -212,7 +212,7 @@ def test_paper_has_tables_and_nothing_is_wider_than_it(page: Page, report: Path)
     wider = """[...document.querySelectorAll('main td, main th, main pre, main p, main svg')].filter((node) =>
         node.getBoundingClientRect().width && node.getBoundingClientRect().right > 719)
         .map((node) => node.textContent)"""
-    for view in ("answer", "leaderboard?dataset=locomo_clag&metric=f1_set", "questions?q=conv-26:1"):
+    for view in ("answer", "leaderboard?dataset=locomo_clag&metric=f1_set", "questions?q=conv-26:1", "plots"):
         go(page, report, view)
         page.run("window.dispatchEvent(new Event('beforeprint'))")
         assert page.run(wider) == [], view

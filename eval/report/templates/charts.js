@@ -24,11 +24,12 @@ function legend(names) {
 
 /** A value with its interval on a track from 0 to `most`. */
 function track(figures, most, dot = null) {
-  const at = (value) => `${Math.max(0, Math.min(100, (100 * value) / most))}%`;
+  const share = (value) => Math.max(0, Math.min(100, (100 * value) / most));
+  const at = (value) => `${share(value)}%`;
   const [value, low, high] = figures;
   const parts = dot === null ? [el("span", { class: "fill", style: { width: at(value) } })] : [];
   if (low !== undefined)
-    parts.push(el("span", { class: "range", style: { left: at(low), width: `${(100 * (high - low)) / most}%` } }));
+    parts.push(el("span", { class: "range", style: { left: at(low), width: `${share(high) - share(low)}%` } }));
   parts.push(
     el(
       "span",

@@ -39,7 +39,9 @@ function categoryPanels(numbers, names, metric) {
   );
   const figures = (number, key) => DATA.scores[number][metric][key];
   const all = categories.flatMap(([key]) => numbers.map((number) => figures(number, key)).filter(Boolean));
-  const most = roundUp(Math.max(...all.map((one) => one[2] ?? one[0]), 1));
+  const means = Math.max(...all.map((one) => one[0]), 1);
+  const ends = Math.max(...all.map((one) => one[2] ?? one[0]), 1);
+  const most = roundUp(Math.min(ends, Math.max(means, 100))); // a few questions have intervals beyond any score
   return [
     el(
       "div",
@@ -65,7 +67,7 @@ function categoryPanels(numbers, names, metric) {
             );
       }),
     ),
-    el("p", { class: "small faint" }, `Tracks end at ${most}; lines: 95 % intervals.`),
+    el("p", { class: "small faint" }, `Tracks end at ${most}; lines: 95 % intervals, as far as the tracks go.`),
   ];
 }
 
