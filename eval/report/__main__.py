@@ -7,6 +7,7 @@ from pathlib import Path
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.places import RESULTS, check_file
 from eval.cli.terminal import say, stage
+from eval.report.audit_section import audit_section
 from eval.report.cache import FOLDER, Cache
 from eval.report.config import load_config
 from eval.report.data import Collected, collect, page_data
@@ -32,6 +33,8 @@ def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
     with stage("reading the runs"):
         collected = collect(roots)
     data = page_data(collected, load_config(), with_questions=not options.no_questions, cache=cache)
+    with stage("reading the audit of published answers"):
+        data["audit"] = audit_section()
     with stage("writing the page"):
         page = render_page(data, refresh=options.every if options.watch else None)
         write_atomic(options.out, page.encode())
@@ -44,7 +47,7 @@ def _say(out: Path, size: int, collected: Collected) -> None:
         reason = one.reason.removeprefix(f"{one.path} ")
         say(f"left out: {one.path}: {reason}", style="yellow")
     count = f"{len(collected.runs)} run{'' if len(collected.runs) == 1 else 's'}"
-    waiting = f", {len(collected.unfinished)} not ended" if collected.unfinished else ""
+    waiting = f", {len(collected.unfinished)} not ended or not scored" if collected.unfinished else ""
     say(f"written: {out} ({size / 2**20:.1f} MiB, {count}{waiting})")
 
 
