@@ -10,6 +10,10 @@ from eval.cli.escaping import markdown_cell, markdown_row
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 
 _DIGITS = 4
+#: Kappa below which a judge's verdicts are no use: less than moderate agreement (Landis and Koch, 1977).
+_POOR = 0.4
+#: Preset of a data set -> its name.
+DATA_NAMES = {"locomo": "LoCoMo", "longmemeval_s": "LongMemEval"}
 #: Row -> the words of the leaderboards' headings, by label view.
 _VIEWS = {
     "printed": "gold answers as printed",
@@ -101,7 +105,7 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
         for labels, words in _VIEWS.items():
             rows = board(tables["leaderboard"], config, data, labels)
             if rows:
-                parts += [f"## Leaderboard, {data}: {words}", "", _caption(data), ""]
+                parts += [f"## Leaderboard, {DATA_NAMES.get(data, data)}: {words}", "", _caption(data), ""]
                 parts += markdown(rows, BOARD)
     for name, section in SECTIONS.items():
         rows = chosen(name, tables.get(name) or [])
@@ -220,12 +224,14 @@ def _judge_presets(tables: Mapping[str, Sequence[Row]]) -> list[str]:
     rows = [row for row in tables.get("judge_presets") or () if row["kappa"] is not None]
     found = []
     for model in sorted({str(row["backbone"]) for row in rows}):
-        kappas = [_number(row, "kappa") for row in rows if row["backbone"] == model]
-        poor = " This model cannot judge: do not use its verdicts." if max(kappas) < 0.4 else ""
+        own = [row for row in rows if row["backbone"] == model]
+        kappas = [_number(row, "kappa") for row in own]
+        span = f"{min(kappas):.2f}" if len(own) == 1 else f"{min(kappas):.2f} to {max(kappas):.2f}"
+        poor = " This model cannot judge: do not use its verdicts." if max(kappas) < _POOR else ""
+        count = min(int(_number(row, "answers")) for row in own)
         found.append(
-            f"**Judges of this project on {model}**: kappa with people from {min(kappas):.2f} to {max(kappas):.2f} "
-            f"over "
-            f"{len(kappas)} rubrics.{poor}"
+            f"**Judges of this project on {model}**: kappa with people {span} (rubrics: {len(own)}; answers of each: "
+            f"{count}).{poor}"
         )
     return found
 

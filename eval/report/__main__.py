@@ -7,7 +7,6 @@ from pathlib import Path
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.places import RESULTS, check_file
 from eval.cli.terminal import say, stage
-from eval.report.audit_section import audit_section
 from eval.report.cache import FOLDER, Cache
 from eval.report.config import load_config
 from eval.report.data import Collected, collect, page_data
@@ -29,6 +28,8 @@ def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
     Raises:
         RunDirectoryError: there is nothing to show, or a file is broken.
     """
+    from eval.report.audit_section import audit_section
+
     cache = Cache(None if options.no_cache else FOLDER)
     with stage("reading the runs"):
         collected = collect(roots)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eval.audit.config import load_config
 from eval.audit.field import Row
-from eval.audit.page import BOARD, board, chosen, findings, named_rows, short, used_columns
+from eval.audit.page import BOARD, DATA_NAMES, board, chosen, findings, named_rows, short, used_columns
 from eval.audit.stored import stored_tables
 from eval.audit.wording import SECTIONS, TERMS
 from eval.cli.places import RESULTS
@@ -31,7 +31,10 @@ def audit_section(folder: Path = FOLDER) -> Json:
     config = load_config()
     names = sorted({str(row["data"]) for row in tables["leaderboard"]})
     shown = [
-        _table(f"Leaderboard, {name}", "", board(tables["leaderboard"], config, name), BOARD, None) for name in names
+        _table(
+            f"Leaderboard, {DATA_NAMES.get(name, name)}", "", board(tables["leaderboard"], config, name), BOARD, None
+        )
+        for name in names
     ]
     for name, section in SECTIONS.items():
         rows = chosen(name, tables.get(name) or [])

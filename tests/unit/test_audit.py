@@ -143,7 +143,7 @@ def _tables() -> dict[str, list[Row]]:
 def test_the_page_says_what_was_found_before_its_tables() -> None:
     config = AuditConfig(("f1_set",), 100, "people", "wrong", 30)
     found = page(_tables(), config, runs=1, repositories=1)
-    assert found.index("## What was found") < found.index("## Terms") < found.index("## Leaderboard, locomo")
+    assert found.index("## What was found") < found.index("## Terms") < found.index("## Leaderboard, LoCoMo")
     assert "of 1 pairs of runs that one source ranks by a judge, 0 keep their order" in found
     assert (
         "3 questions were run again, and 2 of the 2 errors that are left are among them (by chance: p < 0.0001)"
