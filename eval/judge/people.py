@@ -16,7 +16,7 @@ from typing import Any
 
 from eval.cli.places import RESULTS
 from eval.judge.agreement import cohen_kappa, majority
-from eval.judge.config import CORRECT, WRONG
+from eval.judge.config import CORRECT
 from eval.judge.judging import AnswerJudge, JudgedItem
 from eval.judge.store import AnswerVerdict, StoredVerdicts
 from eval.judge.work import JudgePlan, judge_backbone
@@ -150,7 +150,7 @@ def figures_of(
     accepted = [called for called, label in pairs if not label]
     share = _share(right)
     low, high = _wilson(sum(accepted), len(accepted))
-    kappa = cohen_kappa(*([WRONG if not flag else CORRECT for flag in side] for side in zip(*pairs, strict=True)))
+    kappa = cohen_kappa([called for called, _ in pairs], right)
     return JudgeFigures(
         judge=plan.judge.name,
         backbone=plan.backbone.name,

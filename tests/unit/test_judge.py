@@ -360,6 +360,8 @@ def test_a_judge_beside_people_by_hand() -> None:
     assert corrected_share(0.5, found) == 1.0
     assert corrected_share(0.4, found) == pytest.approx((0.4 - 1 / 3) / (0.5 - 1 / 3))
     assert corrected_share(0.4, _figures(WRONG, WRONG, CORRECT)) is None  # accepts wrong answers alone
+    silent = _figures(None, None, None)
+    assert (silent.answers, silent.unreadable, silent.accuracy, silent.kappa) == (0, 3, None, None)
 
 
 def test_a_judge_is_measured_and_its_figures_stand_beside_it(
