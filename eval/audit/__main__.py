@@ -1,7 +1,6 @@
 """Score every published run of the catalogue under every definition."""
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,9 +27,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the tables (default: %(default)s)")
     parser.add_argument("--cache", type=Path, default=CACHE, help="scores by question (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=default_workers(), help="processes (default: %(default)s)")
+    parser.add_argument(
+        "--page", action="store_true", help="score nothing: make the page anew of the CSV files in --out"
+    )
     options = parser.parse_args(arguments)
+    if options.page:
+        rewrite(options.out)
+        return 0
     audit(options.runs, options.out, options.cache, options.workers)
     return 0
+
+
+def rewrite(out: Path) -> None:
+    """Write the page, the LaTeX leaderboard and the plots anew of an audit's CSV files.
+
+    Raises:
+        DataError: there are none, or one is damaged.
+    """
+    from eval.audit.config import load_config
+    from eval.audit.stored import stored_tables
+    from eval.audit.write import write_page
+    from eval.recorded.catalogue import find_entry
+
+    tables = stored_tables(out)
+    names = [str(row["run"]) for row in tables["detectors"]]
+    if not names:
+        raise DataError(f"{out} holds no detectors.csv; leave --page out, so that the runs are scored")
+    repositories = {find_entry(name).repository for name in names}
+    write_page(tables, load_config(), out, runs=len(names), repositories=len(repositories))
+    say(f"written: {out}/audit.md, .tex, .svg")
 
 
 def audit(names: Sequence[str], out: Path, cache: Path, workers: int) -> None:
@@ -41,6 +66,7 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int) -> None:
         DataError: no file of the catalogue is there, or one is damaged.
     """
     from eval.audit.config import load_config
+    from eval.audit.field import stored_leaderboard
     from eval.audit.scores import score_all
     from eval.audit.write import write_all
     from eval.recorded.catalogue import find_entry, load_catalogue
@@ -50,7 +76,7 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int) -> None:
     entries = [find_entry(name) for name in names] or _present(load_catalogue().runs())
     need_corrections()
     runs: list[ScoredRun] = []
-    for run in score_all(entries, config, cache, workers):
+    for run in score_all(entries, config, cache, workers, stored_leaderboard):
         runs.append(run)
         say(f"[{len(runs)}/{len(entries)}] {run.entry.name}: {len(run.answers)} answers")
     order = {entry.name: place for place, entry in enumerate(entries)}
@@ -78,22 +104,6 @@ def _present(entries: "Sequence[CatalogueEntry]") -> "list[CatalogueEntry]":
     return found
 
 
-def _board(runs: "Sequence[ScoredRun]", cache: Path) -> "list[Row]":
-    """Leaderboard rows, from the cache where the run's scores are those of last time."""
-    from eval.audit.config import load_config
-    from eval.audit.field import leaderboard
-    from eval.audit.scores import cache_path
-    from eval.runs.files import write_atomic
-
-    config, found = load_config(), []
-    for run in runs:
-        path = cache_path(run.entry, config, cache, "leaderboard")
-        if not path.is_file():
-            write_atomic(path, json.dumps(leaderboard(run, config)).encode())
-        found += json.loads(path.read_text(encoding="utf-8"))
-    return found
-
-
 def _tables(runs: "Sequence[ScoredRun]", cache: Path) -> "Mapping[str, Sequence[Row]]":
     from eval.audit import field, people
     from eval.audit.config import load_config
@@ -103,7 +113,7 @@ def _tables(runs: "Sequence[ScoredRun]", cache: Path) -> "Mapping[str, Sequence[
     honest = [run for run in runs if run.entry.kind == "run"]
     by_name = {run.entry.name: run for run in runs}
     labelled, wrong = by_name.get(config.people), by_name.get(config.wrong)
-    board = _board(runs, cache)
+    board = [row for run in runs for row in field.stored_leaderboard(run, config, cache)]
     return {
         "leaderboard": board,
         "pairs": [

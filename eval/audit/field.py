@@ -1,15 +1,18 @@
 """The field side by side: leaderboard, headline numbers, published orderings, what files give away."""
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
 from math import comb
+from pathlib import Path
 from statistics import median, stdev
 
 from eval.audit.config import AuditConfig
 from eval.audit.readings import COUNTING_TEXT, JUDGE, RunReading, all_readings, applies, estimate, values
-from eval.audit.scores import ScoredRun
+from eval.audit.scores import ScoredRun, cache_path
 from eval.metrics.locomo import ADVERSARIAL
+from eval.runs.files import write_atomic
 from eval.scoring.inference import MeanRule, MetricScores
 from eval.scoring.paired import compare_paired, holm
 
@@ -49,6 +52,15 @@ def leaderboard(run: ScoredRun, config: AuditConfig) -> list[Row]:
                 "median_words": words,
             }
         )
+    return found
+
+
+def stored_leaderboard(run: ScoredRun, config: AuditConfig, cache: Path) -> list[Row]:
+    """:func:`leaderboard` of a run, from the cache where the run's scores are those of last time."""
+    path = cache_path(run.entry, config, cache, "leaderboard")
+    if not path.is_file():
+        write_atomic(path, json.dumps(leaderboard(run, config)).encode())
+    found: list[Row] = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -74,7 +74,13 @@ class ScoredRun:
         return tuple(sorted({name for answer in self.answers for name in answer.verdicts}))
 
 
-def score_all(entries: Sequence[CatalogueEntry], config: AuditConfig, cache: Path, workers: int) -> Iterator[ScoredRun]:
+#: What is done with a run right after it was scored, in the process that scored it.
+AfterScoring = Callable[[ScoredRun, AuditConfig, Path], object]
+
+
+def score_all(
+    entries: Sequence[CatalogueEntry], config: AuditConfig, cache: Path, workers: int, then: AfterScoring | None = None
+) -> Iterator[ScoredRun]:
     """Score runs, from the cache where nothing changed.
 
     Args:
@@ -82,6 +88,7 @@ def score_all(entries: Sequence[CatalogueEntry], config: AuditConfig, cache: Pat
         config: which metrics.
         cache: folder.
         workers: processes.
+        then: what else is computed and kept of a run that was scored now; a function that can be pickled.
 
     Yields:
         The runs as they are done.
@@ -102,13 +109,23 @@ def score_all(entries: Sequence[CatalogueEntry], config: AuditConfig, cache: Pat
     waiting.sort(key=lambda one: -sum(path.stat().st_size for path in paths_of(one[0])))
     if workers < 2 or len(waiting) == 1:
         for entry, path in waiting:
-            yield _kept(score_entry(entry, config.metrics), path)
+            yield _scored(entry, path, config, cache, then)
         return
     _load_corpora(config.metrics)
     with ProcessPoolExecutor(min(workers, len(waiting))) as pool:
-        tasks = {pool.submit(score_entry, entry, config.metrics): path for entry, path in waiting}
+        tasks = [pool.submit(_scored, entry, path, config, cache, then) for entry, path in waiting]
         for task in as_completed(tasks):
-            yield _kept(task.result(), tasks[task])
+            yield task.result()
+
+
+def _scored(
+    entry: CatalogueEntry, path: Path, config: AuditConfig, cache: Path, then: AfterScoring | None
+) -> ScoredRun:
+    """Score a run and keep it, with what follows from it alone: all of it in the process that does the work."""
+    run = _kept(score_entry(entry, config.metrics), path)
+    if then is not None:
+        then(run, config, cache)
+    return run
 
 
 def _load_corpora(metrics: Sequence[str]) -> None:

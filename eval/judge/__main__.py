@@ -1,8 +1,9 @@
 """Let a language model grade answers, and grade the judge on a probe set: ``python -m eval.judge RUN...``.
 
 Arguments after the runs: ``judge=NAME``, ``backbone=NAME`` and any ``KEY=VALUE`` of ``conf/judging.yaml``.
-Without a run it grades the probe set alone. Started again it goes on where it stopped; verdicts that are there cost
-nothing. Composes ``conf/judging.yaml``.
+Without a run it grades the probe set alone; with ``--people N`` it grades N answers that people labelled and N that
+are wrong on purpose, and keeps the figures in ``results/audit/judge_presets.csv``. Started again it goes on where it
+stopped; verdicts that are there cost nothing. Composes ``conf/judging.yaml``.
 """
 
 import argparse
@@ -23,10 +24,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, judge, show; returns the exit status."""
     from eval.cli.terminal import complain
 
-    given = _parser().parse_args(arguments).given
-    runs = [Path(text) for text in given if "=" not in text]
+    options = _parser().parse_args(arguments)
+    runs = [Path(text) for text in options.given if "=" not in text]
+    settings = [text for text in options.given if "=" in text]
     try:
-        _judge(runs, [text for text in given if "=" in text])
+        if options.people:
+            _measure(options.people, runs, settings)
+        else:
+            _judge(runs, settings)
     except BackboneError as error:
         complain(f"{error}; verdicts so far are kept, the same command goes on")
         return EXIT_INCOMPLETE
@@ -46,7 +51,33 @@ def _parser() -> argparse.ArgumentParser:
         epilog="example: python -m eval.judge RUN judge=strict backbone=qwen3_8b judge.repeats=3",
     )
     parser.add_argument("given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of conf/judging")
+    parser.add_argument(
+        "--people",
+        type=_count,
+        metavar="N",
+        help="measure the judge on N answers labelled by people and N wrong ones (files of `make recorded`)",
+    )
     return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of answers from 2")
+    return int(text)
+
+
+def _measure(size: int, runs: Sequence[Path], overrides: Sequence[str]) -> None:
+    from eval.cli.terminal import say
+    from eval.judge.people import FILE, keep, measure_judge
+    from eval.judge.report import show_people
+
+    if runs:
+        raise ConfigError(f"--people measures the judge alone; leave {runs[0]} out, or --people")
+    plan = make_plan(overrides)
+    found = measure_judge(plan, size)
+    keep(found, FILE)
+    show_people(f"judge {plan.judge.name} on {plan.backbone.name}", found)
+    say(f"kept in {FILE}")
 
 
 def _judge(runs: Sequence[Path], overrides: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
 from eval.judge.agreement import agreement, majority
+from eval.judge.people import BY_PEOPLE, JudgeFigures, corrected_share, figures_for
 from eval.judge.probe import judge_name
 from eval.judge.store import StoredVerdicts
 from eval.scoring.aggregate import mean_of
@@ -103,11 +104,31 @@ def show_probe(name: str, probe: Mapping[str, Json]) -> None:
         console().print(f"{probe['unscored']} replies were no verdict; they count in none of these", highlight=False)
 
 
+def show_people(name: str, found: Sequence[JudgeFigures]) -> None:
+    """Print how a judge did on answers that people labelled and on wrong ones."""
+    from eval.cli.terminal import console
+
+    table = _table(f"{name}, percent")
+    for heading in ("answers", "n (null)", "right", "always one", "kappa", "wrong accepted", "right rejected"):
+        table.add_column(heading, justify="left" if heading == "answers" else "right")
+    for one in found:
+        shares = (one.accuracy, one.one_verdict, one.wrong_accepted, one.right_rejected)
+        right, always, accepted, rejected = ("–" if value is None else f"{value:.1f}" for value in shares)
+        kappa = "–" if one.kappa is None else f"{one.kappa:.2f}"
+        table.add_row(one.answers_of, f"{one.answers} ({one.unreadable})", right, always, kappa, accepted, rejected)
+    console().print(table)
+
+
 def _verdicts(judges: Mapping[str, Json]) -> "Table":
     table = _table(
-        "right: answers called right, percent; probe: how often the judge is right on answers of known grade"
+        "right: answers called right, percent; corrected: without the wrong ones that the judge accepts, by its "
+        "figures on answers labelled by people; kappa: with people; probe: how often it is right on answers of "
+        "known grade"
     )
-    for heading in ("judge", "right", "95 %", "n (null)", "repeats", "probe", "always one", "wrong accepted"):
+    for heading in (
+        *("judge", "right", "95 %", "corrected", "kappa", "n (null)", "repeats", "probe", "always one"),
+        "wrong accepted",
+    ):
         table.add_column(heading, justify="left" if heading == "judge" else "right")
     for entry in judges.values():
         interval, probe, repeats = entry["interval"], entry["probe"], entry["repeats"]
@@ -116,6 +137,7 @@ def _verdicts(judges: Mapping[str, Json]) -> "Table":
             judge_name(entry),
             _percent(entry["correct"]),
             f"[{_percent(interval['low'])}, {_percent(interval['high'])}]" if interval else "",
+            *_by_people(entry),
             f"{entry['scored']} ({entry['unscored']})",
             spread if len(repeats["accuracies"]) > 1 else "1",
             _percent(probe["accuracy"]),
@@ -123,6 +145,15 @@ def _verdicts(judges: Mapping[str, Json]) -> "Table":
             _percent(probe["false_accept"]),
         )
     return table
+
+
+def _by_people(entry: Mapping[str, Json]) -> tuple[str, str]:
+    """Corrected share and kappa, or that the judge was not measured."""
+    people = figures_for(entry).get(BY_PEOPLE)
+    if people is None:
+        return "not measured", "–"
+    share = None if entry["correct"] is None else corrected_share(entry["correct"], people)
+    return _percent(share), "–" if people.kappa is None else f"{people.kappa:.2f}"
 
 
 def _agreements(judged: Sequence[StoredVerdicts]) -> "Table":

@@ -90,6 +90,8 @@ def check_run(run_dir: Path) -> None:
             f"{run_dir} has no answers.jsonl: a summary that `eval.export` wrote keeps no answers; judge the run's own "
             "directory under results/runs, or run the experiment again"
         )
+    if not (run_dir / "scores.jsonl").is_file():
+        raise RunDirectoryError(f"{run_dir} has no scores; run `python -m eval.score {run_dir}`")
 
 
 def is_judged(plan: JudgePlan, run_dir: Path) -> bool:
@@ -154,7 +156,7 @@ async def _judge(
     plan: JudgePlan, directory: RunDirectory, items: Sequence[JudgedItem], probe: Mapping[str, Json]
 ) -> None:
     rows, meta_path = verdict_paths(directory.path, plan.name)
-    async with _backbone(plan, directory.add_call, directory.path / "logs") as backbone:
+    async with judge_backbone(plan, directory.add_call, directory.path / "logs") as backbone:
         meta = _meta(plan, directory.path, backbone, probe)
         if meta_path.is_file():
             _check_same(load_json(meta_path), meta["identity"], meta_path)
@@ -208,13 +210,14 @@ def probe_judge(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
 
 async def _probe(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
     probes, verdicts = load_probe(), list[AnswerVerdict]()
-    async with _backbone(plan, None, log_dir) as backbone:
+    async with judge_backbone(plan, None, log_dir) as backbone:
         judge = AnswerJudge(plan.judge, lambda _: backbone.bind(CONVERSATION), plan.backbone.name, plan.in_flight)
         await judge.grade([probe.item for probe in probes], [], verdicts.append)
     return judge_accuracy(probes, verdicts)
 
 
-def _backbone(plan: JudgePlan, on_call: Callable[[CallRecord], None] | None, log_dir: Path) -> Backbone:
+def judge_backbone(plan: JudgePlan, on_call: Callable[[CallRecord], None] | None, log_dir: Path) -> Backbone:
+    """The judge's model as its calls see it; open it with ``async with``."""
     return Backbone(
         plan.backbone,
         engines_for([plan.backbone])[0],

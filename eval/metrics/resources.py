@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from io import BytesIO, TextIOWrapper
 from typing import ClassVar
@@ -76,15 +76,27 @@ class Synonyms:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._lemmas = tuple(WordName(name) for name in sorted(set(names)) if "_" not in name)
+        self._lemmas = tuple(map(WordName, sorted(names)))
 
     def lemmas(self) -> tuple[WordName, ...]:
         """Return the synonyms."""
         return self._lemmas
 
 
+class SynonymsAmong:
+    """The part of a WordNet reader that METEOR uses, cut to the words that can match."""
+
+    def __init__(self, synonyms: Callable[[str], frozenset[str]], words: frozenset[str]) -> None:
+        self._synonyms, self._words = synonyms, words
+
+    def synsets(self, word: str) -> tuple[Synonyms, ...]:
+        """Return one synset with the synonyms of a word that are wanted; none where no synonym is."""
+        found = self._synonyms(word) & self._words
+        return (Synonyms(found),) if found else ()
+
+
 class WordNet:
-    """The part of a WordNet reader that METEOR uses, with cached look-ups."""
+    """Synonyms of single words, with cached look-ups."""
 
     def __init__(self) -> None:
         _use_corpora("wordnet", "METEOR")
@@ -102,18 +114,21 @@ class WordNet:
 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The multilingual functions are not available")
-            self._reader = EnglishReader(nltk.data.find("corpora/wordnet"), None)
-        self.synsets = lru_cache(maxsize=1 << 15)(self._synsets)
+            self.reader = EnglishReader(nltk.data.find("corpora/wordnet"), None)
+        self.synonyms = lru_cache(maxsize=1 << 16)(self._synonyms)
         self._check()
 
-    def _synsets(self, word: str) -> tuple[Synonyms, ...]:
-        names = {lemma.name() for synset in self._reader.synsets(word) for lemma in synset.lemmas()}
-        return (Synonyms(names),) if names else ()
+    def _synonyms(self, word: str) -> frozenset[str]:
+        names = {lemma.name() for synset in self.reader.synsets(word) for lemma in synset.lemmas()}
+        return frozenset(name for name in names if "_" not in name)
+
+    def among(self, words: frozenset[str]) -> "SynonymsAmong":
+        """Synonyms that are among some words, for METEOR: it asks for all and looks for the reference's words alone."""
+        return SynonymsAmong(self.synonyms, words)
 
     def _check(self) -> None:
         """Fail on a WordNet that loads but finds nothing, e.g. files with CRLF, whose byte offsets are wrong."""
-        names = {lemma.name() for synset in self.synsets("physician") for lemma in synset.lemmas()}
-        if "doctor" not in names:
+        if "doctor" not in self.synonyms("physician"):
             raise ScoringError("METEOR: the installed WordNet knows no synonyms; delete it and run `make models`")
 
 

@@ -28,10 +28,14 @@ def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
     Raises:
         RunDirectoryError: there is nothing to show, or a file is broken.
     """
+    from eval.report.audit_section import audit_section
+
     cache = Cache(None if options.no_cache else FOLDER)
     with stage("reading the runs"):
         collected = collect(roots)
     data = page_data(collected, load_config(), with_questions=not options.no_questions, cache=cache)
+    with stage("reading the audit of published answers"):
+        data["audit"] = audit_section()
     with stage("writing the page"):
         page = render_page(data, refresh=options.every if options.watch else None)
         write_atomic(options.out, page.encode())
@@ -44,7 +48,7 @@ def _say(out: Path, size: int, collected: Collected) -> None:
         reason = one.reason.removeprefix(f"{one.path} ")
         say(f"left out: {one.path}: {reason}", style="yellow")
     count = f"{len(collected.runs)} run{'' if len(collected.runs) == 1 else 's'}"
-    waiting = f", {len(collected.unfinished)} not ended" if collected.unfinished else ""
+    waiting = f", {len(collected.unfinished)} not ended or not scored" if collected.unfinished else ""
     say(f"written: {out} ({size / 2**20:.1f} MiB, {count}{waiting})")
 
 

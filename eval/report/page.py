@@ -16,7 +16,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 #: In this order: each uses what stands before it.
 SCRIPTS = (
     "core.js", "charts.js", "answer.js", "compare.js", "leaderboard.js", "plots.js", "definitions.js", "tables.js",
-    "own_tables.js", "questions.js", "answers.js", "runs.js", "main.js",
+    "own_tables.js", "audit.js", "questions.js", "answers.js", "runs.js", "main.js",
 )  # fmt: skip
 
 

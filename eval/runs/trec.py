@@ -12,9 +12,11 @@ from urllib.parse import quote
 
 from eval.runs.files import write_atomic
 from eval.runs.records import RetrievalRecord
+from eval.runs.rundir import read_record
 from eval.runs.stored import load_references, load_retrievals
 from memsys.errors import RunDirectoryError
 
+_NO_SEARCH = "its memory makes no search"
 #: Characters that ids may hold as they are.
 _SAFE = "!#$&'()*+,/:;<=>?@[]^`{|}~\""
 
@@ -36,7 +38,9 @@ def write_trec(run: Path, out: Path) -> tuple[Path, Path]:
     references, retrievals = load_references(run), load_retrievals(run)
     ranked = [each for each in retrievals.values() if each.ranked]
     if not any(each.hits for each in ranked):
-        raise RunDirectoryError(f"{run} ranked nothing: its memory makes no search, so there is no ranking to write")
+        recorded = bool((read_record(run) or {}).get("recorded"))
+        why = "its answers were recorded elsewhere, without what was retrieved" if recorded else _NO_SEARCH
+        raise RunDirectoryError(f"{run} holds no ranking: {why}, so there is nothing to write")
     name = run.resolve().name
     gold = [
         f"{_id(reference.question_id)} 0 {_id(turn)} 1"

@@ -409,8 +409,17 @@ def checksums(run_dir: Path) -> dict[str, str | None]:
     return {name: _sha256(run_dir / name) for name in INPUTS}
 
 
+#: Checksum of a file without rows.
+_NO_ROWS = hashlib.sha256(b"").hexdigest()
+
+
 def _sha256(path: Path) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def _same_rows(one: str | None, other: str | None) -> bool:
+    """Whether two checksums are of the same rows: opening a run, as judging does, makes the files that it lacks."""
+    return one == other or {one, other} == {None, _NO_ROWS}
 
 
 def load_scores(run_dir: Path) -> list[ScoreRow]:
@@ -425,7 +434,7 @@ def load_scores(run_dir: Path) -> list[ScoreRow]:
     inputs = meta.get("inputs") if isinstance(meta, dict) else None
     if not isinstance(inputs, dict):
         raise ScoringError(f"{run_dir / SCORES_META} names no inputs; run `python -m eval.score {run_dir}`")
-    changed = [name for name, digest in checksums(run_dir).items() if digest != inputs.get(name)]
+    changed = [name for name, digest in checksums(run_dir).items() if not _same_rows(digest, inputs.get(name))]
     if changed:
         raise ScoringError(
             f"{run_dir}: {', '.join(changed)} changed since the scores were made; run `python -m eval.score {run_dir}`"

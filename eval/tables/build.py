@@ -7,7 +7,8 @@ from typing import TypeVar
 from eval.papers.printed import PrintedNumber
 from eval.scoring.protocols import Protocol
 from eval.tables.candidates import Candidates, RowKey, candidates_of, choose, recorded_judge
-from eval.tables.measure import MeasurementContext, measure, scaled
+from eval.tables.counted import count_questions
+from eval.tables.measure import Measured, MeasurementContext, measure, scaled
 from eval.tables.model import Row, Table, TableBlock, TableCell, TableColumn
 from eval.tables.pairs import Contestant, Pair, adjust_family, can_be_paired, compare_family
 from eval.tables.spec import JUDGE, NO_BACKBONE, PaperSpec, TableSpec
@@ -144,7 +145,7 @@ class TableBuilder:
         self, key: RowKey, column: TableColumn, dataset: str, printed: PrintedNumber | None, spec: TableSpec
     ) -> TableCell:
         if not spec.measured:
-            return TableCell(dataset, printed, None, _NOT_MEASURED, measurable=False)
+            return self._counted(dataset, printed)
         metric = self._metric(key, column, dataset)
         selected = choose(candidates_of(self._candidates, key, dataset, metric), dataset, metric, self._paper)
         if isinstance(selected, str):
@@ -153,8 +154,19 @@ class TableBuilder:
         found = measure(selected, metric, column.category, terms)
         if isinstance(found, str):
             return TableCell(dataset, printed, None, found)
-        measured = scaled(found, self._paper.scale(column.metric))
-        share = column.metric not in self._paper.plain_metrics
+        return self._filled(dataset, printed, found, column.metric)
+
+    def _counted(self, dataset: str, printed: PrintedNumber | None) -> TableCell:
+        """A cell of a table that no run measures: a count of questions, or nothing."""
+        spec = self._paper.datasets.get(dataset)
+        found = count_questions(self._candidates, printed, spec) if printed is not None and spec is not None else None
+        if printed is None or found is None:
+            return TableCell(dataset, printed, None, _NOT_MEASURED, measurable=False)
+        return self._filled(dataset, printed, found, printed.metric)
+
+    def _filled(self, dataset: str, printed: PrintedNumber | None, found: Measured, metric: str) -> TableCell:
+        measured = scaled(found, self._paper.scale(metric))
+        share = metric not in self._paper.plain_metrics
         return TableCell(dataset, printed, measured, equivalence=judge(printed, measured, share, load_margins()))
 
     def _metric(self, key: RowKey, column: TableColumn, dataset: str) -> str:

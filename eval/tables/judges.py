@@ -1,11 +1,12 @@
 """Judges of several runs: what is known of each, and whether they asked alike."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.judge.probe import judge_name, probe_text
+from eval.judge.people import people_text
+from eval.judge.probe import RECORDED, judge_name, probe_text
 from eval.tables.stored import StoredRun
 
 
@@ -32,8 +33,13 @@ def judge_groups(runs: Sequence[StoredRun]) -> list[JudgeGroup]:
         for metric, entry in _judges(run).items():
             key = metric, json.dumps(entry.get("identity"), sort_keys=True)
             members.setdefault(key, set()).add(run.run_id)
-            texts.setdefault(key, f"{judge_name(entry)}; {probe_text(entry['probe'])}")
+            texts.setdefault(key, _text(entry))
     return [JudgeGroup(key[0], texts[key], frozenset(members[key])) for key in sorted(members)]
+
+
+def _text(entry: Mapping[str, Any]) -> str:
+    known = [judge_name(entry), probe_text(entry["probe"])]
+    return "; ".join(known if entry["judge"] == RECORDED else [*known, people_text(entry)])
 
 
 def judge_texts(runs: Sequence[StoredRun]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from eval.report.__main__ import main
 from tests.support.browser import Page, chromium
 from tests.support.fake_run import FakeRun, rewrite
 
-VIEWS = ("answer", "compare", "leaderboard", "plots", "definitions", "tables", "questions", "runs")
+VIEWS = ("answer", "compare", "leaderboard", "plots", "definitions", "tables", "published", "questions", "runs")
 ATTACKS = (
     "</script><img src=x onerror=\"document.title='taken'\">",
     "<svg onload=alert(1)><style>*{display:none}</style>",

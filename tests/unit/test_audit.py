@@ -7,15 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.audit.config import AuditConfig
-from eval.audit.field import headlines, renamed, rerun_only
+from eval.audit.config import AuditConfig, load_config
+from eval.audit.field import Row, headlines, leaderboard, renamed, rerun_only, stored_leaderboard
+from eval.audit.page import page
 from eval.audit.people import Labelled, agreement, best_threshold, length_bias
 from eval.audit.readings import RunReading, estimate
-from eval.audit.scores import AnsweredQuestion, ScoredRun, score_entry
+from eval.audit.scores import AnsweredQuestion, ScoredRun, score_all, score_entry
+from eval.audit.stored import stored_tables
+from eval.audit.wording import F1_NAMES, SECTIONS
+from eval.audit.write import NAMES, _csv, leaderboard_latex
 from eval.recorded.catalogue import CatalogueEntry, PrintedScore, find_entry, recorded_folder
 from eval.scoring.labels import under
 from eval.scoring.rows import ScoreRow
-from memsys.errors import ConfigError, ScoringError
+from eval.tables.latex_width import TEXT_WIDTH, table_width
+from memsys.errors import ConfigError, DataError, ScoringError
 
 ENTRY = CatalogueEntry("made", "a/b", "0" * 40, "MIT", {"a.json": "0" * 64}, "mem0_eval")
 
@@ -118,3 +123,71 @@ def test_own_scores_agree_with_the_check_values(name: str) -> None:
     for metric, check in (("f1_squad", "f1_multiset"), ("judge", "judge")):
         mean = estimate(run, RunReading(metric, "printed", "question"))
         assert mean is not None and mean.value == pytest.approx(entry.check[check], abs=0.2)
+
+
+def _tables() -> dict[str, list[Row]]:
+    """One run, its leaderboard and one row of the tables that the findings need."""
+    run = _run(*(_answer(number, value=0.5) for number in range(4)))
+    config = AuditConfig(("f1_set",), 100, "people", "wrong", 30)
+    orders = [
+        {
+            "higher": "a", "lower": "b", "printed_higher": 92.0, "printed_lower": 91.0, "same_source": source,
+            "readings": 4, "kept": 1, "flips_by_verdicts": False, "flips_under": " ".join((*F1_NAMES, "bleu1")),
+        }
+        for source in (True, False)
+    ]  # fmt: skip
+    rows = {"run": "made", "aligned": 4, "run_again": 3, "errors": 2, "errors_among_run_again": 2, "rerun_p": 1e-9}
+    return {"leaderboard": leaderboard(run, config), "orderings": orders, "detectors": [rows]}
+
+
+def test_the_page_says_what_was_found_before_its_tables() -> None:
+    config = AuditConfig(("f1_set",), 100, "people", "wrong", 30)
+    found = page(_tables(), config, runs=1, repositories=1)
+    assert found.index("## What was found") < found.index("## Terms") < found.index("## Leaderboard, LoCoMo")
+    assert "of 1 pairs of runs that one source ranks by a judge, 0 keep their order" in found
+    assert (
+        "3 questions were run again, and 2 of the 2 errors that are left are among them (by chance: p < 0.0001)"
+        in found
+    )
+    assert "| a | 92.00 | b | 91.00 | 4 | 1 | every F1, BLEU-1 |" in found
+    assert "f1_set" not in found  # a reader knows no names of our code
+    assert all(section.columns and section.text for section in SECTIONS.values())
+
+
+def test_the_page_can_be_made_of_the_csv_files(tmp_path: Path) -> None:
+    tables = _tables()
+    for name, rows in tables.items():
+        (tmp_path / f"{name}.csv").write_text(_csv(rows), encoding="utf-8")
+    config = AuditConfig(("f1_set",), 100, "people", "wrong", 30)
+    read = {name: rows for name, rows in stored_tables(tmp_path).items() if rows}
+    assert page(read, config, 1, 1) == page(tables, config, 1, 1)
+    (tmp_path / "detectors.csv").write_text("run,rows\nmade,many\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"detectors.csv: line 2: .*many.*`make audit`"):
+        stored_tables(tmp_path)
+
+
+def test_the_latex_leaderboard_fits_a_page() -> None:
+    committed = stored_tables(Path(__file__).resolve().parents[2] / "results" / "audit")["leaderboard"]
+    lines = leaderboard_latex(committed, load_config()).splitlines()
+    first, last = lines.index(r"\midrule"), lines.index(r"\bottomrule")
+    assert last - first > 40
+    # Set at footnote size, 8 pt: nothing shrinks it.
+    assert table_width(lines[first - 1 : last], NAMES) <= TEXT_WIDTH
+
+
+def test_after_a_run_was_added_only_that_one_is_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [replace(find_entry("sage_sage"), name=name) for name in ("one", "two", "three")]
+    config = AuditConfig(("f1_set",), 100, "people", "wrong", 30)
+    scored: list[str] = []
+
+    def score(entry: CatalogueEntry, metrics: object) -> ScoredRun:
+        scored.append(entry.name)
+        return replace(_run(_answer(0), entry=entry), counts={"rows": 1})
+
+    monkeypatch.setattr("eval.audit.scores.score_entry", score)
+    monkeypatch.setattr("eval.audit.scores.paths_of", lambda entry: [])
+    first = list(score_all(entries[:2], config, tmp_path, 1, stored_leaderboard))
+    again = list(score_all(entries, config, tmp_path, 1, stored_leaderboard))
+    assert (sorted(scored[:2]), scored[2:]) == (["one", "two"], ["three"])
+    assert again[:2] == sorted(first, key=lambda run: run.entry.name)
+    assert len(list(tmp_path.glob("*-leaderboard-*.json"))) == 3

@@ -15,14 +15,27 @@ from eval.export import export_run
 from eval.judge.__main__ import main, make_plan
 from eval.judge.agreement import agreement, cohen_kappa, majority
 from eval.judge.config import CORRECT, WRONG, JudgeConfig
-from eval.judge.judging import items_of
+from eval.judge.judging import JudgedItem, items_of
+from eval.judge.people import (
+    BY_PEOPLE,
+    ON_PURPOSE,
+    JudgeFigures,
+    KnownAnswer,
+    corrected_share,
+    figures_of,
+    keep,
+    people_text,
+    stored_figures,
+)
 from eval.judge.probe import judge_accuracy, load_probe, probe_text
 from eval.judge.store import AnswerVerdict, StoredVerdicts, load_judged, share
+from eval.recorded.__main__ import main as import_recorded
 from eval.runs.files import read_json_lines
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_calls
+from eval.scoring.rows import score_run
 from eval.tables.stored import Skipped, StoredRun, read_run
-from memsys.errors import ConfigError, ScoringError
+from memsys.errors import ConfigError, DataError, ScoringError
 from tests.support.fake_run import FakeRun, rewrite
 from tests.support.stub_process import attached
 from tests.support.stub_server import StubServer, prompt_of, stub
@@ -323,3 +336,72 @@ def test_probe_file_with_a_wrong_grade_is_refused(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump([entry]))
     with pytest.raises(ConfigError, match="item 0: grade is CORRECT or WRONG"):
         load_probe(path)
+
+
+def _known(*right: bool) -> list[KnownAnswer]:
+    return [KnownAnswer(JudgedItem(f"q{n}", "c", "Q", "G", f"answer {n}"), flag) for n, flag in enumerate(right)]
+
+
+def _figures(*said: str | None) -> JudgeFigures:
+    """Of a judge that says this of two right answers and of wrong ones."""
+    answers = _known(True, True, *[False] * (len(said) - 2))
+    verdicts = [AnswerVerdict(f"q{n}", 0, word, "", "") for n, word in enumerate(said)]
+    return figures_of(make_plan(["judge=mem0"]), BY_PEOPLE, answers, verdicts)
+
+
+def test_a_judge_beside_people_by_hand() -> None:
+    found = _figures(CORRECT, WRONG, CORRECT, WRONG, WRONG, None)
+    assert (found.answers, found.unreadable) == (5, 1)
+    assert (found.right, found.called_right, found.accuracy, found.one_verdict) == (40, 40, 60, 60)
+    assert found.kappa == pytest.approx((0.6 - 0.52) / 0.48)  # expected agreement .4 * .4 + .6 * .6
+    assert (found.wrong_accepted, found.right_rejected) == (pytest.approx(100 / 3), 50)
+    assert found.wrong_accepted_low == pytest.approx(6.15, abs=0.01)  # Wilson, 1 of 3
+    # 50 % accepted, of which a third of the wrong ones and half of the right ones would be: all of them right
+    assert corrected_share(0.5, found) == 1.0
+    assert corrected_share(0.4, found) == pytest.approx((0.4 - 1 / 3) / (0.5 - 1 / 3))
+    assert corrected_share(0.4, _figures(WRONG, WRONG, CORRECT)) is None  # accepts wrong answers alone
+    silent = _figures(None, None, None)
+    assert (silent.answers, silent.unreadable, silent.accuracy, silent.kappa) == (0, 3, None, None)
+
+
+def test_a_judge_is_measured_and_its_figures_stand_beside_it(
+    tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "figures.csv"
+    sets = {"human_labels": _known(True, False, True, True), "wrong_vague": _known(False, False)}
+    monkeypatch.setattr("eval.judge.people.known_answers", lambda name, size: sets[name])
+    monkeypatch.setattr("eval.judge.people.FILE", file)
+    path = write_run(tmp_path)
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    assert "not measured" in capsys.readouterr().out
+    assert main(["--people", "4", *arguments(server, tmp_path)]) == 0
+    people, purpose = stored_figures(file)
+    assert (people.answers_of, people.accuracy, people.kappa) == (BY_PEOPLE, 75, 0.5)  # says CORRECT of 0 and 2
+    assert (purpose.answers_of, purpose.wrong_accepted, purpose.kappa) == (ON_PURPOSE, 50, None)
+    entry = read(path).summary["judges"]["judge_lenient_smollm2_135m_vllm"]
+    assert people_text(entry) == (
+        "agrees with people on 75.0 % of 4 answers (kappa 0.50), accepts 50.0 % of 2 answers that are wrong on purpose"
+    )
+    assert people_text({**entry, "backbone": "another"}) == "not measured against people"
+    keep([people], file)  # in place of the older figures of the same answers
+    assert len(stored_figures(file)) == 2
+    file.write_text(file.read_text().replace("75.0", "many"))
+    with pytest.raises(DataError, match=r"figures.csv: line 2: .*many"):
+        stored_figures(file)
+    assert main(["--people", "4", str(path)]) == 2
+    assert "--people measures the judge alone" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_recorded_answers_are_judged_once_they_are_scored(
+    tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"question {n},gold {n},answer {n}\n" for n in range(4))
+    (tmp_path / "theirs.csv").write_text(f"question,gold,prediction\n{rows}", encoding="utf-8")
+    run = tmp_path / "theirs"
+    assert import_recorded(["import", str(tmp_path / "theirs.csv"), "--as", str(run), "--dataset", "own"]) == 0
+    assert main([str(run), *arguments(server, tmp_path)]) == 2
+    assert server.state.count == 0
+    assert f"{run} has no scores; run `python -m eval.score {run}`" in capsys.readouterr().err.replace("\n", " ")
+    score_run(run)
+    assert main([str(run), *arguments(server, tmp_path)]) == 0
+    assert load_judged(run)[0].shares() == {f"question {n}": float(n % 2 == 0) for n in range(4)}

@@ -43,7 +43,11 @@ def test_a_judge_is_a_column_with_what_is_known_of_it(tmp_path: Path, capsys: py
     runs = [judged(tmp_path, "rag", strict=({"a": 1}, 0.6)), judged(tmp_path, "amem")]
     report = make_report(runs, CLAG)
     assert [(column.name, column.meaning) for column in report.judges] == [
-        ("judge", "answers called right, percent, by strict on m; probe 50.0 % right (always one verdict: 50.0)")
+        (
+            "judge",
+            "answers called right, percent, by strict on m; probe 50.0 % right (always one verdict: 50.0); not "
+            "measured against people",
+        )
     ]
     judged_rows = [row for row in report.rows if "judge" in row.estimates]
     assert [row.estimates["judge"].value for row in judged_rows] == [pytest.approx(60.0)] and len(report.rows) == 2

@@ -1,8 +1,10 @@
 """Hand-worked values of the lexical metrics, and where the definitions part."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from eval.metrics import locomo, ngrams, overlap
+from eval.metrics import locomo, ngrams, overlap, resources
 from eval.metrics.registry import METRICS, find_metric, groups, select_metrics
 from eval.metrics.text import gam_tokens
 from eval.scoring.rows import score_answer
@@ -152,3 +154,42 @@ def test_missing_corpora_are_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path:
     for resource in (PunktWords, WordNet):
         with pytest.raises(ScoringError, match="make models"):
             resource()
+
+
+#: Words with synonyms, common stems, capitals, punctuation, digits and another script.
+_ORACLE_WORDS = st.sampled_from(
+    [
+        "doctor",
+        "physician",
+        "car",
+        "auto",
+        "Cats",
+        "running",
+        "runs",
+        "buy",
+        "purchase",
+        "large,",
+        "The",
+        "2023",
+        "北京",
+    ]
+)
+_ORACLE_TEXTS = st.lists(_ORACLE_WORDS, max_size=9).map(" ".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(_ORACLE_TEXTS, _ORACLE_TEXTS)
+def test_fast_metrics_are_those_of_the_packages(corpora: None, prediction: str, reference: str) -> None:
+    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+    from nltk.translate.meteor_score import single_meteor_score
+    from rouge_score.rouge_scorer import RougeScorer
+
+    tokens, expected = ngrams.punkt_tokens(prediction), ngrams.punkt_tokens(reference)
+    if tokens and expected:
+        smoothing = SmoothingFunction().method1
+        bleu = sentence_bleu([expected], tokens, weights=(1, 0, 0, 0), smoothing_function=smoothing)
+        assert ngrams.bleu1(prediction, reference) == float(bleu)
+    rouge = RougeScorer(["rougeL"], use_stemmer=True).score(reference, prediction)["rougeL"].fmeasure
+    assert ngrams.rouge_l(prediction, reference) == rouge
+    meteor = single_meteor_score(reference.split(), prediction.split(), wordnet=resources.wordnet().reader)
+    assert ngrams.meteor(prediction, reference) == meteor

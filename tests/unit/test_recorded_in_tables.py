@@ -12,6 +12,7 @@ from eval.recorded.importing import Origin, import_rows, write_run
 from eval.recorded.questions import QuestionSet, RecordedQuestion
 from eval.report.probes import judge_faults
 from eval.runs.records import ReferenceRecord
+from eval.runs.trec import write_trec
 from eval.scoring.rows import ScoringConfig, score_run
 from eval.scoring.summary import summarise
 from eval.tables.__main__ import build_tables
@@ -19,6 +20,7 @@ from eval.tables.judges import judge_texts
 from eval.tables.markdown import render_markdown
 from eval.tables.overview import render_index
 from eval.tables.stored import read_runs
+from memsys.errors import RunDirectoryError
 
 ROW = {"paper": "sage", "memory": "sage_code", "backbone": "gpt4o_mini"}
 
@@ -88,6 +90,8 @@ def test_what_a_recorded_run_lacks_is_said_and_not_made_up(tmp_path: Path, capsy
     (run,), _ = read_runs([tmp_path])
     assert list(judge_texts([run]).values()) == ["verdicts recorded with the answers; not probed"]
     assert judge_faults([run]) == {}
+    with pytest.raises(RunDirectoryError, match="recorded elsewhere, without what was retrieved"):
+        write_trec(tmp_path / "theirs", tmp_path / "trec")
     exported = export_run(tmp_path / "theirs", tmp_path / "summaries")
     assert "Who 1 0?" not in "".join(path.read_text() for path in exported.iterdir())
     (again,), _ = read_runs([tmp_path / "summaries"])

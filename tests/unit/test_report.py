@@ -249,7 +249,7 @@ def test_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert out.read_text().startswith("<!doctype html>")
     shown = " ".join(capsys.readouterr().out.split())
     assert "1 runs" not in shown
-    assert "1 run, 1 not ended)" in shown
+    assert "1 run, 1 not ended or not scored)" in shown
     assert "not complete (interrupted)" in shown
     assert main(["--runs", str(tmp_path / "nothing"), "--out", str(out)]) == 2
 

@@ -268,6 +268,22 @@ def test_settings_and_counts_of_the_papers_own_run_are_not_comparable(tmp_path: 
         assert "| printed |" in render_markdown(built)
 
 
+def test_questions_are_counted_in_the_data_set(tmp_path: Path) -> None:
+    path = full(memory="rag", mode="retrieval_only").write(tmp_path)
+    record = json.loads((path / "run.json").read_text())
+    counts = {"1": 282, "2": 321, "3": 96, "4": 841, "5": 446}
+    data = {**record["data"], "questions": 1986, "questions_by_category": counts}
+    (path / "run.json").write_text(json.dumps({**record, "data": data}))
+    built = table(tmp_path, 4, "memfly")
+    cells = [entry for _, _, _, entry in built.cells]
+    assert {entry.verdict for entry in cells} == {"reproduced"} and len(cells) == 12
+    assert [round(entry.measured.value, 1) for entry in cells[:4] if entry.measured] == [282, 14.2, 321, 16.2]
+    assert "n=1986, counted in the data set" in render_markdown(built)
+    (path / "run.json").write_text(json.dumps({**record, "data": {**data, "questions": 1985}}))
+    cells = [entry for _, _, _, entry in table(tmp_path, 4, "memfly").cells]
+    assert {entry.verdict for entry in cells} == {"cannot be filled"}
+
+
 def test_every_format_states_the_rule_of_the_verdict(tmp_path: Path) -> None:
     built = table(tmp_path)
     assert "verdict: does the printed number reproduce" in render_markdown(built)

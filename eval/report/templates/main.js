@@ -7,6 +7,7 @@ VIEWS.push(
   { id: "definitions", text: "Definitions", make: definitionsView },
   { id: "memory", text: "Memory", make: memoryView },
   { id: "tables", text: "Tables", make: tablesView },
+  { id: "published", text: "Published answers", make: auditView },
   { id: "questions", text: "Questions", make: questionsView },
   { id: "runs", text: "Runs", make: runsView },
 );

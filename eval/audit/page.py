@@ -1,0 +1,267 @@
+"""The audit as a page of Markdown, for a reader who knows none of it: what was found, the terms, then the tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from eval.audit.config import AuditConfig
+from eval.audit.field import Row
+from eval.audit.readings import COUNTING_TEXT, JUDGE
+from eval.audit.wording import F1_NAMES, METRIC_NAMES, SECTIONS, TERMS
+from eval.cli.escaping import markdown_cell, markdown_row
+from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
+
+_DIGITS = 4
+#: Kappa below which a judge's verdicts are no use: less than moderate agreement (Landis and Koch, 1977).
+_POOR = 0.4
+#: Preset of a data set -> its name.
+DATA_NAMES = {"locomo": "LoCoMo", "longmemeval_s": "LongMemEval"}
+#: Row -> the words of the leaderboards' headings, by label view.
+_VIEWS = {
+    "printed": "gold answers as printed",
+    "masked": "without the questions whose gold answer is disputed",
+    "corrected": "against the corrected gold answers",
+}
+#: Columns of a leaderboard: key of a row -> heading.
+BOARD = {
+    "system": "system", "backbone": "answering model", "n": "n", "lead": "F1 (Mem0, A-Mem)", "interval": "95 %",
+    "f1_range": "F1, seven definitions", "bleu1": "BLEU-1", "rougeL": "ROUGE-L", "meteor": "METEOR", JUDGE: "judge",
+    "median_words": "words", "run": "run",
+}  # fmt: skip
+
+
+def text(value: object) -> str:
+    """A value as CSV files hold it: four decimals at the most, two digits below that, empty where there is none."""
+    if isinstance(value, float):
+        if value != value:
+            return ""
+        return f"{value:.2g}" if 0 < abs(value) < 10**-_DIGITS else f"{value:.{_DIGITS}f}".rstrip("0").rstrip(".")
+    return "" if value is None else "yes" if value is True else "no" if value is False else str(value)
+
+
+def short(value: object, decimals: int | None = None) -> str:
+    """A value as people read it: one decimal from 10 on, two below, whole numbers whole; or so many decimals."""
+    if not isinstance(value, float):
+        return text(value)
+    if value != value:
+        return ""
+    if decimals is not None:
+        return f"{value:.{decimals}f}"
+    if value == int(value) and abs(value) < 1000:
+        return str(int(value))
+    return f"{value:.2g}" if abs(value) < 0.01 else f"{value:.{1 if abs(value) >= 10 else 2}f}"
+
+
+def board(rows: Iterable[Row], config: AuditConfig, data: str, labels: str = "printed") -> list[Row]:
+    """One row per run: all metrics over categories 1 to 4, question mean; the leading metric with its interval.
+
+    Args:
+        rows: of the leaderboard, all readings.
+        config: which metric leads.
+        data: name of the data set.
+        labels: view of the labels.
+    """
+    found: dict[object, Row] = {}
+    for row in rows:
+        if (row["data"], row["labels"], row["counting"]) != (data, labels, COUNTING_TEXT["question"]):
+            continue
+        own = found.setdefault(row["run"], {name: row[name] for name in ("run", "system", "backbone", "median_words")})
+        own[str(row["metric"])] = row["mean"]
+        if row["metric"] == config.lead:
+            mark = BY_QUESTION if row["interval_by"] == "question" else ""
+            interval = "" if row["low"] is None else f"[{_one(row['low'])}, {_one(row['high'])}]{mark}"
+            own |= {"n": row["questions"], "lead": row["mean"], "interval": interval}
+    for own in found.values():
+        values = [float(str(own[name])) for name in F1_NAMES if name in own]
+        own["f1_range"] = f"{min(values):.1f} to {max(values):.1f}" if values else ""
+    return sorted(found.values(), key=lambda row: -float(str(row.get("lead", 0))))
+
+
+def _one(value: object) -> str:
+    return f"{float(str(value)):.1f}"
+
+
+def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, repositories: int) -> str:
+    """Return the audit as Markdown.
+
+    Args:
+        tables: rows by table.
+        config: which metric leads.
+        runs: how many there are.
+        repositories: how many they come from.
+    """
+    parts = ["# Published answers, scored alike", ""]
+    parts += [
+        f"Authors of memory systems and others have published what {runs} runs answered to the questions of LoCoMo and "
+        f"LongMemEval ({repositories} repositories, {sum(int(str(row['aligned'])) for row in tables['detectors'])} "
+        "answers). Here all of them are scored by the same definitions, and held against what was printed and what "
+        "people "
+        "say. No model was asked: where a judge's score is shown, it is the mean of the verdicts in the file. Every "
+        "reading "
+        "is in the CSV files beside this page; `make audit` writes them anew.",
+        "",
+        *("## What was found", "", *(f"- {line}" for line in findings(tables)), ""),
+        *("## Terms", "", *(f"- {term}" for term in TERMS), ""),
+    ]
+    for data in sorted({str(row["data"]) for row in tables["leaderboard"]}):
+        for labels, words in _VIEWS.items():
+            rows = board(tables["leaderboard"], config, data, labels)
+            if rows:
+                parts += [f"## Leaderboard, {DATA_NAMES.get(data, data)}: {words}", "", _caption(data), ""]
+                parts += markdown(rows, BOARD)
+    for name, section in SECTIONS.items():
+        rows = chosen(name, tables.get(name) or [])
+        if rows:
+            parts += [f"## {section.title}", "", section.text, ""]
+            parts += markdown(named_rows(rows), used_columns(rows, section.columns), section.decimals)
+    return "\n".join(parts)
+
+
+def _caption(data: str) -> str:
+    which = "categories 1 to 4, " if data == "locomo" else ""
+    return f"Percent, {which}question mean; n: questions; words: median of an answer. {ONE_CONVERSATION}."
+
+
+def markdown(rows: Sequence[Row], columns: Mapping[str, str], decimals: int | None = None) -> list[str]:
+    """A table with its headings, and an empty line behind it; see :func:`short` for the decimals."""
+    head = [markdown_row([markdown_cell(name) for name in columns.values()]), markdown_row(["---"] * len(columns))]
+    body = (markdown_row([markdown_cell(short(row.get(name), decimals)) for name in columns]) for row in rows)
+    return [*head, *body, ""]
+
+
+def used_columns(rows: Sequence[Row], columns: Mapping[str, str]) -> dict[str, str]:
+    """Columns that hold something other than nothing and 0 in some row."""
+    return {key: name for key, name in columns.items() if any(_says(row.get(key)) for row in rows)}
+
+
+def _says(value: object) -> bool:
+    return value is not None and value != "" and (isinstance(value, float) or value != 0)
+
+
+def named_rows(rows: Sequence[Row]) -> list[Row]:
+    """Rows with the page's names of metrics."""
+    return [
+        row
+        | {"metric": METRIC_NAMES.get(str(row.get("metric")), row.get("metric"))}
+        | ({"flips_under": turned(str(row["flips_under"]))} if "flips_under" in row else {})
+        | ({"judge": str(row["judge"]).removesuffix(": recorded")} if "judge" in row else {})
+        for row in rows
+    ]
+
+
+def turned(names: str) -> str:
+    """Metrics under which an order turns, the F1s in one word where all of them do."""
+    found = names.split()
+    every = set(F1_NAMES) <= set(found)
+    rest = [METRIC_NAMES.get(name, name) for name in found if not (every and name in F1_NAMES)]
+    return ", ".join([*(["every F1"] if every else []), *rest])
+
+
+def chosen(name: str, rows: Sequence[Row]) -> Sequence[Row]:
+    """Rows that the page shows: of the orderings those that one source prints."""
+    return [row for row in rows if row["same_source"]] if name == "orderings" else rows
+
+
+def findings(tables: Mapping[str, Sequence[Row]]) -> list[str]:
+    """One sentence or two for each question that the tables answer; of empty tables none."""
+    makers = (_headlines, _orderings, _people, _wrong, _judge_presets, _reruns, _length)
+    return [line for make in makers for line in make(tables)]
+
+
+def _headlines(tables: Mapping[str, Sequence[Row]]) -> list[str]:
+    rows = tables.get("headlines") or ()
+    if not rows:
+        return []
+    wrong = sorted((row for row in rows if not row["holds"]), key=lambda row: -abs(_number(row, "difference")))
+    named = "; ".join(
+        f"`{row['run']}` prints {_number(row, 'printed'):.2f}, its file says "
+        f"{_number(row, 'printed') + _number(row, 'difference'):.2f}"
+        for row in wrong[:3]
+    )
+    return [
+        f"**Printed and published numbers**: {len(rows) - len(wrong)} of {len(rows)} printed headline numbers are "
+        f"the mean of "
+        f"the file that their authors published, {len(wrong)} are not{f' ({named})' if named else ''}."
+    ]
+
+
+def _orderings(tables: Mapping[str, Sequence[Row]]) -> list[str]:
+    rows = chosen("orderings", tables.get("orderings") or ())
+    if not rows:
+        return []
+    firm = sum(row["kept"] == row["readings"] for row in rows)
+    most = sum(2 * _number(row, "kept") < _number(row, "readings") for row in rows)
+    return [
+        f"**Printed orders**: of {len(rows)} pairs of runs that one source ranks by a judge, {firm} keep their "
+        f"order under "
+        f"every reading, and {most} are the other way round under most."
+    ]
+
+
+def _people(tables: Mapping[str, Sequence[Row]]) -> list[str]:
+    rows = [row for row in tables.get("people") or () if row["category"] == "1-4"]
+    if not rows:
+        return []
+    best = max(rows, key=lambda row: _number(row, "accuracy_held_out"))
+    worst = min(rows, key=lambda row: _number(row, "accuracy_held_out"))
+    return [
+        f"**Metrics and people**: {METRIC_NAMES[str(best['metric'])]} agrees best with people "
+        f"({_one(best['accuracy_held_out'])} % of {best['answers']} answers, kappa {short(best['kappa'])}; calling "
+        f"all by one "
+        f"label: {_one(best['always_one_label'])} %), {METRIC_NAMES[str(worst['metric'])]} least "
+        f"({_one(worst['accuracy_held_out'])} %). No metric of words is right on more than that."
+    ]
+
+
+def _wrong(tables: Mapping[str, Sequence[Row]]) -> list[str]:
+    rows = [row for row in tables.get("wrong") or () if row["category"] == "1-4"]
+    return [
+        f"**Judges and wrong answers**: a judge of the kind that most papers use called {_one(row['accepted'])} % of "
+        f"{row['answers']} answers right that are wrong on purpose, so a judge's score is no share of right answers."
+        for row in rows
+    ]
+
+
+def _judge_presets(tables: Mapping[str, Sequence[Row]]) -> list[str]:
+    rows = [row for row in tables.get("judge_presets") or () if row["kappa"] is not None]
+    found = []
+    for model in sorted({str(row["backbone"]) for row in rows}):
+        own = [row for row in rows if row["backbone"] == model]
+        kappas = [_number(row, "kappa") for row in own]
+        span = f"{min(kappas):.2f}" if len(own) == 1 else f"{min(kappas):.2f} to {max(kappas):.2f}"
+        poor = " This model cannot judge: do not use its verdicts." if max(kappas) < _POOR else ""
+        count = min(int(_number(row, "answers")) for row in own)
+        found.append(
+            f"**Judges of this project on {model}**: kappa with people {span} (rubrics: {len(own)}; answers of each: "
+            f"{count}).{poor}"
+        )
+    return found
+
+
+def _reruns(tables: Mapping[str, Sequence[Row]]) -> list[str]:
+    return [
+        f"**Selective re-running**: in `{row['run']}`, {row['run_again']} questions were run again, and "
+        f"{row['errors_among_run_again']} of the {row['errors']} errors that are left are among them "
+        f"(by chance: p {_p(row)})."
+        for row in tables.get("detectors") or ()
+        if row.get("run_again")
+    ]
+
+
+def _p(row: Row) -> str:
+    value = _number(row, "rerun_p")
+    return "< 0.0001" if value < 0.0001 else f"= {value:.4f}"
+
+
+def _length(tables: Mapping[str, Sequence[Row]]) -> list[str]:
+    by_metric = {str(row["metric"]): row for row in tables.get("length") or ()}
+    if "f1_set" not in by_metric or JUDGE not in by_metric:
+        return []
+    f1, judge = (_number(by_metric[name], "within_question") for name in ("f1_set", JUDGE))
+    return [
+        f"**Length**: among answers to one question, length goes with F1 at {f1:+.2f} and with the judge at "
+        f"{judge:+.2f} "
+        "(correlation; below 0, short answers score higher). Where the signs differ, the two reward different styles."
+    ]
+
+
+def _number(row: Row, name: str) -> float:
+    return float(str(row[name]))

@@ -1,0 +1,275 @@
+"""How good is a judge on answers that people labelled, and on answers that are wrong on purpose?
+
+The figures are kept in one file by judge and backbone; they stand beside every column of that judge. Answers quote the
+data set and are not kept.
+"""
+
+import asyncio
+import csv
+import io
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from eval.cli.places import RESULTS
+from eval.judge.agreement import cohen_kappa, majority
+from eval.judge.config import CORRECT
+from eval.judge.judging import AnswerJudge, JudgedItem
+from eval.judge.store import AnswerVerdict, StoredVerdicts
+from eval.judge.work import JudgePlan, judge_backbone
+from eval.metrics.locomo import ADVERSARIAL
+from eval.runs.files import write_atomic
+from memsys.errors import ConfigError, DataError
+from memsys.vocabulary import Json
+
+#: Figures of every judge that was measured.
+FILE = RESULTS / "audit" / "judge_presets.csv"
+#: What the answers are.
+BY_PEOPLE, ON_PURPOSE = "labelled by people", "wrong on purpose"
+#: Seed of the samples: every judge sees the same answers.
+SAMPLE_SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAnswer:
+    """An answer and whether it is right, by people or by construction."""
+
+    item: JudgedItem
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFigures:
+    """How a judge did on one set of answers; shares are percent, ``None`` where nothing could be counted.
+
+    Attributes:
+        judge: name of its preset.
+        backbone: model that judged.
+        answers_of: :data:`BY_PEOPLE` or :data:`ON_PURPOSE`.
+        answers: how many got a verdict.
+        unreadable: how many got none, or as many of one as of the other.
+        right: share that is right.
+        called_right: share that the judge calls right.
+        accuracy: share on which the judge is right.
+        one_verdict: accuracy of always giving the commoner verdict.
+        kappa: agreement beyond chance (Cohen); ``None`` where all answers are wrong.
+        wrong_accepted: share of the wrong answers that it calls right, with its 95 % interval (Wilson, by answer).
+        wrong_accepted_low: lower end.
+        wrong_accepted_high: upper end.
+        right_rejected: share of the right answers that it calls wrong.
+        prompt_sha256: of the prompt that was measured.
+    """
+
+    judge: str
+    backbone: str
+    answers_of: str
+    answers: int
+    unreadable: int
+    right: float | None
+    called_right: float | None
+    accuracy: float | None
+    one_verdict: float | None
+    kappa: float | None
+    wrong_accepted: float | None
+    wrong_accepted_low: float | None
+    wrong_accepted_high: float | None
+    right_rejected: float | None
+    prompt_sha256: str
+
+
+def known_answers(name: str, size: int) -> list[KnownAnswer]:
+    """A sample of an entry of the catalogue: its answers of categories 1 to 4. A smaller sample is a part of a larger.
+
+    Args:
+        name: of the entry. Answers of kind ``wrong`` are wrong; of others the verdicts in the file are people's.
+        size: answers at the most.
+
+    Raises:
+        DataError: the entry's files are not there.
+    """
+    from eval.recorded.catalogue import find_entry, import_entry
+
+    entry = find_entry(name)
+    imported = import_entry(entry)
+    found = []
+    for one in imported.questions:
+        row = imported.alignment.rows.get(one.question_id)
+        labels = [] if row is None else [label for own in row.verdicts.values() for label in own if label is not None]
+        if row is None or one.category == ADVERSARIAL or not (one.answers and labels):
+            continue
+        gold, answer = " | ".join(one.answers), row.prediction or ""
+        item = JudgedItem(one.question_id, one.conversation_id, one.text, gold, answer, one.reference.kind)
+        found.append(KnownAnswer(item, entry.kind != "wrong" and labels[0]))
+    places = random.Random(SAMPLE_SEED).sample(range(len(found)), len(found))
+    return [found[place] for place in sorted(places[:size])]
+
+
+def measure_judge(plan: JudgePlan, size: int) -> list[JudgeFigures]:
+    """Let a judge grade both samples.
+
+    Args:
+        plan: what judges.
+        size: answers of each.
+
+    Raises:
+        BackboneError: the backbone failed.
+        ConfigError: the judge asks for a rubric, which these questions lack.
+        DataError: the files of the answers are not there.
+    """
+    from eval.audit.config import load_config
+
+    if plan.judge.unit != "answer":
+        raise ConfigError(f"judge {plan.judge.name} grades rubrics; the labelled answers have none")
+    config = load_config()
+    sets = {BY_PEOPLE: known_answers(config.people, size), ON_PURPOSE: known_answers(config.wrong, size)}
+    with TemporaryDirectory() as folder:
+        return asyncio.run(_measure(plan, sets, Path(folder)))
+
+
+async def _measure(plan: JudgePlan, sets: Mapping[str, Sequence[KnownAnswer]], log_dir: Path) -> list[JudgeFigures]:
+    found = []
+    async with judge_backbone(plan, None, log_dir) as backbone:
+        judge = AnswerJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
+        for name, answers in sets.items():
+            verdicts: list[AnswerVerdict] = []
+            await judge.grade([answer.item for answer in answers], [], verdicts.append)
+            found.append(figures_of(plan, name, answers, verdicts))
+    return found
+
+
+def figures_of(
+    plan: JudgePlan, name: str, answers: Sequence[KnownAnswer], verdicts: Sequence[AnswerVerdict]
+) -> JudgeFigures:
+    """Figures of one set; of several verdicts on an answer the majority counts."""
+    said = majority(StoredVerdicts("", {}, tuple(verdicts)).shares())
+    pairs = [(said[one.item.item_id] == CORRECT, one.right) for one in answers if one.item.item_id in said]
+    right = [label for _, label in pairs]
+    accepted = [called for called, label in pairs if not label]
+    share = _share(right)
+    low, high = _wilson(sum(accepted), len(accepted))
+    kappa = cohen_kappa([called for called, _ in pairs], right)
+    return JudgeFigures(
+        judge=plan.judge.name,
+        backbone=plan.backbone.name,
+        answers_of=name,
+        answers=len(pairs),
+        unreadable=len(answers) - len(pairs),
+        right=share,
+        called_right=_share([called for called, _ in pairs]),
+        accuracy=_share([called == label for called, label in pairs]),
+        one_verdict=None if share is None else max(share, 100 - share),
+        kappa=kappa if any(right) else None,
+        wrong_accepted=_share(accepted),
+        wrong_accepted_low=low,
+        wrong_accepted_high=high,
+        right_rejected=_share([not called for called, label in pairs if label]),
+        prompt_sha256=plan.judge.make_role().prompt.sha256,
+    )
+
+
+def _share(flags: Sequence[bool]) -> float | None:
+    return 100 * sum(flags) / len(flags) if flags else None
+
+
+def _wilson(count: int, total: int) -> tuple[float | None, float | None]:
+    if not total:
+        return None, None
+    from scipy.stats import binomtest
+
+    interval = binomtest(count, total).proportion_ci(method="wilson")
+    return 100 * float(interval.low), 100 * float(interval.high)
+
+
+def keep(found: Sequence[JudgeFigures], path: Path) -> None:
+    """Put figures into the file, in place of older ones of the same judge, backbone and answers."""
+    rows = {_key(one): one for one in (*stored_figures(path), *found)}
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [one.name for one in fields(JudgeFigures)], lineterminator="\n")
+    writer.writeheader()
+    for key in sorted(rows):
+        writer.writerow({name: _written(value) for name, value in asdict(rows[key]).items()})
+    write_atomic(path, text.getvalue().encode())
+
+
+def _key(one: JudgeFigures) -> tuple[str, str, str]:
+    return one.backbone, one.judge, one.answers_of
+
+
+def _written(value: object) -> object:
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def stored_figures(path: Path) -> list[JudgeFigures]:
+    """Figures of every judge that was measured; none where there is no file.
+
+    Raises:
+        DataError: a column is missing or holds no number.
+    """
+    if not path.is_file():
+        return []
+    found = []
+    for number, row in enumerate(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))), start=2):
+        try:
+            found.append(JudgeFigures(**{one.name: _read(one.name, row[one.name]) for one in fields(JudgeFigures)}))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{path}: line {number}: {error}; delete the file and measure the judges again") from error
+    return found
+
+
+_TEXTS = ("judge", "backbone", "answers_of", "prompt_sha256")
+_COUNTS = ("answers", "unreadable")
+
+
+def _read(name: str, text: str) -> Any:
+    if name in _TEXTS:
+        return text
+    return int(text) if name in _COUNTS else float(text) if text else None
+
+
+def figures_for(entry: Mapping[str, Json]) -> dict[str, JudgeFigures]:
+    """What is known of the judge of some verdicts, by set of answers; empty where it was not measured as it is.
+
+    Args:
+        entry: of a run's summary, see :func:`eval.judge.report.judge_summary`.
+    """
+    digest = (entry.get("identity") or {}).get("prompt_sha256")
+    return {
+        one.answers_of: one
+        for one in stored_figures(FILE)
+        if (one.judge, one.backbone, one.prompt_sha256) == (entry["judge"], entry["backbone"], digest)
+    }
+
+
+def corrected_share(raw: float, figures: JudgeFigures) -> float | None:
+    """Share of right answers behind a share of accepted ones (Rogan and Gladen, 1978).
+
+    ``(raw - a) / (b - a)`` with ``a`` the share of wrong and ``b`` the share of right answers that the judge accepts,
+    cut at 0 and 1.
+
+    Args:
+        raw: share that the judge calls right, 0 to 1.
+        figures: on answers labelled by people.
+
+    Returns:
+        The share, 0 to 1; ``None`` for a judge that accepts wrong answers as often as right ones.
+    """
+    if figures.wrong_accepted is None or figures.right_rejected is None:
+        return None
+    wrong, right = figures.wrong_accepted / 100, 1 - figures.right_rejected / 100
+    return None if right <= wrong else min(1.0, max(0.0, (raw - wrong) / (right - wrong)))
+
+
+def people_text(entry: Mapping[str, Json]) -> str:
+    """What stands beside a judge's column: its agreement with people, or that nobody measured it."""
+    known = figures_for(entry)
+    people, purpose = known.get(BY_PEOPLE), known.get(ON_PURPOSE)
+    if people is None or people.accuracy is None:
+        return "not measured against people"
+    kappa = "undefined" if people.kappa is None else f"{people.kappa:.2f}"
+    text = f"agrees with people on {people.accuracy:.1f} % of {people.answers} answers (kappa {kappa})"
+    if purpose is None or purpose.wrong_accepted is None:
+        return text
+    return f"{text}, accepts {purpose.wrong_accepted:.1f} % of {purpose.answers} answers that are wrong on purpose"

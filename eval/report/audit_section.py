@@ -1,0 +1,60 @@
+"""Published answers, scored alike: the audit's tables as the page shows them, where an audit was written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from eval.audit.config import load_config
+from eval.audit.field import Row
+from eval.audit.page import BOARD, DATA_NAMES, board, chosen, findings, named_rows, short, used_columns
+from eval.audit.stored import stored_tables
+from eval.audit.wording import SECTIONS, TERMS
+from eval.cli.places import RESULTS
+from eval.judge.people import stored_figures
+from memsys.vocabulary import Json
+
+FOLDER = RESULTS / "audit"
+
+
+def audit_section(folder: Path = FOLDER) -> Json:
+    """What was found, the terms, and the tables as texts; ``None`` where no audit was written.
+
+    Raises:
+        DataError: a file of the audit is damaged.
+    """
+    tables = {
+        **stored_tables(folder),
+        "judge_presets": [asdict(one) for one in stored_figures(folder / "judge_presets.csv")],
+    }
+    if not tables["leaderboard"]:
+        return None
+    config = load_config()
+    names = sorted({str(row["data"]) for row in tables["leaderboard"]})
+    shown = [
+        _table(
+            f"Leaderboard, {DATA_NAMES.get(name, name)}", "", board(tables["leaderboard"], config, name), BOARD, None
+        )
+        for name in names
+    ]
+    for name, section in SECTIONS.items():
+        rows = chosen(name, tables.get(name) or [])
+        if rows:
+            columns = used_columns(rows, section.columns)
+            shown.append(_table(section.title, plain(section.text), named_rows(rows), columns, section.decimals))
+    return {"findings": list(map(plain, findings(tables))), "terms": list(map(plain, TERMS)), "tables": shown}
+
+
+def plain(text: str) -> str:
+    """A text without the marks of Markdown."""
+    return text.replace("*", "").replace("`", "")
+
+
+def _table(title: str, note: str, rows: Sequence[Row], columns: Mapping[str, str], decimals: int | None) -> Json:
+    words = [all(isinstance(row.get(name), str | None) for row in rows) for name in columns]
+    return {
+        "title": title,
+        "headings": list(columns.values()),
+        "rows": [[short(row.get(name), decimals) for name in columns] for row in rows],
+        "left": next((place for place, of_words in enumerate(words) if not of_words), len(words)),
+        "notes": [note] if note else [],
+    }
