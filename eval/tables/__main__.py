@@ -12,6 +12,9 @@ from eval.cli.terminal import console, stage
 from eval.funnel.report import FORMATS as QUALITY_FORMATS
 from eval.funnel.report import NAME as QUALITY
 from eval.funnel.report import quality_groups
+from eval.funnel.updates import FORMATS as UPDATES_FORMATS
+from eval.funnel.updates import NAME as UPDATES
+from eval.funnel.updates import update_groups
 from eval.papers.departures import load_departures, render_departures
 from eval.papers.faults import check_all, render_faults
 from eval.papers.printed import load_printed
@@ -32,9 +35,6 @@ from eval.tables.model import Table
 from eval.tables.overview import CLAIMS, INDEX, render_claims, render_index
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import StoredRun, read_runs, short_path, stored_folders
-from eval.tables.updates import FORMATS as UPDATES_FORMATS
-from eval.tables.updates import NAME as UPDATES
-from eval.tables.updates import update_groups
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

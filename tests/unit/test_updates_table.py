@@ -6,9 +6,9 @@ import io
 import pytest
 
 from eval.funnel.report import QualityGroup, quality_groups
+from eval.funnel.updates import AnswerScore, render_csv, render_latex, render_markdown, update_groups, update_lines
 from eval.scoring.rows import ScoreRow
 from eval.tables.stored import StoredRun
-from eval.tables.updates import AnswerScore, render_csv, render_latex, render_markdown, update_groups, update_lines
 
 #: Question -> category, its figures (stored, retrieved, in context, staleness), whether the answer was right.
 ASKED = {
