@@ -63,6 +63,7 @@ def prepare(opening: Mapping[str, Any], unused: Sequence[str]) -> None:
     sys.stdout = sys.stderr  # unbuffered: what they print is in the log when this process is ended
     sys.meta_path.insert(0, _AbsentFinder(unused))
     os.environ |= {"OPENAI_BASE_URL": opening["llm"]["base_url"], "OPENAI_API_KEY": opening["llm"]["api_key"]}
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # on a busy machine its threads wait for each other, for minutes
 
 
 def load(name: str, path: str) -> Any:
