@@ -108,10 +108,10 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
                 parts += [f"## Leaderboard, {DATA_NAMES.get(data, data)}: {words}", "", _caption(data), ""]
                 parts += markdown(rows, BOARD)
     for name, section in SECTIONS.items():
-        rows = chosen(name, tables.get(name) or [])
-        if rows:
+        picked = chosen(name, tables.get(name) or [])
+        if picked:
             parts += [f"## {section.title}", "", section.text, ""]
-            parts += markdown(named_rows(rows), used_columns(rows, section.columns), section.decimals)
+            parts += markdown(named_rows(picked), used_columns(picked, section.columns), section.decimals)
     return "\n".join(parts)
 
 
