@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.configs.choices import MEMORY, find, settings_of
-from eval.configs.prompt_choice import wants_authors
+from eval.configs.prompt_choice import settings_with_prompts, wants_authors
 from eval.tables.places import without_places
 from memsys.prompt_packs.local import is_reference
 
@@ -67,13 +67,17 @@ def run_variant(config: Mapping[str, Any]) -> str:
     Args:
         config: of the run, as recorded.
     """
-    changed = {key: value for key, value in overrides(config.get("memory") or {}).items() if not _is_authors(value)}
-    texts = ["authors' prompts"] * wants_authors(config) + [variant_label(changed)] * bool(changed)
+    memory = config.get("memory") or {}
+    changed, authors = overrides(memory), wants_authors(config)
+    if authors:
+        brought = flat(settings_with_prompts(memory))
+        changed = {key: value for key, value in changed.items() if not _of_prompts(key, value, brought)}
+    texts = ["authors' prompts"] * authors + [variant_label(changed)] * bool(changed)
     return ", ".join(texts)
 
 
-def _is_authors(value: Any) -> bool:
-    return isinstance(value, str) and is_reference(value)
+def _of_prompts(key: str, value: Any, brought: Mapping[str, Any]) -> bool:
+    return (isinstance(value, str) and is_reference(value)) or (key in brought and brought[key] == value)
 
 
 def variant_label(changed: Mapping[str, Any]) -> str:
