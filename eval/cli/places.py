@@ -29,7 +29,7 @@ def check_file(path: Path) -> Path:
     """Check where a file is to be written, before any work.
 
     Raises:
-        RunDirectoryError: it is a folder, or the folder above its own is missing.
+        RunDirectoryError: it is a folder, what should be its folder is a file, or the folder above that is missing.
     """
     if path.is_dir():
         raise RunDirectoryError(f"--out {path} is a folder; name a file in it")
@@ -50,6 +50,8 @@ def check_folder(path: Path) -> Path:
 
 
 def _check_parent(named: Path, folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise RunDirectoryError(f"cannot write {named}: {folder} is a file; name another --out")
     above = folder.absolute().parent
     if not folder.is_dir() and not above.is_dir() and not folder.absolute().is_relative_to(RESULTS):
         raise RunDirectoryError(f"--out {named}: there is no folder {above}; make it, or name another place")

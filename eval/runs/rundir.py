@@ -216,7 +216,7 @@ class RunDirectory:
         changed = differences(stored["identity"], json.loads(json.dumps(record.identity)))
         if changed:
             raise RunDirectoryError(
-                f"{self.path} holds a run with other settings; choose another run_dir or restore these:\n"
+                f"{self.path} holds a run with other settings (run.json); choose another run_dir or restore these:\n"
                 + listed(changed)
             )
 

@@ -367,6 +367,7 @@ def test_a_judge_beside_people_by_hand() -> None:
 def test_a_judge_is_measured_and_its_figures_stand_beside_it(
     tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     file = tmp_path / "figures.csv"
     sets = {"human_labels": _known(True, False, True, True), "wrong_vague": _known(False, False)}
     monkeypatch.setattr("eval.judge.people.known_answers", lambda name, size: sets[name])
