@@ -162,8 +162,10 @@ def test_plans_agree_with_the_ledgers_of_real_runs() -> None:
     for row in rows:
         assert row.planned is not None, f"{row.run}: no model for {row.role}"
     for row in settled:
-        # A record has only the number of sessions: SAGE's batches are counted for sessions of one length.
-        unsure = {"rel": 0.07} if row.role == "extract" else {"abs": 3}
+        # A record has only the number of sessions: SAGE's batches and MemoryBank's parts of long sessions (6 of 19 on
+        # conv-26) are counted for sessions of one length.
+        rel = {"extract": 0.07, "day_summary": 0.3, "day_personality": 0.3}.get(row.role)
+        unsure = {"abs": 3} if rel is None else {"rel": rel}
         assert row.planned == pytest.approx(row.counted, **unsure), f"{row.run}: {row.phase} {row.role}"
     fitted = [row for row in settled if "amem" in row.run or "clag" in row.run or "rag" in row.run]
     planned, counted = sum(row.planned_tokens for row in fitted), sum(row.counted_tokens for row in fitted)
