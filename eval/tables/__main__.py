@@ -123,7 +123,8 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
 
 def _write_own(runs: Sequence[StoredRun], out: Path) -> None:
     """Write the tables of our own, in every format."""
-    quality, methods = quality_groups(runs), method_groups(runs)
+    published = [run for run in runs if not run.of_sample]  # as in the papers' tables
+    quality, methods = quality_groups(published), method_groups(published)
     for suffix, render in QUALITY_FORMATS.items():
         write_atomic(out / f"{QUALITY}.{suffix}", render(quality).encode())
     for suffix, render_methods in METHODS_FORMATS.items():

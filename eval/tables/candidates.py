@@ -109,7 +109,7 @@ def group_runs(runs: Iterable[StoredRun], spec: PaperSpec) -> tuple[Candidates, 
             unused[run.run_id] = f"recorded answers that gave no row of {spec.label}'s tables"
         elif dataset is None:
             unused[run.run_id] = f"data set {run.dataset} is in no table of {spec.label}"
-        elif (run.record["config"].get("dataset") or {}).get("sample"):
+        elif run.of_sample:
             unused[run.run_id] = "the project's own sample is not the published data set"
         elif run.floor and run.memory not in spec.further:
             unused[run.run_id] = f"the tables of {spec.label} have no row for it: category 5 does not count there"

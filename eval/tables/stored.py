@@ -77,6 +77,11 @@ class StoredRun:
         return self._name("dataset")
 
     @property
+    def of_sample(self) -> bool:
+        """Whether it ran on a sample of the project's own, which is not the published data set."""
+        return bool((self.record["config"].get("dataset") or {}).get("sample"))
+
+    @property
     def reader(self) -> str:
         """Name of the reader config."""
         return self._name("reader")

@@ -521,6 +521,16 @@ def test_the_projects_own_sample_is_no_locomo(tmp_path: Path) -> None:
     assert list(unused.values()) == ["the project's own sample is not the published data set"]
 
 
+def test_runs_on_the_projects_own_sample_are_in_no_table_of_our_own(tmp_path: Path) -> None:
+    """The demo's runs lie in the checkout; `make tables` behind it writes what is committed."""
+    full(memory="rag").write(tmp_path / "runs")
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "before")]) == 0
+    full(memory="amem", parts={"dataset": {"sample": True}}).write(tmp_path / "runs")
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "after")]) == 0
+    for name in ("memory_quality.md", "method_counts.md", "knowledge_updates.md"):
+        assert (tmp_path / "after" / name).read_bytes() == (tmp_path / "before" / name).read_bytes(), name
+
+
 def test_latency_comes_from_measured_answers_alone(tmp_path: Path) -> None:
     full(memory="rag").write(tmp_path)
     reason = cell(table(tmp_path, 2), "Qwen3-0.6B", "RAG", "Retrieval (ms)").missing
