@@ -71,21 +71,29 @@ class QualityGroup:
 
 
 def quality_groups(runs: Sequence[StoredRun]) -> list[QualityGroup]:
-    """Sort runs that have or could have a memory by data set, backbone and questions; constant answers have none."""
-    found: dict[tuple[str, str, tuple[str, ...]], list[StoredRun]] = {}
+    """Sort runs that have or could have a memory by data set, backbone, prompts and questions; constants have none."""
+    found: dict[tuple[str, str, str, tuple[str, ...]], list[StoredRun]] = {}
     for run in runs:
         if not run.floor:
             asked = tuple(sorted(row.question_id for row in run.rows))
-            found.setdefault((run.dataset, run.backbone, asked), []).append(run)
-    names = Counter((dataset, backbone, len(asked)) for dataset, backbone, asked in found)
+            found.setdefault((run.dataset, run.backbone, run.prompts, asked), []).append(run)
+    names = Counter((dataset, backbone, prompts, len(asked)) for dataset, backbone, prompts, asked in found)
     return [
         QualityGroup(
-            f"{dataset}, backbone {backbone}, {len(asked)} questions"
-            + _of(members[0], names[dataset, backbone, len(asked)]),
-            "_".join((dataset, backbone, str(len(asked)), *_hash(members[0], names[dataset, backbone, len(asked)]))),
+            ", ".join(filter(None, (dataset, f"backbone {backbone}", prompts, f"{len(asked)} questions")))
+            + _of(members[0], names[dataset, backbone, prompts, len(asked)]),
+            "_".join(
+                (
+                    dataset,
+                    backbone,
+                    str(len(asked)),
+                    *(["authors_prompts"] if prompts else []),
+                    *_hash(members[0], names[dataset, backbone, prompts, len(asked)]),
+                )
+            ),
             _systems(members),
         )
-        for (dataset, backbone, asked), members in sorted(found.items())
+        for (dataset, backbone, prompts, asked), members in sorted(found.items())
     ]
 
 

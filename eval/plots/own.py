@@ -35,22 +35,22 @@ def groups(runs: Sequence[StoredRun]) -> list[PlotGroup]:
         runs: complete runs.
 
     Returns:
-        Groups of at least one run, by data set and backbone; those that asked other questions are apart.
+        Groups of at least one run, by data set, backbone and whose prompts; those that asked other questions are apart.
     """
-    found: dict[tuple[str, str, tuple[str, ...]], list[StoredRun]] = {}
+    found: dict[tuple[str, str, str, tuple[str, ...]], list[StoredRun]] = {}
     for run in runs:
         if run.backbone != NO_BACKBONE:
             asked = tuple(sorted(row.question_id for row in run.rows))
-            found.setdefault((run.dataset, run.backbone, asked), []).append(run)
+            found.setdefault((run.dataset, run.backbone, run.prompts, asked), []).append(run)
     floors = [run for run in runs if run.floor]
     return [
         PlotGroup(
-            f"{dataset}_{backbone}_{len(asked)}",
-            f"{dataset}, {backbone}, {len(asked)} questions",
+            f"{dataset}_{backbone}_{len(asked)}{'_authors_prompts' if prompts else ''}",
+            ", ".join(filter(None, (dataset, backbone, prompts, f"{len(asked)} questions"))),
             tuple(members),
             tuple(cut for floor in floors if (cut := _cut(floor, asked)) is not None),
         )
-        for (dataset, backbone, asked), members in sorted(found.items(), key=lambda item: item[0][:2])
+        for (dataset, backbone, prompts, asked), members in sorted(found.items(), key=lambda item: item[0][:3])
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from eval.cli.terminal import stage
 from eval.configs.choices import current_name
+from eval.configs.prompt_choice import wants_authors
 from eval.judge.store import with_judgements
 from eval.loaders.registry import info_of
 from eval.runs.records import SCHEMA_VERSION, RetrievalRecord
@@ -75,6 +76,11 @@ class StoredRun:
     def dataset(self) -> str:
         """Name of the data set config."""
         return self._name("dataset")
+
+    @property
+    def prompts(self) -> str:
+        """Whose words the prompts are where they are not ours; empty for ours."""
+        return "authors' prompts" if wants_authors(self.record["config"]) else ""
 
     @property
     def of_sample(self) -> bool:
