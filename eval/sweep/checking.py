@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.folding import Column, show_folded
+from eval.cli.terminal import say
 from eval.run import make_part
 from eval.sweep.calls import context_tokens, memory_calls, reader_calls, shape_of_counts
 from eval.sweep.cells import Composer
 from eval.tables.stored import find_run_folders, read_json
 from memsys.call_model import ExpectedCalls
+from memsys.prompt_packs.local import is_present, is_reference, parse_reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +39,44 @@ class RoleCheck:
     counted_tokens: float
 
 
-def check_runs(roots: Sequence[Path], composer: Composer) -> list[RoleCheck]:
+@dataclass(frozen=True, slots=True)
+class CheckedRuns:
+    """What could be held against plans.
+
+    Attributes:
+        rows: one per role of every run checked.
+        unchecked: ids of runs with prompts that are not on this machine (authors' prompts are fetched, not committed).
+    """
+
+    rows: list[RoleCheck]
+    unchecked: list[str]
+
+
+def check_runs(roots: Sequence[Path], composer: Composer) -> CheckedRuns:
     """Hold plans against every run with calls below some folders (run directories or summaries).
 
     Raises:
         RunDirectoryError: a folder does not exist, or a file is broken.
         ConfigError: a run has settings that this version does not know.
     """
-    found = []
+    checked = CheckedRuns([], [])
     for folder in find_run_folders(roots):
         record = read_json(folder / "run.json")
         summary = folder / "summary.json"
         if record.get("mode") == "answers" and record.get("status") == "complete" and summary.is_file():
             calls = read_json(summary)["calls"]  # null where answers were recorded elsewhere
-            found += check_run(record, calls["by_phase"], composer) if calls else []
-    return found
+            if calls and has_unfetched_prompts(record["config"]):
+                checked.unchecked.append(str(record["run_id"]))
+            elif calls:
+                checked.rows.extend(check_run(record, calls["by_phase"], composer))
+    return checked
+
+
+def has_unfetched_prompts(setting: Any) -> bool:
+    """Whether settings, at any depth, name a text of the authors that is not on this machine."""
+    if isinstance(setting, Mapping):
+        return any(has_unfetched_prompts(value) for value in setting.values())
+    return isinstance(setting, str) and is_reference(setting) and not is_present(parse_reference(setting))
 
 
 def check_run(record: Mapping[str, Any], by_phase: Mapping[str, Any], composer: Composer) -> list[RoleCheck]:
@@ -110,8 +135,9 @@ def _checked(
     )
 
 
-def show_checked(rows: Sequence[RoleCheck]) -> None:
-    """Print a table, and the ratio over everything."""
+def show_checked(checked: CheckedRuns) -> None:
+    """Print a table, the ratio over everything, and which runs could not be checked."""
+    rows = checked.rows
     sums = RoleCheck(
         "all",
         "",
@@ -131,6 +157,8 @@ def show_checked(rows: Sequence[RoleCheck]) -> None:
     ]
     keys = [Column(name, [getattr(row, name) for row in lines], "left") for name in ("run", "phase", "role")]
     show_folded("", keys, columns)
+    if checked.unchecked:
+        say(f"not checked, as their prompts are not fetched (`make prompts`): {', '.join(checked.unchecked)}")
 
 
 def _ratio(row: RoleCheck) -> str:

@@ -156,7 +156,7 @@ SMALL_PARTS = ("locomo_qwen05b_part/", "factconsolidation_qwen05b/")
 
 
 def test_plans_agree_with_the_ledgers_of_real_runs() -> None:
-    rows = [row for row in check_runs([SUMMARIES], Composer()) if not row.run.startswith(SMALL_PARTS)]
+    rows = [row for row in check_runs([SUMMARIES], Composer()).rows if not row.run.startswith(SMALL_PARTS)]
     assert len(rows) >= 20 and sum(row.counted for row in rows) > 900
     settled = [row for row in rows if row.role not in MODEL_DECIDES | ({"extract"} if "xmemory" in row.run else set())]
     for row in rows:
@@ -181,10 +181,23 @@ def test_a_run_is_held_against_a_plan_of_its_own_settings(tmp_path: Path) -> Non
     (tmp_path / "run" / "run.json").write_text(json.dumps(record))
 
     def routed(folder: Path) -> float | None:
-        (row,) = [row for row in check_runs([folder], Composer()) if row.role == "router"]
+        (row,) = [row for row in check_runs([folder], Composer()).rows if row.role == "router"]
         return row.planned
 
     assert (routed(source), routed(tmp_path / "run")) == (319, 312)
+
+
+def test_runs_whose_prompts_are_not_fetched_are_named_instead_of_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Authors' prompts are not committed, the numbers of runs with them are."""
+    monkeypatch.setenv("MEMSYS_PROMPTS", str(tmp_path))
+    with_authors, with_ours = (SUMMARIES / "locomo_qwen05b_part").glob("clag_small-qwen25_coder_05b_vllm-*")
+    records = {folder: json.loads((folder / "run.json").read_text()) for folder in (with_authors, with_ours)}
+    (expected,) = [str(each["run_id"]) for each in records.values() if "authors:" in json.dumps(each["config"])]
+    checked = check_runs([with_authors, with_ours], Composer())
+    assert checked.unchecked == [expected]
+    assert checked.rows and {row.run for row in checked.rows}.isdisjoint(checked.unchecked)
 
 
 @pytest.mark.parametrize("name", SWEEPS)
