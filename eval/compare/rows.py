@@ -171,7 +171,7 @@ def labels(runs: Sequence[StoredRun]) -> list[str]:
     """Name each run by its memory and by whatever else differs between the runs."""
     named = []
     for run in runs:
-        variant = run_variant(run.record["config"])
+        variant = run_variant(run.record)
         named.append(f"{run.memory} [{variant}]" if variant else run.memory)
     parts: list[Callable[[StoredRun], str]] = [
         lambda run: run.backbone,

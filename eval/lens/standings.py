@@ -124,7 +124,7 @@ def system_names(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def _system(run: StoredRun) -> str:
-    variant = run_variant(run.record["config"])
+    variant = run_variant(run.record)
     return f"{run.memory}{f' [{variant}]' if variant else ''}{' (no model)' if run.floor else ''}"
 
 

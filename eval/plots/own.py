@@ -45,7 +45,7 @@ def groups(runs: Sequence[StoredRun]) -> list[PlotGroup]:
     floors = [run for run in runs if run.floor]
     return [
         PlotGroup(
-            f"{dataset}_{backbone}_{len(asked)}{'_authors_prompts' if prompts else ''}",
+            "_".join([dataset, backbone, str(len(asked)), *prompts.replace("'", "").split()]),
             ", ".join(filter(None, (dataset, backbone, prompts, f"{len(asked)} questions"))),
             tuple(members),
             tuple(cut for floor in floors if (cut := _cut(floor, asked)) is not None),

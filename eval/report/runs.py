@@ -74,7 +74,7 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
 
 def run_label(run: StoredRun) -> str:
     """The memory with the settings in which it differs from its file."""
-    variant = run_variant(run.record["config"])
+    variant = run_variant(run.record)
     return f"{run.memory} [{variant}]" if variant else run.memory
 
 

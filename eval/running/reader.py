@@ -10,11 +10,10 @@ default. A reader that refuses a kind that is asked is stopped before any model 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from eval.configs.answer_prompts import prompt_folder
 from eval.configs.presets import CONF, preset_names, read_settings
 from eval.loaders.kinds import ADVERSARIAL, kind_of
 from eval.metrics.locomo import chosen_option
@@ -24,7 +23,6 @@ from memsys.llm.reading import unfenced_object
 from memsys.seeding import stable_seed
 from memsys.vocabulary import Json, Question, Reference
 
-PROMPTS = Path(__file__).parent / "prompts"
 FOLDER = CONF / "reader"
 
 AnswerFormat = Literal["json", "text", "whole", "whole_or_json"]
@@ -131,27 +129,6 @@ class ReaderConfig:
         raise ConfigError(
             f"reader {self.name} has no prompt for category {named} of data set {dataset}; {', or '.join(ways)}"
         )
-
-
-def prompt_folder(prompt_set: str) -> Path:
-    """Find the folder of a reader's prompts, see :class:`ReaderConfig`.
-
-    Raises:
-        ConfigError: the package or the folder is not there.
-    """
-    package, colon, inside = prompt_set.partition(":")
-    found = find_spec(package) if colon and package.isidentifier() else None
-    places = [PROMPTS / prompt_set] if not colon else [Path(place) / inside for place in _places(found)]
-    for folder in places:
-        if folder.is_dir():
-            return folder
-    raise ConfigError(
-        f"reader.prompt_set={prompt_set!r}: there is no such folder; name one of {PROMPTS}, or PACKAGE:FOLDER"
-    )
-
-
-def _places(found: ModuleSpec | None) -> Sequence[str]:
-    return (found.submodule_search_locations or ()) if found is not None else ()
 
 
 def readers_for(kinds: Iterable[str], folder: Path = FOLDER) -> list[str]:

@@ -117,7 +117,7 @@ def group_runs(runs: Iterable[StoredRun], spec: PaperSpec) -> tuple[Candidates, 
             readers = " or ".join(spec.readers_of(dataset))
             unused[run.run_id] = f"reader {run.reader} is not {spec.label}'s ({readers})"
         else:
-            variant = run_variant(run.record["config"])
+            variant = run_variant(run.record)
             grouped[RowKey(run.backbone, spec.system_of(run.memory), variant)][dataset].append(run)
     return grouped, unused
 

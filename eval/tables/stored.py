@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.cli.terminal import stage
 from eval.configs.choices import current_name
-from eval.configs.prompt_choice import wants_authors
+from eval.configs.answer_prompts import prompts_of
 from eval.judge.store import with_judgements
 from eval.loaders.registry import info_of
 from eval.runs.records import SCHEMA_VERSION, RetrievalRecord
@@ -79,8 +79,8 @@ class StoredRun:
 
     @property
     def prompts(self) -> str:
-        """Whose words the prompts are where they are not ours; empty for ours."""
-        return "authors' prompts" if wants_authors(self.record["config"]) else ""
+        """Whose or which prompts it was asked with; empty for those of this version in our wording."""
+        return prompts_of(self.record)
 
     @property
     def of_sample(self) -> bool:

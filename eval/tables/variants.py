@@ -5,8 +5,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from eval.configs.answer_prompts import AUTHORS, prompts_of
 from eval.configs.choices import MEMORY, find, settings_of
-from eval.configs.prompt_choice import settings_with_prompts, wants_authors
+from eval.configs.prompt_choice import settings_with_prompts
 from eval.tables.places import without_places
 from memsys.prompt_packs.local import is_reference
 
@@ -61,19 +62,18 @@ def _is_interpolation(value: Any) -> bool:
     return isinstance(value, str) and "${" in value
 
 
-def run_variant(config: Mapping[str, Any]) -> str:
-    """How a run's memory differs from its preset, and whether the prompts are the authors'; empty for neither.
+def run_variant(record: Mapping[str, Any]) -> str:
+    """How a run's memory differs from its preset, and whose prompts it was asked with; empty for neither.
 
     Args:
-        config: of the run, as recorded.
+        record: ``run.json``.
     """
-    memory = config.get("memory") or {}
-    changed, authors = overrides(memory), wants_authors(config)
-    if authors:
+    memory = record["config"].get("memory") or {}
+    changed, prompts = overrides(memory), prompts_of(record)
+    if prompts == AUTHORS:
         brought = flat(settings_with_prompts(memory))
         changed = {key: value for key, value in changed.items() if not _of_prompts(key, value, brought)}
-    texts = ["authors' prompts"] * authors + [variant_label(changed)] * bool(changed)
-    return ", ".join(texts)
+    return ", ".join(text for text in (prompts, variant_label(changed)) if text)
 
 
 def _of_prompts(key: str, value: Any, brought: Mapping[str, Any]) -> bool:

@@ -100,7 +100,7 @@ def test_runs_are_grouped_by_the_questions_they_were_asked(tmp_path: Path) -> No
 
 def test_floors_are_cut_to_the_questions_of_a_group() -> None:
     found = {group.name: group for group in groups(read_runs([SUMMARIES])[0])}
-    group = found["locomo_clag_smollm2_135m_vllm_bf16_199"]
+    group = found["locomo_clag_smollm2_135m_vllm_bf16_199_other_answer_prompts"]
     assert [floor.memory for floor in group.floors] == ["always_abstain", "always_trap", "coin_flip"]
     assert {len(floor.rows) for floor in group.floors} == {199}
 

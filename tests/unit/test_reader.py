@@ -264,12 +264,21 @@ def test_a_sentence_with_periods_inside_is_not_cut() -> None:
     assert ask(preset("perltqa"), Recorder(sentence), 8).prediction == sentence
 
 
-def test_amem_asks_as_clag_does_but_for_lists_and_the_system_message() -> None:
+def test_amem_asks_as_clag_does_but_for_lists() -> None:
     amem, clag = preset("amem"), preset("clag")
     assert amem.prompt_set == clag.prompt_set and clag.by_kind["list"] == "list" and amem.by_kind["list"] is None
     for name, settings in amem.roles.items():
-        assert {**settings, "system": None} == {"system": None, **clag.roles[name]}
-        assert "JSON" in settings["system"]
+        assert settings == clag.roles[name]
+
+
+@pytest.mark.parametrize("name", ["clag", "amem"])
+def test_what_a_reply_looks_like_is_said_outside_the_prompt(name: str) -> None:
+    """Small models copy a shape such as `{"answer": "..."}` that stands at the end of a prompt."""
+    backbone = Recorder('{"answer": "Lisbon"}')
+    ask(preset(name), backbone, 4)
+    role, values = backbone.roles[0], backbone.asked[0][1]
+    assert "JSON" in role.system and '"answer"' in role.system
+    assert "JSON" not in values and values.endswith("Short answer:")
 
 
 def test_prompts_of_other_sets_carry_no_instruction_of_locomo() -> None:

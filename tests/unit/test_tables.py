@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from eval.cli.escaping import latex as escape
+from eval.configs.answer_prompts import PROMPTS
 from eval.papers.printed import TEXT, load_printed, papers
 from eval.scoring.aggregate import aggregate
 from eval.scoring.inference import point
@@ -32,6 +33,7 @@ from eval.tables.stored import read_runs
 from eval.tables.text import coverage, dataset_labels
 from eval.tables.variants import MEMORY, default_settings, overrides, run_variant, variant_label
 from memsys.errors import ConfigError
+from memsys.llm.contract import Prompt
 from tests.support.fake_run import FakeRun
 
 TEN = tuple(f"conv-{number}" for number in range(10))
@@ -808,9 +810,19 @@ def test_overrides_follow_defaults_lists(tmp_path: Path) -> None:
 def test_a_run_with_the_authors_prompts_is_a_row_of_its_own() -> None:
     memory = {"name": "clag", "roles": {"router": {"prompt": "authors:clag/router@2d6f38b60583", "temperature": 0.9}}}
     assert (
-        run_variant({"memory": memory, "prompts": {"source": "authors"}})
+        run_variant({"config": {"memory": memory, "prompts": {"source": "authors"}}})
         == "authors' prompts, roles.router.temperature=0.9"
     )
-    assert run_variant({"memory": {"name": "rag"}, "prompts": {"source": "authors"}}) == "authors' prompts"
-    assert run_variant({"memory": {"name": "rag"}, "prompts": {"source": "ours"}}) == ""
-    assert run_variant({"memory": {"name": "rag", "k": 3}}) == "k=3"
+    rag = {"name": "rag"}
+    assert run_variant({"config": {"memory": rag, "prompts": {"source": "authors"}}}) == "authors' prompts"
+    assert run_variant({"config": {"memory": rag, "prompts": {"source": "ours"}}}) == ""
+    assert run_variant({"config": {"memory": {**rag, "k": 3}}}) == "k=3"
+
+
+def test_a_run_with_answer_prompts_of_another_wording_is_a_row_of_its_own() -> None:
+    config = {"memory": {"name": "rag", "k": 3}, "reader": {"name": "clag", "prompt_set": "clag"}}
+    now = {f"reader.{role}": Prompt.load(PROMPTS / "clag" / f"{role}.txt").sha256 for role in ("default", "temporal")}
+    assert run_variant({"config": config, "prompts": now}) == "k=3"
+    reworded = {**now, "reader.temporal": "0" * 64}
+    assert run_variant({"config": config, "prompts": reworded}) == "other answer prompts, k=3"
+    assert run_variant({"config": {**config, "reader": {"prompt_set": "gone:texts"}}, "prompts": reworded}) == "k=3"

@@ -1,0 +1,71 @@
+"""Where the texts of a reader's prompts stand, and whether a recorded run was asked with them."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from eval.configs.prompt_choice import wants_authors
+from memsys.errors import ConfigError
+from memsys.llm.contract import Prompt
+
+PROMPTS = Path(__file__).parents[1] / "running" / "prompts"
+
+AUTHORS = "authors' prompts"
+OTHER = "other answer prompts"
+_READER = "reader."
+
+
+def prompt_folder(prompt_set: str) -> Path:
+    """Find the folder of a reader's prompts, see :class:`eval.running.reader.ReaderConfig`.
+
+    Raises:
+        ConfigError: the package or the folder is not there.
+    """
+    package, colon, inside = prompt_set.partition(":")
+    found = find_spec(package) if colon and package.isidentifier() else None
+    places = [PROMPTS / prompt_set] if not colon else [Path(place) / inside for place in _places(found)]
+    for folder in places:
+        if folder.is_dir():
+            return folder
+    raise ConfigError(
+        f"reader.prompt_set={prompt_set!r}: there is no such folder; name one of {PROMPTS}, or PACKAGE:FOLDER"
+    )
+
+
+def _places(found: ModuleSpec | None) -> Sequence[str]:
+    return (found.submodule_search_locations or ()) if found is not None else ()
+
+
+def prompts_of(record: Mapping[str, Any]) -> str:
+    """Whose or which prompts a run was asked with, where they are not those of this version in our wording.
+
+    Answers to prompts of another wording are not comparable, so such runs are rows and groups of their own.
+
+    Args:
+        record: ``run.json``.
+
+    Returns:
+        ``AUTHORS``; ``OTHER`` where the text of some answer prompt is not the one that its reader has now, because it
+        was reworded since or set for the run; otherwise an empty text, also where the reader's texts are not here.
+    """
+    config = record["config"]
+    if wants_authors(config):
+        return AUTHORS
+    prompt_set = str((config.get("reader") or {}).get("prompt_set", ""))
+    asked = (record.get("prompts") or {}).items()
+    answering = {name.removeprefix(_READER): digest for name, digest in asked if name.startswith(_READER)}
+    shipped = _shipped(prompt_set)
+    return OTHER if shipped and any(shipped.get(role) != digest for role, digest in answering.items()) else ""
+
+
+@cache
+def _shipped(prompt_set: str) -> Mapping[str, str]:
+    """sha256 of the text of each role."""
+    try:
+        files = sorted(prompt_folder(prompt_set).glob("*.txt"))
+    except ConfigError:  # a reader of a plug-in that is not installed here
+        return {}
+    return {file.stem: Prompt.load(file).sha256 for file in files}
