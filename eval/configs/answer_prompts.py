@@ -54,11 +54,19 @@ def prompts_of(record: Mapping[str, Any]) -> str:
     config = record["config"]
     if wants_authors(config):
         return AUTHORS
-    prompt_set = str((config.get("reader") or {}).get("prompt_set", ""))
+    shipped = _shipped(str((config.get("reader") or {}).get("prompt_set", "")))
+    reworded = any(shipped.get(role) != digest for role, digest in answer_prompts(record).items())
+    return OTHER if shipped and reworded else ""
+
+
+def answer_prompts(record: Mapping[str, Any]) -> dict[str, str]:
+    """sha256 of the answer prompt of each role of the reader that a run asked.
+
+    Args:
+        record: ``run.json``.
+    """
     asked = (record.get("prompts") or {}).items()
-    answering = {name.removeprefix(_READER): digest for name, digest in asked if name.startswith(_READER)}
-    shipped = _shipped(prompt_set)
-    return OTHER if shipped and any(shipped.get(role) != digest for role, digest in answering.items()) else ""
+    return {name.removeprefix(_READER): str(digest) for name, digest in asked if name.startswith(_READER)}
 
 
 @cache

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from eval.configs.answer_prompts import answer_prompts
 from eval.configs.presets import CONF
 from eval.tables.places import PLACE
 from eval.tables.spec import PaperSpec
@@ -80,6 +81,8 @@ def differing_parts(one: StoredRun, other: StoredRun) -> tuple[str, ...]:
     for part, (only, leave_out) in _PARTS.items():
         ours, theirs = (_settings(run, part, only, leave_out) for run in (one, other))
         parts[part] = any(ours[key] != theirs[key] for key in ours.keys() & theirs.keys())
+    ours, theirs = (answer_prompts(run.record) for run in (one, other))
+    parts["answer prompts"] = any(ours[role] != theirs[role] for role in ours.keys() & theirs.keys())
     parts["seed"] = one.record.get("seed") != other.record.get("seed")
     if one.floor or other.floor:
         return ("data",) if parts["data"] else ()

@@ -257,3 +257,13 @@ def test_a_constant_answer_differs_in_nothing_but_data(tmp_path: Path) -> None:
     assert floor.floor
     assert differing_parts(run, floor) == ()
     assert differing_parts(run, replace(floor, record={**floor.record, "data": {"sha256": "other"}})) == ("data",)
+
+
+def test_answer_prompts_of_another_wording_are_a_difference_besides_the_memory(tmp_path: Path) -> None:
+    run = stored(tmp_path)
+    asked = {"reader.default": "a" * 64, "clag.router": "b" * 64}
+    one = replace(run, record={**run.record, "prompts": asked})
+    reworded = replace(run, record={**run.record, "prompts": {**asked, "reader.default": "c" * 64}})
+    other_memory = replace(run, record={**run.record, "prompts": {**asked, "clag.router": "c" * 64}})
+    assert differing_parts(one, reworded) == ("answer prompts",)
+    assert differing_parts(one, other_memory) == differing_parts(one, run) == ()
