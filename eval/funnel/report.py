@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from eval.cli.escaping import csv_cell, markdown, markdown_code
 from eval.compare.rows import f1_metric, labels
 from eval.funnel.sizes import StoredSizes, characters_per_token, remarks, stored_sizes
-from eval.funnel.stages import REACHES, EvidenceFunnel, Reach, ReachScore, evidence_funnels, run_protocol
+from eval.funnel.stages import REACHES, EvidenceFunnel, MeanScore, Reach, evidence_funnels, run_protocol
 from eval.tables.groups import ComparableRuns, comparable_runs
 from eval.tables.plain import DASH, PlainTable, figure, plain_latex, plain_markdown
 from eval.tables.stored import StoredRun
@@ -180,7 +180,7 @@ def _reach_cells(funnel: EvidenceFunnel) -> list[str]:
     return [_score(reached.get(reach)) for reach in _REACH_HEADINGS]
 
 
-def _score(found: ReachScore | None) -> str:
+def _score(found: MeanScore | None) -> str:
     return "(0)" if found is None else f"{figure(found.score)} ({found.questions})"
 
 
