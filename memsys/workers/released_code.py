@@ -67,7 +67,7 @@ def prepare(opening: Mapping[str, Any], unused: Sequence[str]) -> None:
 
 
 def load(name: str, path: str) -> Any:
-    """Import a file of the authors under the name by which their other files import it."""
+    """Import a file under a name: one of the authors' as their other files import it, or another worker's."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
