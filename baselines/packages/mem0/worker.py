@@ -17,6 +17,9 @@ from importlib.metadata import version
 
 os.environ["MEM0_TELEMETRY"] = "False"
 
+#: Digits of a score that do not depend on how often was searched before: Qdrant norms its vectors in place each time.
+DIGITS = 6
+
 #: More memories than a conversation gives.
 MOST = 1_000_000
 
@@ -74,19 +77,22 @@ class Worker:
         ]
 
     def retrieve(self, query, k):
-        """Search each user's memories; nothing is found for an empty query or before the first write."""
+        """Search each user's memories; nothing is found for an empty query or before the first write.
+
+        Scores are rounded, and memories with the same score come by their ids: a run that is resumed has searched less.
+        """
         hits = []
         for user in self._users if query.strip() else []:
             hits += [
                 {
                     "memory_id": one["id"],
                     "text": one["memory"],
-                    "score": one["score"],
+                    "score": round(one["score"], DIGITS),
                     "date": (one.get("metadata") or {}).get("date", ""),
                 }
                 for one in self._search(query, user, k)
             ]
-        return sorted(hits, key=lambda hit: -hit["score"])
+        return sorted(hits, key=lambda hit: (-hit["score"], hit["memory_id"]))
 
     def _search(self, query, user, k):
         return self._memory.search(query, user_id=user, limit=k, threshold=self._settings["threshold"])["results"]

@@ -21,9 +21,6 @@ from pathlib import Path
 
 from released_code import load
 
-#: Digits of a score that do not depend on how often was searched before: Qdrant norms its vectors in place each time.
-DIGITS = 6
-
 mem0_1 = load("mem0_1", str(Path(__file__).parents[1] / "mem0" / "worker.py"))
 
 
@@ -35,11 +32,6 @@ class Worker(mem0_1.Worker):
         from mem0.memory import main
 
         main.generate_additive_extraction_prompt = partial(main.generate_additive_extraction_prompt, current_date=today)
-
-    def retrieve(self, query, k):
-        """As in the base, by rounded scores; those with the same score come by their ids."""
-        hits = [{**hit, "score": round(hit["score"], DIGITS)} for hit in super().retrieve(query, k)]
-        return sorted(hits, key=lambda hit: (-hit["score"], hit["memory_id"]))
 
     def _search(self, query, user, k):
         threshold = self._settings["threshold"]
