@@ -76,6 +76,24 @@ def load(name: str, path: str) -> Any:
     return module
 
 
+class ReleasedWorker:
+    """Base of the workers that run authors' released files.
+
+    Args:
+        settings: of the opening; ``name`` is the release's.
+    """
+
+    lineage = "none"
+    lineage_reason = "parity runs compare memories by their place"
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._settings = settings
+
+    def describe(self) -> dict[str, str]:
+        """Name of the release."""
+        return {"package": self._settings["name"], "version": ""}
+
+
 class EndpointEmbedder:
     """Vectors of the opening's embedder; a text is asked for once."""
 

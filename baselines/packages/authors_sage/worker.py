@@ -20,7 +20,7 @@ import types
 from pathlib import Path
 from typing import Any, ClassVar
 
-from released_code import EndpointEmbedder, load, prepare, set_attribute
+from released_code import EndpointEmbedder, ReleasedWorker, load, prepare, set_attribute
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = ("dotenv", "faiss", "mem0.client", "posthog")
@@ -81,18 +81,16 @@ class _Client:
         ]
 
 
-class Worker:
+class Worker(ReleasedWorker):
     """The authors' memory for one conversation."""
-
-    lineage = "none"
-    lineage_reason = "parity runs compare memories by their place"
 
     def __init__(self, opening: dict[str, Any]) -> None:
         settings = opening["settings"]
+        super().__init__(settings)
         os.environ |= {"MEM0_DIR": opening["folder"], "MEM0_TELEMETRY": "False"}
         prepare(opening, UNUSED)
         _import_released(settings["files"], settings["date"])
-        self._name, self._speakers = settings["name"], settings["speakers"]
+        self._speakers = settings["speakers"]
         self._turns: list[dict[str, Any]] = []
         self._options = {
             "backend": "openai",
@@ -108,10 +106,6 @@ class Worker:
             set_attribute(self._adding.memory, name, value)
         self._top_k = settings["retrieve_k"]
         self._searching: Any = None
-
-    def describe(self) -> dict[str, str]:
-        """Name of the release."""
-        return {"package": self._name, "version": ""}
 
     def add(self, unit: dict[str, Any]) -> list[dict[str, str]]:
         """Keep the turns; their runner wants a whole conversation."""

@@ -20,7 +20,7 @@ import types
 from pathlib import Path
 from typing import Any, ClassVar
 
-from released_code import load, prepare, set_attribute
+from released_code import ReleasedWorker, load, prepare, set_attribute
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = ("dotenv", "rank_bm25", "torch", "transformers", "networkx")
@@ -78,14 +78,12 @@ class _Chroma:
         return self._collections.setdefault(name, _Collection())
 
 
-class Worker:
+class Worker(ReleasedWorker):
     """The authors' memory for one conversation."""
-
-    lineage = "none"
-    lineage_reason = "parity runs compare memories by their place"
 
     def __init__(self, opening: dict[str, Any]) -> None:
         settings = opening["settings"]
+        super().__init__(settings)
         prepare(opening, UNUSED)
         _replace_packages()
         files = settings["files"]
@@ -103,14 +101,10 @@ class Worker:
         self._config = self._add.load_config(Path(files["evaluation.locomo.config"]))
         self._config.storage_path, self._config.chroma_persist_directory = str(folder), str(folder / "chroma")
         self._config.semantic_generation_workers = 1
-        self._settings, self._folder = settings, folder
+        self._folder = folder
         self._user = f"{settings['speakers'][0]}_{PLACE}"
         self._turns: list[dict[str, Any]] = []
         self._searcher: Any = None
-
-    def describe(self) -> dict[str, str]:
-        """Name of the release."""
-        return {"package": self._settings["name"], "version": ""}
 
     def add(self, unit: dict[str, Any]) -> list[dict[str, str]]:
         """Keep the turns; their driver wants a whole conversation."""
