@@ -94,6 +94,32 @@ class ReleasedWorker:
         return {"package": self._settings["name"], "version": ""}
 
 
+class ConversationWorker(ReleasedWorker):
+    """Base of those whose driver wants a whole conversation at once.
+
+    Args:
+        settings: of the opening; ``speakers`` are the conversation's, in the data set's order.
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self._turns: list[dict[str, Any]] = []
+
+    def add(self, unit: Mapping[str, Any]) -> list[dict[str, str]]:
+        """Keep the turns."""
+        self._turns += unit["turns"]
+        return []
+
+    def conversation(self) -> dict[str, Any]:
+        """The turns in the shape of LoCoMo's file."""
+        found: dict[str, Any] = dict(zip(("speaker_a", "speaker_b"), self._settings["speakers"], strict=True))
+        for turn in self._turns:
+            session = f"session_{turn['session']}"
+            found.setdefault(f"{session}_date_time", turn["date"])
+            found.setdefault(session, []).append({"speaker": turn["speaker"], "text": turn["text"]})
+        return found
+
+
 class EndpointEmbedder:
     """Vectors of the opening's embedder; a text is asked for once."""
 

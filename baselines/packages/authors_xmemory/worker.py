@@ -20,7 +20,7 @@ import types
 from pathlib import Path
 from typing import Any, ClassVar
 
-from released_code import ReleasedWorker, load, prepare, set_attribute
+from released_code import ConversationWorker, load, prepare, set_attribute
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = ("dotenv", "rank_bm25", "torch", "transformers", "networkx")
@@ -78,7 +78,7 @@ class _Chroma:
         return self._collections.setdefault(name, _Collection())
 
 
-class Worker(ReleasedWorker):
+class Worker(ConversationWorker):
     """The authors' memory for one conversation."""
 
     def __init__(self, opening: dict[str, Any]) -> None:
@@ -103,35 +103,20 @@ class Worker(ReleasedWorker):
         self._config.semantic_generation_workers = 1
         self._folder = folder
         self._user = f"{settings['speakers'][0]}_{PLACE}"
-        self._turns: list[dict[str, Any]] = []
         self._searcher: Any = None
-
-    def add(self, unit: dict[str, Any]) -> list[dict[str, str]]:
-        """Keep the turns; their driver wants a whole conversation."""
-        self._turns += unit["turns"]
-        return []
 
     def finish(self) -> list[dict[str, str]]:
         """Let their driver add the conversation, message by message."""
         import threading
 
         tracker: dict[str, Any] = {}
-        item = {"conversation": self._conversation()}
+        item = {"conversation": self.conversation()}
         self._add.process_single_conversation(
             self._config, item, PLACE, 1, 1800.0, tracker, threading.Lock(), llm_client=self._llm
         )
         if not tracker[self._user]["success"]:
             raise RuntimeError(f"the released driver failed: {tracker[self._user]}")
         return []
-
-    def _conversation(self) -> dict[str, Any]:
-        """The turns in the shape of their data file."""
-        found: dict[str, Any] = dict(zip(("speaker_a", "speaker_b"), self._settings["speakers"], strict=True))
-        for turn in self._turns:
-            session = f"session_{turn['session']}"
-            found.setdefault(f"{session}_date_time", turn["date"])
-            found.setdefault(session, []).append({"speaker": turn["speaker"], "text": turn["text"]})
-        return found
 
     def export(self) -> list[dict[str, str]]:
         """Facts in the order they were stored."""
