@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.cli.suggestions import close_names, did_you_mean
+from eval.configs.choices import GLOBAL_GROUPS
 from eval.configs.command_line import CommandLine, split
 from eval.configs.compose import compose, config_loader
 from memsys.credentials import redacted
@@ -19,8 +20,6 @@ from memsys.errors import ConfigError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-#: Groups that are in no default configuration: the only ones that are written with ``+``.
-ADDED = ("experiment", "sweep")
 #: Parts of the configuration with free-form mappings, to which a key may be added.
 _OPEN_PARTS = ("backbone", "second", "embedder", "memory", "dataset", "reader", "protocol", "scoring", "hydra")
 
@@ -134,7 +133,7 @@ class Checker:
         group, text = override.key_or_group, override.input_line
         if override.is_add() and not override.package and group in self._default_groups():
             raise ConfigError(f"{text}: {group} is chosen already, a choice replaces it; write {text.lstrip('+')}")
-        if group in ADDED and not (override.is_add() or override.is_force_add()):
+        if group in GLOBAL_GROUPS and not (override.is_add() or override.is_force_add()):
             raise ConfigError(f"{text}: {group} is no part of the default configuration; write +{text}")
 
     def _default_groups(self) -> set[str]:
@@ -145,7 +144,7 @@ class Checker:
         options = self._options(group)
         few = f"; choose one of {', '.join(options)}" if len(options) <= 12 else ""
         guess = did_you_mean(value, options) or few
-        added = "+" if group in ADDED else ""
+        added = "+" if group in GLOBAL_GROUPS else ""
         more = f"\n`memsys run --help {group}` says what each of its {len(options)} choices is"
         return f"{added}{group}={value}: there is no {group}/{value}{guess}" + (more if self._name == "config" else "")
 
