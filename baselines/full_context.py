@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_minimum, refuse_gold
 from memsys.protocol import BaseMemory, MemorySystem, Parts, State
+from memsys.settings import check_choices, check_minimum, refuse_gold
 from memsys.texts import ShownTexts
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Hit, Json, Retrieval, Turn, Unit

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from baselines.passages import Passage, passage_of_turn, shown_together
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
-from memsys.notes.settings import refuse_gold
 from memsys.protocol import BaseMemory, MemorySystem, Parts, State
+from memsys.settings import refuse_gold
 from memsys.vocabulary import Json, Retrieval, Unit
 
 

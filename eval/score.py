@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.cli.commands import explains_errors, program, start
+from eval.cli.numbers import count
 from eval.cli.terminal import say, stage
 from eval.configs.presets import CONF, find_preset, make_preset
 from memsys.errors import ConfigError
@@ -47,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--preset", default="default", help="file of conf/scoring (default: %(default)s)")
     parser.add_argument("--metrics", nargs="+", metavar="NAME", help="further metrics or groups: lexical, neural, all")
     parser.add_argument("--bertscore-model", metavar="PATH|NAME", help="encoder behind bert_f1")
-    parser.add_argument("--bertscore-layers", type=int, metavar="N", help="its layers to use")
+    parser.add_argument("--bertscore-layers", type=count(1), metavar="N", help="its layers to use")
     parser.add_argument(
         "--labels",
         default="printed",

@@ -10,8 +10,8 @@ from memsys.call_model import DataShape, ExpectedCalls
 from memsys.notes.context import NoteContextRules, context_rules, note_labels
 from memsys.notes.evolve import EvolutionRules
 from memsys.notes.note import TextFormat
-from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 Calls = Literal["joint", "staged"]

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from memsys.index.words import STOP_WORDS
-from memsys.notes.settings import check_minimum
+from memsys.settings import check_minimum
 
 _ALSO_STOPPED = """
 dare need ought said says speaker used

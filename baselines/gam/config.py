@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from baselines.gam.roles import make_roles
 from baselines.gam.rules import GamContextRules, GamPageRules, GamTexts, ResearchRules
 from memsys.call_model import DataShape, ExpectedCalls
-from memsys.notes.settings import from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]

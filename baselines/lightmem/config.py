@@ -14,8 +14,8 @@ from baselines.lightmem.rules import (
 )
 from baselines.pruned.compressor import CompressorSettings
 from memsys.call_model import DataShape, ExpectedCalls
-from memsys.notes.settings import check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import check_minimum, from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memsys.errors import ConfigError
-from memsys.notes.settings import (
+from memsys.settings import (
     check_choices,
     check_cosines,
     check_flags,

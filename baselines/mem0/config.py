@@ -10,8 +10,8 @@ from memsys.errors import ConfigError
 from memsys.facts.batches import Scopes
 from memsys.facts.stored import UpdateTimestamp
 from memsys.llm.contract import Role
-from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 

@@ -10,7 +10,7 @@ from memsys.embedding.contract import Vectors
 from memsys.errors import ConfigError
 from memsys.facts.batches import batch_date, batch_turn_ids
 from memsys.index.vector import SCORE_DECIMALS, VectorIndex
-from memsys.notes.settings import check_choices, check_flags, check_minimum
+from memsys.settings import check_choices, check_flags, check_minimum
 from memsys.vocabulary import Hit, Json, Unit
 
 GraphUse = Literal["none", "written", "read"]

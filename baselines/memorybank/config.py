@@ -8,8 +8,8 @@ from baselines.memorybank.roles import make_roles
 from baselines.memorybank.rules import MemoryBankContextRules, PieceCut, SummaryRules
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]

@@ -6,8 +6,8 @@ from math import exp
 from typing import Literal
 
 from memsys.dates import parse_date
-from memsys.notes.settings import check_choices, check_flags, check_minimum
 from memsys.seeding import generator
+from memsys.settings import check_choices, check_flags, check_minimum
 
 Mode = Literal["off", "paper", "scaled", "code_bug"]
 

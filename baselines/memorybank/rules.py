@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from memsys.notes.settings import check_choices, check_flags, check_minimum
+from memsys.settings import check_choices, check_flags, check_minimum
 
 PieceCut = Literal["pairs", "turns"]
 PortraitOf = Literal["both", "user_only", "off"]

@@ -15,8 +15,8 @@ from baselines.memoryos.rules import (
     ShortTermRules,
 )
 from memsys.call_model import DataShape, ExpectedCalls
-from memsys.notes.settings import check_choices, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import check_choices, from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]

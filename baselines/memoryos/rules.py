@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from memsys.notes.settings import (
+from memsys.settings import (
     check_choices,
     check_cosines,
     check_flags,

@@ -17,8 +17,8 @@ from memsys.call_model import DataShape, ExpectedCalls
 from memsys.episodes.context import ContextTexts
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from memsys.episodes.context import ContextTexts
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
-from memsys.notes.settings import check_choices, check_cosines, check_flags, check_minimum, check_optional
+from memsys.settings import check_choices, check_cosines, check_flags, check_minimum, check_optional
 
 Segmentation = Literal["online", "batch"]
 MergeScope = Literal["never", "first", "every"]

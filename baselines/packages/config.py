@@ -6,9 +6,9 @@ from pathlib import Path
 
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import AssetError, ConfigError
-from memsys.notes.settings import check_minimum, check_template, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.proxy.server import ProxySettings
+from memsys.settings import check_minimum, check_template, from_settings, refuse_gold
 from memsys.vocabulary import Json
 from memsys.workers.environments import interpreter_of, is_installed
 from memsys.workers.session import WorkerLimits

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 from memsys.assets.paths import models_dir
 from memsys.errors import AssetError, ConfigError
-from memsys.notes.settings import check_choices
+from memsys.settings import check_choices
 
 Device = Literal["cpu", "cuda"]
 

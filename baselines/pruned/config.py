@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from baselines.pruned import compressor
 from baselines.pruned.compressor import CompressorSettings
 from baselines.rag.config import RagConfig
-from memsys.notes.settings import from_settings
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import from_settings
 from memsys.vocabulary import Json
 
 

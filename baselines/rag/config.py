@@ -8,8 +8,8 @@ from baselines.rag.chunking import Bound
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.notes.roles import note_role
-from memsys.notes.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 PassageUnit = Literal["turn", "chunk"]

@@ -7,8 +7,8 @@ from baselines.readagent.roles import Replies, make_roles
 from baselines.readagent.rules import GistContextRules, GistRules, LookupRules, PageRules, ReadAgentRules
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.llm.contract import Role
-from memsys.notes.settings import check_choices, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import check_choices, from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_flags, check_minimum
+from memsys.settings import check_choices, check_flags, check_minimum
 
 Dates = Literal["header", "inline"]
 Mode = Literal["parallel", "sequential"]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from eval.cli.commands import explains_errors, start
 from eval.cli.escaping import markdown_row
+from eval.cli.numbers import count
 from eval.runs.files import write_atomic
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MICRO, MetricScores, ScoreTotals, multiplicities
@@ -122,8 +123,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m eval.analysis.coverage", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--simulations", type=int, default=SIMULATIONS, help="data sets drawn for each correlation")
-    parser.add_argument("--resamples", type=int, default=RESAMPLES, help="of each percentile bootstrap")
+    parser.add_argument(
+        "--simulations", type=count(1), default=SIMULATIONS, help="data sets drawn for each correlation"
+    )
+    parser.add_argument("--resamples", type=count(1), default=RESAMPLES, help="of each percentile bootstrap")
     parser.add_argument("--out", type=Path, default=OUT, help="the page that is written")
     options = parser.parse_args(arguments)
     found = [simulate(each, options.simulations, options.resamples) for each in CORRELATIONS]

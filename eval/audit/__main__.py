@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.cli.commands import explains_errors, start
+from eval.cli.numbers import count
 from eval.cli.terminal import complain, say, stage
 from memsys.errors import DataError
 
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", nargs="*", metavar="NAME", help="runs of the catalogue (default: all that are there)")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the tables (default: %(default)s)")
     parser.add_argument("--cache", type=Path, default=CACHE, help="scores by question (default: %(default)s)")
-    parser.add_argument("--workers", type=int, default=default_workers(), help="processes (default: %(default)s)")
+    parser.add_argument("--workers", type=count(1), default=default_workers(), help="processes (default: %(default)s)")
     parser.add_argument(
         "--page", action="store_true", help="score nothing: make the page anew of the CSV files in --out"
     )

@@ -93,10 +93,8 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
         f"Authors of memory systems and others have published what {runs} runs answered to the questions of LoCoMo and "
         f"LongMemEval ({repositories} repositories, {sum(int(str(row['aligned'])) for row in tables['detectors'])} "
         "answers). Here all of them are scored by the same definitions, and held against what was printed and what "
-        "people "
-        "say. No model was asked: where a judge's score is shown, it is the mean of the verdicts in the file. Every "
-        "reading "
-        "is in the CSV files beside this page; `make audit` writes them anew.",
+        "people say. No model was asked: where a judge's score is shown, it is the mean of the verdicts in the file. "
+        "Every reading is in the CSV files beside this page; `make audit` writes them anew.",
         "",
         *("## What was found", "", *(f"- {line}" for line in findings(tables)), ""),
         *("## Terms", "", *(f"- {term}" for term in TERMS), ""),
@@ -178,8 +176,7 @@ def _headlines(tables: Mapping[str, Sequence[Row]]) -> list[str]:
     )
     return [
         f"**Printed and published numbers**: {len(rows) - len(wrong)} of {len(rows)} printed headline numbers are "
-        f"the mean of "
-        f"the file that their authors published, {len(wrong)} are not{f' ({named})' if named else ''}."
+        f"the mean of the file that their authors published, {len(wrong)} are not{f' ({named})' if named else ''}."
     ]
 
 
@@ -191,8 +188,7 @@ def _orderings(tables: Mapping[str, Sequence[Row]]) -> list[str]:
     most = sum(2 * _number(row, "kept") < _number(row, "readings") for row in rows)
     return [
         f"**Printed orders**: of {len(rows)} pairs of runs that one source ranks by a judge, {firm} keep their "
-        f"order under "
-        f"every reading, and {most} are the other way round under most."
+        f"order under every reading, and {most} are the other way round under most."
     ]
 
 
@@ -205,8 +201,7 @@ def _people(tables: Mapping[str, Sequence[Row]]) -> list[str]:
     return [
         f"**Metrics and people**: {METRIC_NAMES[str(best['metric'])]} agrees best with people "
         f"({_one(best['accuracy_held_out'])} % of {best['answers']} answers, kappa {short(best['kappa'])}; calling "
-        f"all by one "
-        f"label: {_one(best['always_one_label'])} %), {METRIC_NAMES[str(worst['metric'])]} least "
+        f"all by one label: {_one(best['always_one_label'])} %), {METRIC_NAMES[str(worst['metric'])]} least "
         f"({_one(worst['accuracy_held_out'])} %). No metric of words is right on more than that."
     ]
 
@@ -258,8 +253,8 @@ def _length(tables: Mapping[str, Sequence[Row]]) -> list[str]:
     f1, judge = (_number(by_metric[name], "within_question") for name in ("f1_set", JUDGE))
     return [
         f"**Length**: among answers to one question, length goes with F1 at {f1:+.2f} and with the judge at "
-        f"{judge:+.2f} "
-        "(correlation; below 0, short answers score higher). Where the signs differ, the two reward different styles."
+        f"{judge:+.2f} (correlation; below 0, short answers score higher). Where the signs differ, the two reward "
+        "different styles."
     ]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.cli.commands import explains_errors, program, start
+from eval.cli.numbers import count
 from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import stage
 from eval.compare.report import compare
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--labels", default="printed", help=f"{VIEW_HELP} (default: %(default)s)")
     parser.add_argument(
-        "--answers", type=int, default=0, metavar="N", help="also print N questions with the answer of each system"
+        "--answers", type=count(), default=0, metavar="N", help="also print N questions with the answer of each system"
     )
     options = parser.parse_args(arguments)
     check_folder(options.out)

@@ -22,8 +22,9 @@ from memsys.errors import ConfigError
 
 MEMORY = CONF / "memory"
 
-#: Groups whose variants are named by their key and may choose in other groups.
-_NAMED_BY_KEY = ("experiment", "sweep")
+#: Groups whose choices set the whole configuration: they are in no default one, so that they are written with ``+``;
+#: their variants are named by their key and may choose in other groups.
+GLOBAL_GROUPS = ("experiment", "sweep")
 
 _NAME = re.compile(r"^name: *([^\s#]+)", re.MULTILINE)
 
@@ -150,15 +151,15 @@ def _variants(folder: Path) -> Iterator[Preset]:
         for key, entry in read_settings(path).items():
             _check_variant(f"{path}: {key}", entry, folder)
             changes = _merged(_naming(folder, f"{beside}{key}"), _settings_of_entry(entry))
-            named = folder.name not in _NAMED_BY_KEY and "host" not in changes
+            named = folder.name not in GLOBAL_GROUPS and "host" not in changes
             name = str(changes["name"]) if named else f"{beside}{key}"
             about, choose = entry["about"], entry.get("choose", {})
             yield Preset(name, f"{before}{key}", about, path, f"{before}{entry['of']}", changes, choose)
 
 
 def _check_variant(where: str, entry: object, folder: Path) -> None:
-    needed = {"about", "of"} if folder.name in _NAMED_BY_KEY else {"about", "of", "set"}
-    known = needed | {"set", "choose", "sweep"} if folder.name in _NAMED_BY_KEY else needed
+    needed = {"about", "of"} if folder.name in GLOBAL_GROUPS else {"about", "of", "set"}
+    known = needed | {"set", "choose", "sweep"} if folder.name in GLOBAL_GROUPS else needed
     if not isinstance(entry, Mapping) or not needed <= set(entry) <= known:
         more = sorted(known - needed)
         may = f"; it may have {', '.join(f'`{each}`' for each in more)}" if more else ", and nothing else"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.cli.suggestions import close_names, did_you_mean
+from eval.configs.choices import GLOBAL_GROUPS, MEMORY
 from eval.configs.command_line import CommandLine, split
 from eval.configs.compose import compose, config_loader
 from memsys.credentials import redacted
@@ -19,8 +20,6 @@ from memsys.errors import ConfigError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-#: Groups that are in no default configuration: the only ones that are written with ``+``.
-ADDED = ("experiment", "sweep")
 #: Parts of the configuration with free-form mappings, to which a key may be added.
 _OPEN_PARTS = ("backbone", "second", "embedder", "memory", "dataset", "reader", "protocol", "scoring", "hydra")
 
@@ -116,7 +115,7 @@ class Checker:
         return list(self._loader.repository.get_group_options(group))
 
     def check_choices(self, parsed: Iterable[Any]) -> None:
-        """Refuse choices that do not exist.
+        """Refuse choices that do not exist, and files that only others are made of.
 
         Raises:
             ConfigError: names the group and what may have been meant.
@@ -127,14 +126,21 @@ class Checker:
                 continue
             self._check_sign(override)
             for value in _values(override):
-                if isinstance(value, str) and not self._loader.repository.config_exists(f"{group}/{value}"):
+                if isinstance(value, str) and (self._is_part(group, value) or not self._has(group, value)):
                     raise ConfigError(self._unknown_choice(group, value))
+
+    def _has(self, group: str, value: str) -> bool:
+        return bool(self._loader.repository.config_exists(f"{group}/{value}"))
+
+    def _is_part(self, group: str, value: str) -> bool:
+        """Whether a file lies in a folder of its group, where choices are made of it: only memories lie in folders."""
+        return "/" in value and group != MEMORY.name and self._has(group, value)
 
     def _check_sign(self, override: Any) -> None:
         group, text = override.key_or_group, override.input_line
         if override.is_add() and not override.package and group in self._default_groups():
             raise ConfigError(f"{text}: {group} is chosen already, a choice replaces it; write {text.lstrip('+')}")
-        if group in ADDED and not (override.is_add() or override.is_force_add()):
+        if group in GLOBAL_GROUPS and not (override.is_add() or override.is_force_add()):
             raise ConfigError(f"{text}: {group} is no part of the default configuration; write +{text}")
 
     def _default_groups(self) -> set[str]:
@@ -145,9 +151,12 @@ class Checker:
         options = self._options(group)
         few = f"; choose one of {', '.join(options)}" if len(options) <= 12 else ""
         guess = did_you_mean(value, options) or few
-        added = "+" if group in ADDED else ""
+        added = "+" if group in GLOBAL_GROUPS else ""
+        problem = f"there is no {group}/{value}"
+        if self._is_part(group, value):
+            problem = f"{group}/{value} is a part of other choices and none itself"
         more = f"\n`memsys run --help {group}` says what each of its {len(options)} choices is"
-        return f"{added}{group}={value}: there is no {group}/{value}{guess}" + (more if self._name == "config" else "")
+        return f"{added}{group}={value}: {problem}{guess}" + (more if self._name == "config" else "")
 
     def check_keys(self, parsed: Sequence[Any], multirun: bool) -> None:
         """Refuse settings that the chosen parts do not have, and several values where one is wanted.

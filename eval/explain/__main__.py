@@ -6,6 +6,7 @@ from pathlib import Path
 
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.escaping import one_line
+from eval.cli.numbers import count
 from eval.cli.terminal import console, say
 from eval.explain.find import CellPlace, find_cells
 from eval.explain.questions import read_questions, worst
@@ -42,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("row", metavar="ROW", help="row label, or name of the system")
     parser.add_argument("column", metavar="COLUMN", help="column label")
     parser.add_argument("--block", help="backbone or data set, where several blocks have the row")
-    parser.add_argument("--worst", type=int, default=3, metavar="N", help="questions shown (default: %(default)s)")
+    parser.add_argument("--worst", type=count(), default=3, metavar="N", help="questions shown (default: %(default)s)")
     add_runs_option(parser)
     return parser
 

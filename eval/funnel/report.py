@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from eval.cli.escaping import csv_cell, markdown, markdown_code
 from eval.compare.rows import f1_metric, labels
 from eval.funnel.sizes import StoredSizes, characters_per_token, remarks, stored_sizes
-from eval.funnel.stages import REACHES, EvidenceFunnel, Reach, ReachScore, evidence_funnels, run_protocol
+from eval.funnel.stages import REACHES, EvidenceFunnel, MeanScore, Reach, evidence_funnels, run_protocol
+from eval.tables.groups import ComparableRuns, comparable_runs
 from eval.tables.plain import DASH, PlainTable, figure, plain_latex, plain_markdown
 from eval.tables.stored import StoredRun
 
@@ -72,29 +73,19 @@ class QualityGroup:
 
 def quality_groups(runs: Sequence[StoredRun]) -> list[QualityGroup]:
     """Sort runs that have or could have a memory by data set, backbone, prompts and questions; constants have none."""
-    found: dict[tuple[str, str, str, tuple[str, ...]], list[StoredRun]] = {}
-    for run in runs:
-        if not run.floor:
-            asked = tuple(sorted(row.question_id for row in run.rows))
-            found.setdefault((run.dataset, run.backbone, run.prompts, asked), []).append(run)
-    names = Counter((dataset, backbone, prompts, len(asked)) for dataset, backbone, prompts, asked in found)
+    found = comparable_runs(run for run in runs if not run.floor)
+    equal = Counter((group.setting, len(group.asked)) for group in found)
     return [
-        QualityGroup(
-            ", ".join(filter(None, (dataset, f"backbone {backbone}", prompts, f"{len(asked)} questions")))
-            + _of(members[0], names[dataset, backbone, prompts, len(asked)]),
-            "_".join(
-                (
-                    dataset,
-                    backbone,
-                    str(len(asked)),
-                    *(["authors_prompts"] if prompts else []),
-                    *_hash(members[0], names[dataset, backbone, prompts, len(asked)]),
-                )
-            ),
-            _systems(members),
-        )
-        for (dataset, backbone, prompts, asked), members in sorted(found.items())
+        _quality_group(group, equal[group.setting, len(group.asked)])
+        for group in sorted(found, key=lambda group: (group.setting, group.asked))
     ]
+
+
+def _quality_group(group: ComparableRuns, equal: int) -> QualityGroup:
+    """A group among so many of the same setting and number of questions."""
+    first = group.runs[0]
+    title = group.title("backbone ") + _of(first, equal)
+    return QualityGroup(title, "_".join((group.key, *_hash(first, equal))), _systems(group.runs))
 
 
 def _of(run: StoredRun, groups: int) -> str:
@@ -189,7 +180,7 @@ def _reach_cells(funnel: EvidenceFunnel) -> list[str]:
     return [_score(reached.get(reach)) for reach in _REACH_HEADINGS]
 
 
-def _score(found: ReachScore | None) -> str:
+def _score(found: MeanScore | None) -> str:
     return "(0)" if found is None else f"{figure(found.score)} ({found.questions})"
 
 

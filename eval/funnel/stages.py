@@ -24,8 +24,8 @@ REACHES: tuple[Reach, ...] = get_args(Reach)
 
 
 @dataclass(frozen=True, slots=True)
-class ReachScore:
-    """Questions whose evidence came equally far: how many, and their mean score in percent."""
+class MeanScore:
+    """Some questions: how many, and their mean score in percent; ``None`` where none was scored."""
 
     questions: int
     score: float | None
@@ -53,7 +53,7 @@ class EvidenceFunnel:
     at_10: float | None
     shown: float | None
     score: float | None
-    reached: Mapping[Reach, ReachScore]
+    reached: Mapping[Reach, MeanScore]
 
 
 def stored_share_of(row: ScoreRow) -> float | None:
@@ -117,6 +117,7 @@ def run_protocol(run: StoredRun) -> Protocol:
 def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol) -> EvidenceFunnel:
     reached = {reach: [row for row in rows if reach_of(row) == reach] for reach in REACHES}
     known = sum(map(len, reached.values())) == len(rows)
+    metric = f1_metric(protocol)
     return EvidenceFunnel(
         label,
         len(rows),
@@ -124,8 +125,8 @@ def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol) -> Evidenc
         _percent([row.metrics.get("recall@5") for row in rows]),
         _percent([row.metrics.get("recall@10") for row in rows]),
         _percent([shown_share_of(row) for row in rows]),
-        _score(rows, protocol),
-        {reach: ReachScore(len(own), _score(own, protocol)) for reach, own in reached.items() if own} if known else {},
+        mean_score(rows, metric, protocol).score,
+        {reach: mean_score(own, metric, protocol) for reach, own in reached.items() if own} if known else {},
     )
 
 
@@ -134,7 +135,7 @@ def _percent(shares: Sequence[float | None]) -> float | None:
     return 100 * fsum(known) / len(known) if known and len(known) == len(shares) else None
 
 
-def _score(rows: Sequence[ScoreRow], protocol: Protocol) -> float | None:
-    metric = f1_metric(protocol)
-    value = mean_value(rows, metric, None, protocol)
-    return None if value is None else scale_of(metric) * value
+def mean_score(rows: Sequence[ScoreRow], metric: str, protocol: Protocol) -> MeanScore:
+    """The mean of some questions of a run, which may be none, by a metric of its protocol."""
+    value = mean_value(rows, metric, None, protocol) if rows else None
+    return MeanScore(len(rows), None if value is None else scale_of(metric) * value)

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 
 from eval.cli.escaping import csv_cell, markdown, markdown_code
 from eval.funnel.report import QualityGroup, SystemQuality
-from eval.funnel.stages import run_protocol
-from eval.metrics.registry import scale_of
+from eval.funnel.stages import MeanScore, mean_score, run_protocol
 from eval.metrics.updates import UPDATE_METRICS
 from eval.scoring.aggregate import mean_of
 from eval.scoring.rows import ScoreRow
-from eval.tables.measure import mean_value
 from eval.tables.plain import DASH, PlainTable, figure, plain_latex, plain_markdown
 from eval.tables.stored import StoredRun, category_names
 
@@ -43,14 +41,6 @@ _DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerScore:
-    """Questions and their mean score in percent; ``None`` where none was scored."""
-
-    questions: int
-    score: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class UpdateLine:
     """Some questions of one run.
 
@@ -66,9 +56,9 @@ class UpdateLine:
     label: str
     questions: int
     shares: dict[str, float | None]
-    answer: AnswerScore
-    shown: AnswerScore
-    unshown: AnswerScore
+    answer: MeanScore
+    shown: MeanScore
+    unshown: MeanScore
 
 
 def update_groups(groups: Sequence[QualityGroup]) -> list[QualityGroup]:
@@ -102,10 +92,9 @@ def _line(label: str, rows: Sequence[ScoreRow], run: StoredRun) -> UpdateLine:
     )
 
 
-def _answer(rows: Sequence[ScoreRow], run: StoredRun) -> AnswerScore:
+def _answer(rows: Sequence[ScoreRow], run: StoredRun) -> MeanScore:
     protocol = run_protocol(run)
-    value = mean_value(rows, protocol.primary, None, protocol) if rows else None
-    return AnswerScore(len(rows), None if value is None else scale_of(protocol.primary) * value)
+    return mean_score(rows, protocol.primary, protocol)
 
 
 def update_table(group: QualityGroup, categories: bool = True) -> PlainTable:

@@ -65,6 +65,5 @@ def find_source(info: DatasetInfo, name: str, path: str | None, data_dir: str | 
     raise DataError(
         f"{source}: no such file or folder. {info.title} is not part of this project ({info.licence}). {how} "
         f"The folder that holds {name} (from {info.homepage}) is named by the variable {DATA_VARIABLE} or by "
-        "dataset.data_dir. "
-        "Without it, the small sample that comes with the project runs: dataset.sample=true"
+        "dataset.data_dir. Without it, the small sample that comes with the project runs: dataset.sample=true"
     )

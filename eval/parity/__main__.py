@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
+from eval.cli.numbers import count
 from eval.cli.terminal import say
 from eval.parity.config import counterparts
 from memsys.errors import ConfigError
@@ -47,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         "prompts=authors embedder=hashing memory.buffer_size=20 ...",
     )
     parser.add_argument(
-        "--spoil", type=int, default=0, metavar="N", help="cut, fence or pad one reply in N (default: none)"
+        "--spoil", type=count(), default=0, metavar="N", help="cut, fence or pad one reply in N (default: none)"
     )
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the report (default: %(default)s)")
     parser.add_argument(

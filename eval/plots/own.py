@@ -10,6 +10,7 @@ from eval.metrics.registry import METRICS, TOKEN_F1
 from eval.plots.figures import Point
 from eval.plots.sheet import Curve, Origin, Panel, Place, Sheet
 from eval.scoring.protocols import Protocol
+from eval.tables.groups import comparable_runs
 from eval.tables.measure import mean_value
 from eval.tables.spec import NO_BACKBONE
 from eval.tables.stored import StoredRun
@@ -37,20 +38,16 @@ def groups(runs: Sequence[StoredRun]) -> list[PlotGroup]:
     Returns:
         Groups of at least one run, by data set, backbone and whose prompts; those that asked other questions are apart.
     """
-    found: dict[tuple[str, str, str, tuple[str, ...]], list[StoredRun]] = {}
-    for run in runs:
-        if run.backbone != NO_BACKBONE:
-            asked = tuple(sorted(row.question_id for row in run.rows))
-            found.setdefault((run.dataset, run.backbone, run.prompts, asked), []).append(run)
+    found = comparable_runs(run for run in runs if run.backbone != NO_BACKBONE)
     floors = [run for run in runs if run.floor]
     return [
         PlotGroup(
-            "_".join([dataset, backbone, str(len(asked)), *prompts.replace("'", "").split()]),
-            ", ".join(filter(None, (dataset, backbone, prompts, f"{len(asked)} questions"))),
-            tuple(members),
-            tuple(cut for floor in floors if (cut := _cut(floor, asked)) is not None),
+            group.key,
+            group.title(),
+            group.runs,
+            tuple(cut for floor in floors if (cut := _cut(floor, group.asked)) is not None),
         )
-        for (dataset, backbone, prompts, asked), members in sorted(found.items(), key=lambda item: item[0][:3])
+        for group in sorted(found, key=lambda group: group.setting)
     ]
 
 

@@ -9,8 +9,9 @@ from typing import NamedTuple, Protocol
 
 from eval.cli.terminal import console, say
 from eval.running.pace import AnsweringPace, Pace, WritingPace
+from memsys.repeating import RepeatedCall
 
-#: Seconds between two looks at the counters where nothing is reported.
+#: Seconds between two looks at the counters: a turn or question of many calls reports only at its end.
 _REPEAT_SECONDS = 1.0
 
 
@@ -117,24 +118,6 @@ class RunProgress:
         """Show the counts as they stand."""
 
 
-class _Repeated(threading.Thread):
-    """Calls a function every second until it is stopped: a turn or question of many calls reports only at its end."""
-
-    def __init__(self, call: Callable[[], None]) -> None:
-        super().__init__(name="progress", daemon=True)
-        self._call, self._ended = call, threading.Event()
-
-    def run(self) -> None:
-        """Call until :meth:`stop`."""
-        while not self._ended.wait(_REPEAT_SECONDS):
-            self._call()
-
-    def stop(self) -> None:
-        """Call no more."""
-        self._ended.set()
-        self.join()
-
-
 class TerminalProgress(RunProgress):
     """Two rich bars (turns written, questions answered) with rates and time left, and the backbone's traffic."""
 
@@ -156,7 +139,7 @@ class TerminalProgress(RunProgress):
         self._loading = self._bars.add_task(
             f"{'loading ' + shown.loading:<34}", total=None, visible=self.loading, text=""
         )
-        self._repeated = _Repeated(self.show)
+        self._repeated = RepeatedCall(self.show, _REPEAT_SECONDS, "progress")
 
     def __enter__(self) -> "TerminalProgress":
         self._bars.start()
@@ -202,7 +185,7 @@ class LineProgress(RunProgress):
         super().__init__(totals, shown)
         self._every, self._last = every, self.begun
         self._saying = threading.Lock()
-        self._repeated = _Repeated(self.show)
+        self._repeated = RepeatedCall(self.show, _REPEAT_SECONDS, "progress")
 
     def __enter__(self) -> "LineProgress":
         self._say()

@@ -23,8 +23,8 @@ from memsys.errors import BackboneError, RunDirectoryError, WorkerError
 from memsys.llm.client import CompletedAttempt
 from memsys.llm.contract import CallScope, ForeignCall, LanguageModel, Reply, Role, call_scope
 from memsys.llm.foreign import complete
-from memsys.notes.settings import check_minimum
 from memsys.protocol import MemoryConfig, MemorySystem, Parts, close_memory
+from memsys.settings import check_minimum
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Question, Reference, Retrieval, Sample, Unit
 

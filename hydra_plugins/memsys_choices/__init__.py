@@ -20,12 +20,13 @@ from omegaconf._utils import get_yaml_loader
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
+from eval.configs.choices import GLOBAL_GROUPS, aliases, experiment_on_backbone, find, presets
+from eval.configs.presets import VARIANTS
+
 _PROVIDER = "memsys-choices"
 _SCHEME, _FILES = "memsys", "memsys-file"
-#: File of a group that holds several choices.
-_VARIANTS = "variants"
-#: Groups whose choices set the whole configuration, not a part of it.
-_GLOBAL = ("experiment", "sweep")
+#: Name of a file that holds several choices, without its ending, as Hydra names files.
+_VARIANTS = Path(VARIANTS).stem
 
 
 class ChoiceSearchPath(SearchPathPlugin):
@@ -85,7 +86,7 @@ class ChoiceSource(ConfigSource):
 
     def is_group(self, config_path: str) -> bool:
         """Whether choices of this group are made here."""
-        return config_path in ("memory", *_GLOBAL)
+        return config_path in ("memory", *GLOBAL_GROUPS)
 
     def is_config(self, config_path: str) -> bool:
         """Whether a choice is made here."""
@@ -95,8 +96,6 @@ class ChoiceSource(ConfigSource):
         """Names that may be chosen besides those of files, for Hydra's completion and its messages."""
         if results_filter == ObjectType.GROUP or not self._has_variants(config_path):
             return []
-        from eval.configs.choices import presets
-
         return sorted(presets(Path(self.path) / config_path))
 
     def load_config(self, config_path: str) -> ConfigResult:
@@ -117,12 +116,10 @@ class ChoiceSource(ConfigSource):
     def _has_variants(self, group: str) -> bool:
         """Whether choices of a group stand in a ``variants.yaml``: memories in one for each method."""
         is_part = bool(group) and "/" not in group
-        return group == "memory" or (is_part and (Path(self.path) / group / "variants.yaml").is_file())
+        return group == "memory" or (is_part and (Path(self.path) / group / VARIANTS).is_file())
 
     @property  # keeps nothing: Hydra copies its sources, deeply, for each configuration
     def _aliases(self) -> dict[str, Any]:
-        from eval.configs.choices import aliases
-
         return dict(aliases(Path(self.path)))
 
     def _made(self, config_path: str) -> tuple[dict[str, Any], str | None, str] | None:
@@ -138,20 +135,16 @@ class ChoiceSource(ConfigSource):
         return (*made, note) if made else None
 
     def _preset(self, group: str, name: str) -> tuple[dict[str, Any], str | None] | None:
-        from eval.configs.choices import find
-
         preset = find(name, Path(self.path) / group)
         if preset is None:
             return None
-        package, here = ("_global_", "") if group in _GLOBAL else (None, "@_here_")
+        package, here = ("_global_", "") if group in GLOBAL_GROUPS else (None, "@_here_")
         if preset.of is None or preset.choice != name:
             return {"defaults": [f"/{group}/{preset.choice}{here}"]}, package
         chosen = [{f"/{part}" if "@" in part else f"override /{part}": one} for part, one in preset.choose.items()]
         return {"defaults": [f"/{group}/{preset.of}{here}", *chosen, "_self_"], **preset.changes}, package
 
     def _experiment(self, name: str) -> tuple[dict[str, Any], str] | None:
-        from eval.configs.choices import experiment_on_backbone
-
         found = experiment_on_backbone(name, Path(self.path))
         if found is None:
             return None

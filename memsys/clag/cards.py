@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memsys.clag.cluster import Cluster
-from memsys.notes.settings import check_texts
 from memsys.notes.store import NoteStore
+from memsys.settings import check_texts
 
 
 @dataclass(frozen=True, slots=True)

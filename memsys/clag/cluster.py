@@ -12,7 +12,7 @@ from memsys.clag.geometry import Metric
 from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
 from memsys.notes.note import Note
-from memsys.notes.settings import check_minimum, check_template
+from memsys.settings import check_minimum, check_template
 
 
 @dataclass(slots=True)

@@ -13,8 +13,8 @@ from memsys.clag.roles import make_roles
 from memsys.errors import ConfigError
 from memsys.notes.context import NoteContextRules, context_rules, note_labels
 from memsys.notes.evolve import EvolutionRules
-from memsys.notes.settings import check_choices, check_flags, check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import check_choices, check_flags, check_minimum, from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 ColdStart = Literal["evolve", "buffer"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.notes.note import Note
-from memsys.notes.settings import check_texts
+from memsys.settings import check_texts
 
 _SUMMARY = re.compile(r'"summary"\s*:\s*"((?:[^"\\]|\\.)+)"')
 _TAGS = re.compile(r'"tags"\s*:\s*\[([^\]]*)')

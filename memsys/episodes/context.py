@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from memsys.episodes.nodes import Episode, Fact, joined
 from memsys.llm.contract import LanguageModel
-from memsys.notes.settings import check_template
+from memsys.settings import check_template
 
 #: A heading and its entries.
 Section = tuple[str, list[str]]

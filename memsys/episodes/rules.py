@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from memsys.notes.settings import check_choices, check_flags, check_minimum, check_optional
+from memsys.settings import check_choices, check_flags, check_minimum, check_optional
 
 EpisodeVector = Literal["content", "title_content"]
 

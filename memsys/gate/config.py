@@ -8,8 +8,8 @@ from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.gate.decisions import GateRule
 from memsys.gate.vmf import KappaRule
-from memsys.notes.settings import check_choices, check_minimum
 from memsys.protocol import MemoryConfig, MemorySystem, Parts
+from memsys.settings import check_choices, check_minimum
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Json
 

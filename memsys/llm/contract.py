@@ -15,8 +15,8 @@ from typing import Any, Literal, Protocol
 
 from memsys.errors import ConfigError
 from memsys.llm.reading import TOLERANT, ReplyReading, accepted_schema, make_reading
-from memsys.notes.settings import check_minimum
 from memsys.prompt_packs.local import is_reference, read_text
+from memsys.settings import check_minimum
 from memsys.vocabulary import Completion, Json
 
 Phase = Literal["prepare", "write", "consolidate", "retrieve", "answer", "judge"]

@@ -15,8 +15,8 @@ from memsys.memfly.rules import (
     TopicRules,
     UpdateRules,
 )
-from memsys.notes.settings import from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]

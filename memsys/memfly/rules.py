@@ -5,7 +5,7 @@ from typing import Literal
 
 from memsys.errors import ConfigError
 from memsys.memfly.links import LinkDirection
-from memsys.notes.settings import check_choices, check_flags, check_minimum, check_optional, check_template
+from memsys.settings import check_choices, check_flags, check_minimum, check_optional, check_template
 
 WithoutMerge = Literal["link", "append"]
 Order = Literal["chronological", "rank"]

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from memsys.llm.contract import LanguageModel
 from memsys.notes.note import Note
-from memsys.notes.settings import check_choices, check_minimum, check_texts, from_settings
 from memsys.notes.store import NoteStore
+from memsys.settings import check_choices, check_minimum, check_texts, from_settings
 from memsys.vocabulary import Json
 
 LinkCap = Literal["per_hit", "per_hit_plus_one", "shared_counter"]

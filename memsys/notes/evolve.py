@@ -8,8 +8,8 @@ from typing import Any, Literal
 from memsys.llm.contract import LanguageModel, Role
 from memsys.notes.context import NoteLabels
 from memsys.notes.note import Note
-from memsys.notes.settings import check_choices
 from memsys.notes.store import NoteStore
+from memsys.settings import check_choices
 
 #: What the model may ask for.
 ACTIONS = ("strengthen", "update_neighbor")

@@ -11,10 +11,10 @@ from memsys.facts.extraction import UserPrompt
 from memsys.facts.stored import UpdateTimestamp
 from memsys.gate.config import check_kappa
 from memsys.gate.vmf import KappaRule
-from memsys.notes.settings import check_choices, check_minimum, refuse_gold
 from memsys.protocol import MemorySystem, Parts
 from memsys.sage.roles import MergePrompt, make_roles
 from memsys.sage.threshold import ThresholdMode, ThresholdRule
+from memsys.settings import check_choices, check_minimum, refuse_gold
 from memsys.vocabulary import Json
 
 Score = Literal["vmf", "max_cosine"]

@@ -67,13 +67,57 @@ def prepare(opening: Mapping[str, Any], unused: Sequence[str]) -> None:
 
 
 def load(name: str, path: str) -> Any:
-    """Import a file of the authors under the name by which their other files import it."""
+    """Import a file under a name: one of the authors' as their other files import it, or another worker's."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+class ReleasedWorker:
+    """Base of the workers that run authors' released files.
+
+    Args:
+        settings: of the opening; ``name`` is the release's.
+    """
+
+    lineage = "none"
+    lineage_reason = "parity runs compare memories by their place"
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._settings = settings
+
+    def describe(self) -> dict[str, str]:
+        """Name of the release."""
+        return {"package": self._settings["name"], "version": ""}
+
+
+class ConversationWorker(ReleasedWorker):
+    """Base of those whose driver wants a whole conversation at once.
+
+    Args:
+        settings: of the opening; ``speakers`` are the conversation's, in the data set's order.
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self._turns: list[dict[str, Any]] = []
+
+    def add(self, unit: Mapping[str, Any]) -> list[dict[str, str]]:
+        """Keep the turns."""
+        self._turns += unit["turns"]
+        return []
+
+    def conversation(self) -> dict[str, Any]:
+        """The turns in the shape of LoCoMo's file."""
+        found: dict[str, Any] = dict(zip(("speaker_a", "speaker_b"), self._settings["speakers"], strict=True))
+        for turn in self._turns:
+            session = f"session_{turn['session']}"
+            found.setdefault(f"{session}_date_time", turn["date"])
+            found.setdefault(session, []).append({"speaker": turn["speaker"], "text": turn["text"]})
+        return found
 
 
 class EndpointEmbedder:

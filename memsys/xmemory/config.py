@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.episodes.context import ContextTexts
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
-from memsys.notes.settings import check_minimum, from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import check_minimum, from_settings, refuse_gold
 from memsys.vocabulary import Json
 from memsys.xmemory.roles import make_roles
 from memsys.xmemory.rules import (

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from memsys.episodes.context import ContextTexts
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_cosines, check_flags, check_minimum, check_optional
+from memsys.settings import check_choices, check_cosines, check_flags, check_minimum, check_optional
 from memsys.xmemory.objective import Bell
 
 SemanticMode = Literal["direct", "predict_calibrate"]

@@ -38,6 +38,28 @@ def test_an_unknown_option_is_an_error_everywhere(name: str, capsys: pytest.Capt
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "least"),
+    [
+        ("eval.compare.__main__", ["--answers", "-1", "run"], 0),
+        ("eval.explain.__main__", ["--worst=-2", "3", "rag", "F1"], 0),
+        ("eval.score", ["--bertscore-layers", "0", "run"], 1),
+        ("eval.audit.__main__", ["--workers", "0"], 1),
+        ("eval.analysis.coverage", ["--resamples", "x"], 1),
+        ("eval.parity.__main__", ["--spoil", "-1", "against=x"], 0),
+    ],
+)
+def test_a_number_that_counts_nothing_is_refused_before_any_work(
+    name: str, arguments: list[str], least: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        importlib.import_module(name).main(arguments)
+    assert ended.value.code == EXIT_ERROR
+    option = next(each for each in arguments if each.startswith("--")).partition("=")[0]
+    assert f"argument {option}: " in (said := capsys.readouterr().err)
+    assert f"cannot be used; give a whole number from {least} on" in said
+
+
 def test_the_document_has_every_status() -> None:
     text = (ROOT / "docs" / "exit_codes.md").read_text(encoding="utf-8")
     assert [int(status) for status in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)] == sorted(EXIT_STATUSES)

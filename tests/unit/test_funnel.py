@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from eval.export import export_run
 from eval.funnel.report import FORMATS, quality_groups, render_csv, render_latex, render_markdown
-from eval.funnel.stages import EvidenceFunnel, ReachScore, evidence_funnels, reach_of
+from eval.funnel.stages import EvidenceFunnel, MeanScore, evidence_funnels, reach_of
 from eval.plots.draw import draw_sheet
 from eval.plots.funnel import funnel_sheets
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
@@ -89,12 +89,12 @@ def test_the_funnel_by_hand(tmp_path: Path) -> None:
     # Single-hop: stored 1, 1, 1; retrieved 1, 1/2, 0; F1 1, 2/3, 0.
     assert single == EvidenceFunnel(
         "single-hop", 3, 100.0, 50.0, 50.0, 50.0, pytest.approx(500 / 9, abs=1e-4),
-        {"whole": ReachScore(1, 100.0), "part": ReachScore(1, pytest.approx(200 / 3, abs=1e-4)),
-         "stored": ReachScore(1, 0.0)},
+        {"whole": MeanScore(1, 100.0), "part": MeanScore(1, pytest.approx(200 / 3, abs=1e-4)),
+         "stored": MeanScore(1, 0.0)},
     )  # fmt: skip
     # Multi-hop: q3 0 of 1 stored, q4 1 of 2 stored and retrieved sixth; F1 1 and 0.
     assert multi == EvidenceFunnel(
-        "multi-hop", 2, 25.0, 0.0, 25.0, 25.0, 50.0, {"part": ReachScore(1, 0.0), "not stored": ReachScore(1, 100.0)}
+        "multi-hop", 2, 25.0, 0.0, 25.0, 25.0, 50.0, {"part": MeanScore(1, 0.0), "not stored": MeanScore(1, 100.0)}
     )
     assert (everything.questions, everything.stored, everything.at_5) == (5, 70.0, 30.0)
     assert (everything.at_10, everything.shown) == (40.0, 40.0)
@@ -150,7 +150,7 @@ def test_what_a_run_does_not_say_is_a_dash_with_a_reason(tmp_path: Path) -> None
         assert reason in page and "| – |" in page
     [unknown] = [one for one in evidence_funnels(stored(lacking)) if one.label == "all"]
     assert (unknown.stored, unknown.at_10) == (None, 40.0)
-    assert unknown.reached["not in context"] == ReachScore(2, 50.0)
+    assert unknown.reached["not in context"] == MeanScore(2, 50.0)
     assert evidence_funnels(wordless) == [] and "0.0" not in render_csv(quality_groups([wordless])).split("hits")[0]
     assert "–" in render_latex(quality_groups([stored(lacking)]))
 

@@ -12,8 +12,8 @@ from memsys.notes.evolve import EvolutionRules, Evolver
 from memsys.notes.keywords import ask_keywords
 from memsys.notes.note import Note
 from memsys.notes.roles import note_role
-from memsys.notes.settings import from_settings
 from memsys.notes.store import NoteStore
+from memsys.settings import from_settings
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Turn, Unit
 from tests.support.composing import composed

@@ -1,18 +1,14 @@
 """Parity runs without the authors' code: facts, replies, comparison, explanation, the worker on stand-in files."""
 
-import asyncio
 import json
-import sys
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from eval.cli.commands import EXIT_DONE, EXIT_ERROR
-from eval.parity import authors
 from eval.parity.__main__ import main
 from eval.parity.compare import Comparer, FoundDifference
 from eval.parity.config import backbone_settings, counterparts, find_counterpart
@@ -27,7 +23,8 @@ from memsys.assets.paths import ROOT
 from memsys.departures import Departure, Match, read_departures
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.errors import ConfigError, WorkerError
-from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
+from memsys.vocabulary import Question
+from tests.support.released import StandIn
 
 LONG = "Ann says : " + "the boat leaks " * 20
 KNOWN = KnownTexts(["Ann says : Hello", "Ann says : Hello there", LONG, "Who sails?"])
@@ -254,29 +251,10 @@ class advancedMemAgent:
 
 def run_stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, category: int, **attributes: int) -> SideResult:
     files = {"stand_in": MEMORY_FILE, "driver": DRIVER_FILE}
-    for name, text in files.items():
-        (folder / f"{name}.py").write_text(text)
-    monkeypatch.setattr(authors, "interpreter", lambda environment: Path(sys.executable))
-    settings = {
-        "name": "stand-in",
-        "files": {name: str(folder / f"{name}.py") for name in files},
-        "attributes": attributes,
-        "retrieve_k": 3,
-    }
-    turns = tuple(
-        Turn(turn_id=f"D1:{n}", session_id="s", speaker="Ann", text=f"t{n}", date_time="noon") for n in (1, 2)
-    )
+    stand_in = StandIn("authors_clag", files, DeterministicBackbone(KNOWN, TOPICS))
     question = Question(question_id="q", conversation_id="c", text="?", category=category)
-    sample = Sample(Conversation("c", turns), (question,), {"q": Reference("q", ("yes",), adversarial_answer="yes")})
-    plan = SimpleNamespace(
-        seed=0,
-        dataset=SimpleNamespace(turn_format=SimpleNamespace(render=lambda turn: f"Ann: {turn.text}")),
-        reader=SimpleNamespace(build=lambda seed: SimpleNamespace(options=lambda *given: ("yes", "no"))),
-    )
-    endpoint = ParityEndpoint(DeterministicBackbone(KNOWN, TOPICS), HashingEmbedder(8))
-    with endpoint.listening():
-        run = authors.AuthorsRun("authors_clag", "authors_clag", settings, endpoint.url("theirs"), folder / "log")
-        return asyncio.run(run.run(plan, sample))
+    settings = {"attributes": attributes, "retrieve_k": 3}
+    return stand_in.run(folder, monkeypatch, settings, question, options=("yes", "no"))
 
 
 def test_the_worker_drives_released_code_without_its_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

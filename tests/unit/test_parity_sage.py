@@ -1,24 +1,18 @@
 """Parity with SAGE's released code, without that code: the worker on stand-in files, roles, replies, the store."""
 
-import asyncio
 import json
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from eval.parity import authors
 from eval.parity.config import Counterpart, backbone_settings, find_counterpart
-from eval.parity.endpoint import ParityEndpoint
 from eval.parity.facts import KnownTexts
-from eval.parity.ours import Answered, SideResult
+from eval.parity.ours import Answered
 from eval.parity.replies import DeterministicBackbone, read_request
 from eval.parity.rules import passes
 from eval.parity.stores import sage_store
-from memsys.embedding.hashing import HashingEmbedder
 from memsys.errors import ConfigError
-from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
+from tests.support.released import StandIn
 
 WORDS = backbone_settings().words
 PHRASES = {"extract": ("List the facts",), "merge": ("Existing memory: ", "Join the two")}
@@ -86,7 +80,10 @@ class MemorySearchLocal:
 
 
 def test_the_worker_drives_the_released_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = run_stand_in(tmp_path, monkeypatch)
+    stand_in = StandIn("authors_sage", FILES, DeterministicBackbone(KnownTexts([]), WORDS))
+    attributes = {"adaptive_threshold.tau_0": 0.5}
+    settings = {"attributes": attributes, "retrieve_k": 1, "batch_size": 8, "date": "2026-05-01"}
+    result = stand_in.run(tmp_path, monkeypatch, settings)
     row = {"owner": "Ann", "text": "2026-05-01 t1", "timestamp": "noon"}
     memories = result.store["memories"]
     assert isinstance(memories, list)
@@ -97,40 +94,6 @@ def test_the_worker_drives_the_released_runner(tmp_path: Path, monkeypatch: pyte
     }
     context = "Memories of Ann:\nnoon: 2026-05-01 t2\n\nMemories of Bob:\nnoon: 2026-05-01 t2"
     assert result.answers == {"q": Answered("why?", context, "WHY?")}
-
-
-def run_stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> SideResult:
-    code = find_counterpart("authors_sage")
-    places = {}
-    for module, text in FILES.items():
-        path = folder.joinpath(*module.split(".")).with_suffix(".py")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        places[module] = str(path)
-    monkeypatch.setattr(authors, "interpreter", lambda environment: Path(sys.executable))
-    settings = {
-        "name": "stand-in",
-        "files": places,
-        "attributes": {"adaptive_threshold.tau_0": 0.5},
-        "retrieve_k": 1,
-        "batch_size": 8,
-        "date": "2026-05-01",
-    }
-    turns = tuple(Turn(f"D1:{n}", "s", "Ann", f"t{n}", date_time="noon") for n in (1, 2))
-    sample = Sample(
-        Conversation("c", turns, ("Ann", "Bob")),
-        (Question(question_id="q", conversation_id="c", text="why?", category=1),),
-        {"q": Reference("q", ("yes",))},
-    )
-    plan = SimpleNamespace(
-        seed=0,
-        dataset=SimpleNamespace(turn_format=SimpleNamespace(render=lambda turn: f"Ann: {turn.text}")),
-        reader=SimpleNamespace(build=lambda seed: SimpleNamespace(options=lambda *given: ())),
-    )
-    endpoint = ParityEndpoint(DeterministicBackbone(KnownTexts([]), WORDS), HashingEmbedder(8))
-    with endpoint.listening():
-        run = authors.AuthorsRun(code.package, code.environment, settings, endpoint.url("theirs"), folder / "log")
-        return asyncio.run(run.run(plan, sample))
 
 
 def test_a_role_is_known_by_a_phrase_where_no_schema_tells_it() -> None:

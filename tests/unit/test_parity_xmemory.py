@@ -1,23 +1,17 @@
 """Parity with xMemory's released code, without that code: the worker on stand-in files, replies, the store."""
 
-import asyncio
 import json
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from eval.parity import authors
 from eval.parity.config import backbone_settings, find_counterpart
-from eval.parity.endpoint import ParityEndpoint
 from eval.parity.facts import KnownTexts
-from eval.parity.ours import Answered, SideResult
+from eval.parity.ours import Answered
 from eval.parity.replies import DeterministicBackbone, read_request
 from eval.parity.rules import passes
 from eval.parity.stores import xmemory_store
-from memsys.embedding.hashing import HashingEmbedder
-from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
+from tests.support.released import StandIn
 
 CODE = find_counterpart("authors_xmemory")
 BACKBONE = DeterministicBackbone(KnownTexts([]), backbone_settings().words, phrases=CODE.phrases)
@@ -106,8 +100,10 @@ class LocomoSearcher:
 
 
 def test_the_worker_drives_the_released_driver_and_searcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result, calls = run_stand_in(tmp_path, monkeypatch)
-    assert calls == ["boundary", "probe"]
+    stand_in = StandIn("authors_xmemory", FILES, BACKBONE)
+    settings = {"attributes": {"MAX_THEME_SIZE": 8}, "retrieve_k": 10, "raw_messages": 7}
+    result = stand_in.run(tmp_path, monkeypatch, settings)
+    assert stand_in.roles() == ["boundary", "probe"]
     fact = {"text": "one", "episode": [0], "time": "noon", "nearest": []}
     assert result.store == {
         "episodes": [{"title": "confidence", "content": "c", "time": "noon", "messages": ["Ann: t1", "Ann: t2"]}],
@@ -122,39 +118,6 @@ def test_the_worker_drives_the_released_driver_and_searcher(tmp_path: Path, monk
 def probe(text: str) -> tuple[object, str]:
     request = read_request({"prompt": text}, CODE.phrases)
     return request, BACKBONE.reply(request)
-
-
-def run_stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[SideResult, list[str]]:
-    places = {}
-    for module, text in FILES.items():
-        path = folder.joinpath(*module.split(".")).with_suffix(".py")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        places[module] = str(path)
-    monkeypatch.setattr(authors, "interpreter", lambda environment: Path(sys.executable))
-    settings = {
-        "name": "stand-in",
-        "files": places,
-        "attributes": {"MAX_THEME_SIZE": 8},
-        "retrieve_k": 10,
-        "raw_messages": 7,
-    }
-    turns = tuple(Turn(f"D1:{n}", "s", "Ann", f"t{n}", date_time="noon") for n in (1, 2))
-    sample = Sample(
-        Conversation("c", turns, ("Ann", "Bob")),
-        (Question(question_id="q", conversation_id="c", text="why?", category=1),),
-        {"q": Reference("q", ("yes",))},
-    )
-    plan = SimpleNamespace(
-        seed=0,
-        dataset=SimpleNamespace(turn_format=SimpleNamespace(render=lambda turn: f"Ann: {turn.text}")),
-        reader=SimpleNamespace(build=lambda seed: SimpleNamespace(options=lambda *given: ())),
-    )
-    endpoint = ParityEndpoint(BACKBONE, HashingEmbedder(8))
-    with endpoint.listening():
-        run = authors.AuthorsRun(CODE.package, CODE.environment, settings, endpoint.url("theirs"), folder / "log")
-        result = asyncio.run(run.run(plan, sample))
-    return result, [call.request.role for call in endpoint.calls["theirs"]]
 
 
 def test_how_sure_a_probe_is_follows_from_what_it_shows() -> None:

@@ -6,7 +6,8 @@ import io
 import pytest
 
 from eval.funnel.report import QualityGroup, quality_groups
-from eval.funnel.updates import AnswerScore, render_csv, render_latex, render_markdown, update_groups, update_lines
+from eval.funnel.stages import MeanScore
+from eval.funnel.updates import render_csv, render_latex, render_markdown, update_groups, update_lines
 from eval.scoring.rows import ScoreRow
 from eval.tables.stored import StoredRun
 
@@ -43,10 +44,10 @@ def test_figures_by_hand() -> None:
     assert everything.shares == pytest.approx(
         {"newest_stored": 200 / 3, "newest_retrieved": 100 / 3, "newest_in_context": 200 / 3, "staleness": 30.0}
     )
-    assert everything.answer == AnswerScore(3, pytest.approx(200 / 3))
-    assert (everything.shown, everything.unshown) == (AnswerScore(2, 50.0), AnswerScore(1, 100.0))
+    assert everything.answer == MeanScore(3, pytest.approx(200 / 3))
+    assert (everything.shown, everything.unshown) == (MeanScore(2, 50.0), MeanScore(1, 100.0))
     assert (single.questions, single.shares["staleness"]) == (2, pytest.approx(20.0))
-    assert multi.shown == AnswerScore(0, None)
+    assert multi.shown == MeanScore(0, None)
 
 
 def test_all_formats_show_the_figures_and_a_dash_for_what_is_not_known() -> None:

@@ -21,7 +21,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from released_code import AbsentModule, EndpointEmbedder, load, prepare, set_attribute
+from released_code import AbsentModule, EndpointEmbedder, ReleasedWorker, load, prepare, set_attribute
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = (
@@ -43,29 +43,22 @@ class _Encoder:
         return np.array(self.embedder.embed(texts), dtype=np.float32)
 
 
-class Worker:
+class Worker(ReleasedWorker):
     """The authors' agent for one conversation."""
-
-    lineage = "none"
-    lineage_reason = "parity runs compare memories by their place"
 
     def __init__(self, opening: dict[str, Any]) -> None:
         settings = opening["settings"]
+        super().__init__(settings)
         prepare(opening, UNUSED)
         encoders: Any = types.ModuleType("sentence_transformers")
         encoders.SentenceTransformer, encoders.util = _Encoder, AbsentModule("sentence_transformers.util")
         sys.modules |= {"sentence_transformers": encoders, "sentence_transformers.util": encoders.util}
         _Encoder.embedder = EndpointEmbedder(opening)
         *_, driver = [load(name, path) for name, path in settings["files"].items()]
-        self._name = settings["name"]
         self._agent = driver.advancedMemAgent(opening["llm"]["model"], "openai", settings["retrieve_k"], 0.5)
         self._system = self._agent.memory_system
         for name, value in settings["attributes"].items():
             set_attribute(self._system, name, value)
-
-    def describe(self) -> dict[str, str]:
-        """Name of the release."""
-        return {"package": self._name, "version": ""}
 
     def add(self, unit: dict[str, Any]) -> list[dict[str, str]]:
         """Add each turn as the driver does."""

@@ -20,7 +20,7 @@ import types
 from pathlib import Path
 from typing import Any, ClassVar
 
-from released_code import EndpointEmbedder, load, prepare, set_attribute
+from released_code import ConversationWorker, EndpointEmbedder, load, prepare, set_attribute
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = ("dotenv", "faiss", "mem0.client", "posthog")
@@ -81,19 +81,16 @@ class _Client:
         ]
 
 
-class Worker:
+class Worker(ConversationWorker):
     """The authors' memory for one conversation."""
-
-    lineage = "none"
-    lineage_reason = "parity runs compare memories by their place"
 
     def __init__(self, opening: dict[str, Any]) -> None:
         settings = opening["settings"]
+        super().__init__(settings)
         os.environ |= {"MEM0_DIR": opening["folder"], "MEM0_TELEMETRY": "False"}
         prepare(opening, UNUSED)
         _import_released(settings["files"], settings["date"])
-        self._name, self._speakers = settings["name"], settings["speakers"]
-        self._turns: list[dict[str, Any]] = []
+        self._speakers = settings["speakers"]
         self._options = {
             "backend": "openai",
             "llm_model": opening["llm"]["model"],
@@ -109,28 +106,10 @@ class Worker:
         self._top_k = settings["retrieve_k"]
         self._searching: Any = None
 
-    def describe(self) -> dict[str, str]:
-        """Name of the release."""
-        return {"package": self._name, "version": ""}
-
-    def add(self, unit: dict[str, Any]) -> list[dict[str, str]]:
-        """Keep the turns; their runner wants a whole conversation."""
-        self._turns += unit["turns"]
-        return []
-
     def finish(self) -> list[dict[str, str]]:
         """Let their runner write the conversation, first speaker before second in each session."""
-        self._adding.process_conversation({"conversation": self._conversation()}, PLACE)
+        self._adding.process_conversation({"conversation": self.conversation()}, PLACE)
         return []
-
-    def _conversation(self) -> dict[str, Any]:
-        """The turns in the shape of their data file."""
-        found: dict[str, Any] = dict(zip(("speaker_a", "speaker_b"), self._speakers, strict=True))
-        for turn in self._turns:
-            session = f"session_{turn['session']}"
-            found.setdefault(f"{session}_date_time", turn["date"])
-            found.setdefault(session, []).append({"speaker": turn["speaker"], "text": turn["text"]})
-        return found
 
     def export(self) -> list[dict[str, str]]:
         """Memories in the order they were added, speaker by speaker."""

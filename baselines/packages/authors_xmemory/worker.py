@@ -20,7 +20,7 @@ import types
 from pathlib import Path
 from typing import Any, ClassVar
 
-from released_code import load, prepare, set_attribute
+from released_code import ConversationWorker, load, prepare, set_attribute
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = ("dotenv", "rank_bm25", "torch", "transformers", "networkx")
@@ -78,14 +78,12 @@ class _Chroma:
         return self._collections.setdefault(name, _Collection())
 
 
-class Worker:
+class Worker(ConversationWorker):
     """The authors' memory for one conversation."""
-
-    lineage = "none"
-    lineage_reason = "parity runs compare memories by their place"
 
     def __init__(self, opening: dict[str, Any]) -> None:
         settings = opening["settings"]
+        super().__init__(settings)
         prepare(opening, UNUSED)
         _replace_packages()
         files = settings["files"]
@@ -103,41 +101,22 @@ class Worker:
         self._config = self._add.load_config(Path(files["evaluation.locomo.config"]))
         self._config.storage_path, self._config.chroma_persist_directory = str(folder), str(folder / "chroma")
         self._config.semantic_generation_workers = 1
-        self._settings, self._folder = settings, folder
+        self._folder = folder
         self._user = f"{settings['speakers'][0]}_{PLACE}"
-        self._turns: list[dict[str, Any]] = []
         self._searcher: Any = None
-
-    def describe(self) -> dict[str, str]:
-        """Name of the release."""
-        return {"package": self._settings["name"], "version": ""}
-
-    def add(self, unit: dict[str, Any]) -> list[dict[str, str]]:
-        """Keep the turns; their driver wants a whole conversation."""
-        self._turns += unit["turns"]
-        return []
 
     def finish(self) -> list[dict[str, str]]:
         """Let their driver add the conversation, message by message."""
         import threading
 
         tracker: dict[str, Any] = {}
-        item = {"conversation": self._conversation()}
+        item = {"conversation": self.conversation()}
         self._add.process_single_conversation(
             self._config, item, PLACE, 1, 1800.0, tracker, threading.Lock(), llm_client=self._llm
         )
         if not tracker[self._user]["success"]:
             raise RuntimeError(f"the released driver failed: {tracker[self._user]}")
         return []
-
-    def _conversation(self) -> dict[str, Any]:
-        """The turns in the shape of their data file."""
-        found: dict[str, Any] = dict(zip(("speaker_a", "speaker_b"), self._settings["speakers"], strict=True))
-        for turn in self._turns:
-            session = f"session_{turn['session']}"
-            found.setdefault(f"{session}_date_time", turn["date"])
-            found.setdefault(session, []).append({"speaker": turn["speaker"], "text": turn["text"]})
-        return found
 
     def export(self) -> list[dict[str, str]]:
         """Facts in the order they were stored."""

@@ -17,6 +17,12 @@ from importlib.metadata import version
 
 os.environ["MEM0_TELEMETRY"] = "False"
 
+#: Digits of a score that do not depend on how often was searched before: Qdrant norms its vectors in place each time.
+DIGITS = 6
+
+#: More memories than a conversation gives.
+MOST = 1_000_000
+
 
 class Worker:
     """One ``mem0.Memory``."""
@@ -26,12 +32,23 @@ class Worker:
     def __init__(self, opening):
         os.environ["MEM0_DIR"] = opening["folder"]
         from mem0 import Memory
-        from mem0.memory import utils
 
         self._settings = opening["settings"]
-        _state_date(utils, self._settings["today"])
+        self._state_date(self._settings["today"])
         self._memory = Memory.from_config(_config(opening, self._settings["llm"]))
         self._users = []
+
+    def _state_date(self, today):
+        """Put a fixed date in the place of today's in the extraction prompts."""
+        import re
+
+        from mem0.memory import utils
+
+        for name in ("AGENT_MEMORY_EXTRACTION_PROMPT", "FACT_RETRIEVAL_PROMPT", "USER_MEMORY_EXTRACTION_PROMPT"):
+            text, count = re.subn(r"Today's date is \d{4}-\d\d-\d\d", f"Today's date is {today}", getattr(utils, name))
+            if count != 1:
+                raise RuntimeError(f"mem0.memory.utils.{name} states its date in another way than in 1.0.11")
+            setattr(utils, name, text)
 
     def describe(self):
         """Name and version."""
@@ -60,29 +77,36 @@ class Worker:
         ]
 
     def retrieve(self, query, k):
-        """Search each user's memories; nothing is found for an empty query or before the first write."""
+        """Search each user's memories; nothing is found for an empty query or before the first write.
+
+        Scores are rounded, and memories with the same score come by their ids: a run that is resumed has searched less.
+        """
         hits = []
         for user in self._users if query.strip() else []:
-            threshold = self._settings["threshold"]
-            found = self._memory.search(query, user_id=user, limit=k, threshold=threshold)["results"]
             hits += [
                 {
                     "memory_id": one["id"],
                     "text": one["memory"],
-                    "score": one["score"],
+                    "score": round(one["score"], DIGITS),
                     "date": (one.get("metadata") or {}).get("date", ""),
                 }
-                for one in found
+                for one in self._search(query, user, k)
             ]
-        return sorted(hits, key=lambda hit: -hit["score"])
+        return sorted(hits, key=lambda hit: (-hit["score"], hit["memory_id"]))
+
+    def _search(self, query, user, k):
+        return self._memory.search(query, user_id=user, limit=k, threshold=self._settings["threshold"])["results"]
 
     def export(self):
         """All memories of all users."""
         return [
             {"memory_id": one["id"], "text": one["memory"], "user": user, "metadata": one.get("metadata")}
             for user in self._users
-            for one in self._memory.get_all(user_id=user, limit=1_000_000)["results"]
+            for one in self._all(user)
         ]
+
+    def _all(self, user):
+        return self._memory.get_all(user_id=user, limit=MOST)["results"]
 
     def close(self):
         """Close the history's database."""
@@ -106,14 +130,3 @@ def _config(opening, llm):
         },
         "history_db_path": f"{folder}/history.db",
     }
-
-
-def _state_date(utils, today):
-    """Put a fixed date in the place of today's in the extraction prompts."""
-    import re
-
-    for name in ("AGENT_MEMORY_EXTRACTION_PROMPT", "FACT_RETRIEVAL_PROMPT", "USER_MEMORY_EXTRACTION_PROMPT"):
-        text, count = re.subn(r"Today's date is \d{4}-\d\d-\d\d", f"Today's date is {today}", getattr(utils, name))
-        if count != 1:
-            raise RuntimeError(f"mem0.memory.utils.{name} states its date in another way than in 1.0.11")
-        setattr(utils, name, text)

@@ -16,103 +16,26 @@ fetches at run time (`Qdrant/bm25` and `en_core_web_sm`, of two extras): without
 `pip install mem0ai`, search goes by vectors alone. The date of a unit's last turn is kept as metadata.
 """
 
-import os
 from functools import partial
-from importlib.metadata import version
+from pathlib import Path
 
-os.environ["MEM0_TELEMETRY"] = "False"
+from released_code import load
 
-#: Digits of a score that do not depend on how often was searched before: Qdrant norms its vectors in place each time.
-DIGITS = 6
+mem0_1 = load("mem0_1", str(Path(__file__).parents[1] / "mem0" / "worker.py"))
 
 
-class Worker:
-    """One ``mem0.Memory``."""
+class Worker(mem0_1.Worker):
+    """One ``mem0.Memory``; what mem0ai 2 calls otherwise than 1.0.11 stands here."""
 
-    lineage = "changes"
-
-    def __init__(self, opening):
-        os.environ["MEM0_DIR"] = opening["folder"]
-        from mem0 import Memory
+    def _state_date(self, today):
+        """State a fixed date in the prompt."""
         from mem0.memory import main
 
-        self._settings = opening["settings"]
-        main.generate_additive_extraction_prompt = partial(
-            main.generate_additive_extraction_prompt, current_date=self._settings["today"]
-        )
-        self._memory = Memory.from_config(_config(opening, self._settings["llm"]))
-        self._users = []
+        main.generate_additive_extraction_prompt = partial(main.generate_additive_extraction_prompt, current_date=today)
 
-    def describe(self):
-        """Name and version."""
-        return {"package": "mem0ai", "version": version("mem0ai")}
+    def _search(self, query, user, k):
+        threshold = self._settings["threshold"]
+        return self._memory.search(query, filters={"user_id": user}, top_k=k, threshold=threshold)["results"]
 
-    def add(self, unit):
-        """Add a unit for each user."""
-        changes = []
-        for user in self._scopes(unit):
-            if user not in self._users:
-                self._users.append(user)
-            metadata = {"date": unit["turns"][-1]["date"]}
-            done = self._memory.add(self._messages(unit, user), user_id=user, metadata=metadata)
-            changes += [{"memory_id": one["id"], "change": one["event"].lower()} for one in done["results"]]
-        return changes
-
-    def _scopes(self, unit):
-        return unit["speakers"] if self._settings["scopes"] == "speakers" else ["user"]
-
-    def _messages(self, unit, user):
-        if self._settings["scopes"] != "speakers":
-            return [{"role": "user", "content": turn["line"]} for turn in unit["turns"]]
-        return [
-            {"role": "user" if turn["speaker"] == user else "assistant", "content": turn["line"]}
-            for turn in unit["turns"]
-        ]
-
-    def retrieve(self, query, k):
-        """Search each user's memories; nothing is found for an empty query or before the first write."""
-        hits = []
-        for user in self._users if query.strip() else []:
-            threshold = self._settings["threshold"]
-            found = self._memory.search(query, filters={"user_id": user}, top_k=k, threshold=threshold)["results"]
-            hits += [
-                {
-                    "memory_id": one["id"],
-                    "text": one["memory"],
-                    "score": round(one["score"], DIGITS),
-                    "date": (one.get("metadata") or {}).get("date", ""),
-                }
-                for one in found
-            ]
-        return sorted(hits, key=lambda hit: (-hit["score"], hit["memory_id"]))
-
-    def export(self):
-        """All memories of all users."""
-        return [
-            {"memory_id": one["id"], "text": one["memory"], "user": user, "metadata": one.get("metadata")}
-            for user in self._users
-            for one in self._memory.get_all(filters={"user_id": user}, top_k=1_000_000)["results"]
-        ]
-
-    def close(self):
-        """Close the history's database."""
-        self._memory.close()
-
-
-def _config(opening, llm):
-    served, embedder = opening["llm"], opening["embedder"]
-    access = {"model": served["model"], "api_key": served["api_key"], "openai_base_url": served["base_url"]}
-    dimension, folder = embedder["dimension"], opening["folder"]
-    return {
-        "llm": {"provider": "openai", "config": {**access, **llm}},
-        "embedder": {"provider": "openai", "config": {**access, "embedding_dims": dimension}},
-        "vector_store": {
-            "provider": "qdrant",
-            "config": {
-                "embedding_model_dims": dimension,
-                "path": f"{folder}/qdrant",
-                "collection_name": "memories",
-            },
-        },
-        "history_db_path": f"{folder}/history.db",
-    }
+    def _all(self, user):
+        return self._memory.get_all(filters={"user_id": user}, top_k=mem0_1.MOST)["results"]

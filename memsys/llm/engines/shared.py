@@ -23,6 +23,7 @@ from memsys.credentials import redacted
 from memsys.errors import BackboneError, MemsysError
 from memsys.llm.engines.contract import Endpoint, Engine
 from memsys.llm.engines.vllm.server import is_healthy
+from memsys.repeating import RepeatedCall
 from memsys.vocabulary import Json
 
 logger = logging.getLogger(__name__)
@@ -167,8 +168,7 @@ class Heartbeat:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._repeated: RepeatedCall | None = None
 
     @classmethod
     def with_text(cls, path: Path, text: str) -> "Heartbeat":
@@ -185,28 +185,25 @@ class Heartbeat:
 
     def start(self) -> "Heartbeat":
         """Give signs of life from a thread until :meth:`stop`."""
-        self._thread = threading.Thread(target=self._run, daemon=True, name=f"beat {self.path.name}")
-        self._thread.start()
+        self._repeated = RepeatedCall(self._beat, BEAT_SECONDS, f"beat {self.path.name}").start()
         return self
 
     def stop(self) -> None:
-        """Give no more signs of life; safe to call twice."""
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        """Give no more signs of life; safe to call twice, and before :meth:`start`."""
+        if self._repeated is not None:
+            self._repeated.stop()
+            self._repeated = None
 
     def remove(self) -> None:
         """Stop, and take the file away; safe to call twice."""
         self.stop()
         self.path.unlink(missing_ok=True)
 
-    def _run(self) -> None:
-        while not self._ended.wait(BEAT_SECONDS):
-            try:
-                self.touch()
-            except OSError as error:  # a shared disk has its bad moments; its end would look like ours
-                logger.warning("no sign of life in %s (%s); trying again", self.path, error.strerror)
+    def _beat(self) -> None:
+        try:
+            self.touch()
+        except OSError as error:  # a shared disk has its bad moments; its end would look like ours
+            logger.warning("no sign of life in %s (%s); trying again", self.path, error.strerror)
 
 
 class SharedEngine:
