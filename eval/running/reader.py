@@ -8,7 +8,7 @@ The kind of a question (:mod:`eval.loaders.kinds`) chooses the prompt; kinds tha
 default. A reader that refuses a kind that is asked is stopped before any model is loaded.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.terminal import stage
-from eval.configs.choices import current_name
 from eval.configs.answer_prompts import prompts_of
+from eval.configs.choices import current_name
 from eval.judge.store import with_judgements
 from eval.loaders.registry import info_of
 from eval.runs.records import SCHEMA_VERSION, RetrievalRecord
