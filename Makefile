@@ -88,12 +88,13 @@ test-sources: env  ## cut every authors' prompt from the repositories in MEMSYS_
 # A short conversation in which clusters are made, split and described; no model is needed.
 PARITY := dataset=locomo_sample dataset.limit_sessions=2 embedder=hashing embedder.noise=0.2
 CLAG_PARITY := memory=clag_code against=authors_clag memory.buffer_size=12 memory.tau_split=10 memory.consolidate_every=5
-XMEMORY_PARITY := memory=xmemory/code against=authors_xmemory memory.theme.cap=8
+XMEMORY_PARITY := memory=xmemory/code against=authors_xmemory memory.theme.cap=8 --spoil 4
 
 parity: env  ## the released presets of CLAG, A-Mem, SAGE and xMemory against the authors' code, call by call; says so where that cannot be had
 	-@$(PY) scripts/make_package_env.py authors_clag
 	$(PY) -m eval.parity --skip-without-sources $(CLAG_PARITY) $(PARITY)
 	$(PY) -m eval.parity --skip-without-sources memory=amem_v2 against=authors_amem memory.evo_threshold=5 $(PARITY)
+	$(PY) -m eval.parity --skip-without-sources memory=amem/robust against=authors_amem_robust --spoil 4 $(PARITY)
 	@$(PY) scripts/fetch_prompts.py clag sage xmemory reader || { echo "parity with prompts=authors skipped: see above"; exit 0; }; \
 	  $(PY) -m eval.parity --skip-without-sources $(CLAG_PARITY) $(PARITY) prompts=authors && \
 	  $(PY) -m eval.parity --skip-without-sources memory=sage/code against=authors_sage $(PARITY) prompts=authors && \

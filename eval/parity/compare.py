@@ -2,8 +2,9 @@
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from eval.parity.endpoint import RecordedCall
@@ -11,6 +12,9 @@ from eval.parity.facts import Facts, KnownTexts
 from eval.parity.ours import SideResult
 from memsys.departures import Difference, Extent
 from memsys.vocabulary import Json
+
+#: Stands before each message after the prompt.
+AGAIN = "[then] "
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +89,12 @@ class Comparer:
 
     Args:
         known: texts of the conversation.
+        questions: id of each question by its text; calls that show one have its id in their place.
     """
 
-    def __init__(self, known: KnownTexts) -> None:
+    def __init__(self, known: KnownTexts, questions: Mapping[str, str] | None = None) -> None:
         self._known = known
+        self._questions = {known.number(text): name for text, name in (questions or {}).items()}
         self.result = Comparison()
 
     def compare_calls(self, ours: Sequence[RecordedCall], theirs: Sequence[RecordedCall]) -> None:
@@ -103,25 +109,19 @@ class Comparer:
 
     def _paired(
         self, ours: Sequence[RecordedCall], theirs: Sequence[RecordedCall]
-    ) -> Iterator[tuple[RecordedCall | None, RecordedCall | None]]:
-        """Calls with the same facts are one pair; what is left is paired in order."""
-        waiting: dict[str, deque[RecordedCall]] = defaultdict(deque)
-        for call in theirs:
-            waiting[self._facts(call).key].append(call)
-        alone = []
-        for call in ours:
-            same = waiting[self._facts(call).key]
-            if same:
-                yield call, same.popleft()
-            else:
-                alone.append(call)
-        left = {id(call) for queue in waiting.values() for call in queue}
-        others = [call for call in theirs if id(call) in left]
-        for number in range(max(len(alone), len(others))):
-            yield (alone[number] if number < len(alone) else None, others[number] if number < len(others) else None)
+    ) -> Sequence[tuple[RecordedCall | None, RecordedCall | None]]:
+        """Calls with the same message are one pair, then those with the same facts; what is left is paired in order."""
+        pairs: list[tuple[RecordedCall | None, RecordedCall | None]] = []
+        for same in (_message, self._key):
+            found, ours, theirs = _matched(ours, theirs, same)
+            pairs += found
+        return [*pairs, *zip_longest(ours, theirs)]
+
+    def _key(self, call: RecordedCall) -> str:
+        return self._facts(call).key
 
     def _facts(self, call: RecordedCall) -> Facts:
-        return self._known.facts(call.request.prompt)
+        return self._known.facts(call.request.shown)
 
     def _compare_call(self, role: str, number: int, ours: RecordedCall | None, theirs: RecordedCall | None) -> None:
         count = self.result.roles[role]
@@ -129,7 +129,7 @@ class Comparer:
         count.theirs += theirs is not None
         if ours is None or theirs is None:
             given = [None if call is None else _message(call) for call in (ours, theirs)]
-            self._add("calls", f"{role} {number}", "content", given[0], given[1], role)
+            self._add("calls", self._place(role, number, ours or theirs), "content", given[0], given[1], role)
             return
         self._compare_settings(role, ours, theirs)
         if _message(ours) == _message(theirs):
@@ -137,7 +137,12 @@ class Comparer:
             return
         extent = _extent(self._facts(ours), self._facts(theirs))
         count.add(extent)
-        self._add("prompt", f"{role} {number}", extent, _message(ours), _message(theirs), role)
+        self._add("prompt", self._place(role, number, ours), extent, _message(ours), _message(theirs), role)
+
+    def _place(self, role: str, number: int, call: RecordedCall | None) -> str:
+        """Role and number of a call, and the id of the question that it shows."""
+        texts = self._facts(call).texts if call else ()
+        return " ".join((role, str(number), *(self._questions[text] for text in texts if text in self._questions)))
 
     def _compare_settings(self, role: str, ours: RecordedCall, theirs: RecordedCall) -> None:
         """Compare temperature, limit and schema; a difference of a role is told once."""
@@ -190,9 +195,28 @@ class Comparer:
         self.result.differences.append(FoundDifference(kind, place, extent, ours, theirs, role))
 
 
+def _matched(
+    ours: Sequence[RecordedCall], theirs: Sequence[RecordedCall], key: Callable[[RecordedCall], str]
+) -> tuple[list[tuple[RecordedCall, RecordedCall]], list[RecordedCall], list[RecordedCall]]:
+    """Pairs of calls with the same key, in the order of ours, and what is left of each side."""
+    waiting: dict[str, deque[RecordedCall]] = defaultdict(deque)
+    for call in theirs:
+        waiting[key(call)].append(call)
+    pairs, alone = [], []
+    for call in ours:
+        same = waiting[key(call)]
+        if same:
+            pairs.append((call, same.popleft()))
+        else:
+            alone.append(call)
+    left = {id(call) for queue in waiting.values() for call in queue}
+    return pairs, alone, [call for call in theirs if id(call) in left]
+
+
 def _message(call: RecordedCall) -> str:
-    """What the model reads: system message and prompt."""
-    return f"[system] {call.request.system}\n{call.request.prompt}"
+    """What the model reads: system message, prompt, and what follows it."""
+    request = call.request
+    return "\n".join((f"[system] {request.system}", request.prompt, *(f"{AGAIN}{one}" for one in request.exchange)))
 
 
 def _settings(call: RecordedCall) -> dict[str, Json]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval.configs.presets import find_preset, make_preset, preset_names
-from eval.parity.replies import PHRASE_ROLES, Topics
+from eval.parity.draws import Topics
+from eval.parity.replies import PHRASE_ROLES
 from eval.parity.stores import STORES
 from memsys.errors import ConfigError
 from memsys.prompt_packs.catalogue import Pack, find_packs

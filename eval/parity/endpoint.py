@@ -107,6 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     endpoint: ParityEndpoint
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one packet: a second one would wait 40 ms for the first one's receipt
 
     def do_POST(self) -> None:
         """Answer."""

@@ -54,10 +54,15 @@ class KnownTexts:
         numbers: dict[str, int] = {}
         for text in texts:
             numbers.setdefault(_needle(text), len(numbers))
+        self._numbers = numbers
         self._needles = sorted(((needle, number) for needle, number in numbers.items() if needle), key=_longest_first)
         self._texts = list(numbers)
         #: Facts of a text; each prompt is asked for three times.
         self.facts = lru_cache(maxsize=_KEPT)(self._facts)
+
+    def number(self, text: str) -> int:
+        """The number of a known text."""
+        return self._numbers[_needle(text)]
 
     def text(self, number: int) -> str:
         """The beginning of a known text."""

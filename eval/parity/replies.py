@@ -6,7 +6,6 @@ Its texts hold marks, so that a difference between two sides is seen in every la
 varied: some decline, choose what is no candidate, repeat an action or give lists of another length.
 """
 
-import hashlib
 import json
 import random
 import re
@@ -14,7 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval.parity.facts import Facts, KnownTexts
+from eval.parity.draws import Draw, Topics
+from eval.parity.facts import KnownTexts
+from eval.parity.section_replies import SECTION_ROLES
 from eval.parity.spoiling import spoil
 from memsys.vocabulary import Json
 
@@ -22,50 +23,8 @@ _WORD = re.compile(r"[a-z]{4,}")
 _TOKEN = re.compile(r"\s*\S+")
 
 
-@dataclass(frozen=True, slots=True)
-class Topics:
-    """Words of the replies (``backbone.yaml``): common tags, and actions that no system knows."""
-
-    tags: Sequence[str]
-    unknown_action: str
-    unknown_cluster: str
-
-
 #: Role -> texts of which each of its prompts holds one.
 Phrases = Mapping[str, Sequence[str]]
-
-
-@dataclass(slots=True)
-class Draw:
-    """Draws what a reply says; seeded by role and facts."""
-
-    facts: Facts
-    words: Sequence[str]
-    topics: Topics
-    random: random.Random
-    marks: int = 0
-    seed: str = ""
-
-    def mark(self) -> str:
-        """A new mark."""
-        self.marks += 1
-        return f"zq{hashlib.sha256(f'{self.seed}/{self.marks}'.encode()).hexdigest()[:6]}"
-
-    def some(self, count: int) -> list[str]:
-        """So many words of the texts that the prompt shows."""
-        return [self.random.choice(self.words) for _ in range(count)]
-
-    def text(self, count: int) -> str:
-        """A text of so many words and a mark."""
-        return " ".join([*self.some(count), self.mark()])
-
-    def tags(self) -> list[str]:
-        """Common tags and one of its own."""
-        return [*self.random.sample(list(self.topics.tags), self.random.randint(1, 3)), self.mark()]
-
-    def chance(self, one_in: int) -> bool:
-        """True once in so many."""
-        return self.random.randrange(one_in) == 0
 
 
 def _analyse(draw: Draw) -> dict[str, Json]:
@@ -204,6 +163,7 @@ PHRASE_ROLES: Mapping[str, Speaker] = {
     "reply": _text,
     "statements": _statements,
     "theme": _text,
+    **SECTION_ROLES,
 }
 
 
@@ -217,6 +177,7 @@ class Request:
         schema: JSON schema of the reply; empty for free text.
         sampling: temperature, limit of new tokens and nucleus.
         named: role by a phrase of the prompt; empty where none was found.
+        exchange: messages after the prompt, where the model is told what was wrong with a reply.
     """
 
     system: str
@@ -224,6 +185,12 @@ class Request:
     schema: Mapping[str, Any] = field(default_factory=dict)
     sampling: Mapping[str, Json] = field(default_factory=dict)
     named: str = ""
+    exchange: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """All that the user's side shows: the prompt, and what follows it."""
+        return "\n".join((self.prompt, *self.exchange))
 
     @property
     def role(self) -> str:
@@ -244,12 +211,14 @@ class Request:
 
 def read_request(body: Mapping[str, Any], phrases: Phrases | None = None) -> Request:
     """Read the body of a request for a completion, of messages or of a plain text."""
-    said = {message["role"]: str(message["content"]) for message in body.get("messages", ())}
+    messages = [(message["role"], str(message["content"])) for message in body.get("messages", ())]
+    system = next((text for role, text in messages if role == "system"), "")
+    prompt, *exchange = [text for role, text in messages if role != "system"] or [str(body.get("prompt", ""))]
     form = body.get("response_format") or {}
     schema = (form.get("json_schema") or {}).get("schema") or {}
     sampling = {name: body.get(name) for name in ("temperature", "max_tokens", "top_p")}
-    system, prompt = said.get("system", ""), said.get("user", str(body.get("prompt", "")))
-    return Request(system, prompt, schema, sampling, _role_of(f"{system}\n{prompt}", phrases or {}))
+    named = _role_of(f"{system}\n{prompt}", phrases or {})
+    return Request(system, prompt, schema, sampling, named, tuple(exchange))
 
 
 def _role_of(text: str, phrases: Phrases) -> str:
@@ -274,9 +243,11 @@ class DeterministicBackbone:
     phrases: Phrases = field(default_factory=dict)
 
     def reply(self, request: Request) -> str:
-        """The reply to a request; the same for the same role and facts."""
-        facts = self.known.facts(request.prompt)
+        """The reply to a request; the same for the same role and facts, and in a dialogue for the same temperature."""
+        facts = self.known.facts(request.shown)
         seed = f"{request.role}/{facts.key}"
+        if request.exchange:
+            seed += f"/{len(request.exchange)}/{request.sampling.get('temperature')}"
         words = sorted({word for number in facts.texts for word in _WORD.findall(self.known.text(number).lower())})
         draw = Draw(facts, words or self.topics.tags, self.topics, random.Random(seed), seed=seed)
         said = request.speaker(draw)

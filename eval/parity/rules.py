@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from eval.parity.compare import AGAIN
 from memsys.errors import ConfigError
 
 #: Words that stand before the fields of a note or a cluster, on either side.
@@ -57,6 +58,26 @@ def same_lines(place: str, ours: Any, theirs: Any) -> bool:
     return _lines(ours) == _lines(theirs)
 
 
+def neighbours_swapped(place: str, ours: Any, theirs: Any) -> bool:
+    """Both hold the same lines, and some that stand next to each other in the other order: they are all but tied."""
+    one, other = ours.splitlines(), theirs.splitlines()
+    at = 0
+    while at < len(one):
+        if one[at : at + 1] == other[at : at + 1]:
+            at += 1
+        elif len(one[at : at + 2]) == 2 and one[at : at + 2] == other[at : at + 2][::-1]:
+            at += 2
+        else:
+            return False
+    return len(one) == len(other)
+
+
+def same_but_correction(place: str, ours: Any, theirs: Any) -> bool:
+    """Both are the same up to their last message, which says what was wrong with a reply."""
+    one, other = ours.rpartition(AGAIN)[0], theirs.rpartition(AGAIN)[0]
+    return bool(one == other and one)
+
+
 def same_words(place: str, ours: Any, theirs: Any) -> bool:
     """Both hold the same words, numbers and signs in the same order: only white space differs."""
     return "".join(ours.split()) == "".join(theirs.split())
@@ -80,6 +101,8 @@ def _words(text: str, others: frozenset[str] = frozenset()) -> Counter[str]:
 RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "links_to_stored_notes": links_to_stored_notes,
     "two_members": two_members,
+    "neighbours_swapped": neighbours_swapped,
+    "same_but_correction": same_but_correction,
     "same_lines": same_lines,
     "same_words": same_words,
     "same_words_but_headings": same_words_but_headings,

@@ -106,7 +106,7 @@ class ParityRun:
                     theirs = self._run_theirs(files, endpoint.url("theirs"))
         for side, calls in endpoint.calls.items():
             write_calls(calls, self.folder / f"calls-{side}.jsonl")
-        comparer = Comparer(known)
+        comparer = Comparer(known, {question.text: question.question_id for question in self.sample.questions})
         comparer.compare_calls(endpoint.calls["ours"], endpoint.calls["theirs"])
         comparer.compare_results(ours, theirs)
         return self._report(comparer)

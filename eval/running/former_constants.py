@@ -13,6 +13,8 @@ FORMER_CONSTANTS: Mapping[str, Any] = {
     "ingest.fallback_letters": 4,  # MemFly
     "research.max_requests": 5,  # GAM
     "retrieve.max_keywords": 3,  # MemoryOS
+    "theme.summaries": "one_line",  # xMemory
+    "gate.silent": None,  # xMemory
 }
 
 
@@ -22,7 +24,7 @@ def without_former_constants(memory: Mapping[str, Any]) -> dict[str, Any]:
     for dotted, constant in FORMER_CONSTANTS.items():
         parent, _, child = dotted.rpartition(".")
         group = kept.get(parent) if parent else kept
-        if isinstance(group, dict) and group.get(child) == constant:
+        if isinstance(group, dict) and child in group and group[child] == constant:
             del group[child]
     if isinstance(kept.get("host"), Mapping):
         kept["host"] = without_former_constants(kept["host"])

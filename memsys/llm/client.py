@@ -74,9 +74,9 @@ class BoundModel:
         return await self._line.tokens.count(text)
 
     async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
-        """Make one call; again with another seed while the reply is malformed and retries are left.
+        """Make one call; again, as the role says, while the reply is malformed and retries are left.
 
-        At temperature 0 there is no other attempt: it would give the same reply.
+        At temperature 0 the same request would give the same reply: there is no other attempt without a correction.
 
         Raises:
             BackboneError: the server cannot be reached, or refuses (a prompt longer than the context, say).
@@ -84,20 +84,34 @@ class BoundModel:
         """
         scope = _current_scope(role)
         prompt, role = role.prompt.render(values), role.with_system(values)
-        varies = effective_temperature(self._line.config, role) != 0
-        retries = role.malformed_retries if role.schema is not None and varies else 0
-        attempt = 0
-        while True:
-            seed = stable_seed(self._line.run_seed, self._conversation_id, role.name, key, attempt)
-            request = make_request(self._line.config, self._line.dialect, role, prompt, seed)
-            answered = await self._answer(request, role, key, scope)
-            text = strip_thinking(answered.completion.text)
-            parsed = await self._parse(text, role)
-            malformed = role.schema is not None and parsed.value is None
-            self._book(answered, role, key, scope, attempt, parsed)
-            if not malformed or attempt >= retries:
-                return Reply(parsed.value, text, answered.completion, malformed, parsed.repaired)
-            attempt += 1
+        retries = self._retries(role)
+        reply: Reply | None = None
+        for attempt in range(retries + 1):
+            try:
+                reply = await self._attempt(role, prompt, key, attempt, scope)
+            except ContextLengthError:
+                if reply is None or not role.exchange:
+                    raise
+                break  # the malformed reply is too long to be shown to the model
+            if not reply.malformed:
+                break
+            role = role.after(reply.text)
+        assert reply is not None
+        return reply
+
+    def _retries(self, role: Role) -> int:
+        varies = role.correction is not None or effective_temperature(self._line.config, role) != 0
+        return role.malformed_retries if role.schema is not None and varies else 0
+
+    async def _attempt(self, role: Role, prompt: str, key: str, attempt: int, scope: CallScope) -> Reply:
+        seed = stable_seed(self._line.run_seed, self._conversation_id, role.name, key, attempt)
+        request = make_request(self._line.config, self._line.dialect, role, prompt, seed)
+        answered = await self._answer(request, role, key, scope)
+        text = strip_thinking(answered.completion.text)
+        parsed = await self._parse(text, role)
+        self._book(answered, role, key, scope, attempt, parsed)
+        malformed = role.schema is not None and parsed.value is None
+        return Reply(parsed.value, text, answered.completion, malformed, parsed.repaired)
 
     async def complete(self, call: ForeignCall) -> CompletedAttempt:
         """Make a call whose request another program wrote: its reply is not parsed, and no malformed one asked again.
@@ -139,7 +153,7 @@ class BoundModel:
                 return made[0]
             completion, hit = await line.cache.fetch(digest, call)
         except ContextLengthError as error:
-            raise BackboneError(await self._explain_length(request, role, key, str(error))) from error
+            raise ContextLengthError(await self._explain_length(request, role, key, str(error))) from error
         except BackboneError as error:
             raise BackboneError(f"{self._where(role, key)}: {error}") from error
         return CompletedAttempt(completion, digest, cache_hit=True) if hit else made[0]

@@ -14,6 +14,7 @@ from string import Template
 from typing import Any, Literal, Protocol
 
 from memsys.errors import ConfigError
+from memsys.llm.correction import Correction, make_correction
 from memsys.llm.reading import TOLERANT, ReplyReading, accepted_schema, make_reading
 from memsys.prompt_packs.local import is_reference, read_text
 from memsys.settings import check_minimum
@@ -98,6 +99,8 @@ class Role:
         raw: the prompt goes to the completion endpoint without chat template, whatever the backbone's prompt mode.
         reading: how the reply is read; it changes no request.
         accepts: JSON schema that the reply must follow where it is not ``schema`` (see :attr:`Reading.check`).
+        correction: how a malformed reply is asked for again; ``None``: with the same request and another seed.
+        exchange: messages after the prompt, the model's and the user's in turn.
     """
 
     name: str
@@ -113,6 +116,15 @@ class Role:
     accepts: Mapping[str, Json] | None = None
     system_prompt: Prompt | None = None
     system_first: bool = False
+    correction: Correction | None = None
+    exchange: tuple[str, ...] = ()
+
+    def after(self, reply: str) -> "Role":
+        """The role in the attempt after a malformed reply; only the first such reply is shown, as in the source."""
+        if self.correction is None:
+            return self
+        warmer, exchange = self.correction.warmer(self.temperature), (reply, self.correction.text)
+        return replace(self, temperature=warmer, exchange=self.exchange or exchange)
 
     def with_system(self, values: Mapping[str, str]) -> "Role":
         """The role with its system message rendered.
@@ -229,7 +241,8 @@ class RoleSettings:
     list and every string of the role's schema: a small model otherwise closes each list at once, or repeats itself up
     to ``max_tokens``. The papers set no such bounds. ``field_order`` names every field of the schema in the order in
     which constrained decoding is to write them; null keeps the shipped order. ``reading`` holds fields of
-    :class:`memsys.llm.reading.ReplyReading`; null reads tolerantly.
+    :class:`memsys.llm.reading.ReplyReading`; null reads tolerantly. ``correction`` holds fields of
+    :class:`memsys.llm.correction.Correction`; null asks again with the same request and another seed.
     """
 
     temperature: float
@@ -245,6 +258,7 @@ class RoleSettings:
     reading: Mapping[str, Json] | None = None
     schema: Mapping[str, Json] | None = None
     system_first: bool = False
+    correction: Mapping[str, Json] | None = None
 
 
 def make_role(
@@ -291,6 +305,7 @@ def make_role(
         raw=known.raw,
         reading=reading,
         accepts=accepted_schema(reading, schema, used),
+        correction=make_correction(name, known.correction),
     )
 
 

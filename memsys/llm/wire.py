@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 from memsys.errors import ConfigError
@@ -80,11 +81,14 @@ def sampler_fields(dialect: str, sampling: Mapping[str, float | int | None]) -> 
 
 def _messages(role: Role, prompt: str) -> dict[str, Json]:
     system = [{"role": "system", "content": role.system}] if role.system else []
-    return {"messages": [*system, {"role": "user", "content": prompt}]}
+    speakers = cycle(("assistant", "user"))
+    after = [{"role": speaker, "content": text} for speaker, text in zip(speakers, role.exchange, strict=False)]
+    return {"messages": [*system, {"role": "user", "content": prompt}, *after]}
 
 
 def _completion(role: Role, prompt: str) -> str:
-    return f"{role.system}\n\n{prompt}" if role.system_first and role.system else prompt
+    system = [role.system] if role.system_first and role.system else []
+    return "\n\n".join([*system, prompt, *role.exchange])
 
 
 def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dict[str, Json]:

@@ -136,4 +136,5 @@ class HierarchyConstruction:
     async def _summary(self, members: Sequence[str], key: str) -> Summary:
         facts = [self._store.facts[fact_id].text for fact_id in members]
         vectors = self._store.fact_index.vectors(members)
-        return await summarise(self._parts.llm, self._roles.theme, facts, vectors, key=key)
+        as_written = self._config.theme_rules.summaries == "as_written"
+        return await summarise(self._parts.llm, self._roles.theme, facts, vectors, key=key, as_written=as_written)

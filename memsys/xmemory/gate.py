@@ -72,7 +72,15 @@ class Gate:
         return admission
 
     async def _measure(self, coarse: Coarse, episodes: Sequence[Episode], raw: Sequence[str] = ()) -> float:
-        value = await self.probe.uncertainty(coarse, episodes, raw=frozenset(raw))
+        return self._said(await self.probe.uncertainty(coarse, episodes, raw=frozenset(raw)))
+
+    def _said(self, value: float | None) -> float:
+        """What was measured, or what stands in for it.
+
+        Raises:
+            EmptyProbeError: nothing was, and nothing does.
+        """
+        value = self.rules.silent if value is None else value
         if value is None:
             raise EmptyProbeError
         return value
@@ -85,9 +93,7 @@ class Gate:
         ahead = await self._all_at_once(coarse, tried) if rules.speculative else None
         misses = 0
         for number, episode in enumerate(tried, start=1):
-            value = ahead[number - 1] if ahead is not None else await self._measure(coarse, [episode])
-            if value is None:
-                raise EmptyProbeError
+            value = self._said(ahead[number - 1]) if ahead is not None else await self._measure(coarse, [episode])
             gain = before - value
             admission.note(episode, gain)
             if gain <= rules.tau_stop:

@@ -12,14 +12,18 @@ from memsys.xmemory.space import DECIMALS, part_of
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a theme is about. ``fallback``: the reply was blank, the fact nearest the centroid stands in."""
+    """What a theme is about. ``fallback``: the reply was blank."""
 
     text: str
     fallback: bool
 
 
-async def summarise(llm: LanguageModel, role: Role, facts: Sequence[str], vectors: Vectors, key: str) -> Summary:
+async def summarise(
+    llm: LanguageModel, role: Role, facts: Sequence[str], vectors: Vectors, key: str, *, as_written: bool = False
+) -> Summary:
     """Name a theme with one call.
+
+    The fact nearest the centroid stands in for a blank reply.
 
     Args:
         llm: the backbone.
@@ -27,8 +31,11 @@ async def summarise(llm: LanguageModel, role: Role, facts: Sequence[str], vector
         facts: the theme's facts, as texts.
         vectors: theirs, ``(len(facts), d)``.
         key: what the call is about.
+        as_written: the reply is the summary as it stands, with its line breaks, a blank one too.
     """
     reply = await llm.ask(role, {"facts": "\n".join(f"- {fact}" for fact in facts)}, key=key)
+    if as_written:
+        return Summary(reply.text.strip(), not reply.text.strip())
     text = " ".join(reply.text.split())
     return Summary(text, False) if text else Summary(facts[central(vectors)], True)
 

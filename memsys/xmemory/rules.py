@@ -17,6 +17,7 @@ ScoreScope = Literal["global", "local"]
 Normaliser = Literal["total", "max_gain"]
 GateMode = Literal["off", "official", "strict"]
 Naming = Literal["once", "every_change"]
+Summaries = Literal["one_line", "as_written"]
 Estimator = Literal["nll", "entropy"]
 
 
@@ -84,6 +85,8 @@ class ThemeRules:
             name whenever the code does, and keeps a theme's last: when a theme is made, cut or merged into, and once
             more for every theme that the revision leaves as it is. The themes have the same facts either way, and their
             last names come from the same prompts; what differs is the cost of building. Needs ``schedule: end``.
+        summaries: ``one_line`` writes a name on one line, and takes the fact nearest the centroid for a blank one;
+            ``as_written`` keeps what the model wrote, blank or of several lines (code).
     """
 
     schedule: Schedule
@@ -107,10 +110,12 @@ class ThemeRules:
     eps: float
     sigma_floor: float
     naming: Naming
+    summaries: Summaries
 
     def __post_init__(self) -> None:
         group = "memory.theme"
-        check_choices(self, group, schedule=Schedule, online_split=OnlineSplit, scope=ScoreScope, naming=Naming)
+        check_choices(self, group, schedule=Schedule, online_split=OnlineSplit, scope=ScoreScope, naming=Naming,
+                      summaries=Summaries)  # fmt: skip
         check_flags(self, group, "split", "revise_full", "merge")
         check_minimum(self, group, cap=2, whole_below=1, pair_merges=0, tiny_size=0, scope_neighbours=1, sigma_floor=0)
         check_cosines(self, group, "attach", "edge", "min_intra", "pair_min", "tiny_min")
@@ -210,6 +215,8 @@ class GateRules:
         tau_expand: a gain above this expands an admitted episode to its messages.
         early: pairs (n, misses): stop when that many missed among the first n.
         speculative: ``official``: send all probes at once. Same result, more tokens.
+        silent: uncertainty, in nats per token, that a reply without a token counts as (code: 5); ``None``: the first
+            ``retrieval.episodes`` by rank are then admitted.
     """
 
     mode: GateMode
@@ -220,11 +227,13 @@ class GateRules:
     tau_expand: float
     early: Sequence[Sequence[int]]
     speculative: bool
+    silent: float | None
 
     def __post_init__(self) -> None:
         check_choices(self, "memory.gate", mode=GateMode, estimator=Estimator)
         check_minimum(self, "memory.gate", probes=1, tau_stop=-1e9, tau_admit=-1e9, tau_expand=-1e9)
         check_flags(self, "memory.gate", "speculative")
+        check_optional(self, "memory.gate", silent=0)
         if not is_list(self.early) or not all(map(is_early_rule, self.early)):
             raise ConfigError(
                 f"memory.gate.early={self.early!r} must be pairs (first n probes, misses), both at least 1"

@@ -111,4 +111,4 @@ def _episode_text(episode: Episode, raw: bool) -> str:
 
 
 def _lines(texts: Sequence[str]) -> str:
-    return "\n".join(f"- {text}" for text in texts) or TEXTS("nothing")
+    return "\n".join(f"- {text}" for text in texts if text) or TEXTS("nothing")

@@ -202,6 +202,8 @@ def test_identity_holds_what_can_change_a_result(override: str, same: bool) -> N
         ("amem/robust", "heuristics", {"keywords": 5, "shortest_word": 3, "tags": 4, "context_chars": 200}),
         ("nemori/small", "episode.quoted_chars", 99),
         ("xmemory/paper", "episode.quoted_chars", 99),
+        ("xmemory/paper", "theme.summaries", "as_written"),
+        ("xmemory/paper", "gate.silent", 5.0),
         ("memfly/small", "ingest.fallback_letters", 5),
         ("gam/default", "research.max_requests", 4),
         ("memoryos/code", "retrieve.max_keywords", 2),

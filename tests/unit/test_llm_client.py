@@ -13,6 +13,7 @@ from memsys.errors import ConfigError
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
 from memsys.llm.contract import CallRecord, Phase, Prompt, Reply, Role
+from memsys.llm.correction import Correction
 from memsys.llm.wire import MalformedReplyError, make_request, read_completion
 from memsys.seeding import stable_seed
 from memsys.vocabulary import TokenLogprob
@@ -101,6 +102,32 @@ def test_a_malformed_reply_is_asked_again_with_another_seed(server: StubServer, 
     ]
     seeds = [request["seed"] for request in server.state.requests]
     assert seeds == [stable_seed(0, "c1", "analyse", "t1", attempt) for attempt in (0, 1)]
+
+
+def test_a_malformed_reply_may_be_shown_to_the_model_and_corrected(server: StubServer, tmp_path: Path) -> None:
+    server.state.replies = saying("no json", "none again", "nor here", GOOD)
+    corrected = role(malformed_retries=3, temperature=0.3, correction=Correction("Only JSON.", 0.1, 0.45))
+    asked = ask(server, tmp_path, [corrected])
+    assert asked.replies[0].value == json.loads(GOOD) and [row.attempt for row in asked.records] == [0, 1, 2, 3]
+    first, *again = server.state.requests
+    prompt = {"role": "user", "content": "Describe: hello"}
+    exchange = [{"role": "assistant", "content": "no json"}, {"role": "user", "content": "Only JSON."}]
+    assert first["messages"] == [prompt] and [request["messages"] for request in again] == [[prompt, *exchange]] * 3
+    assert [request["temperature"] for request in again] == [0.4, 0.45, 0.45]
+    assert len({request["seed"] for request in server.state.requests}) == 4
+    completion = make_request(backbone_config(prompt_mode="completion"), "vllm", corrected.after("bad"), "Ask", 0)
+    assert completion.body["prompt"] == "Ask\n\nbad\n\nOnly JSON."
+
+
+def test_a_malformed_reply_that_is_too_long_to_be_shown_stays(server: StubServer, tmp_path: Path) -> None:
+    def say(request: Mapping[str, Any]) -> str:
+        server.fail("context")
+        return "no json"
+
+    server.state.replies = say
+    asked = ask(server, tmp_path, [role(malformed_retries=2, correction=Correction("Only JSON.", 0.0, 1.0))])
+    assert asked.replies[0].malformed and asked.replies[0].text == "no json" and len(asked.records) == 1
+    assert len(server.state.requests) == 2
 
 
 @pytest.mark.parametrize(("retries", "temperature", "calls"), [(0, 0.7, 1), (1, 0.7, 2), (3, 0.7, 4), (3, 0.0, 1)])

@@ -90,6 +90,22 @@ def test_a_role_names_what_no_sampling_can_use(tmp_path: Path, key: str, value: 
         make_role("ask", settings, tmp_path, None)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"text": " "}, "roles.ask.correction.text=' ' must say"),
+        ({"temperature_step": -1}, "roles.ask.correction.temperature_step=-1 must be a number, at least 0"),
+        ({"warmer": 1}, "roles.ask.correction: unknown are warmer"),
+    ],
+)
+def test_a_correction_names_what_is_wrong_with_it(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    (tmp_path / "ask.txt").write_text("$question")
+    correction = {"text": "Only JSON.", "temperature_step": 0.1, "max_temperature": 0.5, **changes}
+    with pytest.raises(ConfigError) as raised:
+        make_role("ask", {"temperature": 0.0, "max_tokens": 8, "correction": correction}, tmp_path, None)
+    assert str(raised.value).startswith(message)
+
+
 def test_a_run_is_not_written_among_other_files(tmp_path: Path) -> None:
     assert run_folder(str(tmp_path)) == tmp_path
     (tmp_path / "answers.jsonl").write_text("")

@@ -10,14 +10,15 @@ import pytest
 
 from eval.cli.commands import EXIT_DONE, EXIT_ERROR
 from eval.parity.__main__ import main
-from eval.parity.compare import Comparer, FoundDifference
+from eval.parity.compare import AGAIN, Comparer, FoundDifference
 from eval.parity.config import backbone_settings, counterparts, find_counterpart
 from eval.parity.endpoint import ParityEndpoint, RecordedCall
 from eval.parity.explain import explain
 from eval.parity.facts import Facts, KnownTexts
 from eval.parity.ours import Answered, SideResult
-from eval.parity.replies import DeterministicBackbone, Request
+from eval.parity.replies import DeterministicBackbone, Request, read_request
 from eval.parity.report import ParityReport, render
+from eval.parity.rules import passes
 from eval.parity.spoiling import SPOILERS
 from memsys.assets.paths import ROOT
 from memsys.departures import Departure, Match, read_departures
@@ -89,6 +90,37 @@ def test_calls_are_paired_by_what_they_show() -> None:
     assert (count.ours, count.theirs, count.equal, count.wording, count.content) == (3, 4, 1, 1, 1)
     kinds = [(one.kind, one.extent) for one in comparer.result.differences]
     assert kinds == [("prompt", "wording"), ("prompt", "content"), ("calls", "content")]
+
+
+def test_equal_messages_are_paired_first_and_a_question_is_named() -> None:
+    shown = ["Join 7 and 7", "Join a and a", "Read: Who sails? zq000001"]
+    comparer = Comparer(KNOWN, {"Who sails?": "c:q0"})
+    comparer.compare_calls(calls(*shown), calls(shown[1], shown[0], "Read: Who sails? zq000002"))
+    assert comparer.result.roles["analyse"].equal == 2
+    assert [one.place for one in comparer.result.differences] == ["analyse 3 c:q0"]
+
+
+def test_a_dialogue_has_the_facts_of_all_its_messages_and_another_reply() -> None:
+    def said(temperature: float, *more: str) -> Request:
+        messages = [{"role": "user", "content": "Ann says : Hello"}]
+        messages += [{"role": "assistant", "content": text} for text in more]
+        return read_request({"messages": messages, "temperature": temperature})
+
+    backbone = DeterministicBackbone(KNOWN, TOPICS)
+    requests = [said(0.1), said(0.1, "", "Again."), said(0.2, "", "Again."), said(0.1, "zq000001", "Again.")]
+    assert requests[1].prompt == "Ann says : Hello" and requests[1].exchange == ("", "Again.")
+    assert len({backbone.reply(request) for request in requests}) == 4
+    assert backbone.reply(said(0.1, "", "Again.")) == backbone.reply(said(0.1, "", "In other words."))
+    one, other = (f"a{AGAIN}bad{AGAIN}{text}" for text in ("Again.", "In other words."))
+    assert passes("same_but_correction", "", one, other) and not passes("same_but_correction", "", "Again.", "Other.")
+    assert not passes("same_but_correction", "", one, other.replace("bad", "worse"))
+
+
+def test_lines_that_are_all_but_tied_may_change_places() -> None:
+    rule = "neighbours_swapped"
+    assert passes(rule, "", "a\nb\nc\nd", "b\na\nc\nd") and passes(rule, "", "a\nb", "a\nb")
+    assert not passes(rule, "", "a\nb\nc", "c\na\nb") and not passes(rule, "", "a\nb", "b")
+    assert not passes(rule, "", "a\nb", "b\na\nc")
 
 
 def test_the_order_of_neighbours_counts_but_not_whether_the_new_note_stands_first() -> None:
@@ -296,6 +328,8 @@ def test_without_sources_the_command_fails_or_says_that_it_skips(
     assert capsys.readouterr().out.startswith("parity skipped: ")
     assert main(line) == EXIT_ERROR
     assert main(["memory=clag_code"]) == EXIT_ERROR
-    assert "against=authors_amem or against=authors_amem_v1 or against=authors_clag" in capsys.readouterr().err
+    assert (
+        "against=authors_amem or against=authors_amem_robust or against=authors_amem_v1 or" in capsys.readouterr().err
+    )
     assert main(["memory=amem_v2", "against=authors_clag", "dataset=locomo_sample", "embedder=hashing"]) == EXIT_ERROR
     assert "against=authors_clag is code of clag; memory=amem_v2 is another" in capsys.readouterr().err

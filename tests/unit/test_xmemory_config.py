@@ -70,6 +70,8 @@ def test_where_the_code_differs_from_the_paper() -> None:
     assert (paper.theme_rules.online_split, code.theme_rules.online_split) == ("scored", "components")
     assert (paper.theme_rules.lenient, code.theme_rules.lenient) == (None, 0.52)
     assert (paper.theme_rules.naming, code.theme_rules.naming) == ("once", "every_change")
+    assert (paper.theme_rules.summaries, code.theme_rules.summaries) == ("one_line", "as_written")
+    assert (paper.gate_rules.silent, code.gate_rules.silent) == (None, 5.0)
     assert (paper.theme_rules.pair_merges, code.theme_rules.pair_merges, code.theme_rules.pair_min) == (0, 2, 0.78)
     assert (paper.gate_rules.mode, code.gate_rules.mode) == ("strict", "official")
     gate = code.gate_rules

@@ -193,13 +193,28 @@ def test_either_gate_admits_a_distinct_few_and_expands_only_those(gains: list[fl
         assert sum(lowered) == len(names(admission)) or names(admission) == ["e0"]
 
 
-@pytest.mark.parametrize("rules", [OFFICIAL, STRICT])
+@pytest.mark.parametrize("rules", [replace(OFFICIAL, silent=None), STRICT])
 @pytest.mark.parametrize("empty", [(), ("0",), ("1",)])
 def test_a_probe_without_a_token_skips_the_gate_of_this_question(rules: GateRules, empty: tuple[str, ...]) -> None:
     model = ProbedModel(sensible, lambda values: [] if shown(values)[-1:] == empty[-1:] else [2.0 - len(shown(values))])
     gate = Gate(rules, UncertaintyProbe(model, ROLES.probe, "nll"))
     admission = asyncio.run(gate.admit(COARSE, episodes(5), 3))
     assert (names(admission), admission.expanded, admission.fallback) == (["e0", "e1", "e2"], [], "probe:empty")
+
+
+@pytest.mark.parametrize("speculative", [False, True])
+def test_a_probe_without_a_token_may_count_as_unsure(speculative: bool) -> None:
+    model = ProbedModel(sensible, lambda values: [] if shown(values) == ("1",) else [2.0])
+    rules = replace(OFFICIAL, silent=5.0, speculative=speculative, early=[])
+    admission = asyncio.run(Gate(rules, UncertaintyProbe(model, ROLES.probe, "nll")).admit(COARSE, episodes(3), 3))
+    assert (names(admission), admission.fallback) == (["e0", "e2"], None)
+    assert [probe["gain"] for probe in admission.probes] == [0.0, -3.0, 0.0]
+
+
+def test_blank_themes_are_not_shown() -> None:
+    model = ProbedModel(sensible, lambda values: [1.0 if "- \n" in f"{values['themes']}\n" else 2.0])
+    probe = UncertaintyProbe(model, ROLES.probe, "nll")
+    assert asyncio.run(probe.uncertainty(Coarse("Who?", ("", "On boats."), ("Ann sails.",)), [])) == 2.0
 
 
 def test_without_a_gate_nothing_is_asked() -> None:

@@ -187,6 +187,14 @@ def test_a_blank_theme_is_named_by_the_fact_nearest_its_centroid() -> None:
     assert counts_of(system)["fallback.theme"] == 1
 
 
+def test_the_code_names_a_theme_as_the_model_wrote_it() -> None:
+    for reply, summary, blank in (("  \n", "", 1), (" Two\nlines \n", "Two\nlines", 0)):
+        rules = {"attach": 0.5, "summaries": "as_written"}
+        system = ingest(memory(preset(theme=rules), replying(theme=reply)), talk("sea", "sea"))
+        assert set(system._store.summaries.values()) == {summary}
+        assert counts_of(system)["fallback.theme"] == blank * len(system._store.themes)
+
+
 def test_a_prediction_uses_known_facts_near_the_episode_and_no_others() -> None:
     near = memory(preset("xmemory_code", semantic={"min_cos": -1.0, "max_known": 2}))
     ingest(near, talk(*TALK))

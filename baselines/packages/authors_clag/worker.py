@@ -55,7 +55,9 @@ class Worker(ReleasedWorker):
         sys.modules |= {"sentence_transformers": encoders, "sentence_transformers.util": encoders.util}
         _Encoder.embedder = EndpointEmbedder(opening)
         *_, driver = [load(name, path) for name, path in settings["files"].items()]
-        self._agent = driver.advancedMemAgent(opening["llm"]["model"], "openai", settings["retrieve_k"], 0.5)
+        self._read = getattr(driver, "parse_plain_text_answer", _read_json)
+        agent = getattr(driver, "RobustAdvancedMemAgent", None) or driver.advancedMemAgent
+        self._agent = agent(opening["llm"]["model"], "openai", settings["retrieve_k"], 0.5)
         self._system = self._agent.memory_system
         for name, value in settings["attributes"].items():
             set_attribute(self._system, name, value)
@@ -89,11 +91,15 @@ class Worker(ReleasedWorker):
         """Answer a question as the driver does, and read the reply as it does."""
         random.random = lambda: 0.9 if question["answer_first"] else 0.1
         raw, _, context, *_ = self._agent.answer_question(question["text"], question["category"], question["answer"])
-        try:
-            prediction = json.loads(raw)["answer"]
-        except (ValueError, TypeError, LookupError):  # the driver takes the raw reply, whatever fails
-            prediction = raw
-        return {"prediction": prediction, "context": context}
+        return {"prediction": self._read(raw), "context": context}
+
+
+def _read_json(raw: Any) -> Any:
+    """An answer as the plain drivers read it: the raw reply, whatever fails."""
+    try:
+        return json.loads(raw)["answer"]
+    except (ValueError, TypeError, LookupError):
+        return raw
 
 
 def _has_clusters(system: Any) -> bool:

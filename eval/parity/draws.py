@@ -1,0 +1,50 @@
+"""What the deterministic backbone draws its replies from: role and facts of a prompt."""
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eval.parity.facts import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """Words of the replies (``backbone.yaml``): common tags, and actions that no system knows."""
+
+    tags: Sequence[str]
+    unknown_action: str
+    unknown_cluster: str
+
+
+@dataclass(slots=True)
+class Draw:
+    """Draws what a reply says; seeded by role and facts."""
+
+    facts: Facts
+    words: Sequence[str]
+    topics: Topics
+    random: random.Random
+    marks: int = 0
+    seed: str = ""
+
+    def mark(self) -> str:
+        """A new mark."""
+        self.marks += 1
+        return f"zq{hashlib.sha256(f'{self.seed}/{self.marks}'.encode()).hexdigest()[:6]}"
+
+    def some(self, count: int) -> list[str]:
+        """So many words of the texts that the prompt shows."""
+        return [self.random.choice(self.words) for _ in range(count)]
+
+    def text(self, count: int) -> str:
+        """A text of so many words and a mark."""
+        return " ".join([*self.some(count), self.mark()])
+
+    def tags(self) -> list[str]:
+        """Common tags and one of its own."""
+        return [*self.random.sample(list(self.topics.tags), self.random.randint(1, 3)), self.mark()]
+
+    def chance(self, one_in: int) -> bool:
+        """True once in so many."""
+        return self.random.randrange(one_in) == 0
