@@ -125,7 +125,14 @@ def test_a_column_says_by_what_definition_it_counts(tmp_path: Path) -> None:
     assert "LoCoMo F1, HotpotQA F1, BioASQ F1: f1_set (A-Mem and CLAG" in render_markdown(table(tmp_path))
 
 
-def test_a_system_that_is_not_built_is_told_from_one_that_was_not_run(tmp_path: Path) -> None:
+def test_a_system_that_is_not_built_is_told_from_one_that_was_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from eval.tables import __main__ as command
+
+    spec = load_spec("memfly")
+    systems = {**spec.systems, "memgpt": replace(spec.systems["memgpt"], built=False)}
+    monkeypatch.setattr(command, "load_spec", lambda paper: replace(spec, systems=systems))
     rows = [one for block in table(tmp_path, paper="memfly").blocks for one in block.rows]
     found = {one.label: one.cells[0].missing for one in rows}
     assert (found["MEMGPT"], found["READAGENT"]) == ("this system is not built here", "no run")

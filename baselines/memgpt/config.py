@@ -1,0 +1,117 @@
+"""Hyperparameters of MemGPT; the presets stand in ``conf/memory/memgpt``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from baselines.memgpt.roles import make_roles
+from baselines.memgpt.rules import (
+    AgentRules,
+    CoreRules,
+    IngestionRules,
+    MainContextRules,
+    MemGptContextRules,
+    MemGptTexts,
+    PagedSearchRules,
+    SummaryRules,
+)
+from memsys.call_model import DataShape, ExpectedCalls
+from memsys.notes.settings import from_settings, refuse_gold
+from memsys.protocol import MemorySystem, Parts
+from memsys.vocabulary import Json
+
+Group = Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class MemGptConfig:
+    """The choices of paper and released code, and those that a benchmark needs.
+
+    Attributes:
+        name: of the preset.
+        uses_gold: always false.
+        ingest: fields of :class:`baselines.memgpt.rules.IngestionRules`.
+        main_context: fields of :class:`baselines.memgpt.rules.MainContextRules`.
+        summary: fields of :class:`baselines.memgpt.rules.SummaryRules`.
+        core: fields of :class:`baselines.memgpt.rules.CoreRules`.
+        agent: fields of :class:`baselines.memgpt.rules.AgentRules`.
+        search: fields of :class:`baselines.memgpt.rules.PagedSearchRules`.
+        context: fields of :class:`baselines.memgpt.rules.MemGptContextRules`.
+        context_texts: fields of :class:`baselines.memgpt.rules.MemGptTexts`.
+        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+    """
+
+    name: str
+    uses_gold: bool
+    ingest: Group
+    main_context: Group
+    summary: Group
+    core: Group
+    agent: Group
+    search: Group
+    context: Group
+    context_texts: Group
+    roles: Mapping[str, Group]
+
+    def __post_init__(self) -> None:
+        refuse_gold(self, "MemGPT")
+        _ = self.ingest_rules, self.main_rules, self.summary_rules, self.core_rules, self.search_rules
+        _ = self.context_rules, self.texts
+        make_roles(self.roles, self.agent_rules, self.core_rules)
+
+    @property
+    def ingest_rules(self) -> IngestionRules:
+        """How a conversation is fed."""
+        return from_settings(IngestionRules, self.ingest, "memory.ingest")
+
+    @property
+    def main_rules(self) -> MainContextRules:
+        """The window that is paged."""
+        return from_settings(MainContextRules, self.main_context, "memory.main_context")
+
+    @property
+    def summary_rules(self) -> SummaryRules:
+        """The summary of what was evicted."""
+        return from_settings(SummaryRules, self.summary, "memory.summary")
+
+    @property
+    def core_rules(self) -> CoreRules:
+        """Core memory."""
+        return from_settings(CoreRules, self.core, "memory.core")
+
+    @property
+    def agent_rules(self) -> AgentRules:
+        """The agent's steps."""
+        return from_settings(AgentRules, self.agent, "memory.agent")
+
+    @property
+    def search_rules(self) -> PagedSearchRules:
+        """The search functions."""
+        return from_settings(PagedSearchRules, self.search, "memory.search")
+
+    @property
+    def context_rules(self) -> MemGptContextRules:
+        """What the reader sees."""
+        return from_settings(MemGptContextRules, self.context, "memory.context")
+
+    @property
+    def texts(self) -> MemGptTexts:
+        """Words of the context."""
+        return from_settings(MemGptTexts, self.context_texts, "memory.context_texts")
+
+    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
+        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        from baselines.memgpt import calls
+
+        return calls.expected_calls(self, shape)
+
+    def context_tokens(self, shape: DataShape) -> float:
+        """Mean tokens of a question's context."""
+        from baselines.memgpt import calls
+
+        return calls.context_tokens(self, shape)
+
+    def build(self, parts: Parts) -> MemorySystem:
+        """Make the empty memory of one conversation."""
+        from baselines.memgpt.memory import MemGptMemory
+
+        return MemGptMemory(self, parts)
