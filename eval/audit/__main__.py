@@ -22,6 +22,7 @@ OUT, CACHE = Path("results") / "audit", Path("results") / "cache" / "audit"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, score what is new, and write the tables; returns the exit status."""
     from eval.audit.scores import default_workers
+    from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 
     parser = argparse.ArgumentParser(prog="python -m eval.audit", description=__doc__)
     parser.add_argument("runs", nargs="*", metavar="NAME", help="runs of the catalogue (default: all that are there)")
@@ -31,21 +32,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--page", action="store_true", help="score nothing: make the page anew of the CSV files in --out"
     )
+    parser.add_argument(SHOW_ANYWAY, action="store_true", help=SHOW_ANYWAY_HELP)
     options = parser.parse_args(arguments)
     if options.page:
-        rewrite(options.out)
+        rewrite(options.out, unmeasured_judges=options.unmeasured_judges)
         return 0
-    audit(options.runs, options.out, options.cache, options.workers)
+    audit(options.runs, options.out, options.cache, options.workers, unmeasured_judges=options.unmeasured_judges)
     return 0
 
 
-def rewrite(out: Path) -> None:
+def rewrite(out: Path, *, unmeasured_judges: bool = False) -> None:
     """Write the page, the LaTeX leaderboard and the plots anew of an audit's CSV files.
+
+    Args:
+        out: folder.
+        unmeasured_judges: show verdicts of judges too that were not measured.
 
     Raises:
         DataError: there are none, or one is damaged.
     """
     from eval.audit.config import load_config
+    from eval.audit.measured import with_measured_judges
     from eval.audit.stored import stored_tables
     from eval.audit.write import write_page
     from eval.recorded.catalogue import find_entry
@@ -55,12 +62,21 @@ def rewrite(out: Path) -> None:
     if not names:
         raise DataError(f"{out} holds no detectors.csv; leave --page out, so that the runs are scored")
     repositories = {find_entry(name).repository for name in names}
-    write_page(tables, load_config(), out, runs=len(names), repositories=len(repositories))
+    config = load_config()
+    shown = with_measured_judges(tables, config, unmeasured=unmeasured_judges)
+    write_page(shown, config, out, runs=len(names), repositories=len(repositories))
     say(f"written: {out}/audit.md, .tex, .svg")
 
 
-def audit(names: Sequence[str], out: Path, cache: Path, workers: int) -> None:
+def audit(names: Sequence[str], out: Path, cache: Path, workers: int, *, unmeasured_judges: bool = False) -> None:
     """Score the runs and write the tables.
+
+    Args:
+        names: of the catalogue; none: all whose files are there.
+        out: folder of the tables.
+        cache: folder of the scores.
+        workers: processes.
+        unmeasured_judges: show verdicts of judges too that were not measured.
 
     Raises:
         ConfigError: a name is not in the catalogue.
@@ -84,7 +100,7 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int) -> None:
     runs.sort(key=lambda run: order[run.entry.name])
     with stage("comparing the runs"):
         tables = _tables(runs, cache)
-        write_all(tables, runs, config, out)
+        write_all(tables, runs, config, out, unmeasured_judges=unmeasured_judges)
     say(f"written: {out}/audit.md, .csv, .tex, .svg")
 
 
@@ -108,6 +124,7 @@ def _present(entries: "Sequence[CatalogueEntry]") -> "list[CatalogueEntry]":
 def _tables(runs: "Sequence[ScoredRun]", cache: Path) -> "Mapping[str, Sequence[Row]]":
     from eval.audit import field, people
     from eval.audit.config import load_config
+    from eval.audit.pairs import paired_tests
     from eval.audit.readings import JUDGE
 
     config = load_config()
@@ -120,7 +137,7 @@ def _tables(runs: "Sequence[ScoredRun]", cache: Path) -> "Mapping[str, Sequence[
         "pairs": [
             row
             for metric in (config.lead, JUDGE)
-            for row in field.paired_tests([run for run in honest if run.entry.dataset == "locomo"], config, metric)
+            for row in paired_tests([run for run in honest if run.entry.dataset == "locomo"], config, metric)
         ],
         "headlines": field.headlines(runs),
         "orderings": field.orderings(runs, board),

@@ -9,17 +9,13 @@ from pathlib import Path
 from statistics import median, stdev
 
 from eval.audit.config import AuditConfig
-from eval.audit.readings import COUNTING_TEXT, JUDGE, RunReading, all_readings, applies, estimate, values
+from eval.audit.readings import COUNTING_TEXT, JUDGE, RunReading, all_readings, applies, estimate
 from eval.audit.scores import ScoredRun, cache_path
 from eval.metrics.locomo import ADVERSARIAL
 from eval.runs.files import write_atomic
-from eval.scoring.inference import MeanRule, MetricScores
-from eval.scoring.paired import compare_paired, holm
 
 Row = dict[str, object]
 
-#: Questions that two runs must share for a paired test.
-LEAST_SHARED = 100
 #: LoCoMo's own names of its categories.
 CATEGORY_NAMES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 #: Two printed decimals of a percentage, and a difference in the last of them.
@@ -62,43 +58,6 @@ def stored_leaderboard(run: ScoredRun, config: AuditConfig, cache: Path) -> list
         write_atomic(path, json.dumps(leaderboard(run, config)).encode())
     found: list[Row] = json.loads(path.read_text(encoding="utf-8"))
     return found
-
-
-def paired_tests(runs: Sequence[ScoredRun], config: AuditConfig, metric: str) -> list[Row]:
-    """Every two runs on their common questions under one metric, with Holm's correction over all pairs."""
-    reading = RunReading(metric, "printed", "question")
-    scored = {
-        run.entry.name: {answer.question_id: (value, answer) for answer, value in values(run.answers, reading)}
-        for run in runs
-        if applies(run, reading)
-    }
-    found: list[Row] = []
-    for one, two in combinations(sorted(scored), 2):
-        common = sorted(scored[one].keys() & scored[two].keys())
-        if len(common) < LEAST_SHARED:
-            continue
-        differences = MetricScores.of(
-            (scored[one][q][0] - scored[two][q][0], scored[one][q][1].conversation_id, scored[one][q][1].category)
-            for q in common
-        )
-        result = compare_paired(differences, MeanRule(), resamples=config.resamples)
-        found.append(
-            {
-                "metric": metric,
-                "first": one,
-                "second": two,
-                "questions": result.questions,
-                "difference": 100 * result.difference,
-                "low": None if result.interval is None else 100 * result.interval.low,
-                "high": None if result.interval is None else 100 * result.interval.high,
-                "p": result.p_value,
-                "wins": result.wins,
-                "ties": result.ties,
-                "losses": result.losses,
-            }
-        )
-    adjusted = holm([float(str(row["p"])) for row in found])
-    return [{**row, "p_holm": value} for row, value in zip(found, adjusted, strict=True)]
 
 
 def headlines(runs: Sequence[ScoredRun]) -> list[Row]:

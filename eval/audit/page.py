@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from eval.audit.config import AuditConfig
 from eval.audit.field import Row
+from eval.audit.measured import left_out_text
 from eval.audit.readings import COUNTING_TEXT, JUDGE
 from eval.audit.wording import F1_NAMES, METRIC_NAMES, SECTIONS, TERMS
 from eval.cli.escaping import markdown_cell, markdown_row
@@ -103,8 +104,10 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
         for labels, words in _VIEWS.items():
             rows = board(tables["leaderboard"], config, data, labels)
             if rows:
-                parts += [f"## Leaderboard, {DATA_NAMES.get(data, data)}: {words}", "", _caption(data), ""]
-                parts += markdown(rows, BOARD)
+                parts += [f"## Leaderboard, {DATA_NAMES.get(data, data)}: {words}", "", caption(data), ""]
+                parts += markdown(rows, used_columns(rows, BOARD))
+                note = left_out_text(tables, data) if labels == "printed" else ""
+                parts += [note, ""] if note else []
     for name, section in SECTIONS.items():
         picked = chosen(name, tables.get(name) or [])
         if picked:
@@ -113,7 +116,8 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
     return "\n".join(parts)
 
 
-def _caption(data: str) -> str:
+def caption(data: str) -> str:
+    """What stands above a leaderboard."""
     which = "categories 1 to 4, " if data == "locomo" else ""
     return f"Percent, {which}question mean; n: questions; words: median of an answer. {ONE_CONVERSATION}."
 
@@ -141,6 +145,7 @@ def named_rows(rows: Sequence[Row]) -> list[Row]:
         | {"metric": METRIC_NAMES.get(str(row.get("metric")), row.get("metric"))}
         | ({"flips_under": turned(str(row["flips_under"]))} if "flips_under" in row else {})
         | ({"judge": str(row["judge"]).removesuffix(": recorded")} if "judge" in row else {})
+        | ({"rerun_p": _chance(row)} if row.get("rerun_p") is not None else {})
         for row in rows
     ]
 
@@ -235,15 +240,15 @@ def _reruns(tables: Mapping[str, Sequence[Row]]) -> list[str]:
     return [
         f"**Selective re-running**: in `{row['run']}`, {row['run_again']} questions were run again, and "
         f"{row['errors_among_run_again']} of the {row['errors']} errors that are left are among them "
-        f"(by chance: p {_p(row)})."
+        f"(by chance: p {_chance(row, '= ')})."
         for row in tables.get("detectors") or ()
         if row.get("run_again")
     ]
 
 
-def _p(row: Row) -> str:
+def _chance(row: Row, equals: str = "") -> str:
     value = _number(row, "rerun_p")
-    return "< 0.0001" if value < 0.0001 else f"= {value:.4f}"
+    return "< 0.0001" if value < 0.0001 else f"{equals}{value:.4f}"
 
 
 def _length(tables: Mapping[str, Sequence[Row]]) -> list[str]:

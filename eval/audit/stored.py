@@ -33,14 +33,18 @@ def stored_tables(folder: Path) -> Mapping[str, Sequence[Row]]:
     Raises:
         DataError: a figure is no number.
     """
-    return {name: _rows(folder / f"{name}.csv") for name in TABLES}
+    paths = {name: folder / f"{name}.csv" for name in TABLES}
+    return {name: rows_of(path.read_text("utf-8"), path) if path.is_file() else [] for name, path in paths.items()}
 
 
-def _rows(path: Path) -> list[Row]:
-    if not path.is_file():
-        return []
+def rows_of(text: str, path: Path) -> list[Row]:
+    """Rows of a table as its CSV file has them.
+
+    Raises:
+        DataError: a figure is no number.
+    """
     found: list[Row] = []
-    for number, row in enumerate(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))), start=2):
+    for number, row in enumerate(csv.DictReader(io.StringIO(text)), start=2):
         try:
             found.append({name: _value(name, text or "") for name, text in row.items()})
         except ValueError as error:

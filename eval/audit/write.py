@@ -8,9 +8,11 @@ from pathlib import Path
 
 from eval.audit.config import AuditConfig
 from eval.audit.field import Row
+from eval.audit.measured import with_measured_judges
 from eval.audit.page import board, page, short, text
 from eval.audit.readings import JUDGE
 from eval.audit.scores import ScoredRun
+from eval.audit.stored import rows_of
 from eval.audit.wording import METRIC_NAMES
 from eval.cli.escaping import csv_row, latex
 from eval.judge.people import stored_figures
@@ -19,12 +21,26 @@ from eval.runs.files import write_atomic
 from eval.scoring.inference import ONE_CONVERSATION
 
 
-def write_all(tables: Mapping[str, Sequence[Row]], runs: Sequence[ScoredRun], config: AuditConfig, out: Path) -> None:
-    """Write every table as CSV, the page, the LaTeX leaderboard and the figures."""
+def write_all(
+    tables: Mapping[str, Sequence[Row]],
+    runs: Sequence[ScoredRun],
+    config: AuditConfig,
+    out: Path,
+    *,
+    unmeasured_judges: bool = False,
+) -> None:
+    """Write every table as CSV, then the page, the LaTeX leaderboard and the figures of what the CSV files say.
+
+    A page of the unrounded figures would differ in its last digits from the one that ``--page`` makes later.
+    """
+    written: dict[str, Sequence[Row]] = dict(tables)
     for name, rows in tables.items():
         if rows:
-            write_atomic(out / f"{name}.csv", _csv(rows).encode())
-    write_page(tables, config, out, runs=len(runs), repositories=len({run.entry.repository for run in runs}))
+            table = _csv(rows)
+            write_atomic(out / f"{name}.csv", table.encode())
+            written[name] = rows_of(table, out / f"{name}.csv")
+    shown = with_measured_judges(written, config, unmeasured=unmeasured_judges)
+    write_page(shown, config, out, runs=len(runs), repositories=len({run.entry.repository for run in runs}))
 
 
 def write_page(

@@ -3,6 +3,6 @@
 ``python -m eval.compare RUN RUN... --out FOLDER``; :func:`compare` does the same after a sweep.
 """
 
-from eval.compare.report import compare
+from eval.compare.report import ComparisonChoices, compare
 
-__all__ = ["compare"]
+__all__ = ["ComparisonChoices", "compare"]

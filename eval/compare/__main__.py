@@ -8,7 +8,8 @@ from eval.cli.commands import explains_errors, program, start
 from eval.cli.numbers import count
 from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import stage
-from eval.compare.report import compare
+from eval.compare import ComparisonChoices, compare
+from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from eval.scoring.labels import VIEW_HELP
 from eval.tables.stored import named_run_folders
 
@@ -32,11 +33,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--answers", type=count(), default=0, metavar="N", help="also print N questions with the answer of each system"
     )
+    parser.add_argument(SHOW_ANYWAY, action="store_true", help=SHOW_ANYWAY_HELP)
     options = parser.parse_args(arguments)
     check_folder(options.out)
     with stage("comparing the runs"):
         folders = named_run_folders(options.runs)
-        compare(folders, options.out, options.protocol, options.against, options.labels, options.answers)
+        choices = ComparisonChoices(
+            options.protocol, options.against, options.labels, options.answers, options.unmeasured_judges
+        )
+        compare(folders, options.out, choices)
     return 0
 
 

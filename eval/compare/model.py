@@ -18,6 +18,7 @@ from eval.compare.rows import (
 from eval.scoring.aggregate import unlabelled_kinds
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol
+from eval.tables.judges import without_unmeasured
 from eval.tables.label_view import views
 from eval.tables.pairs import Pair
 from eval.tables.stored import StoredRun
@@ -40,6 +41,7 @@ class Report:
         judges: columns of judges.
         baseline: label of what the others were tested against.
         conclusion: one sentence on what can be claimed.
+        left_out: a line for each judge whose verdicts are not shown.
     """
 
     protocol: Protocol
@@ -48,6 +50,7 @@ class Report:
     judges: tuple[ComparisonColumn, ...]
     baseline: str
     conclusion: str
+    left_out: tuple[str, ...] = ()
 
     @property
     def unlabelled(self) -> list[str]:
@@ -61,13 +64,14 @@ class Report:
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader of the means should know of the protocol."""
+        """What a reader of the means should know of the protocol, and of judges that are left out."""
         if not self.unlabelled:
-            return []
+            return list(self.left_out)
         names = ", ".join(self.unlabelled)
         return [
+            *self.left_out,
             f"warning: protocol {self.protocol.name} has no label for questions of the kind {names}: they count in all "
-            "means and have rows of their own; name them in the protocol's labels"
+            "means and have rows of their own; name them in the protocol's labels",
         ]
 
     @property
@@ -98,17 +102,21 @@ class Report:
         return lines + views([row.run for row in self.rows])
 
 
-def make_report(runs: Sequence[StoredRun], protocol: Protocol, against: str | None = None) -> Report:
+def make_report(
+    runs: Sequence[StoredRun], protocol: Protocol, against: str | None = None, *, unmeasured_judges: bool = False
+) -> Report:
     """Compute everything that is shown.
 
     Args:
         runs: at least one.
         protocol: how means are taken.
         against: names the baseline; ``None``: see :func:`eval.compare.baseline.choose_baseline`.
+        unmeasured_judges: show judges too that were never measured, see :mod:`eval.judge.measured`.
 
     Raises:
         ConfigError: ``against`` names no system, or several.
     """
+    runs, left_out = (runs, []) if unmeasured_judges else without_unmeasured(runs)
     lead = lead_metric(runs, protocol)[0]
     rows = sorted(system_rows(runs, protocol), key=lambda row: _place(row, lead))
     baseline = choose_baseline(rows, against)
@@ -120,6 +128,7 @@ def make_report(runs: Sequence[StoredRun], protocol: Protocol, against: str | No
         judges=tuple(judge_columns(runs)),
         baseline=baseline.label,
         conclusion=conclusion(rows, baseline, pairs, lead),
+        left_out=tuple(left_out),
     )
 
 

@@ -1,6 +1,7 @@
 """Making a comparison of runs: read them, show it, write it, draw it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from eval.cli.terminal import console, say
@@ -19,13 +20,29 @@ from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import RunDirectoryError
 
 
+@dataclass(frozen=True, slots=True)
+class ComparisonChoices:
+    """How runs are compared.
+
+    Attributes:
+        protocol: name of the protocol; ``None`` takes the runs' own.
+        against: label, preset or run id of what the others are tested against; ``None``: RAG, or the simplest there is.
+        labels: view of disputed labels, see :mod:`eval.scoring.labels`.
+        answers: questions to print with the answer of each system.
+        unmeasured_judges: show judges too that were never measured.
+    """
+
+    protocol: str | None = None
+    against: str | None = None
+    labels: LabelView = "printed"
+    answers: int = 0
+    unmeasured_judges: bool = False
+
+
 def compare(
     run_dirs: Sequence[Path],
     out_dir: Path,
-    protocol: str | None = None,
-    against: str | None = None,
-    labels: LabelView = "printed",
-    answers: int = 0,
+    choices: ComparisonChoices | None = None,
 ) -> list[Path]:
     """Print a comparison of runs and write ``compare.md``, ``.csv``, ``.tex``, ``.svg`` and ``.png``.
 
@@ -33,10 +50,7 @@ def compare(
         run_dirs: run directories or exported summaries. Runs that are not complete or not scored are named and left
             out; those that differ in their seed alone are one system.
         out_dir: folder of the files.
-        protocol: name of the protocol; ``None`` takes the runs' own.
-        against: label, preset or run id of what the others are tested against; ``None``: RAG, or the simplest there is.
-        labels: view of disputed labels, see :mod:`eval.scoring.labels`.
-        answers: questions to print with the answer of each system.
+        choices: how; ``None``: by default.
 
     Returns:
         The files written.
@@ -45,10 +59,12 @@ def compare(
         RunDirectoryError: no run can be shown, or a file is broken.
         ConfigError: unknown protocol, or ``against`` names no system.
     """
+    choices = choices or ComparisonChoices()
     readable = _readable(run_dirs)
-    runs = [under_labels(run, labels) for run in readable.values()]
-    report = make_report(runs, load_protocol(protocol) if protocol else _own_protocol(runs), against)
-    show_answers([(run.memory, path) for path, run in readable.items()], answers)
+    runs = [under_labels(run, choices.labels) for run in readable.values()]
+    rule = load_protocol(choices.protocol) if choices.protocol else _own_protocol(runs)
+    report = make_report(runs, rule, choices.against, unmeasured_judges=choices.unmeasured_judges)
+    show_answers([(run.memory, path) for path, run in readable.items()], choices.answers)
     show(report)
     paths = []
     for suffix, render in (("md", render_markdown), ("csv", render_csv), ("tex", render_latex)):

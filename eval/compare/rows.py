@@ -161,10 +161,15 @@ def judge_columns(runs: Sequence[StoredRun]) -> dict[ComparisonColumn, JudgeGrou
     names = ["judge"] if len(groups) == 1 else [f"judge {number}" for number in range(1, len(groups) + 1)]
     return {
         ComparisonColumn(
-            name, 1, f"answers called right, percent, by {group.text}{_UNLIKE if group.metric in repeated else ''}"
+            name, 1, f"answers called right, percent, by {group.text}{_doubts(group, group.metric in repeated)}"
         ): group
         for name, group in zip(names, groups, strict=True)
     }
+
+
+def _doubts(group: JudgeGroup, unlike: bool) -> str:
+    fault = f"; no ranking: {group.fault}" if group.fault else ""
+    return f"{fault}{_UNLIKE if unlike else ''}"
 
 
 def labels(runs: Sequence[StoredRun]) -> list[str]:

@@ -6,8 +6,9 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
 from eval.judge.agreement import agreement, majority
+from eval.judge.measured import judge_standing
 from eval.judge.people import BY_PEOPLE, JudgeFigures, corrected_share, figures_for
-from eval.judge.probe import judge_name
+from eval.judge.probe import RECORDED, judge_name
 from eval.judge.store import StoredVerdicts
 from eval.scoring.aggregate import mean_of
 from eval.scoring.clusters import cluster_interval
@@ -82,6 +83,10 @@ def show(run_id: str, judges: Mapping[str, Json], judged: Sequence[StoredVerdict
     console().print(_verdicts(judges))
     if len(judged) > 1:
         console().print(_agreements(judged))
+    for entry in judges.values():
+        found = judge_standing(entry)
+        if entry["judge"] != RECORDED and found.missing:
+            say(f"comparisons and reports leave {found.name} out until it is measured: {found.missing}", style="yellow")
 
 
 def show_probe(name: str, probe: Mapping[str, Json]) -> None:

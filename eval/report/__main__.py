@@ -7,6 +7,7 @@ from pathlib import Path
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.places import RESULTS, check_file
 from eval.cli.terminal import say, stage
+from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from eval.report.cache import FOLDER, Cache
 from eval.report.config import load_config
 from eval.report.data import Collected, collect, page_data
@@ -33,9 +34,15 @@ def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
     cache = Cache(None if options.no_cache else FOLDER)
     with stage("reading the runs"):
         collected = collect(roots)
-    data = page_data(collected, load_config(), with_questions=not options.no_questions, cache=cache)
+    data = page_data(
+        collected,
+        load_config(),
+        with_questions=not options.no_questions,
+        cache=cache,
+        unmeasured_judges=options.unmeasured_judges,
+    )
     with stage("reading the audit of published answers"):
-        data["audit"] = audit_section()
+        data["audit"] = audit_section(unmeasured_judges=options.unmeasured_judges)
     with stage("writing the page"):
         page = render_page(data, refresh=options.every if options.watch else None)
         write_atomic(options.out, page.encode())
@@ -68,6 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--every", type=_seconds, default=10, metavar="SECONDS", help="how often --watch looks (default: 10)"
     )
+    parser.add_argument(SHOW_ANYWAY, action="store_true", help=SHOW_ANYWAY_HELP)
     options = parser.parse_args(arguments)
     check_file(options.out)
     roots = options.runs or stored_folders()

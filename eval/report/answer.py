@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from eval.report.groups import RunGroup, Scored, scored
-from eval.report.probes import judge_faults
 from eval.report.verdict import Side, verdict
 from eval.scoring.protocols import Adversarial
 from eval.scoring.several import Several, SystemDifference, compare_all, tiers
+from eval.tables.judges import judge_faults
 from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from eval.audit.config import load_config
+from eval.audit.config import AuditConfig, load_config
 from eval.audit.field import Row
-from eval.audit.page import BOARD, DATA_NAMES, board, chosen, findings, named_rows, short, used_columns
+from eval.audit.measured import left_out_text, with_measured_judges
+from eval.audit.page import BOARD, DATA_NAMES, board, caption, chosen, findings, named_rows, short, used_columns
 from eval.audit.stored import stored_tables
 from eval.audit.wording import SECTIONS, TERMS
 from eval.cli.places import RESULTS
@@ -16,8 +17,12 @@ from memsys.vocabulary import Json
 FOLDER = RESULTS / "audit"
 
 
-def audit_section(folder: Path = FOLDER) -> Json:
+def audit_section(folder: Path = FOLDER, *, unmeasured_judges: bool = False) -> Json:
     """What was found, the terms, and the tables as texts; ``None`` where no audit was written.
+
+    Args:
+        folder: of the audit.
+        unmeasured_judges: show verdicts of judges too that were not measured.
 
     Raises:
         DataError: a file of the audit is damaged.
@@ -29,19 +34,21 @@ def audit_section(folder: Path = FOLDER) -> Json:
     if not tables["leaderboard"]:
         return None
     config = load_config()
+    tables = dict(with_measured_judges(tables, config, unmeasured=unmeasured_judges))
     names = sorted({str(row["data"]) for row in tables["leaderboard"]})
-    shown = [
-        _table(
-            f"Leaderboard, {DATA_NAMES.get(name, name)}", "", board(tables["leaderboard"], config, name), BOARD, None
-        )
-        for name in names
-    ]
+    shown = [_board(tables, config, name) for name in names]
     for name, section in SECTIONS.items():
         rows = chosen(name, tables.get(name) or [])
         if rows:
             columns = used_columns(rows, section.columns)
             shown.append(_table(section.title, plain(section.text), named_rows(rows), columns, section.decimals))
     return {"findings": list(map(plain, findings(tables))), "terms": list(map(plain, TERMS)), "tables": shown}
+
+
+def _board(tables: Mapping[str, Sequence[Row]], config: AuditConfig, data: str) -> Json:
+    rows = board(tables["leaderboard"], config, data)
+    notes = " ".join(plain(text) for text in (caption(data), left_out_text(tables, data)) if text)
+    return _table(f"Leaderboard, {DATA_NAMES.get(data, data)}", notes, rows, used_columns(rows, BOARD), None)
 
 
 def plain(text: str) -> str:

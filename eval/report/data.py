@@ -1,7 +1,7 @@
 """All of the page's data, as one JSON value."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -15,12 +15,12 @@ from eval.report.definitions import definitions
 from eval.report.groups import RunGroup, find_groups, scored
 from eval.report.own_tables import own_tables
 from eval.report.papers import tables
-from eval.report.probes import judge_faults
 from eval.report.progress import Unfinished, unfinished
 from eval.report.questions import Browser, Read
 from eval.report.runs import dataset_names, group_labels, run_cards, run_costs
 from eval.report.scores import metric_list, run_scores
 from eval.report.slices import Known, distances, slices
+from eval.tables.judges import judge_faults, judge_texts, without_unmeasured
 from eval.tables.stored import Skipped, StoredRun, category_names, find_run_folders, read_json, read_runs
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
@@ -77,10 +77,20 @@ def run_directories(roots: Iterable[Path]) -> dict[str, Path]:
 
 
 def page_data(
-    collected: Collected, config: PageConfig, *, with_questions: bool = True, cache: Cache | None = None
+    collected: Collected,
+    config: PageConfig,
+    *,
+    with_questions: bool = True,
+    cache: Cache | None = None,
+    unmeasured_judges: bool = False,
 ) -> Json:
-    """Compute everything that the page shows; without questions it holds no word of a data set."""
-    cache = cache or Cache(None)
+    """Compute everything that the page shows; without questions it holds no word of a data set.
+
+    Papers' tables hold a printed number against the verdicts in its authors' own file, whoever judged: they see all.
+    """
+    cache, whole = cache or Cache(None), collected.runs
+    shown, left_out = (whole, []) if unmeasured_judges else without_unmeasured(whole)
+    collected = replace(collected, runs=tuple(shown))
     runs, names = collected.runs, dataset_names(collected.runs)
     read = _read(collected) if with_questions else {}
     metrics = metric_list(runs, config)
@@ -93,9 +103,10 @@ def page_data(
         "groups": _groups(collected, read, config, cache),
         "metrics": metrics,
         "judgeFaults": judge_faults(runs),
+        "judgesLeftOut": [line.replace("`", "") for line in left_out],
         "categories": _categories(runs, names),
         "scores": _scores(collected, [metric["name"] for metric in metrics], cache),
-        "tables": cache.get("tables", [everything], partial(tables, runs)),
+        "tables": cache.get("tables", [everything], partial(tables, whole)),
         "ownTables": own_tables(runs),
         "definitions": _definitions(runs, everything, cache),
         "questions": browser.questions,
@@ -108,7 +119,7 @@ def page_data(
 
 def _definitions(runs: Sequence[StoredRun], inputs: Json, cache: Cache) -> Json:
     with stage("the same answers under every definition"):
-        return cache.get("lens", [inputs], partial(definitions, runs))
+        return cache.get("lens", [inputs, judge_texts(runs)], partial(definitions, runs))
 
 
 def _read(collected: Collected) -> dict[int, Read]:
@@ -138,7 +149,7 @@ def _groups(collected: Collected, read: Mapping[int, Read], config: PageConfig, 
         board = Board(runs, group_labels(runs, group.members), costs, names[group.members[0]])
         metrics = _metrics(runs, group, config)
         with stage(title):
-            inputs = [collected.inputs(group.members), list(group.members), board.dataset, metrics]
+            inputs = [collected.inputs(group.members), list(group.members), board.dataset, metrics, judge_faults(runs)]
             answer = cache.get("group", inputs, partial(group_answer, group, board, metrics))
         answer["slices"] = _slices(group, collected, read, answer)
         answer["writing"] = _writing(group, read)

@@ -93,7 +93,8 @@ class Browser:
             run: its scores.
             read: what its directory holds.
         """
-        references, answers, retrievals, judged = read.references, read.answers, read.retrievals, read.judged
+        references, answers, retrievals = read.references, read.answers, read.retrievals
+        judged = [one for one in read.judged if one.column in (run.summary.get("judges") or {})]
         scores = {row.question_id: row for row in run.rows}
         verdicts = _verdicts(judged)
         for question_id, reference in references.items():

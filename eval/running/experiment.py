@@ -218,7 +218,7 @@ def score_and_show(plan: Plan, path: Path) -> None:
 
 def compare_runs(paths: Sequence[Path], out_dir: Path, answers: int = 0) -> None:
     """Print and write one table and plot over runs, and print this many questions with all answers."""
-    from eval.compare import compare
+    from eval.compare import ComparisonChoices, compare
 
     with stage("comparing the runs"):
-        compare(paths, out_dir, answers=answers)
+        compare(paths, out_dir, ComparisonChoices(answers=answers))

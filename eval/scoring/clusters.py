@@ -17,6 +17,7 @@ from eval.scoring.inference import (
     ScoreTotals,
     point,
     resampling_units,
+    t_quantile,
 )
 
 
@@ -34,12 +35,10 @@ def cluster_interval(scores: MetricScores, mean: MeanRule = MICRO, *, level: flo
     Returns:
         The interval in the unit of the scores, or ``None`` with fewer than two units.
     """
-    from scipy.stats import t as student
-
     error, units = standard_error(scores, mean)
     if error is None:
         return None
-    half = float(student.ppf((1 + level) / 2, units - 1)) * error
+    half = t_quantile((1 + level) / 2, units - 1) * error
     middle = point(scores, mean)
     by, _ = resampling_units(scores.conversations)
     return Interval(middle - half, middle + half, level, by, units)

@@ -95,11 +95,27 @@ class Interval:
 
 def resampling_units(conversations: Sequence[str]) -> tuple[UnitKind, Ints]:
     """Number the units: conversations in the order of their ids, or single questions when there is one conversation."""
+    return _numbered_units(tuple(conversations))
+
+
+@lru_cache(maxsize=64)
+def _numbered_units(conversations: tuple[str, ...]) -> tuple[UnitKind, Ints]:
+    """Kept: every interval and test of a comparison asks for the units of the same questions."""
     names = sorted(set(conversations))
-    if len(names) > 1:
-        number = {name: index for index, name in enumerate(names)}
-        return "conversation", np.array([number[name] for name in conversations], dtype=np.int64)
-    return "question", np.arange(len(conversations), dtype=np.int64)
+    by: UnitKind = "conversation" if len(names) > 1 else "question"
+    number = {name: index for index, name in enumerate(names)}
+    units = np.array([number[name] for name in conversations], dtype=np.int64)
+    units = units if by == "conversation" else np.arange(len(conversations), dtype=np.int64)
+    units.setflags(write=False)
+    return by, units
+
+
+@lru_cache(maxsize=256)
+def t_quantile(share: float, freedom: int) -> float:
+    """Quantile of Student's t."""
+    from scipy.stats import t as student
+
+    return float(student.ppf(share, freedom))
 
 
 @lru_cache(maxsize=8)

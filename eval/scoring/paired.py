@@ -22,6 +22,7 @@ from eval.scoring.inference import (
     combine,
     point,
     resampling_units,
+    t_quantile,
 )  # fmt: skip
 from memsys.seeding import generator
 
@@ -95,6 +96,7 @@ def _sign_test(wins: int, count: int) -> float:
     return float(binomtest(wins, count).pvalue)
 
 
+@lru_cache(maxsize=8)
 def _all_signs(count: int) -> Floats:
     bits = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
     return np.asarray(1.0 - 2.0 * bits)
@@ -114,12 +116,10 @@ def minimum_detectable_difference(
     ``(t(1-alpha/2) + t(power)) * standard error`` with units - 1 degrees of freedom (Bloom 1995). The standard error is
     the linearised one of a ratio of unit totals, so that conversations of unequal size count by their questions.
     """
-    from scipy.stats import t as student
-
     error, count = standard_error(differences, mean)
     if error is None:
         return None
-    return float((student.ppf(1 - alpha / 2, count - 1) + student.ppf(power, count - 1)) * error)
+    return (t_quantile(1 - alpha / 2, count - 1) + t_quantile(power, count - 1)) * error
 
 
 def win_tie_loss(differences: Floats, tolerance: float = TIE) -> tuple[int, int, int]:

@@ -1,12 +1,11 @@
-"""Judges of several runs: what is known of each, and whether they asked alike."""
+"""Judges of several runs: what is known of each, whether they asked alike, and which are left out."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from eval.judge.people import people_text
-from eval.judge.probe import RECORDED, judge_name, probe_text
+from eval.judge.measured import SHOW_ANYWAY, JudgeStanding, judge_standing
 from eval.tables.stored import StoredRun
 
 
@@ -18,28 +17,66 @@ class JudgeGroup:
         metric: name of its scores, ``judge_<judge>_<backbone>``.
         text: judge, backbone, and how it did on answers whose grade is known.
         runs: ids of the runs.
+        fault: why its verdicts tell nothing; empty for a judge that beats one verdict for all.
     """
 
     metric: str
     text: str
     runs: frozenset[str]
+    fault: str = ""
 
 
 def judge_groups(runs: Sequence[StoredRun]) -> list[JudgeGroup]:
     """Judges of some runs, by name. A name stands twice where its settings or its model differ between runs."""
     members: dict[tuple[str, str], set[str]] = {}
-    texts: dict[tuple[str, str], str] = {}
+    standings: dict[tuple[str, str], JudgeStanding] = {}
     for run in runs:
         for metric, entry in _judges(run).items():
             key = metric, json.dumps(entry.get("identity"), sort_keys=True)
             members.setdefault(key, set()).add(run.run_id)
-            texts.setdefault(key, _text(entry))
-    return [JudgeGroup(key[0], texts[key], frozenset(members[key])) for key in sorted(members)]
+            standings.setdefault(key, _standing(run, entry))
+    return [
+        JudgeGroup(key[0], standings[key].text, frozenset(members[key]), standings[key].fault)
+        for key in sorted(members)
+    ]
 
 
-def _text(entry: Mapping[str, Any]) -> str:
-    known = [judge_name(entry), probe_text(entry["probe"])]
-    return "; ".join(known if entry["judge"] == RECORDED else [*known, people_text(entry)])
+def _standing(run: StoredRun, entry: Mapping[str, Any]) -> JudgeStanding:
+    found = run.record.get("recorded")
+    return judge_standing(entry, str(found.get("repository", "")) if isinstance(found, Mapping) else "")
+
+
+def without_unmeasured(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], list[str]]:
+    """Leave out verdicts of judges that were never measured on answers labelled by people and on wrong ones.
+
+    Returns:
+        The runs without them, and for each judge that was left out a line that says how to measure or show it.
+    """
+    shown, notes = [], {}
+    for run in runs:
+        standings = {metric: _standing(run, entry) for metric, entry in _judges(run).items()}
+        hidden = {metric: one for metric, one in standings.items() if one.missing}
+        shown.append(_without(run, hidden.keys()) if hidden else run)
+        notes |= {
+            one.name: f"left out: {one.name}; nobody measured this judge on answers labelled by people and on wrong "
+            f"ones: {one.missing}; {SHOW_ANYWAY} shows its verdicts"
+            for one in hidden.values()
+        }
+    return shown, list(notes.values())
+
+
+def _without(run: StoredRun, columns: Collection[str]) -> StoredRun:
+    judges = {name: entry for name, entry in _judges(run).items() if name not in columns}
+    rows = [
+        replace(row, metrics={name: value for name, value in row.metrics.items() if name not in columns})
+        for row in run.rows
+    ]
+    return replace(run, summary={**run.summary, "judges": judges}, rows=tuple(rows))
+
+
+def judge_faults(runs: Sequence[StoredRun]) -> dict[str, str]:
+    """Name of each judge's scores -> why they tell nothing; judges that beat one verdict for all are absent."""
+    return {group.metric: group.fault for group in judge_groups(runs) if group.fault}
 
 
 def judge_texts(runs: Sequence[StoredRun]) -> dict[str, str]:

@@ -40,7 +40,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     judge(path)
     FakeRun(memory="oracle", mode="retrieval_only", dataset="hotpotqa20", data_sha256="2" * 64).write(root)
     out = tmp_path_factory.mktemp("page") / "report.html"
-    assert main(["--runs", str(root), "--out", str(out)]) == 0
+    assert main(["--runs", str(root), "--out", str(out), "--unmeasured-judges"]) == 0
     return out
 
 
@@ -150,7 +150,7 @@ def test_the_answer_comes_first_and_its_switches_change_it(page: Page, report: P
 
 def test_a_judge_no_better_than_a_constant_is_never_green(page: Page, report: Path) -> None:
     go(page, report, "answer?metric=judge_x_y")
-    assert text(page, "#verdict").startswith("These scores cannot tell which memory is better: judge_x_y is no better")
+    assert text(page, "#verdict").startswith("These scores cannot tell which memory is better: x on y is no better")
     assert "Not a ranking" in text(page)
     tier = "[...document.querySelector('main table tbody').rows].map((row) => row.children[0].innerText)"
     assert set(page.run(tier)) == {""}
@@ -158,8 +158,17 @@ def test_a_judge_no_better_than_a_constant_is_never_green(page: Page, report: Pa
     go(page, report, "leaderboard?dataset=locomo_clag&metric=judge_x_y")
     assert "Not a ranking" in text(page)
     go(page, report, "questions?q=conv-26:0")
-    assert "Verdict not to be relied on: judge_x_y is no better than a constant" in text(page, "#question")
+    assert "Verdict not to be relied on: x on y is no better than a constant" in text(page, "#question")
     assert page.run("document.querySelectorAll('.worthless .chip').length") == 0
+
+
+def test_a_judge_that_is_left_out_is_named_with_the_way_to_measure_it(page: Page, report: Path, tmp_path: Path) -> None:
+    line = "left out: x on y; python -m eval.judge --people 200 measures it"
+    shown = report.read_text(encoding="utf-8").replace('"judgesLeftOut":[]', f'"judgesLeftOut":["{line}"]')
+    (tmp_path / "other.html").write_text(shown, encoding="utf-8")
+    for view in ("leaderboard", "answer"):
+        go(page, tmp_path / "other.html", view)
+        assert f"L{line[1:]}." in text(page)
 
 
 def test_two_runs_side_by_side_lead_to_a_question_and_its_first_other_call(page: Page, report: Path) -> None:

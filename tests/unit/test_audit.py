@@ -9,13 +9,15 @@ import pytest
 
 from eval.audit.config import AuditConfig, load_config
 from eval.audit.field import Row, headlines, leaderboard, renamed, rerun_only, stored_leaderboard
+from eval.audit.measured import with_measured_judges
 from eval.audit.page import page
+from eval.audit.pairs import paired_tests
 from eval.audit.people import Labelled, agreement, best_threshold, length_bias
 from eval.audit.readings import RunReading, estimate
 from eval.audit.scores import AnsweredQuestion, ScoredRun, score_all, score_entry
 from eval.audit.stored import stored_tables
 from eval.audit.wording import F1_NAMES, SECTIONS
-from eval.audit.write import NAMES, _csv, leaderboard_latex
+from eval.audit.write import NAMES, _csv, leaderboard_latex, write_all, write_page
 from eval.recorded.catalogue import CatalogueEntry, PrintedScore, find_entry, recorded_folder
 from eval.scoring.labels import under
 from eval.scoring.rows import ScoreRow
@@ -164,6 +166,64 @@ def test_the_page_can_be_made_of_the_csv_files(tmp_path: Path) -> None:
     (tmp_path / "detectors.csv").write_text("run,rows\nmade,many\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"detectors.csv: line 2: .*many.*`make audit`"):
         stored_tables(tmp_path)
+
+
+def _judged(tables: dict[str, list[Row]], run: str, accepted: float) -> dict[str, list[Row]]:
+    """The tables of one run of the catalogue, whose judge accepts this share of the wrong answers that people know."""
+    board = [{**row, "run": run} for row in tables["leaderboard"]]
+    known: Row = {
+        "judge": f"{find_entry(run).repository}: recorded", "answers": 100, "right_by_people": 80.0,
+        "right_by_judge": 90.0, "accuracy": 90.0, "kappa": 0.5, "wrong_accepted": accepted, "right_rejected": 0.0,
+    }  # fmt: skip
+    return {**tables, "leaderboard": board, "judges": [known]}
+
+
+@pytest.mark.parametrize(
+    ("accepted", "other", "shown"),
+    [(50.0, False, True), (100.0, False, False), (50.0, True, False)],
+    ids=["measured", "no better than one verdict for all", "judge of another repository"],
+)
+def test_a_recorded_judge_is_shown_where_people_show_that_it_beats_a_constant(
+    accepted: float, other: bool, shown: bool
+) -> None:
+    config = AuditConfig(("f1_set",), 100, "people", "wrong", 30)
+    tables = _judged(_tables(), "sage_sage", accepted)
+    if other:
+        tables["leaderboard"] = [{**row, "run": "zep"} for row in tables["leaderboard"]]
+    text = page(with_measured_judges(tables, config), config, 1, 1)
+    assert ("| judge | words |" in text) is shown
+    assert ("although their file has verdicts: 1." in text) is not shown
+    whole = page(with_measured_judges(tables, config, unmeasured=True), config, 1, 1)
+    assert "| judge | words |" in whole and "has verdicts" not in whole
+    people = replace(config, people=str(tables["leaderboard"][0]["run"]))
+    assert "| judge | words |" in page(with_measured_judges(tables, people), people, 1, 1)
+
+
+def test_an_audit_writes_the_page_that_its_csv_files_give(tmp_path: Path) -> None:
+    """0.75496 stands as 0.755 in the CSV file: the page rounds what is there, whenever it is made."""
+    tables, config = _tables(), AuditConfig(("f1_set",), 100, "people", "wrong", 30)
+    tables["wrong"] = [{"category": "1-4", "answers": 4, "accepted": 0.75496, "f1_set": 0.75496}]
+    run = _run(*(_answer(number, value=0.5) for number in range(4)))
+    write_all(tables, [run], config, tmp_path)
+    first = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert b"| 1-4 | 4 | 0.76 | 0.76 |" in first["audit.md"]
+    write_page(with_measured_judges(stored_tables(tmp_path), config), config, tmp_path, runs=1, repositories=1)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == first
+
+
+def test_pairs_are_compared_on_the_questions_that_both_runs_answered() -> None:
+    """Of 120 questions one run lacks the last 20 and leads by 1 on the first 30; the wins count those shared."""
+    config = AuditConfig(("f1_set",), 100, "people", "wrong", 30)
+    whole = _run(*(_answer(number, value=0.0) for number in range(120)), entry=replace(ENTRY, name="whole"))
+    part = _run(
+        *(_answer(number, value=float(number < 30)) for number in reversed(range(100))),
+        entry=replace(ENTRY, name="part"),
+    )
+    few = _run(*(_answer(number) for number in range(99)), entry=replace(ENTRY, name="few"))
+    (row,) = paired_tests([whole, part, few], config, "f1_set")
+    assert (row["first"], row["second"], row["questions"]) == ("part", "whole", 100)
+    assert (row["wins"], row["ties"], row["losses"], row["difference"]) == (30, 70, 0, pytest.approx(30))
+    assert row["p"] == row["p_holm"] == 0.5  # two conversations, one pattern of four as extreme on either side
 
 
 def test_the_latex_leaderboard_fits_a_page() -> None:

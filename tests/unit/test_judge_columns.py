@@ -10,12 +10,15 @@ import pytest
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import make_report
 from eval.compare.terminal import show
+from eval.judge.people import BY_PEOPLE, ON_PURPOSE, JudgeFigures, keep
 from eval.lens.config import load_config
 from eval.lens.markdown import render_markdown as lens_markdown
 from eval.lens.standings import compare_readings
+from eval.report.config import load_config as load_page_config
+from eval.report.data import Collected, page_data
 from eval.report.runs import run_cards
 from eval.scoring.protocols import load_protocol
-from eval.tables.judges import judge_groups, unlike_judges
+from eval.tables.judges import judge_faults, judge_groups, unlike_judges, without_unmeasured
 from eval.tables.stored import Skipped, StoredRun, read_run
 from tests.support.fake_run import FakeRun
 
@@ -41,12 +44,13 @@ def judged(root: Path, memory: str, **judges: tuple[Mapping[str, Any], float]) -
 
 def test_a_judge_is_a_column_with_what_is_known_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [judged(tmp_path, "rag", strict=({"a": 1}, 0.6)), judged(tmp_path, "amem")]
-    report = make_report(runs, CLAG)
+    report = make_report(runs, CLAG, unmeasured_judges=True)
     assert [(column.name, column.meaning) for column in report.judges] == [
         (
             "judge",
             "answers called right, percent, by strict on m; probe 50.0 % right (always one verdict: 50.0); not "
-            "measured against people",
+            "measured against people; no ranking: strict on m is no better than a constant on its probe (50.0 % right, "
+            "always one verdict 50.0 %)",
         )
     ]
     judged_rows = [row for row in report.rows if "judge" in row.estimates]
@@ -61,6 +65,69 @@ def test_a_judge_is_a_column_with_what_is_known_of_it(tmp_path: Path, capsys: py
     assert "strict on m" in printed
 
 
+def _people(name: str, right: int, wrong: int, rejected: int, accepted: int) -> list[JudgeFigures]:
+    """Figures of a judge on answers labelled by people, and on ten that are wrong on purpose."""
+    total = right + wrong
+    share = 100 * right / total
+    kept = (100 - 100 * (rejected + accepted) / total, max(share, 100 - share), 0.1)
+    ends = (100 * accepted / wrong, 0.0, 100.0, 100 * rejected / right)
+    people = JudgeFigures(name, "m", BY_PEOPLE, total, 0, share, 50.0, *kept, *ends, "p")
+    return [
+        people,
+        JudgeFigures(name, "m", ON_PURPOSE, 10, 0, 0.0, 50.0, 50.0, 100.0, None, 50.0, 0.0, 100.0, None, "p"),
+    ]
+
+
+def test_a_judge_that_was_not_measured_is_left_out_and_the_reader_is_told_how_to_measure_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("eval.judge.people.FILE", tmp_path / "figures.csv")
+    identity = {"prompt_sha256": "p"}
+    runs = [judged(tmp_path, "rag", strict=(identity, 0.6), lenient=(identity, 0.8))]
+    keep(_people("strict", 60, 40, 2, 5), tmp_path / "figures.csv")
+    report = make_report(runs, CLAG)
+    assert [column.name for column in report.judges] == ["judge"] and "strict on m" in report.judges[0].meaning
+    assert report.rows[0].estimates["judge"].value == pytest.approx(60)
+    (line,) = report.left_out
+    assert "python -m eval.judge --people 200 judge=lenient backbone=m" in line and "--unmeasured-judges" in line
+    show(report)
+    assert "left out: lenient on m" in capsys.readouterr().out
+    assert "left out: lenient on m" in render_markdown(report)
+    for view in ("tables", "own_tables", "definitions"):  # these take seconds
+        monkeypatch.setattr(f"eval.report.data.{view}", lambda found: [])
+    collected = Collected(tuple(runs), (None,), (), (), (tmp_path,))
+    page = page_data(collected, load_page_config(), with_questions=False)
+    assert [metric["name"] for metric in page["metrics"] if metric["group"] == "judge"] == ["judge_strict_m"]
+    assert "judge_lenient_m" not in page["scores"][0] and len(page["judgesLeftOut"]) == 1
+    keep(_people("lenient", 60, 40, 2, 5)[:1], tmp_path / "figures.csv")  # wrong ones on purpose are still to come
+    assert len(make_report(runs, CLAG).judges) == 1
+    assert len(make_report(runs, CLAG, unmeasured_judges=True).judges) == 2
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "rejected", "accepted", "fault"),
+    [
+        (60, 40, 2, 5, False),
+        (15, 5, 0, 4, True),  # one answer better than always CORRECT: chance does that every second time
+        (15, 5, 0, 0, False),  # 5 of 5: 1 in 32
+        (15, 5, 0, 5, True),  # always CORRECT
+        (40, 60, 40, 0, True),  # always WRONG
+        (40, 60, 20, 20, True),  # as many better as worse
+    ],
+)
+def test_a_judge_that_people_do_not_show_to_beat_a_constant_ranks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, right: int, wrong: int, rejected: int, accepted: int, fault: bool
+) -> None:
+    monkeypatch.setattr("eval.judge.people.FILE", tmp_path / "figures.csv")
+    keep(_people("strict", right, wrong, rejected, accepted), tmp_path / "figures.csv")
+    run = judged(tmp_path, "rag", strict=({"prompt_sha256": "p"}, 0.6))
+    entry = run.summary["judges"]["judge_strict_m"]
+    good = replace(run, summary={"judges": {"judge_strict_m": {**entry, "probe": {**entry["probe"], "accuracy": 0.9}}}})
+    assert bool(judge_faults([good])) is fault
+    assert list(judge_faults([run]))  # its probe alone, 50.0 against 50.0, says so too
+    assert without_unmeasured([good])[1] == []  # measured, and shown with what is known
+
+
 def test_an_abstention_is_no_verdict(tmp_path: Path) -> None:
     """Under a protocol that scores category 5 by abstention, a judge that left it out is shown on the others alone."""
     run = judged(tmp_path, "rag", strict=({"a": 1}, 1.0))
@@ -69,13 +136,13 @@ def test_an_abstention_is_no_verdict(tmp_path: Path) -> None:
         unseen = {"judge_strict_m": None, "abstained": 0.0} if row.kind == "adversarial" else {}
         rows.append(replace(row, metrics={**row.metrics, **unseen}))
     assert any(row.kind == "adversarial" for row in rows)
-    report = make_report([replace(run, rows=tuple(rows))], load_protocol("locomo"))
+    report = make_report([replace(run, rows=tuple(rows))], load_protocol("locomo"), unmeasured_judges=True)
     assert report.rows[0].estimates["judge"].value == 100.0
 
 
 def test_judges_of_one_name_and_two_settings_are_two_columns(tmp_path: Path) -> None:
     runs = [judged(tmp_path, "rag", strict=({"a": 1}, 0.6)), judged(tmp_path, "amem", strict=({"a": 2}, 0.8))]
-    report = make_report(runs, CLAG)
+    report = make_report(runs, CLAG, unmeasured_judges=True)
     assert [column.name for column in report.judges] == ["judge 1", "judge 2"]
     assert all("not with the settings" in column.meaning for column in report.judges)
     found = [{name: round(e.value) for name, e in row.estimates.items() if "judge" in name} for row in report.rows]

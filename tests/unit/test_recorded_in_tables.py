@@ -10,13 +10,12 @@ from eval.export import export_run
 from eval.recorded.catalogue import load_catalogue
 from eval.recorded.importing import Origin, import_rows, write_run
 from eval.recorded.questions import QuestionSet, RecordedQuestion
-from eval.report.probes import judge_faults
 from eval.runs.records import ReferenceRecord
 from eval.runs.trec import write_trec
 from eval.scoring.rows import ScoringConfig, score_run
 from eval.scoring.summary import summarise
 from eval.tables.__main__ import build_tables
-from eval.tables.judges import judge_texts
+from eval.tables.judges import judge_faults, judge_texts, without_unmeasured
 from eval.tables.markdown import render_markdown
 from eval.tables.overview import render_index
 from eval.tables.stored import read_runs
@@ -89,7 +88,11 @@ def test_what_a_recorded_run_lacks_is_said_and_not_made_up(tmp_path: Path, capsy
     assert not any(text in told for text in ("uncommitted", "seed  ", "settings", "not retrieved", "hardware unknown"))
     (run,), _ = read_runs([tmp_path])
     assert list(judge_texts([run]).values()) == ["verdicts recorded with the answers; not probed"]
-    assert judge_faults([run]) == {}
+    assert list(judge_faults([run]).values()) == [
+        "nobody measured verdicts recorded with the answers on answers labelled by people and on wrong ones"
+    ]
+    (shown,), (note,) = without_unmeasured([run])
+    assert judge_texts([shown]) == {} and "it cannot be asked again" in note
     with pytest.raises(RunDirectoryError, match="recorded elsewhere, without what was retrieved"):
         write_trec(tmp_path / "theirs", tmp_path / "trec")
     exported = export_run(tmp_path / "theirs", tmp_path / "summaries")

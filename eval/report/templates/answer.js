@@ -70,9 +70,13 @@ function answerParts(draw) {
     forest(group, board),
     boardTable(group, board, valueOf(baseline)),
     el("p", { class: "small faint" }, boardLegend(board)),
+    ...judgesLeftOut(),
     ...sliceParts(group),
   ].filter(Boolean);
 }
+
+/** Judges that nobody measured are not shown: how to measure or show them. */
+const judgesLeftOut = () => DATA.judgesLeftOut.map((line) => el("p", { class: "small faint left-out" }, `${line[0].toUpperCase()}${line.slice(1)}.`));
 
 function sameQuestions(group, board) {
   const five = valueOf(groupFive(group));

@@ -90,6 +90,7 @@ function leaderboard() {
       { class: "small faint" },
       `${metric}: ${source.source}. context: tokens that the reader sees; tokens: prompt and completion tokens per question. ‡ interval over the questions of one conversation.`,
     ),
+    ...judgesLeftOut(),
     unscored.length
       ? el(
           "p",

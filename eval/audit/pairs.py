@@ -1,0 +1,84 @@
+"""Every two runs on the questions that both answered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from eval.audit.config import AuditConfig
+from eval.audit.field import Row
+from eval.audit.readings import RunReading, applies, values
+from eval.audit.scores import AnsweredQuestion, ScoredRun
+from eval.scoring.inference import Floats, Ints, MeanRule, MetricScores
+from eval.scoring.paired import compare_paired, holm
+
+#: Questions that two runs must share for a paired test.
+LEAST_SHARED = 100
+
+
+def paired_tests(runs: Sequence[ScoredRun], config: AuditConfig, metric: str) -> list[Row]:
+    """Every two runs on their common questions under one metric, with Holm's correction over all pairs."""
+    reading = RunReading(metric, "printed", "question")
+    scored = {run.entry.name: list(values(run.answers, reading)) for run in runs if applies(run, reading)}
+    aligned = _Aligned.of(scored)
+    found: list[Row] = []
+    for one, two in combinations(sorted(scored), 2):
+        differences = aligned.differences(one, two)
+        if len(differences.values) < LEAST_SHARED:
+            continue
+        result = compare_paired(differences, MeanRule(), resamples=config.resamples)
+        found.append(
+            {
+                "metric": metric,
+                "first": one,
+                "second": two,
+                "questions": result.questions,
+                "difference": 100 * result.difference,
+                "low": None if result.interval is None else 100 * result.interval.low,
+                "high": None if result.interval is None else 100 * result.interval.high,
+                "p": result.p_value,
+                "wins": result.wins,
+                "ties": result.ties,
+                "losses": result.losses,
+            }
+        )
+    adjusted = holm([float(str(row["p"])) for row in found])
+    return [{**row, "p_holm": value} for row, value in zip(found, adjusted, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Aligned:
+    """Scores of several runs over all questions that any of them answered, in the order of the questions' ids.
+
+    Attributes:
+        places: conversation and category of each question.
+        values: run -> its scores, NaN where it has none.
+        kept: conversations and categories of the questions that two runs share: most pairs share the same ones.
+    """
+
+    places: Sequence[tuple[str, int]]
+    values: Mapping[str, Floats]
+    kept: dict[bytes, tuple[tuple[str, ...], Ints]]
+
+    @classmethod
+    def of(cls, scored: Mapping[str, Sequence[tuple[AnsweredQuestion, float]]]) -> "_Aligned":
+        asked = {answer.question_id: answer for own in scored.values() for answer, _ in own}
+        numbers = {name: number for number, name in enumerate(sorted(asked))}
+        found = {name: np.full(len(numbers), np.nan) for name in scored}
+        for name, own in scored.items():
+            found[name][[numbers[answer.question_id] for answer, _ in own]] = [value for _, value in own]
+        return cls([(asked[name].conversation_id, asked[name].category) for name in numbers], found, {})
+
+    def differences(self, one: str, two: str) -> MetricScores:
+        """Score of one run minus that of another on the questions that both answered."""
+        gaps = self.values[one] - self.values[two]
+        shared = np.flatnonzero(~np.isnan(gaps))
+        key = shared.tobytes()
+        if key not in self.kept:
+            places = [self.places[place] for place in shared]
+            self.kept[key] = (
+                tuple(name for name, _ in places),
+                np.array([number for _, number in places], dtype=np.int64),
+            )
+        return MetricScores(gaps[shared], *self.kept[key])

@@ -1,0 +1,178 @@
+"""Was a judge measured on answers whose grade is known, and is it better there than one verdict for all of them?"""
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from eval.cli.places import RESULTS
+from eval.judge.people import BY_PEOPLE, ON_PURPOSE, JudgeFigures, figures_for, people_text
+from eval.judge.probe import RECORDED, judge_name, probe_text
+from memsys.errors import DataError
+from memsys.vocabulary import Json
+
+#: What the audit found of judges whose verdicts were recorded with the answers.
+RECORDED_FILE = RESULTS / "audit" / "judges.csv"
+#: A judge is better than one verdict for all where chance does as well in fewer cases than this.
+LEVEL = 0.05
+#: Option of the commands that leave judges out.
+SHOW_ANYWAY = "--unmeasured-judges"
+SHOW_ANYWAY_HELP = "show judges too that were never measured on answers labelled by people and on wrong ones"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeStanding:
+    """What is known of a judge.
+
+    Attributes:
+        name: judge and model.
+        text: how it did where the grade is known, or that nobody measured it.
+        missing: how to measure it, empty for a judge that was measured on answers labelled by people and on wrong ones.
+        fault: why its verdicts tell nothing; empty for one that was measured and beats one verdict for all.
+    """
+
+    name: str
+    text: str
+    missing: str
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class GradeCounts:
+    """Answers with a known grade, counted.
+
+    Attributes:
+        right: right answers.
+        wrong: wrong answers.
+        right_rejected: right answers that the judge calls wrong.
+        wrong_accepted: wrong answers that it calls right.
+    """
+
+    right: int
+    wrong: int
+    right_rejected: int
+    wrong_accepted: int
+
+    @classmethod
+    def of(
+        cls, answers: int, right: float, right_rejected: float | None, wrong_accepted: float | None
+    ) -> "GradeCounts":
+        """Counts behind shares in percent; a share that is ``None`` has no answers."""
+        count = round(answers * right / 100)
+        rejected, accepted = right_rejected or 0, wrong_accepted or 0
+        return cls(count, answers - count, round(count * rejected / 100), round((answers - count) * accepted / 100))
+
+    @property
+    def accuracy(self) -> float:
+        """Share that it grades as they are, percent."""
+        return 100 - 100 * (self.right_rejected + self.wrong_accepted) / (self.right + self.wrong)
+
+    @property
+    def one_verdict(self) -> float:
+        """Accuracy of always giving the commoner verdict, percent."""
+        return 100 * max(self.right, self.wrong) / (self.right + self.wrong)
+
+    @property
+    def chance(self) -> float:
+        """One-sided p of the exact sign test against one verdict for all, on the answers where the two differ."""
+        if self.right >= self.wrong:
+            better, worse = self.wrong - self.wrong_accepted, self.right_rejected
+        else:
+            better, worse = self.right - self.right_rejected, self.wrong_accepted
+        if not better + worse:
+            return 1.0
+        from scipy.stats import binomtest
+
+        return float(binomtest(better, better + worse, alternative="greater").pvalue)
+
+
+def judge_standing(entry: Mapping[str, Json], repository: str = "") -> JudgeStanding:
+    """What is known of the judge of some verdicts.
+
+    Args:
+        entry: of a run's summary, see :func:`eval.judge.report.judge_summary`.
+        repository: where recorded answers come from.
+
+    Raises:
+        DataError: the file with the figures is damaged.
+    """
+    return _of_recorded(entry, repository) if entry["judge"] == RECORDED else _of_own(entry)
+
+
+def _of_own(entry: Mapping[str, Json]) -> JudgeStanding:
+    known, name = figures_for(entry), judge_name(entry)
+    missing = "" if {BY_PEOPLE, ON_PURPOSE} <= known.keys() else _how_to_measure(entry)
+    fault = _probe_fault(name, entry["probe"]) or _unmeasured(name, missing) or _people_fault(name, known[BY_PEOPLE])
+    return JudgeStanding(name, "; ".join([name, probe_text(entry["probe"]), people_text(entry)]), missing, fault)
+
+
+def _how_to_measure(entry: Mapping[str, Json]) -> str:
+    asked = (entry.get("identity") or {}).get("judge") or {}
+    if asked.get("unit") == "rubric":
+        return "it grades rubrics, which the labelled answers lack"
+    command = f"python -m eval.judge --people 200 judge={entry['judge']} backbone={entry['backbone']}"
+    return f"`{command}` measures it (files of `make recorded`)"
+
+
+def _unmeasured(name: str, missing: str) -> str:
+    return f"nobody measured {name} on answers labelled by people and on wrong ones" if missing else ""
+
+
+def _probe_fault(name: str, probe: Mapping[str, Json]) -> str:
+    if not probe["items"]:
+        return ""
+    if probe["accuracy"] is None:
+        return f"{name} gave no readable verdict on its probe"
+    if probe["accuracy"] > probe["always"]:
+        return ""
+    right, constant = 100 * probe["accuracy"], 100 * probe["always"]
+    return (
+        f"{name} is no better than a constant on its probe ({right:.1f} % right, always one verdict {constant:.1f} %)"
+    )
+
+
+def _people_fault(name: str, figures: JudgeFigures) -> str:
+    if figures.right is None:
+        return f"{name} gave no readable verdict on answers labelled by people"
+    shares = figures.right, figures.right_rejected, figures.wrong_accepted
+    return _constant_fault(name, GradeCounts.of(figures.answers, *shares))
+
+
+def _constant_fault(name: str, counts: GradeCounts) -> str:
+    if counts.chance <= LEVEL:
+        return ""
+    return (
+        f"{name} is not shown to be better than a constant on {counts.right + counts.wrong} answers labelled by people "
+        f"({counts.accuracy:.1f} % right, always one verdict {counts.one_verdict:.1f} %)"
+    )
+
+
+def _of_recorded(entry: Mapping[str, Json], repository: str) -> JudgeStanding:
+    """A judge that cannot be asked again; known from answers that are word for word some that people labelled."""
+    name, row = judge_name(entry), _recorded_figures(repository, str(entry["backbone"]))
+    if row is None:
+        missing = "it cannot be asked again, and its answers share too few with those that people labelled"
+        return JudgeStanding(name, f"{name}; not probed", missing, _unmeasured(name, missing))
+    shares = [float(row[key]) if row[key] else None for key in ("right_rejected", "wrong_accepted")]
+    counts = GradeCounts.of(int(row["answers"]), float(row["right_by_people"]), *shares)
+    text = (
+        f"{name}; on {row['answers']} answers that people labelled too it agrees with them on {counts.accuracy:.1f} % "
+        f"(always one verdict: {counts.one_verdict:.1f}), and accepts {counts.wrong_accepted} of the {counts.wrong} "
+        "that are wrong"
+    )
+    return JudgeStanding(name, text, "", _constant_fault(name, counts))
+
+
+def _recorded_figures(repository: str, judge: str) -> Mapping[str, str] | None:
+    """Row of the audit's table of recorded judges; ``None`` where it has none.
+
+    Raises:
+        DataError: a column is missing.
+    """
+    if not RECORDED_FILE.is_file():
+        return None
+    rows = list(csv.DictReader(io.StringIO(RECORDED_FILE.read_text(encoding="utf-8"))))
+    wanted = {"judge", "answers", "right_by_people", "right_rejected", "wrong_accepted"}
+    if rows and not wanted <= rows[0].keys():
+        raise DataError(f"{RECORDED_FILE} lacks {', '.join(sorted(wanted - rows[0].keys()))}; `make audit` writes it")
+    return next((row for row in rows if row["judge"] == f"{repository}: {judge}"), None)
