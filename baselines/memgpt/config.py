@@ -15,8 +15,8 @@ from baselines.memgpt.rules import (
     SummaryRules,
 )
 from memsys.call_model import DataShape, ExpectedCalls
-from memsys.notes.settings import from_settings, refuse_gold
 from memsys.protocol import MemorySystem, Parts
+from memsys.settings import from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from memsys.errors import ConfigError
-from memsys.notes.settings import check_choices, check_flags, check_minimum, check_optional, check_template
+from memsys.settings import check_choices, check_flags, check_minimum, check_optional, check_template
 
 IngestMode = Literal["insert", "session", "turn"]
 RecallSearch = Literal["embedding", "bm25", "substring"]
