@@ -1,10 +1,13 @@
 """The report page in a real browser: every view, keyboard, themes, phone width, and text that attacks."""
 
+import io
 import json
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 
 from eval.export import export_run
 from eval.judge.store import FOLDER, input_checksums
@@ -214,20 +217,42 @@ def test_no_table_has_to_be_scrolled_sideways(page: Page, report: Path, width: i
     assert page.run("document.querySelector('tbody tr:not(.group) td.number:nth-child(5)').dataset.label") == "95 %"
 
 
+#: What is wider than A4 without its margins.
+WIDER = """[...document.querySelectorAll('main td, main th, main pre, main p, main svg')].filter((node) =>
+    node.getBoundingClientRect().width && node.getBoundingClientRect().right > 719)
+    .map((node) => node.textContent)"""
+
+
 def test_paper_has_tables_and_nothing_is_wider_than_it(page: Page, report: Path) -> None:
     """A4 without its margins; prices are known to no run here, so their column is left out."""
     page.size(718, 1000)
     page.send("Emulation.setEmulatedMedia", media="print")
-    wider = """[...document.querySelectorAll('main td, main th, main pre, main p, main svg')].filter((node) =>
-        node.getBoundingClientRect().width && node.getBoundingClientRect().right > 719)
-        .map((node) => node.textContent)"""
     for view in ("answer", "leaderboard?dataset=locomo_clag&metric=f1_set", "questions?q=conv-26:1", "plots"):
         go(page, report, view)
         page.run("window.dispatchEvent(new Event('beforeprint'))")
-        assert page.run(wider) == [], view
+        assert page.run(WIDER) == [], view
         rows = "[...document.querySelectorAll('main tr')].map((node) => getComputedStyle(node).display)"
         assert set(page.run(rows)) <= {"table-row"}, view
     page.send("Emulation.setEmulatedMedia", media="")
+
+
+def test_the_definitions_of_many_systems_are_whole_on_paper(page: Page, tmp_path: Path) -> None:
+    """Eight systems side by side were wider than A4, with figures beyond its edge."""
+    for memory in ("rag", "amem", "clag", "gam", "memoryos", "sage_recommended", "memorybank", "full_context"):
+        FakeRun(memory=memory, conversations=("conv-26",)).write(tmp_path / "runs")
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "report.html")]) == 0
+    page.size(718, 1000)
+    page.send("Emulation.setEmulatedMedia", media="print")
+    go(page, tmp_path / "report.html", "definitions")
+    assert page.run(WIDER) == []
+    written = page.run("[...document.querySelectorAll('main p, main li, main th, main td')].map((n) => n.innerText)")
+    page.send("Emulation.setEmulatedMedia", media="")
+    pages = PdfReader(io.BytesIO(page.pdf(width=8.27, height=11.69))).pages
+    # A font may have one letter for `fi`.
+    printed = "".join(unicodedata.normalize("NFKC", "".join(one.extract_text() for one in pages)).split())
+    lost = [text for text in written if "".join(text.split()) not in printed]
+    assert lost == []
+    assert len(pages) <= 6
 
 
 def test_numbers_are_not_cut_on_a_phone_and_all_is_open_on_paper(page: Page, report: Path) -> None:

@@ -105,6 +105,11 @@ class Page:
         """Let the system prefer ``light`` or ``dark``."""
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
+    def pdf(self, width: float, height: float) -> bytes:
+        """The page as it is printed on paper of this size, in inches."""
+        made = self.send("Page.printToPDF", paperWidth=width, paperHeight=height, printBackground=True)
+        return base64.b64decode(made["data"])
+
     def screenshot(self, path: Path) -> None:
         """Write what is seen as PNG."""
         path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"]))

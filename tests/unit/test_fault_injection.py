@@ -3,14 +3,16 @@
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eval.runs.files import read_json_lines, write_atomic
 from tests.support.bad_replies import BAD_REPLIES, spoil
 from tests.support.fake_run import FakeRun
-from tests.support.faults.__main__ import figures, rows
+from tests.support.faults.__main__ import figures, merged, rows, write_found
 from tests.support.faults.forked import Ended, forked
 from tests.support.faults.runs import unlike
 from tests.support.stub_server import bad_reply_for, completion
@@ -93,6 +95,25 @@ def test_a_bad_reply_is_for_its_role_and_its_share_of_requests() -> None:
     assert hits("/fault/analyse/html/1/v1/completions", "evolve") == 0
     assert 30 < hits("/fault/analyse/html/2/v1/completions", "analyse") < 70
     assert hits("/v1/completions", "analyse") == 0
+
+
+def test_what_a_process_found_stays_when_it_dies_and_a_share_may_be_empty(tmp_path: Path) -> None:
+    empty, dying = tmp_path / "0.json", tmp_path / "1.json"
+    found = {"section": "files", "case": "a", "problem": ""}
+
+    def one_then_death() -> Iterator[dict[str, Any]]:
+        yield found
+        raise KeyboardInterrupt
+
+    write_found(empty, [], end=float("inf"))
+    assert merged([empty], [0]) == ([], True)
+    with pytest.raises(KeyboardInterrupt):
+        write_found(dying, one_then_death(), end=float("inf"))
+    died = {"section": "processes", "case": "process 1", "problem": "ended with status -9"}
+    assert merged([empty, dying], [0, -9]) == ([found, died], False)
+    write_found(dying, [found, found], end=0.0)
+    assert merged([dying], [0]) == ([found], False)
+    assert figures([found, found | {"same": True}])["files"]["tried"] == 1
 
 
 def test_figures_count_what_was_tried() -> None:

@@ -89,10 +89,13 @@ function check(label, key, value, onChange) {
   );
 }
 
-/** A table in a region that the keyboard can scroll; one of class `stack` is a list of its rows on a narrow screen. */
+/**
+ * A table in a region that the keyboard can scroll; one of class `stack` is a list of its rows on a narrow screen, one of
+ * class `wide` on paper.
+ */
 function table(caption, head, body, className = "") {
   const made = el("table", { class: className }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body));
-  if (className === "stack") labelCells(made);
+  if (className === "stack" || made.classList.contains("wide")) labelCells(made);
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
 }
 

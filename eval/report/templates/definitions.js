@@ -1,4 +1,7 @@
 // The definition lens: the same answers under every definition.
+/** Systems that a page of paper has columns for. */
+const MOST_COLUMNS_ON_PAPER = 4;
+
 function definitionsView() {
   const { lenses, legend: texts, missing } = DATA.definitions;
   const body = el("div");
@@ -61,7 +64,7 @@ function lensParts(lens) {
             el("td", { class: "small faint" }, line.order),
           ),
         ),
-        "lens",
+        lens.systems.length > MOST_COLUMNS_ON_PAPER ? "lens wide" : "lens",
       ),
     );
   }

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[3]
 #: Section of a run that nothing was done to, where it fails.
 UNDISTURBED = "undisturbed"
+#: Section of the campaign's own processes, where one fails.
+PROCESSES = "processes"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,9 +50,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def figures(results: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """Of each section: cases tried and survived, processes killed, bytes of the files that were damaged."""
+    """Of each section: cases tried and survived, processes killed, bytes of the files that were damaged.
+
+    A damage that leaves a file as it was is no case.
+    """
     table: dict[str, dict[str, int]] = {}
     for result in results:
+        if result.get("same"):
+            continue
         row = table.setdefault(result["section"], {"tried": 0, "survived": 0, "kills": 0, "bytes": 0})
         row["tried"] += 1
         row["survived"] += not result["problem"]
@@ -78,11 +85,17 @@ def _run_all(options: argparse.Namespace, folder: Path) -> tuple[list[dict[str, 
         )
         for number, file in enumerate(files)
     ]  # fmt: skip
-    codes = [process.wait() for process in processes]
-    if any(codes):
-        sys.exit(f"a part of the campaign ended with status {codes}")
-    parts = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    return [result for part in parts for result in part["results"]], all(part["whole"] for part in parts)
+    return merged(files, [process.wait() for process in processes])
+
+
+def merged(files: Sequence[Path], codes: Sequence[int]) -> tuple[list[dict[str, Any]], bool]:
+    """Put together what the processes found; one that failed is a problem, and what it had found until then stays."""
+    parts = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
+    results = [result for part in parts for result in part["results"]]
+    for number, code in enumerate(codes):
+        if code:
+            results.append({"section": PROCESSES, "case": f"process {number}", "problem": f"ended with status {code}"})
+    return results, len(parts) == len(files) and not any(codes) and all(part["whole"] for part in parts)
 
 
 def _run_shard(options: argparse.Namespace) -> None:
@@ -93,14 +106,28 @@ def _run_shard(options: argparse.Namespace) -> None:
     with stub_server(delay=0.0) as url, tempfile.TemporaryDirectory() as folder:
         cases = Cases(Bench(Path(folder), url), options.seed)
         planned = cases.all(shard(options.shard, options.workers), options.kills, options.only)
-        results, end = [], time.monotonic() + options.seconds
-        for result in _results(cases, planned):
-            results.append(result)
-            whole = time.monotonic() < end and result["section"] != UNDISTURBED
-            # Each time, so that what was found is there whatever becomes of this process.
-            options.out.write_text(json.dumps({"results": results, "whole": whole}), encoding="utf-8")
-            if not whole:
-                break
+        write_found(options.out, _results(cases, planned), time.monotonic() + options.seconds)
+
+
+def write_found(out: Path, found: Iterable[dict[str, Any]], end: float) -> None:
+    """Write the results until there are no more, the time is over, or an undisturbed run fails.
+
+    They are written each time, so that what was found is there whatever becomes of this process.
+    """
+    results: list[dict[str, Any]] = []
+    _write_part(out, results, whole=False)
+    for result in found:
+        results.append(result)
+        _write_part(out, results, whole=False)
+        if time.monotonic() >= end or result["section"] == UNDISTURBED:
+            return
+    _write_part(out, results, whole=True)
+
+
+def _write_part(out: Path, results: Sequence[Mapping[str, Any]], *, whole: bool) -> None:
+    part = out.with_suffix(".part")
+    part.write_text(json.dumps({"results": results, "whole": whole}), encoding="utf-8")
+    part.replace(out)
 
 
 def _results(cases: "Cases", planned: Iterator["Case"]) -> Iterator[dict[str, Any]]:

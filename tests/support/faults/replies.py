@@ -50,8 +50,12 @@ def _complete(bench: Bench, case: ReplyCase, run: Any) -> str:
     from eval.runs.files import read_json_lines
 
     bad = BAD_REPLIES[case.kind]
+    try:
+        answered = outcome(run)["answers"]
+    except AssertionError as error:  # a problem of this case, not of the campaign
+        return str(error)
     rows = [row for row in read_json_lines(run / "calls.jsonl") if row["role"] == case.role]
-    if len(outcome(run)["answers"]) != len(bench.rows(case.preset, "answers.jsonl")):
+    if len(answered) != len(bench.rows(case.preset, "answers.jsonl")):
         return "complete, but a question has no answer"
     if any(row["prompt_tokens"] < 0 or row["completion_tokens"] < 0 for row in rows):
         return "the ledger has a negative number of tokens"
