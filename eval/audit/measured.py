@@ -52,8 +52,14 @@ def _share(value: object) -> float | None:
     return None if value is None else float(str(value))
 
 
-def left_out_text(tables: Mapping[str, Sequence[Row]], data: str) -> str:
-    """What stands below a leaderboard where verdicts are left out; empty where none are."""
+def left_out_text(tables: Mapping[str, Sequence[Row]], data: str, command: str) -> str:
+    """What stands beside a leaderboard where verdicts are left out; empty where none are.
+
+    Args:
+        tables: rows by table.
+        data: name of the data set.
+        command: the one that shows them with its option.
+    """
     names = [str(row["run"]) for row in tables.get(LEFT_OUT) or () if row["data"] == data]
     if not names:
         return ""
@@ -61,5 +67,5 @@ def left_out_text(tables: Mapping[str, Sequence[Row]], data: str) -> str:
     return (
         f"Runs without a judge's score although their file has verdicts: {len(names)}. Too few of their answers are "
         "word for word some that people labelled, so nobody knows how many wrong answers their judge accepts. "
-        f"`python -m eval.audit --page {SHOW_ANYWAY}` shows these scores too ({listed})."
+        f"`{command} {SHOW_ANYWAY}` shows these scores too ({listed})."
     )

@@ -45,7 +45,7 @@ def short(value: object, decimals: int | None = None) -> str:
     if value != value:
         return ""
     if decimals is not None:
-        return f"{value:.{decimals}f}"
+        return f"{round(value, decimals) + 0.0:.{decimals}f}"  # no -0.00
     if value == int(value) and abs(value) < 1000:
         return str(int(value))
     return f"{value:.2g}" if abs(value) < 0.01 else f"{value:.{1 if abs(value) >= 10 else 2}f}"
@@ -106,10 +106,10 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
             if rows:
                 parts += [f"## Leaderboard, {DATA_NAMES.get(data, data)}: {words}", "", caption(data), ""]
                 parts += markdown(rows, used_columns(rows, BOARD))
-                note = left_out_text(tables, data) if labels == "printed" else ""
+                note = left_out_text(tables, data, "python -m eval.audit --page") if labels == "printed" else ""
                 parts += [note, ""] if note else []
     for name, section in SECTIONS.items():
-        picked = chosen(name, tables.get(name) or [])
+        picked = chosen(name, tables)
         if picked:
             parts += [f"## {section.title}", "", section.text, ""]
             parts += markdown(named_rows(picked), used_columns(picked, section.columns), section.decimals)
@@ -146,8 +146,14 @@ def named_rows(rows: Sequence[Row]) -> list[Row]:
         | ({"flips_under": turned(str(row["flips_under"]))} if "flips_under" in row else {})
         | ({"judge": str(row["judge"]).removesuffix(": recorded")} if "judge" in row else {})
         | ({"rerun_p": _chance(row)} if row.get("rerun_p") is not None else {})
+        | ({"renamed_categories": _meanings(str(names))} if (names := row.get("renamed_categories")) else {})
         for row in rows
     ]
+
+
+def _meanings(names: str) -> str:
+    """``single-hop=multi-hop`` in words."""
+    return ", ".join(f"{said} means {meant}" for said, _, meant in (one.partition("=") for one in names.split()))
 
 
 def turned(names: str) -> str:
@@ -158,8 +164,12 @@ def turned(names: str) -> str:
     return ", ".join([*(["every F1"] if every else []), *rest])
 
 
-def chosen(name: str, rows: Sequence[Row]) -> Sequence[Row]:
-    """Rows that the page shows: of the orderings those that one source prints."""
+def chosen(name: str, tables: Mapping[str, Sequence[Row]]) -> Sequence[Row]:
+    """Rows that a section shows: of the orderings those that one source prints; of files no counts of nothing."""
+    section = SECTIONS[name]
+    rows = [row for row in tables.get(section.of or name) or () if not section.only or row.get(section.only)]
+    if name == "detectors":
+        return [{key: None if value == 0 else value for key, value in row.items()} for row in rows]
     return [row for row in rows if row["same_source"]] if name == "orderings" else rows
 
 
@@ -186,7 +196,7 @@ def _headlines(tables: Mapping[str, Sequence[Row]]) -> list[str]:
 
 
 def _orderings(tables: Mapping[str, Sequence[Row]]) -> list[str]:
-    rows = chosen("orderings", tables.get("orderings") or ())
+    rows = chosen("orderings", tables)
     if not rows:
         return []
     firm = sum(row["kept"] == row["readings"] for row in rows)

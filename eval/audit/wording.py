@@ -18,12 +18,16 @@ class Section:
         text: what the table asks, and how to read a row.
         columns: key of a row -> heading, in order; other keys are in the CSV alone.
         decimals: of its figures; ``None``: as many as they need.
+        of: table whose rows it shows; empty: the one of its own name.
+        only: column that must say something, where not all rows are shown.
     """
 
     title: str
     text: str
     columns: Mapping[str, str]
     decimals: int | None = None
+    of: str = ""
+    only: str = ""
 
 
 _WORDS = yaml.safe_load(FILE.read_text(encoding="utf-8"))

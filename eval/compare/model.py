@@ -116,7 +116,9 @@ def make_report(
     Raises:
         ConfigError: ``against`` names no system, or several.
     """
-    runs, left_out = (runs, []) if unmeasured_judges else without_unmeasured(runs)
+    left_out: list[str] = []
+    if not unmeasured_judges:
+        runs, left_out = without_unmeasured(runs)
     lead = lead_metric(runs, protocol)[0]
     rows = sorted(system_rows(runs, protocol), key=lambda row: _place(row, lead))
     baseline = choose_baseline(rows, against)

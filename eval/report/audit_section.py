@@ -15,6 +15,13 @@ from eval.judge.people import stored_figures
 from memsys.vocabulary import Json
 
 FOLDER = RESULTS / "audit"
+#: Columns of words, which stand on the left.
+_WORDS = {
+    "system", "backbone", "run", "metric", "nearest", "source", "higher", "lower", "flips_under", "category", "judge",
+    "answers_of", "renamed_categories", "experiment",
+}  # fmt: skip
+#: Longer than a range of figures.
+_RANGE = 20
 
 
 def audit_section(folder: Path = FOLDER, *, unmeasured_judges: bool = False) -> Json:
@@ -38,16 +45,24 @@ def audit_section(folder: Path = FOLDER, *, unmeasured_judges: bool = False) -> 
     names = sorted({str(row["data"]) for row in tables["leaderboard"]})
     shown = [_board(tables, config, name) for name in names]
     for name, section in SECTIONS.items():
-        rows = chosen(name, tables.get(name) or [])
+        rows = chosen(name, tables)
         if rows:
             columns = used_columns(rows, section.columns)
             shown.append(_table(section.title, plain(section.text), named_rows(rows), columns, section.decimals))
-    return {"findings": list(map(plain, findings(tables))), "terms": list(map(plain, TERMS)), "tables": shown}
+    return {"findings": list(map(_named, findings(tables))), "terms": list(map(_named, TERMS)), "tables": shown}
+
+
+def _named(text: str) -> tuple[str, str]:
+    """What a line is about, and what it says of it."""
+    name, _, rest = text.partition("**: ")
+    return plain(name), plain(rest)
 
 
 def _board(tables: Mapping[str, Sequence[Row]], config: AuditConfig, data: str) -> Json:
     rows = board(tables["leaderboard"], config, data)
-    notes = " ".join(plain(text) for text in (caption(data), left_out_text(tables, data)) if text)
+    notes = " ".join(
+        plain(text) for text in (caption(data), left_out_text(tables, data, "python -m eval.report")) if text
+    )
     return _table(f"Leaderboard, {DATA_NAMES.get(data, data)}", notes, rows, used_columns(rows, BOARD), None)
 
 
@@ -57,11 +72,15 @@ def plain(text: str) -> str:
 
 
 def _table(title: str, note: str, rows: Sequence[Row], columns: Mapping[str, str], decimals: int | None) -> Json:
-    words = [all(isinstance(row.get(name), str | None) for row in rows) for name in columns]
     return {
         "title": title,
+        "note": note,
         "headings": list(columns.values()),
-        "rows": [[short(row.get(name), decimals) for name in columns] for row in rows],
-        "left": next((place for place, of_words in enumerate(words) if not of_words), len(words)),
-        "notes": [note] if note else [],
+        "words": [name in _WORDS and all(isinstance(row.get(name), str | None) for row in rows) for name in columns],
+        "rows": [[_unbroken(short(row.get(name), decimals)) for name in columns] for row in rows],
     }
+
+
+def _unbroken(text: str) -> str:
+    """An interval or a range on one line."""
+    return text.replace(" ", "\u00a0") if text[:1] in "[0123456789" and len(text) < _RANGE else text

@@ -89,8 +89,10 @@ def page_data(
     Papers' tables hold a printed number against the verdicts in its authors' own file, whoever judged: they see all.
     """
     cache, whole = cache or Cache(None), collected.runs
-    shown, left_out = (whole, []) if unmeasured_judges else without_unmeasured(whole)
-    collected = replace(collected, runs=tuple(shown))
+    left_out: list[str] = []
+    if not unmeasured_judges:
+        shown, left_out = without_unmeasured(whole)
+        collected = replace(collected, runs=tuple(shown))
     runs, names = collected.runs, dataset_names(collected.runs)
     read = _read(collected) if with_questions else {}
     metrics = metric_list(runs, config)

@@ -52,7 +52,8 @@ def without_unmeasured(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], list
     Returns:
         The runs without them, and for each judge that was left out a line that says how to measure or show it.
     """
-    shown, notes = [], {}
+    shown: list[StoredRun] = []
+    notes: dict[str, str] = {}
     for run in runs:
         standings = {metric: _standing(run, entry) for metric, entry in _judges(run).items()}
         hidden = {metric: one for metric, one in standings.items() if one.missing}

@@ -152,6 +152,8 @@ def test_the_page_says_what_was_found_before_its_tables() -> None:
         in found
     )
     assert "| a | 92.00 | b | 91.00 | 4 | 1 | every F1, BLEU-1 |" in found
+    assert "| made | 3 | 2 | 2 | < 0.0001 |" in found  # of detectors.csv, in a table of its own
+    assert "Which category names" not in found  # no file of these has one
     assert "f1_set" not in found  # a reader knows no names of our code
     assert all(section.columns and section.text for section in SECTIONS.values())
 
