@@ -76,7 +76,7 @@ class _Aligned:
         shared = np.flatnonzero(~np.isnan(gaps))
         key = shared.tobytes()
         if key not in self.kept:
-            places = [self.places[place] for place in shared]
+            places = [self.places[place] for place in shared.tolist()]
             self.kept[key] = (
                 tuple(name for name, _ in places),
                 np.array([number for _, number in places], dtype=np.int64),
