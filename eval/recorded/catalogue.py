@@ -50,7 +50,8 @@ class CatalogueEntry:
         repeats: name that repetitions of one experiment share; empty for a run of its own.
         categories: printed name of a category -> the judge's score printed under it, percent.
         reruns: path to the list of questions that were run again.
-        row: the row of a paper's tables that these answers of its authors gave: ``paper``, ``memory``, ``backbone``.
+        row: the row of a paper's tables that these answers of its authors gave: ``paper``, ``memory``, ``backbone``;
+            with ``differs``, which says how, the row whose system others ran: beside the number, never held against it.
         check: facts of the file that a test compares with, by name.
     """
 

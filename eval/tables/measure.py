@@ -39,7 +39,8 @@ class Measured:
         caveats: why it may not be compared with the printed number; empty when it may.
         by_run: the value of each run, in the order of the seeds.
         repeats_exactly: why another run would give the same value; empty where it varies from run to run.
-        recorded: where the answers come from if the authors recorded them; empty for runs of this harness.
+        recorded: where the answers come from if they were recorded elsewhere; empty for runs of this harness.
+        by_others: recorded by others than the paper's authors.
         metric: name of the scores.
     """
 
@@ -55,6 +56,7 @@ class Measured:
     by_run: tuple[float, ...] = ()
     repeats_exactly: str = ""
     recorded: str = ""
+    by_others: bool = False
     metric: str = ""
 
 
@@ -99,6 +101,7 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Measur
         by_run=_by_run(selected, metric, category, terms.protocol) or (value,),
         repeats_exactly=repeats_exactly(selected.run, metric),
         recorded=selected.run.recorded,
+        by_others=bool(selected.run.recorded_row.get("differs")),
         metric=metric,
     )
 
@@ -120,6 +123,7 @@ def _figure_of_runs(selected: Selected, metric: str, terms: MeasurementContext) 
         by_run=tuple(figures),
         repeats_exactly=repeats_exactly(selected.run, metric),
         recorded=selected.run.recorded,
+        by_others=bool(selected.run.recorded_row.get("differs")),
         metric=metric,
     )
 
@@ -213,6 +217,7 @@ def _caveats(selected: Selected, metric: str, terms: MeasurementContext) -> tupl
         found.append(f"{conversations} of {dataset.conversations} conversations{names}")
     elif questions < dataset.questions:
         found.append(f"{questions} of {dataset.questions} questions")
+    found += [run.recorded_row["differs"]] if run.recorded_row.get("differs") else []
     found += _labels(run, metric)
     found += selected.other_terms
     if metric in LATENCY_METRICS and terms.hardware and not any(terms.hardware in gpu for gpu in run.gpus):

@@ -64,7 +64,9 @@ def _sources(papers: Mapping[str, Sequence[Table]]) -> list[tuple[str, ...]]:
 
 
 def _source(measured: Measured) -> str:
-    return "answers that the authors recorded" if measured.recorded else measured.repeats_exactly or "runs with a model"
+    if measured.recorded:
+        return f"answers that {'others' if measured.by_others else 'the authors'} recorded"
+    return measured.repeats_exactly or "runs with a model"
 
 
 def _counts(table: Table) -> Counter[str]:

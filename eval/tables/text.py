@@ -134,7 +134,8 @@ def _measured_coverage(found: Sequence[Measured]) -> list[str]:
     texts = [f"n={counts[0]}" if len(counts) == 1 else f"n={counts[0]}-{counts[-1]}"]
     texts += dict.fromkeys(caveat for measured in found for caveat in measured.caveats)
     texts += dict.fromkeys(measured.repeats_exactly for measured in found if measured.repeats_exactly)
-    texts += dict.fromkeys(f"measured from the authors' answers: {one.recorded}" for one in found if one.recorded)
+    whose = {True: "answers of others", False: "the authors' answers"}
+    texts += dict.fromkeys(f"measured from {whose[one.by_others]}: {one.recorded}" for one in found if one.recorded)
     seeds = max(len(measured.seeds) for measured in found)
     return [*texts, f"mean of {seeds} seeds"] if seeds > 1 else texts
 

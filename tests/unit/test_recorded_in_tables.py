@@ -71,10 +71,25 @@ def test_recorded_answers_stand_in_the_row_that_they_gave(tmp_path: Path) -> Non
     assert build_tables("clag", runs, [1])[1].keys() == {"theirs", "others"}
 
 
+def test_answers_that_others_recorded_stand_beside_the_number_and_are_not_held_against_it(tmp_path: Path) -> None:
+    _recorded(tmp_path, "others", {**ROW, "differs": "run by them, 10 memories"})
+    runs, _ = read_runs([tmp_path])
+    (table,), unused = build_tables("sage", runs, [1])
+    (row,) = [row for block in table.blocks for row in block.rows if row.measured]
+    measured = [cell.measured for cell in row.cells if cell.measured]
+    assert unused == {} and measured and all("run by them, 10 memories" in one.caveats for one in measured)
+    text = render_markdown(table)
+    assert "measured from answers of others: them/code, answers.json at commit abcdef012345" in text
+    assert "| SAGE | answers that others recorded | 0 | 0 | 0 | 15 |" in render_index({"sage": [table]})
+
+
 def test_the_catalogue_names_rows_that_the_tables_have() -> None:
     rows = {name: entry.row for name, entry in load_catalogue().entries.items() if entry.row}
     assert rows["sage_sage"] == ROW
     assert rows["sage_mem0"] == {**ROW, "memory": "mem0_in_sage"}
+    others = {name: row for name, row in rows.items() if row.get("differs")}
+    assert sorted(others) == [*(f"amem_k10_repeat{number}" for number in range(1, 6)), "human_labels"]
+    assert {row["memory"] for row in others.values()} == {"amem", "mem0_pairs"}
 
 
 def test_what_a_recorded_run_lacks_is_said_and_not_made_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
