@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.cli.commands import explains_errors, program, start
-from eval.cli.numbers import count
 from eval.cli.terminal import say, stage
+from eval.cli.whole_numbers import count
 from eval.configs.presets import CONF, find_preset, make_preset
 from memsys.errors import ConfigError
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from eval.cli.commands import explains_errors, start
 from eval.cli.escaping import markdown_row
-from eval.cli.numbers import count
+from eval.cli.whole_numbers import count
 from eval.runs.files import write_atomic
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MICRO, MetricScores, ScoreTotals, multiplicities

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.cli.commands import explains_errors, start
-from eval.cli.numbers import count
 from eval.cli.terminal import complain, say, stage
+from eval.cli.whole_numbers import count
 from memsys.errors import DataError
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.cli.commands import explains_errors, program, start
-from eval.cli.numbers import count
 from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import stage
+from eval.cli.whole_numbers import count
 from eval.compare import ComparisonChoices, compare
 from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from eval.scoring.labels import VIEW_HELP

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.escaping import one_line
-from eval.cli.numbers import count
 from eval.cli.terminal import console, say
+from eval.cli.whole_numbers import count
 from eval.explain.find import CellPlace, find_cells
 from eval.explain.questions import read_questions, worst
 from eval.explain.settings import differences

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
-from eval.cli.numbers import count
 from eval.cli.terminal import say
+from eval.cli.whole_numbers import count
 from eval.parity.config import counterparts
 from memsys.errors import ConfigError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.folding import Column, show_folded
-from eval.cli.terminal import say
+from eval.cli.terminal import console
 from eval.run import make_part
 from eval.sweep.calls import context_tokens, memory_calls, reader_calls, shape_of_counts
 from eval.sweep.cells import Composer
@@ -158,7 +158,8 @@ def show_checked(checked: CheckedRuns) -> None:
     keys = [Column(name, [getattr(row, name) for row in lines], "left") for name in ("run", "phase", "role")]
     show_folded("", keys, columns)
     if checked.unchecked:
-        say(f"not checked, as their prompts are not fetched (`make prompts`): {', '.join(checked.unchecked)}")
+        text = f"not checked, as their prompts are not fetched (`make prompts`): {', '.join(checked.unchecked)}"
+        console().print(text, highlight=False, markup=False)
 
 
 def _ratio(row: RoleCheck) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from eval.cli.terminal import console
 from eval.configs.run_help import help_text
-from eval.sweep.checking import RoleCheck, show_checked
+from eval.sweep.checking import CheckedRuns, RoleCheck, show_checked
 from eval.sweep.costing import CellCost, CostTotals, GroupCost, SweepPlan
 from eval.sweep.plan_report import show_plan
 from eval.sweep.report import show_status
@@ -55,7 +55,8 @@ def test_a_sweeps_plan(width: int, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_plan_beside_ledgers(width: int, capsys: pytest.CaptureFixture[str]) -> None:
     row = RoleCheck("clag_small-qwen25_coder_05b-s0-0123456789ab", "retrieve", "selector", 1234.0, 1200, 2.5e6, 2.0e6)
-    show_checked([row, RoleCheck("rag", "answer", "default", None, 55, 0.0, 0.0)])
+    rows = [row, RoleCheck("rag", "answer", "default", None, 55, 0.0, 0.0)]
+    show_checked(CheckedRuns(rows, ["clag_small-with-prompts-that-are-not-here"]))
     shown = table_of(capsys.readouterr().out, width)
     for figure in ("1,234", "1,200", "2,500,000", "2,000,000", "1.25", "1,255"):
         assert figure in shown
