@@ -80,8 +80,30 @@ def load_conversations(run_dir: Path) -> list[ConversationRecord]:
 
 
 def load_calls(run_dir: Path) -> list[CallRecord]:
-    """Requests to the backbone."""
-    return list(_rows(run_dir / "calls.jsonl", CallRecord))
+    """Requests to the backbone.
+
+    Raises:
+        ScoringError: a row does not fit its record, or a complete run has fewer than it counted: the file was cut.
+    """
+    path = run_dir / "calls.jsonl"
+    calls = list(_rows(path, CallRecord))
+    wanted = _counted_calls(run_dir)
+    if len(calls) < wanted:
+        raise ScoringError(
+            f"{path} holds {len(calls)} of the {wanted} calls that run.json counts; restore the file, or delete the "
+            "run directory and run again: replies come from the cache"
+        )
+    return calls
+
+
+def _counted_calls(run_dir: Path) -> int:
+    path = run_dir / "run.json"
+    record = load_json(path) if path.is_file() else None
+    if not isinstance(record, dict) or record.get("status") != "complete":
+        return 0
+    counts = record.get("counts")
+    counted = counts.get("calls") if isinstance(counts, dict) else 0
+    return counted if isinstance(counted, int) else 0
 
 
 def _rows(path: Path, kind: type[R]) -> Iterator[R]:

@@ -206,3 +206,12 @@ def test_a_question_that_is_scored_twice_is_named(tmp_path: Path) -> None:
         load_scores(path)
     run = read_run(path)
     assert isinstance(run, Skipped) and f"scores.jsonl:{line} repeats" in run.reason
+
+
+def test_a_complete_run_whose_ledger_was_cut_is_refused(tmp_path: Path) -> None:
+    """Costs over the calls that are left would look like those of a cheaper system."""
+    (tmp_path / "run.json").write_text('{"status": "complete", "counts": {"calls": 2}}')
+    with pytest.raises(ScoringError, match=r"calls\.jsonl holds 0 of the 2 calls that run\.json counts"):
+        load_calls(tmp_path)
+    (tmp_path / "run.json").write_text('{"status": "interrupted", "counts": {"calls": 2}}')
+    assert load_calls(tmp_path) == []
