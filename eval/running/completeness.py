@@ -6,6 +6,7 @@ from eval.cli.terminal import complain, console
 from eval.running.progress import RunTotals
 from eval.running.recording import reference_records
 from eval.runs.rundir import RunDirectory
+from eval.runs.stored import lost_calls
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json, Sample
 
@@ -47,14 +48,9 @@ def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool
 
 
 def _check_ledger(directory: RunDirectory) -> None:
-    """Refuse a complete run whose ledger has lost calls: which they were, no other file says."""
-    wanted = ((directory.stored_record() or {}).get("counts") or {}).get("calls", 0)
-    if directory.booked_calls < wanted:
-        raise RunDirectoryError(
-            f"{directory.path / 'calls.jsonl'} holds {directory.booked_calls} of the {wanted} calls that "
-            "run.json counts; restore the file that is not this run's or has lost rows, or delete the run directory "
-            "and start again: replies come from the cache"
-        )
+    """Refuse a complete run whose ledger has lost calls."""
+    if lost := lost_calls(directory.path, directory.booked_calls, directory.stored_record() or {}):
+        raise RunDirectoryError(lost)
 
 
 def run_totals(samples: Sequence[Sample], directory: RunDirectory, mode: str) -> RunTotals:

@@ -83,27 +83,36 @@ def load_calls(run_dir: Path) -> list[CallRecord]:
     """Requests to the backbone.
 
     Raises:
-        ScoringError: a row does not fit its record, or a complete run has fewer than it counted: the file was cut.
+        ScoringError: a row does not fit its record, or a complete run has fewer than it counted.
     """
-    path = run_dir / "calls.jsonl"
-    calls = list(_rows(path, CallRecord))
-    wanted = _counted_calls(run_dir)
-    if len(calls) < wanted:
-        raise ScoringError(
-            f"{path} holds {len(calls)} of the {wanted} calls that run.json counts; restore the file, or delete the "
-            "run directory and run again: replies come from the cache"
-        )
+    calls = list(_rows(run_dir / "calls.jsonl", CallRecord))
+    path = run_dir / "run.json"
+    record = load_json(path) if path.is_file() else None
+    ended = isinstance(record, dict) and record.get("status") == "complete"
+    if lost := lost_calls(run_dir, len(calls), record or {}) if ended else "":
+        raise ScoringError(lost)
     return calls
 
 
-def _counted_calls(run_dir: Path) -> int:
-    path = run_dir / "run.json"
-    record = load_json(path) if path.is_file() else None
-    if not isinstance(record, dict) or record.get("status") != "complete":
-        return 0
+def lost_calls(run_dir: Path, held: int, record: Mapping[str, Any]) -> str:
+    """Say that the ledger of a complete run lacks calls, and what to do: which they were, no other file says.
+
+    Args:
+        run_dir: of the run.
+        held: number of calls in its ``calls.jsonl``.
+        record: its ``run.json``.
+
+    Returns:
+        The message; empty where none is lost.
+    """
     counts = record.get("counts")
-    counted = counts.get("calls") if isinstance(counts, dict) else 0
-    return counted if isinstance(counted, int) else 0
+    wanted = counts.get("calls") if isinstance(counts, Mapping) else 0
+    if not isinstance(wanted, int) or held >= wanted:
+        return ""
+    return (
+        f"{run_dir / 'calls.jsonl'} holds {held} of the {wanted} calls that run.json counts; restore the file that "
+        "is not this run's or has lost rows, or delete the run directory and start again: replies come from the cache"
+    )
 
 
 def _rows(path: Path, kind: type[R]) -> Iterator[R]:
