@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from memsys.embedding.contract import Embedder, Vectors
+from memsys.embedding.contract import Embedder, KeepsVectors, Vectors
 
 Clock = Callable[[], float]
 
@@ -93,15 +93,16 @@ class Stopwatch:
 
 
 class LoadingEmbedder:
-    """An embedder whose model is being loaded: texts wait for that, and the operation they belong to says so.
+    """An embedder whose model is being loaded: texts that need it wait, and the operation they belong to says so.
 
     Args:
         embedder: what embeds.
-        loaded: done when its model is there; raises what went wrong.
+        loaded: done when its model is there, raises what went wrong; ``None`` where it is not loaded yet.
+        load: starts to load it, with the first text that needs it.
     """
 
-    def __init__(self, embedder: Embedder, loaded: "Future[float]") -> None:
-        self._embedder, self._loaded = embedder, loaded
+    def __init__(self, embedder: Embedder, loaded: "Future[float] | None", load: "Callable[[], Future[float]]") -> None:
+        self._embedder, self._loaded, self._load = embedder, loaded, load
 
     @property
     def name(self) -> str:
@@ -115,11 +116,15 @@ class LoadingEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed texts once the model is there; see :class:`memsys.embedding.contract.Embedder`."""
-        if not self._loaded.done():
-            await self._wait()
+        if self._loaded is None or not self._loaded.done():
+            await self._wait(texts)
         return await self._embedder.embed(texts)
 
-    async def _wait(self) -> None:
+    async def _wait(self, texts: Sequence[str]) -> None:
+        if isinstance(self._embedder, KeepsVectors) and self._embedder.knows(texts):
+            return
+        if self._loaded is None:
+            self._loaded = self._load()
         watch = _operation.get()
         # shield: one cancelled caller must not cancel the loading
         loaded = shield(wrap_future(self._loaded))

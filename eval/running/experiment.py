@@ -129,7 +129,7 @@ async def _run(
         record = directory.begin(make_record(plan, data, identity, directory.path))
         record.loading = loading.seconds  # the very mapping: saved again when the run ends, it has the embedder too
         directory.write_references(reference_records(data.samples))
-        resources = make_resources(plan, backbone, record.prompts, loaded)
+        resources = make_resources(plan, backbone, record.prompts, loading, loaded)
         shown = DisplayState(
             title=f"{plan.memory.name} on {plan.dataset.name}",
             traffic=backbone_traffic(backbone),

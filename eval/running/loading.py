@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from eval.running.clocks import Clock
-from memsys.embedding.contract import Embedder, LoadsModel
+from memsys.embedding.contract import Embedder, KeepsVectors, LoadsModel
 from memsys.protocol import MemoryConfig, TellsEmbedding
 
 BACKBONE, EMBEDDER = "backbone", "embedder"
@@ -47,10 +47,17 @@ class Loading:
         """Start to load the embedder's model, in its own thread.
 
         Returns:
-            Done when the model is there; ``None`` where the memory never embeds or the embedder has no model to load.
+            Done when the model is there; ``None`` where the memory never embeds, the embedder has no model to load, or
+            vectors of earlier runs are kept, so that it may never be needed.
         """
         if not isinstance(embedder, LoadsModel) or not embeds(memory):
             return None
+        if isinstance(embedder, KeepsVectors) and embedder.has_kept():
+            return None
+        return self.load_embedder(embedder)
+
+    def load_embedder(self, embedder: LoadsModel) -> "Future[float]":
+        """Load the embedder's model, in its own thread."""
         self._begin(EMBEDDER)
         loaded = embedder.load()
         loaded.add_done_callback(self._embedder_done)

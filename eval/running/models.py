@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
+from functools import partial
 
 from eval.cli.terminal import announced
 from eval.running.backbones import Backbones, BackboneSelection, connect, make_engines
@@ -15,7 +16,7 @@ from eval.running.plan import Plan
 from eval.running.progress import TrafficSince
 from eval.running.runner import RunResources
 from eval.runs.rundir import RunDirectory
-from memsys.embedding.contract import Embedder
+from memsys.embedding.contract import Embedder, KeepsVectors, LoadsModel
 from memsys.llm.config import BackboneConfig
 from memsys.llm.none import NoBackbone
 
@@ -33,7 +34,10 @@ async def load_models(
     """
     if plan.backbone is not None:
         make_engines(backbone_selection(plan, plan.backbone))  # first: see memsys.llm.engines.llamacpp.LlamaCppEngine
-    loaded = loading.start_embedder(embedder_for(plan), plan.memory)
+    embedder = embedder_for(plan)
+    if isinstance(embedder, KeepsVectors):
+        embedder.keep(plan.cache_dir / "vectors" if plan.use_cache and plan.timing != "latency" else None)
+    loaded = loading.start_embedder(embedder, plan.memory)
     with announced(f"loading {' and '.join(parts)}") if (parts := _parts_to_load(plan, loaded)) else nullcontext():
         if plan.backbone is not None:
             with loading.of(BACKBONE):
@@ -75,14 +79,28 @@ def backbone_selection(plan: Plan, main: BackboneConfig) -> BackboneSelection:
 
 
 def make_resources(
-    plan: Plan, backbone: Backbones | None, prompts: dict[str, str], loaded: "Future[float] | None" = None
+    plan: Plan,
+    backbone: Backbones | None,
+    prompts: dict[str, str],
+    loading: Loading | None = None,
+    loaded: "Future[float] | None" = None,
 ) -> RunResources:
-    """Make the runner's resources from a plan, its open backbone and the loading of its embedder, if that loads."""
+    """Make the runner's resources.
+
+    Args:
+        plan: of the run.
+        backbone: open; ``None`` for a retrieval-only run.
+        prompts: hashes by file, as recorded.
+        loading: where the loading of the embedder's model is noted; ``None`` where it is not timed.
+        loaded: done when that model is there; ``None`` where it is not being loaded.
+    """
     nobody = NoBackbone(plan.memory.name)
     embedder = embedder_for(plan)
+    if loading is not None and isinstance(embedder, LoadsModel):
+        embedder = LoadingEmbedder(embedder, loaded, partial(loading.load_embedder, embedder))
     return RunResources(
         memory=plan.memory,
-        embedder=embedder if loaded is None else LoadingEmbedder(embedder, loaded),
+        embedder=embedder,
         turn_format=plan.dataset.turn_format,
         seed=plan.seed,
         bind=backbone.bind if backbone else lambda conversation_id: nobody,

@@ -14,12 +14,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
+from memsys.embedding.store import VectorStore
 from memsys.errors import ConfigError
 
 Vector = NDArray[np.float32]
@@ -39,6 +41,7 @@ class EmbeddingCounts:
     Attributes:
         requested: texts asked for.
         reused: of these, answered from the cache or by a request already under way.
+        kept: texts whose vector was read from the folder of kept vectors.
         encoded: texts that went through the model.
         batches: calls of the model.
         seconds: time inside the model.
@@ -46,6 +49,7 @@ class EmbeddingCounts:
 
     requested: int = 0
     reused: int = 0
+    kept: int = 0
     encoded: int = 0
     batches: int = 0
     seconds: float = 0.0
@@ -97,6 +101,7 @@ class BatchingEmbedder:
         self._encoder = encoder
         self._max_batch = max_batch
         self._cache = VectorCache(cache_entries)
+        self._store: VectorStore | None = None
         self._lock = threading.Lock()
         #: texts queued but not yet cut into batches; batches cut but not yet started; every text not yet settled
         self._waiting: list[str] = []
@@ -126,6 +131,21 @@ class BatchingEmbedder:
     def statistics(self) -> Mapping[str, float]:
         """Counts since the embedder was made, for the run's record."""
         return asdict(self.counts)
+
+    def knows(self, texts: Sequence[str]) -> bool:
+        """See :class:`~memsys.embedding.contract.KeepsVectors`."""
+        with self._lock:
+            return all(self._cache.get(text) is not None or text in (self._store or ()) for text in texts)
+
+    def has_kept(self) -> bool:
+        """See :class:`~memsys.embedding.contract.KeepsVectors`."""
+        with self._lock:
+            return bool(self._store)
+
+    def _keep_in(self, folder: Path | None) -> None:
+        """Keep vectors in a folder that no other embedder writes to; ``None`` to keep nothing."""
+        with self._lock:
+            self._store = None if folder is None else VectorStore(folder, self._dimension)
 
     def _request(self, texts: Sequence[str]) -> dict[str, Vector | Future[Vector]]:
         """Find each distinct text in the cache, among those under way, or queue it."""
@@ -173,13 +193,30 @@ class BatchingEmbedder:
         outcome.add_done_callback(partial(self._finish_batch, batch))
 
     def _encode(self, batch: Sequence[str]) -> Vectors:
-        """Encode one batch (worker thread)."""
-        started = time.perf_counter()
-        vectors = self._encoder.encode(batch)
-        if vectors.shape != (len(batch), self._dimension):
-            raise ConfigError(f"embedder {self._name} gave {vectors.shape}, not ({len(batch)}, {self._dimension})")
+        """Read the kept vectors of one batch and encode the rest (worker thread)."""
+        vectors: dict[str, Vector] = {}
         with self._lock:
-            self.counts.encoded += len(batch)
+            store = self._store
+            if store is not None:
+                vectors = {text: kept for text in batch if (kept := store.get(text)) is not None}
+            self.counts.kept += len(vectors)
+        missing = [text for text in batch if text not in vectors]
+        if missing:
+            made = self._made(missing)
+            vectors.update(zip(missing, made, strict=True))
+            with self._lock:
+                if store is not None:
+                    store.put(missing, made)
+        return np.stack([vectors[text] for text in batch])
+
+    def _made(self, texts: Sequence[str]) -> Vectors:
+        """Call the model."""
+        started = time.perf_counter()
+        vectors = self._encoder.encode(texts)
+        if vectors.shape != (len(texts), self._dimension):
+            raise ConfigError(f"embedder {self._name} gave {vectors.shape}, not ({len(texts)}, {self._dimension})")
+        with self._lock:
+            self.counts.encoded += len(texts)
             self.counts.batches += 1
             self.counts.seconds += time.perf_counter() - started
         return vectors

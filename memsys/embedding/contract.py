@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -42,3 +43,21 @@ class LoadsModel(Protocol):
         Returns:
             Future of the seconds that loading took; raises what :meth:`Embedder.embed` would.
         """
+
+
+@runtime_checkable
+class KeepsVectors(Protocol):
+    """An embedder that can keep its vectors on disk for other runs."""
+
+    def keep(self, folder: Path | None) -> None:
+        """Read vectors from a folder before embedding a text, and write new ones there.
+
+        Args:
+            folder: shared by any embedders and processes; ``None`` to keep nothing.
+        """
+
+    def has_kept(self) -> bool:
+        """Whether the folder held any vector when it was opened, or holds one by now."""
+
+    def knows(self, texts: Sequence[str]) -> bool:
+        """Whether these texts can be embedded without the model."""

@@ -8,6 +8,7 @@ it is in the cache, and stored memories keep the vectors they got.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from memsys.credentials import MASK, bearer, check_url, check_variable, redacted
 from memsys.embedding.batching import BatchingEmbedder
 from memsys.embedding.contract import Vectors
+from memsys.embedding.store import fingerprint
 from memsys.errors import BackboneError, ConfigError
 
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -91,6 +93,12 @@ class HostedEmbedder(BatchingEmbedder):
             cache_entries=config.cache_entries,
         )
 
+    def keep(self, folder: Path | None) -> None:
+        """See :class:`~memsys.embedding.contract.KeepsVectors`: what a provider gave once stays, and is paid once."""
+        config = self._server.config
+        settings = {"model": config.model, "dimension": config.dimension, "max_chars": config.max_chars}
+        self._keep_in(folder and folder / f"{config.name}-{fingerprint(settings)}")
+
     def statistics(self) -> Mapping[str, float]:
         """Counts since the embedder was made; ``truncated`` counts texts that were cut."""
         return {**super().statistics(), "truncated": self._server.truncated}
@@ -104,7 +112,7 @@ class _Server:
     """The blocking side: one request per batch, again where it failed on the way."""
 
     def __init__(self, config: HostedEmbedderConfig) -> None:
-        self._config = config
+        self.config = config
         self._client: Any = None
         self.truncated = 0
 
@@ -115,10 +123,10 @@ class _Server:
             BackboneError: the server refused, failed too often, or gave no vectors. The run can be resumed.
             ConfigError: the vectors have another dimension than the config says.
         """
-        self.truncated += sum(len(text) > self._config.max_chars for text in texts)
+        self.truncated += sum(len(text) > self.config.max_chars for text in texts)
         # providers refuse an empty string; a blank stands for it
-        sent = [text[: self._config.max_chars] or " " for text in texts]
-        return self._read(self._request({"model": self._config.model, "input": sent}), len(sent))
+        sent = [text[: self.config.max_chars] or " " for text in texts]
+        return self._read(self._request({"model": self.config.model, "input": sent}), len(sent))
 
     def _request(self, body: Mapping[str, Any]) -> Any:
         attempt = 0
@@ -126,12 +134,12 @@ class _Server:
             try:
                 return self._post(body)
             except _TransientError as error:
-                if attempt >= self._config.retries:
+                if attempt >= self.config.retries:
                     raise BackboneError(
                         f"{self._where()} failed {attempt + 1} times, last: {error}; see that the server runs and "
                         "answers, then start the run again: it resumes"
                     ) from error
-            time.sleep(min(self._config.backoff_s * 2**attempt, _LONGEST_PAUSE))
+            time.sleep(min(self.config.backoff_s * 2**attempt, _LONGEST_PAUSE))
             attempt += 1
 
     def _post(self, body: Mapping[str, Any]) -> Any:
@@ -139,10 +147,10 @@ class _Server:
         import httpx
 
         if self._client is None:
-            self._client = httpx.Client(timeout=self._config.timeout_s)
-        headers = _headers(self._config)
+            self._client = httpx.Client(timeout=self.config.timeout_s)
+        headers = _headers(self.config)
         try:
-            response = self._client.post(self._config.base_url.rstrip("/") + "/embeddings", json=body, headers=headers)
+            response = self._client.post(self.config.base_url.rstrip("/") + "/embeddings", json=body, headers=headers)
             response.raise_for_status()
             return response.json()
         except httpx.HTTPStatusError as error:
@@ -164,16 +172,16 @@ class _Server:
             raise BackboneError(f"{self._where()} gave no embeddings ({type(error).__name__}: {error})") from error
         if vectors.ndim != 2 or len(vectors) != count:
             raise BackboneError(f"{self._where()} gave vectors of shape {vectors.shape} for {count} texts")
-        if vectors.shape[1] != self._config.dimension:
-            found = f"{self._config.model} has {vectors.shape[1]}"
-            raise ConfigError(f"embedder.dimension={self._config.dimension}, but {found}; set it so")
+        if vectors.shape[1] != self.config.dimension:
+            found = f"{self.config.model} has {vectors.shape[1]}"
+            raise ConfigError(f"embedder.dimension={self.config.dimension}, but {found}; set it so")
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.all(norms > 0):
             raise BackboneError(f"{self._where()} gave a vector that is zero or not finite")
         return np.ascontiguousarray(vectors / norms, dtype=np.float32)
 
     def _where(self) -> str:
-        return f"embedder {self._config.name} ({self._config.base_url})"
+        return f"embedder {self.config.name} ({self.config.base_url})"
 
 
 def _headers(config: HostedEmbedderConfig) -> Mapping[str, str]:

@@ -24,6 +24,7 @@ from memsys.assets.paths import models_dir
 from memsys.embedding.batching import BatchingEmbedder
 from memsys.embedding.bert import BertEncoder, BertTokenizer, is_mean_pooled_bert
 from memsys.embedding.contract import Vectors
+from memsys.embedding.store import fingerprint
 from memsys.errors import AssetError, ConfigError
 
 if TYPE_CHECKING:
@@ -96,6 +97,10 @@ class SentenceTransformerEmbedder(BatchingEmbedder):
                 self._loading = self._worker.submit(self._model.load)
             return self._loading
 
+    def keep(self, folder: Path | None) -> None:
+        """See :class:`~memsys.embedding.contract.KeepsVectors`; on a GPU, where embedding is cheap, nothing is kept."""
+        self._keep_in(None if folder is None else self._model.kept_in(folder))
+
     def statistics(self) -> Mapping[str, float]:
         """Counts since the embedder was made; ``truncated`` counts encoded texts that were cut."""
         return {**super().statistics(), "truncated": self._model.truncated}
@@ -134,6 +139,25 @@ class _LocalModel:
         self._count_truncated(cut)
         return np.ascontiguousarray(vectors.cpu().numpy(), dtype=np.float32)
 
+    def kept_in(self, folder: Path) -> Path | None:
+        """Where in a folder the vectors of this model on this processor are kept; ``None`` on a GPU.
+
+        Raises:
+            AssetError: the model's folder is missing.
+        """
+        config = self._config
+        if config.device == "cuda" or (config.device == "auto" and _sees_gpu()):
+            return None
+        settings = {
+            "max_word_pieces": config.max_word_pieces,
+            "pad_to_multiple_of": config.pad_to_multiple_of,
+            "threads": self._threads(),
+        }
+        return folder / f"{config.name}-{fingerprint(settings, self._folder())}"
+
+    def _threads(self) -> int:
+        return self._config.threads or max(1, _usable_cores() // 2)
+
     def _count_truncated(self, cut: int) -> None:
         if cut and not self.truncated:
             limit = self._config.max_word_pieces
@@ -144,7 +168,7 @@ class _LocalModel:
         folder = self._folder()  # a missing model is reported before seconds of imports
         import torch
 
-        torch.set_num_threads(self._config.threads or max(1, _usable_cores() // 2))
+        torch.set_num_threads(self._threads())
         kind = _PlainBert if is_mean_pooled_bert(folder) else _Library
         model = kind(folder, self._device(), self._config)
         if model.dimension != self._config.dimension:
@@ -211,6 +235,11 @@ class _Library:
             features = {key: value.to(self._model.device) for key, value in tokens.items()}
             vectors = torch.nn.functional.normalize(self._model(features)["sentence_embedding"].float(), dim=1)
         return vectors, sum(1 for each in tokens.encodings if each.overflowing)
+
+
+def _sees_gpu() -> bool:
+    """Whether torch may find a GPU; asked without importing it."""
+    return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
 
 
 def _usable_cores() -> int:

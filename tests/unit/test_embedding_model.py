@@ -49,6 +49,22 @@ def test_vectors_do_not_depend_on_the_batch() -> None:
 
 @needs_model
 @pytest.mark.real_model
+def test_kept_vectors_are_read_to_the_bit_without_the_model(tmp_path: Path) -> None:
+    first, later, shorter = MINILM.build(), MINILM.build(), replace(MINILM, max_word_pieces=128).build()
+    first.keep(tmp_path)
+    computed = asyncio.run(first.embed(TEXTS))
+    for embedder in (later, shorter):
+        embedder.keep(tmp_path)
+    assert np.array_equal(asyncio.run(later.embed(TEXTS)), computed)
+    assert later.statistics()["kept"] == len(TEXTS) and later.statistics()["batches"] == 0
+    assert not shorter.has_kept()  # it may give long texts other vectors
+    latency = MINILM.build()
+    latency.keep(None)
+    assert not latency.has_kept() and not latency.knows(TEXTS[:1])
+
+
+@needs_model
+@pytest.mark.real_model
 def test_vectors_are_those_of_the_library_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of one length and of several, of cut texts, an empty one, and characters without a word piece."""
     odd = ["", "\x00 \u200b", "é 中文 🙂 naïve", "River, river; RIVER!", "w" * 300, "long text " * 200]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ def test_ingestion_starts_beside_the_loading_and_its_seconds_are_without_it(tmp_
     loaded = loading.start_embedder(embedder, config)
     assert loaded is not None
     resources = RunResources(
-        memory=config, embedder=LoadingEmbedder(embedder, loaded), turn_format=TurnFormat(), seed=0,
+        memory=config, embedder=LoadingEmbedder(embedder, loaded, embedder.load), turn_format=TurnFormat(), seed=0,
         bind=lambda conversation_id: Echo(), reader=None, prompts={}, count_context=False, clock=clock,
     )  # fmt: skip
 
@@ -251,6 +252,72 @@ def test_llama_cpp_is_loaded_before_torch_can_be() -> None:
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=120)
 
 
+@pytest.mark.parametrize(
+    ("override", "kept"), [("seed=1", True), ("use_cache=false", False), ("timing=latency", False)]
+)
+def test_vectors_are_kept_unless_the_run_uses_no_cache_or_is_timed(
+    override: str, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = compose_plan(["mode=retrieval_only", "embedder=hashing", "memory=rag", f"cache_dir={tmp_path}", override])
+    embedder = Keeping("a")
+    monkeypatch.setattr("eval.running.models.embedder_for", lambda plan: embedder)
+
+    async def load() -> None:
+        async with AsyncExitStack() as stack:
+            await load_models(plan, RunDirectory(tmp_path), stack, Loading())
+
+    asyncio.run(load())
+    assert embedder.folder == (tmp_path / "vectors" if kept else None) and embedder.loads == 0
+
+
+class Keeping(Embedder):
+    """An embedder with the vectors of an earlier run."""
+
+    def __init__(self, *known: str) -> None:
+        super().__init__()
+        self.known, self.loads = set(known), 0
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        assert self.knows(texts) or self.loaded.done()
+        self.embedded += texts
+        return np.zeros((len(texts), 2), dtype=np.float32)
+
+    def keep(self, folder: Path | None) -> None:
+        self.folder = folder
+
+    def has_kept(self) -> bool:
+        return bool(self.known)
+
+    def knows(self, texts: Sequence[str]) -> bool:
+        return self.known.issuperset(texts)
+
+    def load(self) -> "Future[float]":
+        self.loads += 1
+        return super().load()
+
+
+def test_the_model_is_loaded_with_the_first_text_whose_vector_is_not_kept() -> None:
+    clock, embedder = Moved(), Keeping("a", "b")
+    loading = Loading(clock)
+    assert loading.start_embedder(embedder, EmbeddingChainConfig(clock)) is None
+    patient = LoadingEmbedder(embedder, None, partial(loading.load_embedder, embedder))
+
+    async def run() -> None:
+        await patient.embed(["a", "b"])
+        assert (embedder.loads, embedder.embedded, loading.spans) == (0, ["a", "b"], {})
+        new = [asyncio.create_task(patient.embed([text])) for text in ("a", "c", "d")]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert (embedder.loads, embedder.embedded[2:]) == (1, ["a"])  # what is known does not wait
+        clock.now += 4
+        embedder.loaded.set_result(4.0)
+        await asyncio.gather(*new)
+
+    asyncio.run(run())
+    assert sorted(embedder.embedded[3:]) == ["c", "d"] and loading.seconds == {EMBEDDER: 4.0}
+    assert Loading(clock).start_embedder(Keeping(), EmbeddingChainConfig(clock)) is not None  # nothing is kept: at once
+
+
 def test_a_failed_load_is_the_error_of_the_text() -> None:
     embedder = Embedder()
     embedder.loaded.set_exception(ConfigError("no such model"))
@@ -266,7 +333,7 @@ def test_a_failed_load_is_the_error_of_the_text() -> None:
 
 async def _embed(embedder: Embedder) -> None:
     waiting: Future[float] = Future()
-    task = asyncio.create_task(LoadingEmbedder(embedder, waiting).embed(["a"]))
+    task = asyncio.create_task(LoadingEmbedder(embedder, waiting, embedder.load).embed(["a"]))
     await asyncio.sleep(0)
     waiting.set_exception(ConfigError("no such model"))
     await task

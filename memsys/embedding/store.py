@@ -1,0 +1,159 @@
+"""Vectors kept on disk, so that no text is embedded twice by the runs that share a cache folder.
+
+Append-only files of rows of one length, one file per writing process: any number of processes can share the folder and
+none can damage another's file. A process reads all files when it opens the folder. A process that is killed leaves at
+worst a part of a last row, which is left out; a row that was altered is found by its checksum, left out and its text
+embedded again.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import platform
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsys.embedding.contract import Vectors
+
+_log = logging.getLogger(__name__)
+
+_KEY_BYTES = 16
+_SUM_BYTES = 8
+
+
+class _Place(NamedTuple):
+    """A row of a file, counted from 0."""
+
+    rows: NDArray[Any]
+    number: int
+
+
+class VectorStore:
+    """The vectors of one embedder by text; about 200 bytes a vector in memory. Not thread-safe by itself.
+
+    Args:
+        folder: of this embedder alone: see :func:`fingerprint`. Made with the first vector.
+        dimension: length of a vector.
+
+    Attributes:
+        corrupt: rows that had been altered and were left out.
+    """
+
+    def __init__(self, folder: Path, dimension: int) -> None:
+        self.corrupt = 0
+        self._folder = folder
+        self._row = np.dtype(
+            [("key", f"V{_KEY_BYTES}"), ("vector", np.float32, (dimension,)), ("sum", f"V{_SUM_BYTES}")]
+        )
+        self._places: dict[bytes, _Place] = {}
+        self._file: int | None = None
+        self._writable = True
+        for file in sorted(folder.glob("*.vectors")):
+            self._index(file)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, text: str) -> bool:
+        return _key(text) in self._places
+
+    def get(self, text: str) -> NDArray[np.float32] | None:
+        """Read the vector of a text; ``None`` where there is none or its row was altered."""
+        key = _key(text)
+        place = self._places.get(key)
+        if place is None:
+            return None
+        row = place.rows[place.number]
+        vector: NDArray[np.float32] = np.array(row["vector"])
+        if row["sum"].tobytes() != _checksum(key, vector):
+            self.corrupt += 1
+            del self._places[key]
+            _log.warning("a row of the vectors in %s was altered; its text is embedded again", self._folder)
+            return None
+        return vector
+
+    def put(self, texts: Sequence[str], vectors: Vectors) -> None:
+        """Keep vectors. They can always be computed again: a disk that is full ends the keeping, with one warning.
+
+        Args:
+            texts: any number.
+            vectors: theirs, shape (texts, dimension).
+        """
+        rows = np.zeros(len(texts), dtype=self._row)
+        for number, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
+            key = _key(text)
+            rows[number] = (key, vector, _checksum(key, vector))
+            self._places[key] = _Place(rows, number)
+        if self._writable:
+            self._append(rows.tobytes())
+
+    def _append(self, data: bytes) -> None:
+        try:
+            if self._file is None:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                name = f"{time.time_ns():020d}-{os.getpid()}-{uuid.uuid4().hex[:8]}.vectors"
+                self._file = os.open(self._folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
+            if os.write(self._file, data) < len(data):  # what follows would not begin where a row begins
+                raise OSError("the disk is full")
+        except OSError as error:
+            self._writable = False
+            _log.warning("vectors are no longer kept in %s: %s", self._folder, error.strerror or error)
+
+    def _index(self, file: Path) -> None:
+        """Note the rows of a file; of a key the last is read, as one before it may have been altered."""
+        whole = file.stat().st_size // self._row.itemsize
+        if whole:
+            rows = np.memmap(file, dtype=self._row, mode="r", shape=(whole,))
+            for number, key in enumerate(rows["key"]):
+                self._places[key.tobytes()] = _Place(rows, number)
+
+
+def fingerprint(settings: Mapping[str, Any], folder: Path | None = None) -> str:
+    """Name the folder for the vectors of an embedder: a hash of all that can change one of their bits.
+
+    Args:
+        settings: that the vectors depend on.
+        folder: of a model that is computed here; its files, the version of torch and the processor then count too.
+    """
+    parts: dict[str, Any] = dict(settings)
+    if folder is not None:
+        files = sorted(file for file in folder.rglob("*") if file.is_file() and file.suffix != ".md")
+        parts["files"] = {str(file.relative_to(folder)): _content(file) for file in files}
+        parts["torch"], parts["processor"] = _torch_version(), _processor()
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _content(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "blake2b").hexdigest()
+
+
+def _torch_version() -> str:
+    from importlib.metadata import version
+
+    return version("torch")
+
+
+def _processor() -> str:
+    """Say what the kernels of matrix products are chosen by."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    flags = next((line for line in lines if line.startswith(("flags", "Features"))), platform.processor())
+    return f"{platform.machine()} {flags}"
+
+
+def _key(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
+
+
+def _checksum(key: bytes, vector: NDArray[np.float32]) -> bytes:
+    return hashlib.blake2b(key + vector.tobytes(), digest_size=_SUM_BYTES).digest()
