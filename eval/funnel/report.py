@@ -2,7 +2,6 @@
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from eval.cli.escaping import csv_cell, markdown, markdown_code
 from eval.compare.rows import f1_metric, labels
 from eval.funnel.sizes import StoredSizes, characters_per_token, remarks, stored_sizes
 from eval.funnel.stages import REACHES, EvidenceFunnel, MeanScore, Reach, evidence_funnels, run_protocol
-from eval.tables.groups import ComparableRuns, comparable_runs
+from eval.tables.groups import comparable_runs
 from eval.tables.plain import DASH, PlainTable, figure, plain_latex, plain_markdown
 from eval.tables.stored import StoredRun
 
@@ -45,8 +44,6 @@ _SIZE_HEADINGS = (
     "system", "conversations", "turns", "entries", "entries per turn", "tokens per turn", "turns per entry",
     "turns in context", "repeated", "outdated", "entries by kind",
 )  # fmt: skip
-#: Conversations that a heading names.
-_NAMED = 4
 #: Decimals in the CSV.
 _DIGITS = 4
 
@@ -74,30 +71,10 @@ class QualityGroup:
 def quality_groups(runs: Sequence[StoredRun]) -> list[QualityGroup]:
     """Sort runs that have or could have a memory by data set, backbone, prompts and questions; constants have none."""
     found = comparable_runs(run for run in runs if not run.floor)
-    equal = Counter((group.setting, len(group.asked)) for group in found)
     return [
-        _quality_group(group, equal[group.setting, len(group.asked)])
+        QualityGroup(group.title("backbone "), group.key, _systems(group.runs))
         for group in sorted(found, key=lambda group: (group.setting, group.asked))
     ]
-
-
-def _quality_group(group: ComparableRuns, equal: int) -> QualityGroup:
-    """A group among so many of the same setting and number of questions."""
-    first = group.runs[0]
-    title = group.title("backbone ") + _of(first, equal)
-    return QualityGroup(title, "_".join((group.key, *_hash(first, equal))), _systems(group.runs))
-
-
-def _of(run: StoredRun, groups: int) -> str:
-    """The conversations, which tell a reader groups of equal size apart; many are counted."""
-    names = run.conversations
-    shown = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} conversations"
-    return f" of {shown}" if groups > 1 else ""
-
-
-def _hash(run: StoredRun, groups: int) -> list[str]:
-    """What tells groups of equal size apart."""
-    return [run.run_id.rpartition("-")[2]] if groups > 1 else []
 
 
 def _systems(runs: Sequence[StoredRun]) -> tuple[SystemQuality, ...]:

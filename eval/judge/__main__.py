@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, program, start
 from eval.cli.places import use_checkout
+from eval.cli.whole_numbers import count
 from memsys.errors import BackboneError, ConfigError, MemsysError
 
 if TYPE_CHECKING:
@@ -53,17 +54,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of conf/judging")
     parser.add_argument(
         "--people",
-        type=_count,
+        type=count(2),
         metavar="N",
         help="measure the judge on N answers labelled by people and N wrong ones (files of `make recorded`)",
     )
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdigit() or int(text) < 2:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of answers from 2")
-    return int(text)
 
 
 def _measure(size: int, runs: Sequence[Path], overrides: Sequence[str]) -> None:

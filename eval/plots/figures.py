@@ -224,7 +224,8 @@ def write_figure(figure: "Figure", out: Path) -> list[Path]:
         out: path without suffix.
     """
     escape_texts(figure)
-    svg, png = out.with_suffix(".svg"), out.with_suffix(".png")
+    # a name may hold a dot, as "gpt-4.1-mini" does: `with_suffix` would cut it there
+    svg, png = out.with_name(f"{out.name}.svg"), out.with_name(f"{out.name}.png")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(svg, metadata={"Date": None, "Creator": None})

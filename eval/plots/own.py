@@ -47,7 +47,7 @@ def groups(runs: Sequence[StoredRun]) -> list[PlotGroup]:
             group.runs,
             tuple(cut for floor in floors if (cut := _cut(floor, group.asked)) is not None),
         )
-        for group in sorted(found, key=lambda group: group.setting)
+        for group in sorted(found, key=lambda group: (group.setting, group.asked))
     ]
 
 
@@ -161,8 +161,13 @@ def definitions(group: PlotGroup, rows: Sequence[SystemRow], protocol: Protocol)
     panel = Panel(
         "one set of answers", "definition of token F1", "F1 (%)", "points", tuple(curves), tuple(named.values())
     )
-    remark = (
-        f"{group.title}; protocol {protocol.name}. {_INTERVALS}. always_abstain, always_trap and coin_flip read "
-        "nothing; the last is an expected value."
-    )
+    remark = f"{group.title}; protocol {protocol.name}. {_INTERVALS}.{_about_floors(group)}"
     return Sheet(f"definitions_{group.name}", (panel,), remark, (8.4,))
+
+
+def _about_floors(group: PlotGroup) -> str:
+    names = sorted({floor.memory for floor in group.floors})
+    if not names:
+        return ""
+    expected = " coin_flip is an expected value." if "coin_flip" in names else ""
+    return f" {', '.join(names)}: answers given without reading anything.{expected}"

@@ -34,6 +34,9 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("--cutoff", metavar="NAME", help="which cut-off to take, where a file holds several")
     make.add_argument("--system", default="", help="what answered (default: NAME)")
     make.add_argument("--backbone", default="", help="language model that answered")
+    make.add_argument(
+        "--reference", action="store_true", help="bounds what a memory can do (gold evidence, everything): not ranked"
+    )
     make.set_defaults(do=_import)
     fetch = commands.add_parser("fetch", help="fetch the files of the catalogue and verify their checksums")
     fetch.add_argument("names", nargs="*", metavar="NAME", help="entries (default: all)")
@@ -55,6 +58,8 @@ def _import(options: argparse.Namespace) -> int:
             imported, origin = _from_files(options, folder.name)
     if options.system or options.backbone:
         origin = replace(origin, system=options.system or origin.system, backbone=options.backbone or origin.backbone)
+    if options.reference:
+        origin = replace(origin, reference=True)
     report = write_run(imported, folder, origin)
     _say(folder, report["counts"])
     return 0

@@ -53,6 +53,7 @@ class CatalogueEntry:
         row: the row of a paper's tables that these answers of its authors gave: ``paper``, ``memory``, ``backbone``;
             with ``differs``, which says how, the row whose system others ran: beside the number, never held against it.
         check: facts of the file that a test compares with, by name.
+        reference: the answers bound what a memory can do (gold evidence or everything as context); they are not ranked.
     """
 
     name: str
@@ -72,6 +73,7 @@ class CatalogueEntry:
     categories: Mapping[str, float] = field(default_factory=dict)
     reruns: str = ""
     row: Mapping[str, str] = field(default_factory=dict)
+    reference: bool = False
 
     @property
     def origin(self) -> Origin:
@@ -87,6 +89,7 @@ class CatalogueEntry:
             licence=self.licence,
             notes=tuple(self.notes),
             row=self.row,
+            reference=self.reference or self.kind == "wrong",
         )
 
     @property

@@ -32,6 +32,7 @@ class Origin:
     """Where recorded answers come from and who made them; every field may be unknown.
 
     ``row`` names the printed row that they answer: ``paper``, and its configs ``memory`` and ``backbone``.
+    ``reference`` says that they bound what a memory can do (gold evidence, everything, wrong on purpose) and are none.
     """
 
     system: str
@@ -43,6 +44,7 @@ class Origin:
     licence: str = ""
     notes: Sequence[str] = field(default_factory=tuple)
     row: Mapping[str, str] = field(default_factory=dict)
+    reference: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +233,8 @@ def _retrieval(one: RecordedQuestion, row: Recorded) -> RetrievalRecord:
 
 def _record(imported: Imported, folder: Path, origin: Origin, has_context: bool) -> RunRecord:
     code, source = commit(), imported.question_set
-    identity = {"recorded": asdict(origin), "data": source.sha256}
+    origin_settings = {key: value for key, value in asdict(origin).items() if key != "reference"}
+    identity = {"recorded": origin_settings, "data": source.sha256}
     asked = Counter(one.category for one in imported.questions)
     lacks = [*LACKS, *([] if has_context else ["the reader's context"])]
     return RunRecord(

@@ -7,6 +7,7 @@ from pathlib import Path
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.places import RESULTS, check_file
 from eval.cli.terminal import say, stage
+from eval.cli.whole_numbers import count
 from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from eval.report.cache import FOLDER, Cache
 from eval.report.config import load_config
@@ -17,6 +18,7 @@ from eval.runs.files import write_atomic
 from eval.tables.stored import stored_folders
 
 OUT = RESULTS / "report.html"
+HOUR = 3600
 
 
 def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
@@ -73,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-cache", action="store_true", help="compute everything anew and keep nothing")
     parser.add_argument("--watch", action="store_true", help="write it again whenever a run changes, until Ctrl-C")
     parser.add_argument(
-        "--every", type=_seconds, default=10, metavar="SECONDS", help="how often --watch looks (default: 10)"
+        "--every", type=count(1, HOUR), default=10, metavar="SECONDS", help="how often --watch looks (default: 10)"
     )
     parser.add_argument(SHOW_ANYWAY, action="store_true", help=SHOW_ANYWAY_HELP)
     options = parser.parse_args(arguments)
@@ -84,12 +86,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         build(options, roots)
     return 0
-
-
-def _seconds(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of seconds from 1 to 3600")
-    return int(text)
 
 
 if __name__ == "__main__":

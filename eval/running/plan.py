@@ -94,7 +94,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         budget=read_limits(settings.get("budget")),
         progress=settings["progress"],
         score=flag("score", settings["score"]),
-        show_answers=whole_number("show_answers", settings["show_answers"]),
+        show_answers=whole_number("show_answers", settings["show_answers"], least=0),
         index=index,
         second_roles=roles,
         **{**parts, "second": parts["second"] if roles else None},
@@ -145,14 +145,19 @@ def flag(key: str, value: object) -> bool:
     return value
 
 
-def whole_number(key: str, value: object) -> int:
+def whole_number(key: str, value: object, least: int | None = None) -> int:
     """Read a setting that is a whole number.
 
+    Args:
+        key: name of the setting.
+        value: as it was composed.
+        least: smallest number that is taken; ``None`` for no limit.
+
     Raises:
-        ConfigError: it is none.
+        ConfigError: it is none, or too small.
     """
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ConfigError(f"{key}={value!r} must be a whole number")
+    if isinstance(value, bool) or not isinstance(value, int) or (least is not None and value < least):
+        raise ConfigError(f"{key}={value!r} must be a whole number{'' if least is None else f' from {least} on'}")
     return value
 
 

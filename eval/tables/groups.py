@@ -1,9 +1,15 @@
 """Runs that can be held against each other: the same questions, asked of the same backbone in the same words."""
 
+import re
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from eval.tables.stored import StoredRun
+
+#: Conversations that a title names; more are counted.
+_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +22,7 @@ class ComparableRuns:
         prompts: whose or which they are, see :func:`eval.configs.answer_prompts.prompts_of`.
         asked: ids of the questions, sorted.
         runs: in the order given.
+        which: which questions they are, for people; empty where setting and number of questions tell the group apart.
     """
 
     dataset: str
@@ -23,6 +30,7 @@ class ComparableRuns:
     prompts: str
     asked: tuple[str, ...]
     runs: tuple[StoredRun, ...]
+    which: str = ""
 
     @property
     def setting(self) -> tuple[str, str, str]:
@@ -31,13 +39,30 @@ class ComparableRuns:
 
     @property
     def key(self) -> str:
-        """Names the group in files; the same for other questions of the same number."""
-        return "_".join((self.dataset, self.backbone, str(len(self.asked)), *self.prompts.replace("'", "").split()))
+        """Names the group in files; with a checksum where another group would have the same name."""
+        return "_".join((self.short_key, *([self.checksum] if self.which else [])))
+
+    @property
+    def short_key(self) -> str:
+        """Setting and number of questions in letters of file names: a recorded backbone may have any name."""
+        parts = (self.dataset, self.backbone, str(len(self.asked)), *self.prompts.replace("'", "").split())
+        return re.sub(r"[^\w.+-]+", "_", "_".join(parts))
+
+    @property
+    def checksum(self) -> str:
+        """First eight digits of the sha256 of the setting and the questions' ids, one a line."""
+        return sha256("\n".join((*self.setting, *self.asked)).encode()).hexdigest()[:8]
+
+    @property
+    def conversations(self) -> str:
+        """Names of the conversations asked about; many are counted."""
+        names = self.runs[0].conversations
+        return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} conversations"
 
     def title(self, before_backbone: str = "") -> str:
         """The group for people, with a word that says what the second part is."""
         parts = (self.dataset, f"{before_backbone}{self.backbone}", self.prompts, f"{len(self.asked)} questions")
-        return ", ".join(filter(None, parts))
+        return ", ".join(filter(None, parts)) + self.which
 
 
 def comparable_runs(runs: Iterable[StoredRun]) -> list[ComparableRuns]:
@@ -46,4 +71,20 @@ def comparable_runs(runs: Iterable[StoredRun]) -> list[ComparableRuns]:
     for run in runs:
         asked = tuple(sorted(row.question_id for row in run.rows))
         found.setdefault((run.dataset, run.backbone, run.prompts, asked), []).append(run)
-    return [ComparableRuns(*shared, tuple(members)) for shared, members in found.items()]
+    return _told_apart([ComparableRuns(*shared, tuple(members)) for shared, members in found.items()])
+
+
+def _told_apart(groups: list[ComparableRuns]) -> list[ComparableRuns]:
+    """Say of groups that only their questions tell apart which these are."""
+    equal = Counter(group.short_key for group in groups)
+    about = Counter((group.short_key, group.conversations) for group in groups)
+    return [
+        replace(group, which=_which(group, about[group.short_key, group.conversations]))
+        if equal[group.short_key] > 1
+        else group
+        for group in groups
+    ]
+
+
+def _which(group: ComparableRuns, about_the_same: int) -> str:
+    return f" of {group.conversations}" + (f" (checksum {group.checksum})" if about_the_same > 1 else "")

@@ -105,7 +105,10 @@ class StoredRun:
     @property
     def reference(self) -> bool:
         """Whether it bounds what a memory can do (nothing, the gold evidence, everything) and is no choice itself."""
-        return self.floor or any(self.memory == name or self.memory.startswith(f"{name}_") for name in _REFERENCES)
+        found = self.record.get("recorded")
+        said = bool(found.get("reference")) if isinstance(found, Mapping) else False
+        named = any(self.memory == name or self.memory.startswith(f"{name}_") for name in _REFERENCES)
+        return self.floor or said or named
 
     @property
     def backbone(self) -> str:

@@ -147,6 +147,7 @@ def test_results_in_ascii(tmp_path: Path, arguments: list[str]) -> None:
     ("arguments", "words"),
     [
         (["eval.run", "seed=one"], "seed='one' must be a whole number"),
+        (["eval.run", "show_answers=-1"], "show_answers=-1 must be a whole number from 0 on"),
         (["eval.run", "runs_dir=FILE/x", "mode=retrieval_only", "embedder=hashing"], "cannot make"),
         (["eval.run", "-m", "runs_dir=FILE/x", "seed=0,1"], "cannot make"),
         (["eval.run", "run_dir=FILE/x", "mode=retrieval_only", "embedder=hashing"], "cannot open run directory"),

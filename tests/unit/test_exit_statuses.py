@@ -47,6 +47,7 @@ def test_an_unknown_option_is_an_error_everywhere(name: str, capsys: pytest.Capt
         ("eval.audit.__main__", ["--workers", "0"], 1),
         ("eval.analysis.coverage", ["--resamples", "x"], 1),
         ("eval.parity.__main__", ["--spoil", "-1", "against=x"], 0),
+        ("eval.judge.__main__", ["--people", "1"], 2),
     ],
 )
 def test_a_number_that_counts_nothing_is_refused_before_any_work(

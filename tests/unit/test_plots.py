@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -37,6 +38,11 @@ def by_name(runs: Sequence[StoredRun]) -> dict[str, Sheet]:
 
 def values(curve: Curve) -> list[float]:
     return [point.value for point in curve.values.values()]
+
+
+def renamed(run: StoredRun, **parts: str) -> StoredRun:
+    config = {**run.record["config"], **{part: {"name": name} for part, name in parts.items()}}
+    return replace(run, record={**run.record, "config": config})
 
 
 def test_without_runs_there_are_the_papers_figures_alone() -> None:
@@ -98,6 +104,36 @@ def test_runs_are_grouped_by_the_questions_they_were_asked(tmp_path: Path) -> No
     assert len({group.name for group in found}) == 2
 
 
+def test_groups_of_one_size_with_other_questions_have_names_and_titles_of_their_own(tmp_path: Path) -> None:
+    """Their figures lie in one folder: equal names would overwrite each other."""
+    FakeRun(conversations=("conv-26",)).write(tmp_path)
+    FakeRun(conversations=("conv-30",)).write(tmp_path)
+    runs = read_runs([tmp_path])[0]
+    alone = groups(runs[:1])[0]
+    assert (alone.name, alone.title) == ("locomo_clag_smollm2_135m_10", "locomo_clag, smollm2_135m, 10 questions")
+    others = replace(runs[0], rows=tuple(replace(row, question_id=f"x{row.question_id}") for row in runs[0].rows))
+    assert len({group.name for group in groups(runs)}) == 2
+    assert {group.title.rpartition(" of ")[2] for group in groups(runs)} == {"conv-26", "conv-30"}
+    same_place = groups([runs[0], others])
+    assert len({group.name for group in same_place}) == len({group.title for group in same_place}) == 2
+    names = [sheet.name for group in groups(runs) for sheet in own_sheets(group, load_protocol("clag"))]
+    assert len(set(names)) == len(names) > 2
+    assert [group.name for group in groups(runs)] == [group.name for group in groups(runs[::-1])]
+
+
+def test_backbones_of_any_name_have_figures_of_their_own(tmp_path: Path) -> None:
+    """Recorded answers name their model as their authors do; two of these are one name for a file system."""
+    (run,) = read_runs([FakeRun().write(tmp_path / "runs")])[0]
+    named = ("gpt-4.1-mini", "gpt-4.1", "Qwen/Qwen3 32B", "Qwen_Qwen3_32B", "Ⅷ模型")
+    made = [renamed(run, backbone=name) for name in named]
+    assert [one.backbone for one in made] == list(named)
+    found = groups(made)
+    panel = Panel("p", "x", "y", "bars", (Curve("c", {"a": exact(1.0)}, 0),), ("a",))
+    drawn = {path for group in found for path in draw_sheet(Sheet(group.name, (panel,)), tmp_path / "figures")}
+    assert len(drawn) == 2 * len(named) and {path.parent for path in drawn} == {tmp_path / "figures"}
+    assert all(path.is_file() and " " not in path.name for path in drawn)
+
+
 def test_floors_are_cut_to_the_questions_of_a_group() -> None:
     found = {group.name: group for group in groups(read_runs([SUMMARIES])[0])}
     group = found["locomo_clag_smollm2_135m_vllm_bf16_199_other_answer_prompts"]
@@ -118,6 +154,9 @@ def test_own_figures_show_what_was_measured(tmp_path: Path) -> None:
     assert [curve.label for curve in evidence.panels[0].curves] == ["amem", "rag"]
     assert not pareto.panels[2].curves
     assert [list(curve.values) for curve in definitions.panels[0].curves] == [["A-Mem, mem0"]] * 2
+    assert "coin_flip" not in definitions.remark  # there is no floor in this figure
+    floored = replace(group, floors=(renamed(group.runs[0], memory="coin_flip"),))
+    assert "coin_flip is an expected value" in own_sheets(floored, load_protocol("clag"))[2].remark
     svg, _ = draw_sheet(pareto, tmp_path / "figures")
     text = " ".join(words(svg).split())
     assert "Left out, nothing printed or measured: F1 against latency." in text

@@ -10,6 +10,7 @@ from eval.export import export_run
 from eval.recorded.catalogue import load_catalogue
 from eval.recorded.importing import Origin, import_rows, write_run
 from eval.recorded.questions import QuestionSet, RecordedQuestion
+from eval.report.groups import find_groups
 from eval.runs.records import ReferenceRecord
 from eval.runs.trec import write_trec
 from eval.scoring.rows import ScoringConfig, score_run
@@ -24,7 +25,7 @@ from memsys.errors import RunDirectoryError
 ROW = {"paper": "sage", "memory": "sage_code", "backbone": "gpt4o_mini"}
 
 
-def _recorded(root: Path, name: str, row: dict[str, str]) -> None:
+def _recorded(root: Path, name: str, row: dict[str, str], *, reference: bool = False) -> None:
     """Ten conversations with a question of each category; one answer in two is right, the judge says so."""
     asked = [
         RecordedQuestion(
@@ -43,10 +44,26 @@ def _recorded(root: Path, name: str, row: dict[str, str]) -> None:
     path.write_text(json.dumps({str(n): rows[4 * n : 4 * n + 4] for n in range(10)}))
     questions = QuestionSet("locomo", "0" * 64, tuple(asked), tuple(f"c{n}" for n in range(10)), {})
     imported = import_rows([path], load_catalogue().shapes["mem0_eval"], questions)
-    origin = Origin("SAGE", "gpt-4o-mini", "them/code", "abcdef0123456789", "answers.json", row=row)
+    origin = Origin(
+        "SAGE", "gpt-4o-mini", "them/code", "abcdef0123456789", "answers.json", row=row, reference=reference
+    )
     write_run(imported, root / name, origin)
     score_run(root / name, ScoringConfig(metrics=("f1_set", "bleu1")))
     summarise(root / name)
+
+
+def test_recorded_answers_from_gold_evidence_are_not_ranked(tmp_path: Path) -> None:
+    """The report recommended them as the memory to use: their name is none of ours."""
+    _recorded(tmp_path, "theirs", {})
+    _recorded(tmp_path, "bound", {}, reference=True)
+    runs, _ = read_runs([tmp_path])
+    assert {run.run_id: run.reference for run in runs} == {"theirs": False, "bound": True}
+    (group,) = find_groups(runs)
+    assert [runs[number].run_id for number in group.systems] == ["theirs"]
+    assert [runs[number].run_id for number in group.references] == ["bound"]
+    entries = {entry.name: entry.origin.reference for entry in load_catalogue().runs()}
+    assert entries["cognitive_memory_oracle"] and entries["wrong_vague"] and not entries["sage_mem0"]
+    assert all(entries[name] for name in entries if "full_context" in name)
 
 
 def test_recorded_answers_stand_in_the_row_that_they_gave(tmp_path: Path) -> None:

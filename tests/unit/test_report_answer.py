@@ -198,4 +198,4 @@ def test_the_first_call_that_differs(tmp_path: Path) -> None:
 def test_a_wrong_pause_is_refused(every: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--watch", "--every", every])
-    assert "no whole number of seconds" in capsys.readouterr().err
+    assert "cannot be used; give a whole number from 1 to 3600" in capsys.readouterr().err
