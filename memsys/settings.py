@@ -103,6 +103,18 @@ def check_cosines(settings: object, group: str, *keys: str) -> None:
             raise ConfigError(f"{group}.{key}={getattr(settings, key)} must be at most 1: it is compared with a cosine")
 
 
+def check_share(settings: object, group: str, *keys: str) -> None:
+    """Check that fields are numbers from 0 to 1.
+
+    Raises:
+        ConfigError: one is not.
+    """
+    for key in keys:
+        value = getattr(settings, key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise ConfigError(f"{group}.{key}={value!r} must be a number from 0 to 1")
+
+
 def check_flags(settings: object, group: str, *keys: str) -> None:
     """Check that fields are true or false.
 
