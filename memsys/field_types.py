@@ -17,9 +17,13 @@ _NAMES: Mapping[Any, str] = {
 }
 
 
-@cache
 def declared_types(kind: type) -> Mapping[str, Any]:
     """Return the declared types of a dataclass's fields, by name."""
+    return _hints(kind)
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
     return get_type_hints(kind)
 
 
