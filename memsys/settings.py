@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from memsys.errors import ConfigError
+from memsys.field_types import declared_types, type_problem
 from memsys.vocabulary import Json
 
 if TYPE_CHECKING:
@@ -26,14 +28,14 @@ def check_choices(settings: object, group: str, **choices: Any) -> None:
 
 
 def check_minimum(settings: object, group: str, **minima: float) -> None:
-    """Check that number fields are at least their minimum, and whole where their type says so.
+    """Check that number fields are finite, at least their minimum, and whole where their type says so.
 
     Raises:
-        ConfigError: a value is no number, not whole, or too small.
+        ConfigError: a value is no number, infinite, not whole, or too small.
     """
     for key, minimum in minima.items():
         value = getattr(settings, key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < minimum:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not minimum <= value < inf:
             raise ConfigError(f"{group}.{key}={value!r} must be a number, at least {minimum}")
         if isinstance(value, float) and _is_whole(settings, key):
             raise ConfigError(f"{group}.{key}={value!r} must be a whole number, at least {minimum}")
@@ -101,6 +103,18 @@ def check_cosines(settings: object, group: str, *keys: str) -> None:
             raise ConfigError(f"{group}.{key}={getattr(settings, key)} must be at most 1: it is compared with a cosine")
 
 
+def check_share(settings: object, group: str, *keys: str) -> None:
+    """Check that fields are numbers from 0 to 1.
+
+    Raises:
+        ConfigError: one is not.
+    """
+    for key in keys:
+        value = getattr(settings, key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise ConfigError(f"{group}.{key}={value!r} must be a number from 0 to 1")
+
+
 def check_flags(settings: object, group: str, *keys: str) -> None:
     """Check that fields are true or false.
 
@@ -117,8 +131,10 @@ def from_settings(kind: type[T], settings: Mapping[str, Json], group: str) -> T:
     """Make a dataclass of rules from its YAML mapping.
 
     Raises:
-        ConfigError: an unknown or missing key, or a fraction where a count is wanted.
+        ConfigError: it is no mapping, has an unknown or missing key, or a value of another type than declared.
     """
+    if not isinstance(settings, Mapping):
+        raise ConfigError(f"{group}={settings!r} must be settings by name")
     known = [field.name for field in fields(kind)]
     wrong = [key for key in settings if key not in known]
     missing = [key for key in known if key not in settings]
@@ -127,8 +143,8 @@ def from_settings(kind: type[T], settings: Mapping[str, Json], group: str) -> T:
             f"{group}: unknown are {', '.join(wrong) or 'none'}, missing are {', '.join(missing) or 'none'}; "
             f"the keys are {', '.join(known)}"
         )
-    for field in fields(kind):
+    for name, declared in declared_types(kind).items():
         # Else a fraction fails where it is first used to cut a list, which may be after hours of ingestion.
-        if field.type in (int, int | None) and isinstance(settings[field.name], float):
-            raise ConfigError(f"{group}.{field.name}={settings[field.name]!r} must be a whole number")
+        if name in settings and (problem := type_problem(declared, settings[name])):
+            raise ConfigError(f"{group}.{name}={settings[name]!r} {problem}")
     return kind(**settings)

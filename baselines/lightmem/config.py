@@ -104,7 +104,7 @@ class LightMemConfig:
 
         if self.compress_rules.mode == "llmlingua2":
             compressor.load(self.compressor_settings)
-        if self.segment_rules.enabled and self.segment_rules.peaks == "attention":
+        if self.segment_rules.needs_encoder:
             attention.load(self.compressor_settings, self.segment_rules.layers)
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:

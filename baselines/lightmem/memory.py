@@ -55,8 +55,8 @@ class LightMemMemory(BaseMemory):
         self._roles = make_roles(config.roles)
         settings = config.compressor_settings
         self._compressor = compressor.load(settings) if config.compress_rules.mode == "llmlingua2" else None
-        peaks = config.segment_rules.peaks == "attention"
-        self._encoder = attention.load(settings, config.segment_rules.layers) if peaks else None
+        rules = config.segment_rules
+        self._encoder = attention.load(settings, rules.layers) if rules.needs_encoder else None
         self._sensory = SensoryBuffer(config.segment_rules, self._encoder)
         self._short_term = ShortTermBuffer(config.stm_tokens)
         self._index = VectorIndex(parts.embedder.dimension)

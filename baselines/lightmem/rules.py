@@ -71,6 +71,11 @@ class SegmentRules:
             raise ConfigError("memory.segment.layers=[] must name at least one layer of the encoder")
 
     @property
+    def needs_encoder(self) -> bool:
+        """Whether attention is looked at."""
+        return self.enabled and self.peaks == "attention"
+
+    @property
     def thresholds(self) -> list[float]:
         """All thresholds, lowest first."""
         first, last, step = self.tau

@@ -7,10 +7,9 @@ from typing import Any, Literal, TypeVar
 
 from baselines.mem0.roles import TEXTS
 from memsys.embedding.contract import Vectors
-from memsys.errors import ConfigError
 from memsys.facts.batches import batch_date, batch_turn_ids
 from memsys.index.vector import SCORE_DECIMALS, VectorIndex
-from memsys.settings import check_choices, check_flags, check_minimum
+from memsys.settings import check_choices, check_cosines, check_flags, check_minimum
 from memsys.vocabulary import Hit, Json, Unit
 
 GraphUse = Literal["none", "written", "read"]
@@ -52,10 +51,7 @@ class EntityGraphRules:
         check_choices(self, "memory.graph", use=GraphUse, removal=Removal)
         check_minimum(self, "memory.graph", near_edges=1, results=1)
         check_flags(self, "memory.graph", "include_invalid", "split_underscores")
-        for key in ("search_similarity", "merge_similarity"):
-            check_minimum(self, "memory.graph", **{key: -1})
-            if getattr(self, key) > 1:
-                raise ConfigError(f"memory.graph.{key}={getattr(self, key)} is a cosine: at most 1")
+        check_cosines(self, "memory.graph", "search_similarity", "merge_similarity")
 
     @property
     def kept(self) -> bool:

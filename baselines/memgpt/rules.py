@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from memsys.errors import ConfigError
-from memsys.settings import check_choices, check_flags, check_minimum, check_optional, check_template
+from memsys.settings import check_choices, check_flags, check_minimum, check_optional, check_share, check_template
 
 IngestMode = Literal["insert", "session", "turn"]
 RecallSearch = Literal["embedding", "bm25", "substring"]
@@ -71,11 +71,8 @@ class MainContextRules:
 
     def __post_init__(self) -> None:
         group = "memory.main_context"
-        check_minimum(self, group, window=1, warn_share=0, flush_share=0, evict_share=0)
-        check_minimum(self, group, keep_messages=1, spare_tokens=0)
-        for key in ("warn_share", "flush_share", "evict_share"):
-            if getattr(self, key) > 1:
-                raise ConfigError(f"{group}.{key}={getattr(self, key)} must be a share, at most 1")
+        check_minimum(self, group, window=1, keep_messages=1, spare_tokens=0)
+        check_share(self, group, "warn_share", "flush_share", "evict_share")
 
 
 @dataclass(frozen=True, slots=True)

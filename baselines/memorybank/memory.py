@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from baselines.limits import room_for_context
+from baselines.limits import cut_to_tokens, room_for_context
 from baselines.memorybank.bank import BankEntry, Day, entries_of, pieces_of
 from baselines.memorybank.config import MemoryBankConfig
 from baselines.memorybank.context import Overall, write_context
@@ -15,7 +15,6 @@ from baselines.memorybank.summaries import (
     DayPart,
     DaySummary,
     ask_for_text,
-    cut_to,
     dated_entries,
     first_sentences,
     parts_of,
@@ -163,7 +162,7 @@ class MemoryBankMemory(BaseMemory):
             return await unwanted()
         llm = self._parts.llm
         text = await self._dated(entries)
-        shortened = await cut_to(llm, text, self._roles["overall_history"].max_tokens)
+        shortened = await cut_to_tokens(llm, text, self._roles["overall_history"].max_tokens)
         return await self._ask("overall_history", {"entries": text}, "overall", shortened)
 
     async def _personality(self) -> DaySummary:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from baselines.limits import cut_to_tokens
 from baselines.memorybank.rules import SummaryRules
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Role
@@ -42,7 +43,7 @@ async def parts_of(llm: LanguageModel, turns: Sequence[Turn], turn_format: TurnF
     for rows in _packed([str(turn.extra.get("record", "")) for turn in turns], costs, limit):
         text = "\n".join(lines[row] for row in rows)
         if len(rows) == 1 and costs[rows[0]] > limit:
-            text = await cut_to(llm, text, limit)
+            text = await cut_to_tokens(llm, text, limit)
         parts.append(DayPart(tuple(turns[row] for row in rows), text))
     return parts
 
@@ -121,12 +122,3 @@ def _dated(date: str, text: str) -> str:
 def _share_of(text: str, share: float) -> str:
     words = text.split()
     return text if share == 1 else " ".join(words[: int(len(words) * share)])
-
-
-async def cut_to(llm: LanguageModel, text: str, limit: int) -> str:
-    """Cut a text from its end until it has at most ``limit`` tokens."""
-    cost = await llm.count_tokens(text)
-    while cost > limit and text:
-        text = text[: min(len(text) * limit // cost, len(text) - 1)].rstrip()
-        cost = await llm.count_tokens(text)
-    return text

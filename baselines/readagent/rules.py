@@ -3,18 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from memsys.errors import ConfigError
-from memsys.settings import check_choices, check_flags, check_minimum
+from memsys.settings import check_choices, check_flags, check_minimum, check_share
 
 Dates = Literal["header", "inline"]
 Mode = Literal["parallel", "sequential"]
-
-
-def _check_share(settings: object, group: str, *keys: str) -> None:
-    check_minimum(settings, group, **dict.fromkeys(keys, 0))
-    for key in keys:
-        if getattr(settings, key) > 1:
-            raise ConfigError(f"{group}.{key}={getattr(settings, key)!r} must be a number from 0 to 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +57,7 @@ class GistRules:
 
     def __post_init__(self) -> None:
         check_flags(self, "memory.gists", "keep_facts")
-        _check_share(self, "memory.gists", "max_share", "min_overlap", "fallback_share")
+        check_share(self, "memory.gists", "max_share", "min_overlap", "fallback_share")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,10 @@ from memsys.clag.cluster import ProvisionalRules
 from memsys.clag.geometry import Metric
 from memsys.clag.profiling import SampleLabels
 from memsys.clag.roles import make_roles
-from memsys.errors import ConfigError
 from memsys.notes.context import NoteContextRules, context_rules, note_labels
 from memsys.notes.evolve import EvolutionRules
 from memsys.protocol import MemorySystem, Parts
-from memsys.settings import check_choices, check_flags, check_minimum, from_settings, refuse_gold
+from memsys.settings import check_choices, check_cosines, check_flags, check_minimum, from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 ColdStart = Literal["evolve", "buffer"]
@@ -63,7 +62,6 @@ _MINIMA = {
     "kmeans_seed": 0,
     "kmeans_restarts": 1,
     "k_route": 1,
-    "tau": -1.0,
     "k_local": 1,
     "tau_split": 1,
     "consolidate_every": 1,
@@ -196,8 +194,7 @@ class ClagConfig:
         check_minimum(self, "memory", **_MINIMA)
         check_flags(self, "memory", "selector_without_tags")
         refuse_gold(self, "CLAG")
-        if self.tau > 1:
-            raise ConfigError(f"memory.tau={self.tau} must be at most 1: it is compared with a cosine")
+        check_cosines(self, "memory", "tau")
         _ = self.evolution, self.context_rules, self.provisional_rules, self.card_rules, self.profile_labels
         make_roles(self.roles)
 

@@ -19,7 +19,8 @@ def expected_calls(config: "GatedConfig", shape: DataShape) -> Sequence[Expected
     if not isinstance(config.host, PlansCalls):
         return None
     passed = 1 - DROPPED
-    calls = config.host.expected_calls(replace(shape, turns=[ceil(turns * passed) for turns in shape.turns]))
+    turns, sessions = ([ceil(count * passed) for count in counts] for counts in (shape.turns, shape.sessions))
+    calls = config.host.expected_calls(replace(shape, turns=turns, sessions=sessions))
     if calls is None:
         return None
     # A unit that passes is analysed as without the gate; what follows depends on what was dropped before.

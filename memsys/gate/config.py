@@ -8,7 +8,7 @@ from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.gate.decisions import GateRule
 from memsys.gate.vmf import KappaRule
-from memsys.protocol import MemoryConfig, MemorySystem, Parts
+from memsys.protocol import MemoryConfig, MemorySystem, NeedsAssets, Parts
 from memsys.settings import check_choices, check_minimum
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Json
@@ -86,6 +86,11 @@ class GatedConfig:
     def rule(self) -> GateRule:
         """When a unit is dropped."""
         return GateRule(self.tau_noop, self.min_scope, KappaRule(self.kappa_cap, self.kappa_floor))
+
+    def check_assets(self) -> None:
+        """Check what the host needs; see :class:`memsys.protocol.NeedsAssets`."""
+        if isinstance(self.host, NeedsAssets):
+            self.host.check_assets()
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls] | None:
         """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""

@@ -10,7 +10,11 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 def reciprocal_rank_scores(
-    rankings: Sequence[Sequence[Item]], weights: Sequence[float] | None = None, *, k: int = RRF_K, depth: int = 100
+    rankings: Sequence[Sequence[Item]],
+    weights: Sequence[float] | None = None,
+    *,
+    k: int = RRF_K,
+    depth: int | None = None,
 ) -> dict[Item, float]:
     """Sum ``weight / (k + rank)`` over the rankings; an item that a ranking lacks gets no term from it.
 
@@ -18,7 +22,7 @@ def reciprocal_rank_scores(
         rankings: lists of ids, best first.
         weights: one per ranking; all 1 by default.
         k: damping constant.
-        depth: how many of each list count.
+        depth: how many of each list count; ``None`` for all.
 
     Returns:
         Score per id, in order of first appearance.
@@ -36,7 +40,7 @@ def fuse(
     weights: Sequence[float] | None = None,
     *,
     k: int = RRF_K,
-    depth: int = 100,
+    depth: int | None = None,
 ) -> list[tuple[str, float]]:
     """Fuse rankings; ties go to the higher ``tie_scores`` (dense similarity), then to the order of that mapping.
 
@@ -45,7 +49,7 @@ def fuse(
         tie_scores: score per id, in insertion order of the ids.
         weights: one per ranking.
         k: damping constant.
-        depth: how many of each list count.
+        depth: how many of each list count; ``None`` for all.
 
     Returns:
         Pairs of id and fused score, best first. Scores are compared after rounding to twelve decimals: neighbouring

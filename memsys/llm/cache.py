@@ -161,7 +161,7 @@ class ReplyCache:
             if not pending.cancelled():  # else the one that called was cancelled, and somebody else must call
                 error = pending.exception()
                 if error is not None:
-                    raise BackboneError(str(error)) from error
+                    raise type(error)(str(error)) from error  # of its own, since each of those that wait adds its place
                 return pending.result(), True
 
     async def _lead(self, key: str, call: Callable[[], Awaitable[Completion]]) -> tuple[Completion, bool]:

@@ -10,7 +10,9 @@ from typing import ClassVar
 
 from memsys.credentials import without_secrets
 from memsys.errors import ConfigError
+from memsys.field_types import type_problem
 from memsys.llm.engines.contract import EngineConfig, LoadsModelFile
+from memsys.settings import check_minimum
 from memsys.vocabulary import Json
 
 #: Request fields of the sampler. ``None`` leaves the server's default, and the field is not sent.
@@ -105,6 +107,7 @@ class BackboneConfig:
         _require(self.max_tokens_field in fields, "max_tokens_field", self.max_tokens_field, f"one of {fields}")
         _require(set(self.sampling) == set(SAMPLING_FIELDS), "sampling", dict(self.sampling),
                  f"a mapping with the keys {', '.join(SAMPLING_FIELDS)} (null: server default)")  # fmt: skip
+        self._check_sampling()
         for key, least in (
             ("context_length", 1),
             ("max_in_flight", 1),
@@ -124,6 +127,13 @@ class BackboneConfig:
                  "request fields that set thinking on or off; {} for thinking: none")  # fmt: skip
         if isinstance(self.engine, LoadsModelFile):
             self.engine.check_backbone(self.model, self.context_length)
+
+    def _check_sampling(self) -> None:
+        for key, value in self.sampling.items():
+            if problem := type_problem(int | None if key == "top_k" else float | None, value):
+                raise ConfigError(f"backbone.sampling.{key}={value!r} {problem}")
+        if self.temperature is not None:
+            check_minimum(self, "backbone", temperature=0)
 
     def runtime_fields(self) -> frozenset[str]:
         """Dotted names, within the backbone node, of all settings that cannot change a reply."""

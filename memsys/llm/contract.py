@@ -14,10 +14,11 @@ from string import Template
 from typing import Any, Literal, Protocol
 
 from memsys.errors import ConfigError
+from memsys.field_types import declared_types, type_problem
 from memsys.llm.correction import Correction, make_correction
 from memsys.llm.reading import TOLERANT, ReplyReading, accepted_schema, make_reading
 from memsys.prompt_packs.local import is_reference, read_text
-from memsys.settings import check_minimum
+from memsys.settings import check_minimum, check_optional
 from memsys.vocabulary import Completion, Json
 
 Phase = Literal["prepare", "write", "consolidate", "retrieve", "answer", "judge"]
@@ -287,7 +288,7 @@ def make_role(
         known = RoleSettings(**settings)
     except TypeError as error:
         raise ConfigError(f"role {name}: {error}; known settings are {', '.join(RoleSettings.__slots__)}") from error
-    check_minimum(known, f"roles.{name}", temperature=0, max_tokens=1, malformed_retries=0)
+    _check_settings(known, f"roles.{name}")
     reading = make_reading(name, known.reading)
     schema = schema if schema is None or known.schema is None else known.schema
     fetched_system = known.system if is_reference(known.system) else None
@@ -307,6 +308,18 @@ def make_role(
         accepts=accepted_schema(reading, schema, used),
         correction=make_correction(name, known.correction),
     )
+
+
+def _check_settings(settings: RoleSettings, group: str) -> None:
+    check_minimum(settings, group, temperature=0, max_tokens=1, malformed_retries=0)
+    check_optional(settings, group, min_items=0, max_items=1, max_chars=1)
+    for key, declared in declared_types(RoleSettings).items():
+        value = getattr(settings, key)
+        if problem := type_problem(declared, value):
+            raise ConfigError(f"{group}.{key}={value!r} {problem}")
+    least, most = settings.min_items, settings.max_items
+    if least is not None and most is not None and least > most:
+        raise ConfigError(f"{group}.min_items={least} exceeds {group}.max_items={most}: no list has so few and so many")
 
 
 def _prompt(setting: str | None, shipped: Path) -> Prompt:

@@ -180,10 +180,6 @@ def _logprobs(given: Mapping[str, Any] | None) -> tuple[TokenLogprob, ...]:
     )
 
 
-def _alternatives(top: Mapping[str, float | None] | None) -> dict[str, float]:
-    return {clean(token): _number(logprob) for token, logprob in (top or {}).items()}
-
-
 def _number(logprob: float | None) -> float:
     """A log-probability; servers write that of an impossible token as null, as minus infinity or as vLLM's floor."""
     return -9999.0 if logprob is None or logprob == -math.inf else finite(logprob)

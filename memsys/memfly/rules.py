@@ -5,23 +5,11 @@ from typing import Literal
 
 from memsys.errors import ConfigError
 from memsys.memfly.links import LinkDirection
-from memsys.settings import check_choices, check_flags, check_minimum, check_optional, check_template
+from memsys.settings import check_choices, check_flags, check_minimum, check_optional, check_share, check_template
 
 WithoutMerge = Literal["link", "append"]
 Order = Literal["chronological", "rank"]
 Judged = Literal["union", "shown"]
-
-
-def check_share(settings: object, group: str, *keys: str) -> None:
-    """Check that fields are numbers from 0 to 1.
-
-    Raises:
-        ConfigError: one is not.
-    """
-    for key in keys:
-        value = getattr(settings, key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise ConfigError(f"{group}.{key}={value!r} must be a number from 0 to 1")
 
 
 @dataclass(frozen=True, slots=True)

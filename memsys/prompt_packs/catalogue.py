@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+from memsys.departures import module_of
 from memsys.errors import ConfigError, DataError
 from memsys.prompt_packs.converting import Mapped, braced, convert, unused
 from memsys.prompt_packs.cutting import Cut, Piece, cut
@@ -183,7 +184,7 @@ def pack_of(target: str) -> Pack | None:
     Raises:
         ConfigError: the pack is broken.
     """
-    module = ".".join(target.split(".")[:-1][:2])
+    module = module_of(target)
     spec = find_spec(module) if module else None
     folders = list(spec.submodule_search_locations or ()) if spec else []
     path = Path(folders[0]) / FILE if folders else None

@@ -85,5 +85,5 @@ class ProxyClients:
 
     def find(self, token: str) -> ProxyClient | None:
         """The program with this token."""
-        shown = token.encode()
+        shown = token.encode("utf-8", "surrogateescape")  # of a header, in which any bytes may come
         return next((one for one in self._clients if hmac.compare_digest(one.token.encode(), shown)), None)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memsys.field_types import type_problem
 from memsys.llm.contract import ForeignCall
 from memsys.proxy.errors import RefusedRequestError
 from memsys.vocabulary import Json
@@ -99,6 +100,8 @@ def read_completion_request(path: str, body: Mapping[str, Any], default_max_toke
         asked["prompt"] = _one_text("prompt", body.get("prompt"))
     for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty"):
         _check_number(name, asked.get(name))
+    _check_object("response_format", asked.get("response_format"))
+    _check_object("stream_options", body.get("stream_options"))
     limits = [_whole(name, body[name], 1) for name in _LIMITS if body.get(name) is not None]
     limit = limits[0] if limits else default_max_tokens
     return CompletionRequest(
@@ -165,8 +168,13 @@ def _one_text(name: str, given: Any) -> str:
 
 
 def _check_number(name: str, value: Any) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise RefusedRequestError(f"{name}={value!r} must be a number", param=name)
+    if problem := type_problem(float | None, value):
+        raise RefusedRequestError(f"{name}={value!r} {problem}", param=name)
+
+
+def _check_object(name: str, value: Any) -> None:
+    if value is not None and not isinstance(value, dict):
+        raise RefusedRequestError(f"{name}={value!r} must be an object", param=name)
 
 
 def _whole(name: str, value: Any, least: int, most: int = 2**31) -> int:

@@ -49,13 +49,11 @@ def main() -> None:
         try:
             if request["op"] == "open":
                 worker = _open(request, sys.argv[1])
-            result = _answer(worker, request)
+            reply = json.dumps({"id": request["id"], "result": _answer(worker, request)})
         except Exception as error:  # noqa: BLE001 - the parent decides what an error of the package means
             traceback.print_exc()
-            reply = {"id": request["id"], "error": f"{type(error).__name__}: {error}"}
-        else:
-            reply = {"id": request["id"], "result": result}
-        replies.write(json.dumps(reply) + "\n")
+            reply = json.dumps({"id": request["id"], "error": f"{type(error).__name__}: {error}"})
+        replies.write(reply + "\n")
         replies.flush()
         if request["op"] == "close":
             sys.stderr.flush()

@@ -16,6 +16,7 @@ import pytest
 
 from memsys.errors import BackboneError, MemsysError
 from memsys.llm.cache import ReplyCache
+from memsys.llm.transport import ContextLengthError
 from memsys.vocabulary import Completion, TokenLogprob
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -180,19 +181,20 @@ def test_who_waits_for_a_cancelled_call_makes_it(tmp_path: Path) -> None:
     assert asyncio.run(run()) == (reply("one"), False) and len(calls) == 2
 
 
-def test_who_waits_for_a_failed_call_fails_with_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [BackboneError, ContextLengthError])
+def test_who_waits_for_a_failed_call_fails_with_it(tmp_path: Path, kind: type[BackboneError]) -> None:
     cache = ReplyCache(tmp_path)
 
     async def call() -> Completion:
         await asyncio.sleep(0)
-        raise BackboneError("no server")
+        raise kind("no server")
 
     async def run() -> list[Any]:
         return await asyncio.gather(*(cache.fetch(key(1), call) for _ in range(3)), return_exceptions=True)
 
     errors = asyncio.run(run())
     assert [str(error) for error in errors] == ["no server"] * 3
-    assert all(isinstance(error, BackboneError) for error in errors) and cache.get(key(1)) is None
+    assert all(type(error) is kind for error in errors) and cache.get(key(1)) is None
 
 
 def test_a_full_disk_is_one_clear_error_and_damages_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +229,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from memsys.llm.cache import ReplyCache
+from memsys.llm.transport import ContextLengthError
 from memsys.vocabulary import Completion
 cache, start, count = ReplyCache(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
 print("open", flush=True)
@@ -280,6 +283,7 @@ _SHARING = """
 import asyncio, sys
 from pathlib import Path
 from memsys.llm.cache import ReplyCache
+from memsys.llm.transport import ContextLengthError
 from memsys.vocabulary import Completion
 
 name, folder, keys = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])

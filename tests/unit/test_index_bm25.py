@@ -113,6 +113,8 @@ def test_fusion_order_weights_and_depth() -> None:
     dense = {"a": 0.9, "b": 0.5, "c": 0.1}
     assert [item for item, _ in fuse([["a", "b", "c"], ["c", "b"]], dense)] == ["c", "b", "a"]
     assert [item for item, _ in fuse([["a", "b", "c"], ["c", "b"]], dense, [1, 0.01])] == ["a", "b", "c"]
+    long = [str(place) for place in range(150)]
+    assert len(reciprocal_rank_scores([long])) == 150, "no hidden limit"
     assert [item for item, _ in fuse([["a", "b", "c"], ["c", "b"]], dense, depth=1)] == ["a", "c"]
 
 

@@ -260,6 +260,14 @@ def test_a_missing_encoder_is_one_message(tmp_path: Path) -> None:
         load(CompressorSettings(str(tmp_path / "none"), "microsoft/x", 0.6, [], "cpu"), [0])
 
 
+def test_without_segments_no_encoder_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMSYS_MODELS", str(tmp_path))
+    settings = composed("lightmem")
+    segment = {**settings["segment"], "enabled": False, "peaks": "attention"}
+    config = memory_config("lightmem", segment=segment, compress={**settings["compress"], "mode": "off"})
+    config.build(parts(FakeModel(lambda role, values, key: "")))
+
+
 # Compression
 
 

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memsys.assets.paths import ROOT
 from memsys.errors import BackboneError
 from memsys.llm.bounded import INLINE_CHARS, Bounds, parse_within, salvaged
 from memsys.llm.structured import Parsed, parse_object
@@ -56,6 +60,25 @@ def test_a_reply_that_takes_too_long_is_malformed_and_the_next_is_read() -> None
     assert parsed.value is None and "over 0.2 s" in parsed.problem
     assert rounds > 20
     assert asyncio.run(beside(CUT))[0].repaired
+
+
+SCRIPT = """
+import asyncio
+from memsys.llm.bounded import Bounds, parse_within
+print("begins", __name__)
+cut = '{"a": "' + "x" * 2000
+print(asyncio.run(parse_within(Bounds(9000, 5.0), cut, {"type": "object"}, repair=True)).repaired)
+"""
+
+
+def test_a_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
+    """``multiprocessing`` would import the script in the process that repairs, and so run it again."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert (ran.stdout, ran.stderr) == ("begins __main__\nTrue\n", "")
 
 
 def test_long_and_short_replies_are_read_alike() -> None:

@@ -421,7 +421,7 @@ def test_prompts_of_a_question_leave_old_messages_out() -> None:
     ("group", "change", "message"),
     [
         ("ingest", {"mode": "all"}, "memory.ingest.mode='all' is unknown; choose one of insert, session, turn"),
-        ("main_context", {"warn_share": 75}, "must be a share, at most 1"),
+        ("main_context", {"warn_share": 75}, "must be a number from 0 to 1"),
         ("agent", {"question_functions": ["conversation_search"]}, "must name send_message"),
         ("search", {"recall": "words"}, "choose one of embedding, bm25, substring"),
         ("search", {"bm25": [1.0]}, "must be k1 and b"),

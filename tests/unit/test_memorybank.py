@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from baselines.limits import cut_to_tokens
 from baselines.memorybank.bank import BankEntry, Day, pieces_of
 from baselines.memorybank.context import Overall, write_context
 from baselines.memorybank.forgetting import ForgettingRules, days_ago, is_kept
 from baselines.memorybank.memory import MemoryBankMemory
 from baselines.memorybank.rules import MemoryBankContextRules, SummaryRules
-from baselines.memorybank.summaries import cut_to, dated_entries, first_sentences, parts_of
+from baselines.memorybank.summaries import dated_entries, first_sentences, parts_of
 from eval.configs.choices import presets
 from eval.inspect_data import read_config
 from eval.sweep.calls import memory_calls, shape_of
@@ -216,8 +217,8 @@ def test_too_many_days_are_cut_evenly_so_that_the_instruction_and_every_day_stay
 
 
 def test_cut_to_ends_at_the_limit() -> None:
-    assert len(asyncio.run(cut_to(replying(), "w " * 30, 4)).split()) in (3, 4)
-    assert asyncio.run(cut_to(replying(), "", 4)) == ""
+    assert len(asyncio.run(cut_to_tokens(replying(), "w " * 30, 4)).split()) in (3, 4)
+    assert asyncio.run(cut_to_tokens(replying(), "", 4)) == ""
 
 
 # Forgetting

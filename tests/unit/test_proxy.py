@@ -208,6 +208,8 @@ def test_only_who_has_the_token_gets_in(stub: StubServer, tmp_path: Path) -> Non
                 async with openai.AsyncOpenAI(base_url=world.proxy.base_url, api_key=key) as stranger:
                     with pytest.raises(openai.AuthenticationError, match="not one of this proxy"):
                         await stranger.chat.completions.create(model="any", messages=HELLO)  # type: ignore[arg-type]
+            refused = await world.raw(b"GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer \xff\r\n\r\n")
+            assert refused.startswith(b"HTTP/1.1 401")
             async with openai.AsyncOpenAI(base_url=world.proxy.url(world.client), api_key="none") as by_address:
                 models = await by_address.models.list()
                 assert [model.id for model in models.data] == ["stub", "hashing"]
@@ -268,6 +270,9 @@ def post(path: str, body: bytes, token: str, length: int | None = None) -> bytes
             "no text",
         ),
         ("/chat/completions", b'{"messages": [{"role": "user", "content": ""}], "n": 0}', 400, "n=0"),
+        ("/completions", b'{"prompt": "a", "stream_options": [1]}', 400, "stream_options=.* must be an object"),
+        ("/completions", b'{"prompt": "a", "response_format": "json"}', 400, "response_format=.* must be an object"),
+        ("/completions", b'{"prompt": "a", "temperature": NaN}', 400, "temperature=nan must be a finite number"),
         ("/completions", b'{"prompt": [1, 2]}', 400, "prompt must be one text"),
         ("/embeddings", b'{"input": [[1, 2]]}', 400, "token ids"),
         ("/images/generations", b"{}", 404, "not served"),

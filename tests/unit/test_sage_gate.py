@@ -15,7 +15,7 @@ import pytest
 
 from eval.run import compose_plan
 from memsys.embedding.hashing import HashingEmbedder
-from memsys.errors import ConfigError, DataError
+from memsys.errors import AssetError, ConfigError, DataError
 from memsys.gate.calibration import diary_role, personas, stream_scores, threshold, write_diary
 from memsys.gate.config import GatedConfig
 from memsys.gate.decisions import Decisions, GateDecision, GateRule, decide
@@ -24,7 +24,7 @@ from memsys.gate.vmf import KappaRule, VmfScope, vmf_score
 from memsys.llm.contract import make_role
 from memsys.llm.scripted import ScriptedModel
 from memsys.llm.usage import MeteredModel, Usage, metered
-from memsys.protocol import BaseMemory, MemorySystem, Parts, State
+from memsys.protocol import BaseMemory, MemorySystem, NeedsAssets, Parts, State
 from memsys.vocabulary import Completion, Conversation, Retrieval, Unit
 from tests.support.composing import conversation, ingest, memory_config, parts
 from tests.support.fakes import FakeModel, TableEmbedder, WordEmbedder
@@ -288,6 +288,14 @@ def test_usage_is_counted_where_it_is_open_alone() -> None:
 def test_wrong_settings_are_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=rf"memory\.{said}"):
         memory_config("gated", **changes)
+
+
+def test_what_a_host_needs_is_asked_for_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMSYS_MODELS", str(tmp_path))
+    config = memory_config("gated", host=memory_config("lightmem"))
+    assert isinstance(config, NeedsAssets)
+    with pytest.raises(AssetError, match=r"llmlingua|LLMLingua"):
+        config.check_assets()
 
 
 def test_a_gate_is_not_gated() -> None:

@@ -121,6 +121,8 @@ def test_a_gate_drops_before_the_host_pays() -> None:
     open_, gated = counts("amem", SMALL), counts("gated+amem", SMALL)
     assert gated["prepare", "analyse"] == 100 + 25 < open_["prepare", "analyse"]
     assert gated["retrieve", "keywords"] == 10
+    long = DataShape(turns=[1000], sessions=[500, 500], questions={"a": 1})  # SAGE's calls go by session
+    assert counts("gated+sage", long)["prepare", "extract"] < counts("sage", long)["prepare", "extract"]
 
 
 @pytest.fixture(scope="module")

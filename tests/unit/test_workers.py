@@ -153,6 +153,7 @@ def test_without_lineage_hits_name_no_turns_and_evidence_is_not_scored(server: S
     ("settings", "problem"),
     [
         ({"fault": "raise", "at": "D1:3"}, "'add' failed: KeyError: 'no such thing'"),
+        ({"fault": "nonsense", "at": "D1:3"}, "'add' failed: TypeError: Object of type set is not JSON"),
         ({"fault": "hang", "at": "D1:3"}, "no reply to 'add' within 0.5 s"),
         ({"fault": "exit", "at": "D1:3"}, "it ended before it replied to 'add'"),
         ({"lineage": "perhaps"}, "lineage='perhaps'; a worker has one of changes, none"),

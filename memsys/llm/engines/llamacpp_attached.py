@@ -1,15 +1,17 @@
 """llama.cpp servers (``llama-server``) that run elsewhere, for example on a GPU."""
 
-import json
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
-from memsys.credentials import check_url, check_variable
+import httpx
+
+from memsys.credentials import bearer, check_url, check_variable
 from memsys.errors import BackboneError, ConfigError
 from memsys.llm.engines.contract import Endpoint, Engine
+from memsys.llm.engines.openai import OTHERWISE
+from memsys.llm.engines.vllm.server import is_healthy
 from memsys.vocabulary import Json
 
 _TIMEOUT_S = 10.0
@@ -61,16 +63,20 @@ class AttachedLlamaCpp:
 
         Raises:
             BackboneError: one does not answer, or serves another model than the first.
+            ConfigError: the key's environment variable is not set, or holds what is no key.
         """
         return [self._attach(url) for url in self._config.urls]
 
     def recover(self, log_dir: Path) -> Sequence[Endpoint]:
-        """Ask again: they are not ours to restart.
+        """Go on with the servers that live; each is asked again what it serves.
 
         Raises:
-            BackboneError: one is still gone.
+            BackboneError: none does, or one serves another model now.
         """
-        return self.start(log_dir)
+        living = [url for url in self._config.urls if is_healthy(_root(url))]
+        if not living:
+            raise BackboneError("no attached llama.cpp server is healthy, and they are not ours to restart")
+        return [self._attach(url) for url in living]
 
     def stop(self) -> None:
         """Nothing was started."""
@@ -87,8 +93,8 @@ class AttachedLlamaCpp:
         }
 
     def _attach(self, url: str) -> Endpoint:
-        root = url.rstrip("/").removesuffix("/v1")
-        properties = _properties(root)
+        root = _root(url)
+        properties = _properties(root, self._config.api_key_env)
         name = _model_name(properties)
         if self._properties and _model_name(self._properties) != name:
             raise BackboneError(
@@ -102,10 +108,18 @@ def _model_name(properties: Mapping[str, Any]) -> str:
     return PurePath(str(properties.get("model_path") or "model")).stem
 
 
-def _properties(root: str) -> Mapping[str, Any]:
+def _root(url: str) -> str:
+    return url.rstrip("/").removesuffix("/v1")
+
+
+def _properties(root: str, api_key_env: str | None) -> Mapping[str, Any]:
+    """Ask with the key, which llama.cpp wants here too, and without the environment's proxies, as for every call."""
+    headers = bearer(api_key_env, "backbone.engine.api_key_env", OTHERWISE)
     try:
-        with urllib.request.urlopen(f"{root}/props", timeout=_TIMEOUT_S) as reply:
-            properties: Mapping[str, Any] = json.load(reply)
-    except (OSError, ValueError) as error:
+        reply = httpx.get(f"{root}/props", headers=headers, timeout=_TIMEOUT_S, trust_env=False).raise_for_status()
+        properties = reply.json()
+    except (httpx.HTTPError, ValueError) as error:
         raise BackboneError(f"no llama.cpp server answers at {root}/props ({error}); is it running?") from error
+    if not isinstance(properties, Mapping):
+        raise BackboneError(f"{root}/props is no llama.cpp server's: it answers with {type(properties).__name__}")
     return properties

@@ -24,7 +24,8 @@ class Worker:
         return {"package": "tiny", "version": "1"}
 
     def add(self, unit):
-        self._fail(unit["unit_id"])
+        if self._fail(unit["unit_id"]):
+            return {"a set", "for which JSON has no form"}
         said = self._call("chat/completions", messages=[{"role": "user", "content": _shown(unit)}], temperature=0.5)
         text = said["choices"][0]["message"]["content"]
         changes = []
@@ -68,13 +69,14 @@ class Worker:
     def _fail(self, unit_id):
         fault = self.settings.get("fault")
         if unit_id != self.settings.get("at"):
-            return
+            return False
         if fault == "raise":
             raise KeyError("no such thing")
         if fault == "hang":
             time.sleep(60)
         if fault == "exit":
             os._exit(3)
+        return fault == "nonsense"
 
     def _call(self, path, **body):
         access = self.opening["llm"]

@@ -1,0 +1,119 @@
+"""A process beside this one that repairs malformed JSON, one reply at a time.
+
+It is a program of its own (``python -c``) and no child of :mod:`multiprocessing`: that imports the main script of its
+parent again, and a script without ``if __name__ == "__main__"`` would run a second time, its calls included.
+"""
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from types import FrameType
+
+from memsys.assets.paths import ROOT
+from memsys.llm.structured import Parsed, parse_object
+from memsys.vocabulary import Json
+
+#: A process that says nothing for so many times its limit of processor time is stuck where no signal reaches it.
+_PATIENCE = 20.0
+_PROGRAM = "import sys; from memsys.llm.repairing import serve; serve(int(sys.argv[1]))"
+
+
+class RepairProcess:
+    """Started with the first reply, and anew after it had to be killed; several threads may use it in turn."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+
+    def parse(self, text: str, schema: Mapping[str, Json], *, cut: bool, seconds: float) -> Parsed:
+        """Do what :func:`memsys.llm.structured.parse_object` does, with repair.
+
+        Args:
+            text: the reply without thinking.
+            schema: JSON schema of the object.
+            cut: whether the outermost braces may be cut out.
+            seconds: of processor time; a reply that takes longer, or ends the process, has no value and a ``problem``.
+        """
+        with self._lock:
+            try:
+                connection = self._open()
+                connection.send((text, schema, cut, seconds))
+                if connection.poll(_PATIENCE * seconds):
+                    parsed: Parsed = connection.recv()
+                    return parsed
+            except (EOFError, OSError):
+                pass  # the process died of this reply, of its memory for instance
+            self.close()
+            return Parsed(None, problem="reading it ended the process that read it")
+
+    def close(self) -> None:
+        """End the process; the next reply starts another. Safe to call twice."""
+        if self._connection is not None:
+            self._connection.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._connection = self._process = None
+
+    def _open(self) -> Connection:
+        if self._connection is None or self._process is None or self._process.poll() is not None:
+            self.close()
+            ours, theirs = Pipe()
+            # Closed here once it is handed on, so that the process sees the pipe's end however this one ends.
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", _PROGRAM, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join([os.fspath(ROOT), *filter(None, sys.path)])},
+                )
+            self._connection = ours
+        return self._connection
+
+
+#: The one of this process.
+REPAIR_PROCESS = RepairProcess()
+atexit.register(REPAIR_PROCESS.close)
+
+
+class _OutOfTimeError(Exception):
+    """The reply took its processor time."""
+
+
+def serve(descriptor: int) -> None:
+    """Repair replies until the other end of the pipe closes; what the process runs.
+
+    Args:
+        descriptor: of the pipe's end that this process was handed.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGPROF, _out_of_time)
+    with Connection(descriptor) as connection:
+        while True:
+            try:
+                text, schema, cut, seconds = connection.recv()
+            except (EOFError, OSError):
+                return
+            connection.send(_parse_timed(text, schema, cut, seconds))
+
+
+def _out_of_time(number: int, frame: FrameType | None) -> None:
+    raise _OutOfTimeError
+
+
+def _parse_timed(text: str, schema: Mapping[str, Json], cut: bool, seconds: float) -> Parsed:
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        return parse_object(text, schema, repair=True, cut=cut)
+    except _OutOfTimeError:
+        return Parsed(None, problem=f"repairing it took over {seconds} s")
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
