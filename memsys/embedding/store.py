@@ -31,7 +31,7 @@ _SUM_BYTES = 8
 class _Place(NamedTuple):
     """A row of a file, counted from 0."""
 
-    rows: NDArray[Any]
+    file: Path
     number: int
 
 
@@ -53,10 +53,14 @@ class VectorStore:
             [("key", f"V{_KEY_BYTES}"), ("vector", np.float32, (dimension,)), ("sum", f"V{_SUM_BYTES}")]
         )
         self._places: dict[bytes, _Place] = {}
-        self._file: int | None = None
+        self._mapped: dict[Path, NDArray[Any]] = {}
+        self._own: Path | None = None
+        self._own_rows = 0
         self._writable = True
         for file in sorted(folder.glob("*.vectors")):
-            self._index(file)
+            for number, key in enumerate(self._rows(file)["key"]):
+                # of a key the last row is read, as one before it may have been altered
+                self._places[key.tobytes()] = _Place(file, number)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -70,7 +74,7 @@ class VectorStore:
         place = self._places.get(key)
         if place is None:
             return None
-        row = place.rows[place.number]
+        row = self._rows(place.file, place.number)[place.number]
         vector: NDArray[np.float32] = np.array(row["vector"])
         if row["sum"].tobytes() != _checksum(key, vector):
             self.corrupt += 1
@@ -87,32 +91,38 @@ class VectorStore:
             vectors: theirs, shape (texts, dimension).
         """
         rows = np.zeros(len(texts), dtype=self._row)
-        for number, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
-            key = _key(text)
+        keys = [_key(text) for text in texts]
+        for number, (key, vector) in enumerate(zip(keys, vectors, strict=True)):
             rows[number] = (key, vector, _checksum(key, vector))
-            self._places[key] = _Place(rows, number)
         if self._writable:
-            self._append(rows.tobytes())
+            self._append(rows, keys)
 
-    def _append(self, data: bytes) -> None:
+    def _append(self, rows: NDArray[Any], keys: Sequence[bytes]) -> None:
         try:
-            if self._file is None:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                name = f"{time.time_ns():020d}-{os.getpid()}-{uuid.uuid4().hex[:8]}.vectors"
-                self._file = os.open(self._folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
-            if os.write(self._file, data) < len(data):  # what follows would not begin where a row begins
-                raise OSError("the disk is full")
+            own = self._own or self._new_file()
+            with own.open("ab", buffering=0) as stream:
+                if (stream.write(rows.tobytes()) or 0) < rows.nbytes:  # what follows would not begin where a row begins
+                    raise OSError("the disk is full")
         except OSError as error:
             self._writable = False
             _log.warning("vectors are no longer kept in %s: %s", self._folder, error.strerror or error)
+            return
+        self._places.update((key, _Place(own, self._own_rows + number)) for number, key in enumerate(keys))
+        self._own_rows += len(rows)
 
-    def _index(self, file: Path) -> None:
-        """Note the rows of a file; of a key the last is read, as one before it may have been altered."""
-        whole = file.stat().st_size // self._row.itemsize
-        if whole:
-            rows = np.memmap(file, dtype=self._row, mode="r", shape=(whole,))
-            for number, key in enumerate(rows["key"]):
-                self._places[key.tobytes()] = _Place(rows, number)
+    def _new_file(self) -> Path:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._own = self._folder / f"{time.time_ns():020d}-{os.getpid()}-{uuid.uuid4().hex[:8]}.vectors"
+        return self._own
+
+    def _rows(self, file: Path, number: int = -1) -> NDArray[Any]:
+        """Map the whole rows of a file, anew where it has grown beyond what was mapped; ``number`` is among them."""
+        rows = self._mapped.get(file)
+        if rows is None or number >= len(rows):
+            whole = file.stat().st_size // self._row.itemsize
+            rows = np.memmap(file, self._row, mode="r", shape=(whole,)) if whole else np.zeros(0, self._row)
+            self._mapped[file] = rows
+        return rows
 
 
 def fingerprint(settings: Mapping[str, Any], folder: Path | None = None) -> str:

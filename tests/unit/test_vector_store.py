@@ -2,7 +2,8 @@
 
 import asyncio
 import errno
-import os
+import resource
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,7 +51,10 @@ def test_what_is_kept_is_read_to_the_bit(tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp("vectors")
     vectors = np.stack([vector(seed) for seed in texts.values()])
     writing = VectorStore(folder, 3)
-    writing.put(list(texts), vectors)
+    half = len(texts) // 2
+    writing.put(list(texts)[:half], vectors[:half])
+    assert all(writing.get(text) is not None for text in list(texts)[:half])
+    writing.put(list(texts)[half:], vectors[half:])
     for store in (writing, VectorStore(folder, 3)):
         assert len(store) == len(texts)
         for text, kept in zip(texts, vectors, strict=True):
@@ -83,29 +87,35 @@ def test_two_writers_have_a_file_each_and_the_last_row_of_a_text_is_read(tmp_pat
 def test_a_full_disk_ends_the_keeping_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def full(*_: object) -> int:
+    def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     store = filled(tmp_path, "a")
     with monkeypatch.context() as patched:
-        patched.setattr(os, "write", full)
+        patched.setattr(Path, "open", full)
         store.put(["b"], vector(7)[None])
     store.put(["c"], vector(8)[None])
-    assert all(store.get(text) is not None for text in "abc")
+    assert [text for text in "abc" if text in store] == ["a"] and store.get("a") is not None
     assert len(VectorStore(tmp_path, 3)) == 1
     assert [record.getMessage() for record in caplog.records] == [
         f"vectors are no longer kept in {tmp_path}: No space left on device"
     ]
 
 
-def test_a_partly_written_row_is_the_last_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = os.write
+def test_a_partly_written_row_is_the_last_of_its_file(tmp_path: Path) -> None:
+    """A file may not grow beyond a row and a half, as on a disk that fills up between two rows."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
     store = VectorStore(tmp_path, 3)
-    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[: ROW + 3]))
-    store.put(["a", "b"], np.stack([vector(0), vector(1)]))
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (ROW + ROW // 2, before[1]))
+    try:
+        store.put(["a", "b"], np.stack([vector(0), vector(1)]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
     store.put(["c"], vector(2)[None])
     kept = VectorStore(tmp_path, 3)
-    assert "a" in kept and len(kept) == 1
+    assert "a" in kept and len(kept) == 1 and len(store) == 0
 
 
 def test_an_embedder_encodes_only_what_is_not_kept(tmp_path: Path) -> None:
