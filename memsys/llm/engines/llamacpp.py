@@ -143,7 +143,7 @@ class LlamaCppEngine:
             BackboneError: it does not come back.
         """
         with self._lock:
-            if self._server is not None and not _is_healthy(self._server.listening_address):
+            if self._server is not None and not _answers(self._server.listening_address, "health"):
                 self._server = None
         return self.start(log_dir)
 
@@ -151,8 +151,9 @@ class LlamaCppEngine:
         """Free the model; safe to call twice."""
         with self._lock:
             if self._server is not None:
-                # A server that is told to end before it accepts connections does not hear it: the wait has no end.
-                _is_healthy(self._server.listening_address)
+                # A server that is told to end before it works on its tasks does not hear it, and the wait has no end.
+                # It says that it is healthy a moment before; what its slots do is a task like any other.
+                _answers(self._server.listening_address, "slots")
             self._server = None
 
     def fingerprint(self) -> Mapping[str, Json]:
@@ -273,10 +274,10 @@ def _wait_for_content(log: Path) -> None:
         time.sleep(0.01)
 
 
-def _is_healthy(address: str) -> bool:
+def _answers(address: str, page: str) -> bool:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(f"{address}/health", timeout=10) as reply:
+        with opener.open(f"{address}/{page}", timeout=10) as reply:
             return bool(reply.status == 200)
     except (urllib.error.URLError, OSError):
         return False
