@@ -17,7 +17,7 @@ LINE_TOKENS, REPLY_FACT_TOKENS = 20, 30
 
 
 def expected_calls(config: "LightMemConfig", shape: DataShape) -> list[ExpectedCalls]:
-    """Each batch is extracted once; a small share of the facts is revised at the end."""
+    """Each batch is extracted once, a conversation's last at its end; then a small share of the facts is revised."""
     prompts, roles = "baselines/lightmem/prompts", config.roles
     rate = config.compressor["keep_rate"] if config.compress["mode"] != "off" else 1.0
     batches = sum(ceil(turns * shape.turn_tokens * rate / (config.stm_tokens * FILLED)) for turns in shape.turns)
@@ -25,7 +25,11 @@ def expected_calls(config: "LightMemConfig", shape: DataShape) -> list[ExpectedC
     prompt = template_tokens(f"{prompts}/extract.txt") + turns * (shape.turn_tokens * rate + LINE_TOKENS)
     reply = reply_tokens(roles["extract"], turns * REPLY_FACT_TOKENS)
     key = settings_key(config, "retrieve", "context", "context_texts", "update")
-    found = [ExpectedCalls("write", "extract", batches, prompt, reply, key)]
+    last = min(batches, len(shape.turns))
+    found = [
+        ExpectedCalls("write", "extract", batches - last, prompt, reply, key),
+        ExpectedCalls("consolidate", "extract", last, prompt, reply, key),
+    ]
     if config.update["mode"] != "off":
         calls = UPDATES_PER_TURN * sum(shape.turns)
         prompt = template_tokens(f"{prompts}/update.txt") + 3 * FACT_TOKENS

@@ -290,10 +290,10 @@ def test_compressed_texts_replace_what_was_said(monkeypatch: pytest.MonkeyPatch)
 
 def test_calls_by_hand() -> None:
     shape = DataShape([100, 100], [20] * 10, {1: 10}, turn_tokens=32.0)
-    found = {each.role: each for each in memory_calls(memory_config("lightmem"), shape) or ()}
-    # 100 turns * 32 tokens * 0.6 = 1,920 tokens in batches of 512 * 0.85 = 435.2: 5 per conversation.
-    assert found["extract"].calls == 10
-    assert found["update"].calls == pytest.approx(6.0)
+    found = {(each.phase, each.role): each.calls for each in memory_calls(memory_config("lightmem"), shape) or ()}
+    # 100 turns * 32 tokens * 0.6 = 1,920 tokens in batches of 512 * 0.85 = 435.2: 5 per conversation, one at its end.
+    assert (found["write", "extract"], found["consolidate", "extract"]) == (8, 2)
+    assert found["consolidate", "update"] == pytest.approx(6.0)
 
 
 def test_wrong_settings_are_named() -> None:
