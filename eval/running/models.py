@@ -11,7 +11,7 @@ from eval.cli.terminal import announced
 from eval.running.backbones import Backbones, BackboneSelection, connect, make_engines
 from eval.running.budgets import make_meters
 from eval.running.clocks import LoadingEmbedder
-from eval.running.loading import BACKBONE, EMBEDDER, Loading
+from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
 from eval.running.plan import Plan
 from eval.running.progress import TrafficSince
 from eval.running.runner import RunResources
@@ -35,7 +35,7 @@ async def load_models(
     if plan.backbone is not None:
         make_engines(backbone_selection(plan, plan.backbone))  # first: see memsys.llm.engines.llamacpp.LlamaCppEngine
     embedder = embedder_for(plan)
-    if isinstance(embedder, KeepsVectors):
+    if isinstance(embedder, KeepsVectors) and embeds(plan.memory):
         embedder.keep(plan.cache_dir / "vectors" if plan.use_cache and plan.timing != "latency" else None)
     loaded = loading.start_embedder(embedder, plan.memory)
     with announced(f"loading {' and '.join(parts)}") if (parts := _parts_to_load(plan, loaded)) else nullcontext():

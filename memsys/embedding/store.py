@@ -9,18 +9,18 @@ embedded again.
 import hashlib
 import json
 import logging
-import os
 import platform
-import time
-import uuid
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memsys.assets.sources import sha256
 from memsys.embedding.contract import Vectors
+from memsys.segments import segment_name
 
 _log = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ class VectorStore:
 
     def _new_file(self) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._own = self._folder / f"{time.time_ns():020d}-{os.getpid()}-{uuid.uuid4().hex[:8]}.vectors"
+        self._own = self._folder / segment_name(".vectors")
         return self._own
 
     def _rows(self, file: Path, number: int = -1) -> NDArray[Any]:
@@ -135,20 +135,9 @@ def fingerprint(settings: Mapping[str, Any], folder: Path | None = None) -> str:
     parts: dict[str, Any] = dict(settings)
     if folder is not None:
         files = sorted(file for file in folder.rglob("*") if file.is_file() and file.suffix != ".md")
-        parts["files"] = {str(file.relative_to(folder)): _content(file) for file in files}
-        parts["torch"], parts["processor"] = _torch_version(), _processor()
+        parts["files"] = {str(file.relative_to(folder)): sha256(file) for file in files}
+        parts["torch"], parts["processor"] = version("torch"), _processor()
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
-
-
-def _content(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "blake2b").hexdigest()
-
-
-def _torch_version() -> str:
-    from importlib.metadata import version
-
-    return version("torch")
 
 
 def _processor() -> str:

@@ -23,7 +23,6 @@ import json
 import logging
 import os
 import time
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
@@ -32,6 +31,7 @@ from typing import NamedTuple
 
 from memsys.errors import BackboneError, MemsysError
 from memsys.rows import record_from
+from memsys.segments import segment_name
 from memsys.vocabulary import Completion
 
 logger = logging.getLogger(__name__)
@@ -271,7 +271,7 @@ class ReplyCache:
 
     def _open_segment(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._segment = self.folder / f"{time.time_ns():020d}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl"
+        self._segment = self.folder / segment_name(".jsonl")
         self._file = os.open(self._segment, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
         self._owner, self._torn = os.getpid(), False
 

@@ -1,6 +1,7 @@
 """What a start loads, when, and that no clock of the run contains it."""
 
 import asyncio
+import logging
 import subprocess
 import sys
 import time
@@ -227,6 +228,19 @@ def test_a_single_run_is_composed_once(tmp_path: Path, monkeypatch: pytest.Monke
         assert compose_run(overrides) is None
 
 
+@pytest.mark.parametrize("arguments", [(), ("hydra.verbose=false",)], ids=["composed here", "composed by Hydra"])
+def test_a_run_leaves_the_loggers_as_they_are(
+    arguments: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hydra's ``disabled`` switched off every logger there was, and no warning of memsys reached anybody."""
+    monkeypatch.setattr("eval.run.run_one", lambda *_: ("", 0))
+    monkeypatch.setattr(sys, "argv", ["eval.run"])
+    logger, level = logging.getLogger("memsys.llm.cache"), logging.getLogger().level
+    compose_and_run(["memory=no_memory", "score=false", f"runs_dir={tmp_path}", *arguments])
+    assert not logger.disabled and logger.isEnabledFor(logging.WARNING)
+    assert logging.getLogger().level == level
+
+
 def test_loading_is_told_only_where_something_loads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``loading `` stood there with nothing after it."""
     plan = compose_plan(["mode=retrieval_only", "embedder=hashing", "memory=rag"])
@@ -250,6 +264,20 @@ def test_llama_cpp_is_loaded_before_torch_can_be() -> None:
         "sys.exit(not ('xllamacpp' in sys.modules and 'torch' not in sys.modules))\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=120)
+
+
+def test_a_memory_that_never_embeds_needs_no_files_of_the_embedder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of kept vectors is named by the model's files, which such a run may lack."""
+    plan = compose_plan(["mode=retrieval_only", "memory=rag/bm25_turn", f"cache_dir={tmp_path}"])
+    monkeypatch.setenv("MEMSYS_MODELS", str(tmp_path / "none"))
+
+    async def load() -> None:
+        async with AsyncExitStack() as stack:
+            assert await load_models(plan, RunDirectory(tmp_path), stack, Loading()) == (None, None)
+
+    asyncio.run(load())
 
 
 @pytest.mark.parametrize(

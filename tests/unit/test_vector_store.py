@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsys.embedding import store as module
 from memsys.embedding.batching import BatchingEmbedder
 from memsys.embedding.contract import Vectors
 from memsys.embedding.store import VectorStore, fingerprint
@@ -85,12 +84,12 @@ def test_two_writers_have_a_file_each_and_the_last_row_of_a_text_is_read(tmp_pat
     assert found is not None and found.tobytes() == vector(2).tobytes()
 
 
-def test_a_full_disk_ends_the_keeping_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_ends_the_keeping_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    warned: list[str] = []
-    monkeypatch.setattr(module._log, "warning", lambda message, *values: warned.append(message % values))
     store = filled(tmp_path, "a")
     with monkeypatch.context() as patched:
         patched.setattr(Path, "open", full)
@@ -98,7 +97,7 @@ def test_a_full_disk_ends_the_keeping_and_nothing_else(tmp_path: Path, monkeypat
     store.put(["c"], vector(8)[None])
     assert [text for text in "abc" if text in store] == ["a"] and store.get("a") is not None
     assert len(VectorStore(tmp_path, 3)) == 1
-    assert warned == [f"vectors are no longer kept in {tmp_path}: No space left on device"]
+    assert caplog.messages == [f"vectors are no longer kept in {tmp_path}: No space left on device"]
 
 
 def test_a_partly_written_row_is_the_last_of_its_file(tmp_path: Path) -> None:
