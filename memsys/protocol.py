@@ -111,6 +111,15 @@ class TellsEmbedding(Protocol):
 
 
 @runtime_checkable
+class MayAnswer(Protocol):
+    """A config whose memory may answer questions itself (:attr:`memsys.vocabulary.Retrieval.answer`)."""
+
+    @property
+    def answers(self) -> bool:
+        """Whether it does so; the reader is then asked only where the memory has no answer."""
+
+
+@runtime_checkable
 class HoldsResources(Protocol):
     """A memory that holds a process, a file or a connection."""
 

@@ -120,7 +120,8 @@ class Retrieval:
     ``trace`` holds the system's diagnostics as JSON values. The key ``spans`` maps a phase name (``keywords``,
     ``select``, ``embed``, ``search``, ``format``) to seconds. ``ranked`` is false where nothing was searched and the
     hits only name what is shown: then figures of a ranking do not apply. ``traced`` is false where the memory cannot
-    say which turns a hit came from: then figures by turn ids do not apply.
+    say which turns a hit came from: then figures by turn ids do not apply. ``answer`` is the memory's own answer, which
+    stands in place of the reader's; ``None`` for all that leave answering to the reader.
     """
 
     hits: tuple[Hit, ...]
@@ -128,6 +129,7 @@ class Retrieval:
     trace: Mapping[str, Json] = field(default_factory=dict)
     ranked: bool = True
     traced: bool = True
+    answer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ class QuestionSearch:
         ended_by: ``send_message``, ``thought`` (a reply without a call), ``failures``, ``steps`` or ``room``.
         forced: no search was made, so that one for the question's own words was.
         unseen: messages of the queue that a prompt had to leave out, at most.
+        answer: the agent's own, where it is asked for one and gave one.
         local: messages of this search alone.
     """
 
@@ -31,6 +32,7 @@ class QuestionSearch:
     ended_by: str = "steps"
     forced: bool = False
     unseen: int = 0
+    answer: str | None = None
     local: list[QueuedMessage] = field(default_factory=list)
 
 
@@ -53,7 +55,7 @@ class QuestionSearcher:
     functions: MemoryFunctions
 
     async def search(self, question: str) -> QuestionSearch:
-        """Let the agent search until it ends; a question that it made no search for is searched for itself."""
+        """Let the agent search until it ends; a question that it neither searched for nor answered is searched for."""
         found = QuestionSearch(CallChain("", self.rules.question_functions, read_only=True))
         found.local.append(await self.context.counted(event("user_message", "", TEXTS("question", question=question))))
         key = hashlib.sha256(question.encode()).hexdigest()[:16]
@@ -61,7 +63,7 @@ class QuestionSearcher:
             found.ended_by = await self._step(found, f"{key}:{step}")
             if found.ended_by != "steps":
                 break
-        if not found.chain.searched:
+        if found.answer is None and not found.chain.searched:
             found.forced = True
             found.chain.take(await self.functions.archival.search(question, 0))
             found.chain.take(await self.functions.recall.search(question, 0))
@@ -81,9 +83,16 @@ class QuestionSearcher:
         if len(found.chain.failures) >= self.rules.max_failures:
             return "failures"
         if call.name == SEND:
+            found.answer = self._answer(call)
             return SEND
         await self._note(found, call, returned)
         return "steps"
+
+    def _answer(self, call: FunctionCall) -> str | None:
+        """Return the text of the message where the agent answers itself; ``None`` where there is none."""
+        message = call.args.get("message")
+        text = message.strip() if isinstance(message, str) else ""
+        return text or None if self.rules.answer == "agent" else None
 
     async def _note(self, found: QuestionSearch, call: FunctionCall, returned: FunctionResult) -> None:
         for message in (

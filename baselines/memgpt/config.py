@@ -59,6 +59,11 @@ class MemGptConfig:
         make_roles(self.roles, self.agent_rules, self.core_rules)
 
     @property
+    def answers(self) -> bool:
+        """Whether the agent's own message is the answer; see :class:`memsys.protocol.MayAnswer`."""
+        return self.agent_rules.answer == "agent"
+
+    @property
     def ingest_rules(self) -> IngestionRules:
         """How a conversation is fed."""
         return from_settings(IngestionRules, self.ingest, "memory.ingest")

@@ -120,9 +120,8 @@ class MemGptMemory(BaseMemory):
         latest = recent[len(recent) - written.recent :][::-1]
         hits = [record.hit(score) for record, score in found.values()]
         hits += [record.hit(0.0) for record in latest if record.record_id not in found]
-        return Retrieval(
-            tuple(hits), written.text, {**self._trace(search, hits), "left_out": written.left_out, "spans": spans}
-        )
+        trace = {**self._trace(search, hits), "left_out": written.left_out, "spans": spans}
+        return Retrieval(tuple(hits), written.text, trace, answer=search.answer)
 
     def _trace(self, search: QuestionSearch, hits: Sequence[Hit]) -> dict[str, Json]:
         chain = search.chain
@@ -133,6 +132,7 @@ class MemGptMemory(BaseMemory):
             "failed": list(chain.failures),
             "ended_by": search.ended_by,
             "searched": "forced" if search.forced else "agent",
+            **({} if search.answer is None else {"answered": "agent"}),
             "found": len(chain.found),
             "recent": len(hits) - len(chain.found),
             "unseen_messages": search.unseen,

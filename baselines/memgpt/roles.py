@@ -1,10 +1,11 @@
 """The roles of MemGPT: the agent, which takes in events and searches for questions, and the summariser."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from baselines.memgpt.rules import SEND, AgentRules, CoreRules, FunctionName
-from memsys.llm.contract import Role
+from memsys.llm.contract import Prompt, Role
 from memsys.llm.roles import roles_by_schema
 from memsys.notes.roles import object_schema
 from memsys.texts import FILE, ShownTexts
@@ -51,7 +52,10 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], agent: AgentRules, co
         "search": call_schema(agent.question_functions, core),
         "summarise": None,
     }
-    return roles_by_schema(settings, schemas, PROMPTS, {"agent": USED, "search": USED})
+    roles = roles_by_schema(settings, schemas, PROMPTS, {"agent": USED, "search": USED})
+    if agent.answer == "agent" and settings["search"].get("prompt") is None:
+        roles["search"] = replace(roles["search"], prompt=Prompt.load(PROMPTS / "answer.txt"))
+    return roles
 
 
 def call_schema(functions: Sequence[FunctionName], core: CoreRules) -> Mapping[str, Json]:

@@ -10,6 +10,7 @@ from memsys.settings import check_choices, check_flags, check_minimum, check_opt
 IngestMode = Literal["insert", "session", "turn"]
 RecallSearch = Literal["embedding", "bm25", "substring"]
 HumanBlock = Literal["halves", "whole"]
+AnsweredBy = Literal["reader", "agent"]
 FunctionName = Literal[
     "send_message",
     "core_memory_append",
@@ -115,6 +116,7 @@ class AgentRules:
     Attributes:
         ingest_functions: offered while it takes in an event.
         question_functions: offered while it searches for a question; those that write are refused.
+        answer: the text of ``send_message`` is the answer (``agent``), or only ends the search (``reader``).
         ingest_steps: calls for an event, at most.
         question_steps: calls for a question, at most.
         max_failures: failed calls after which an event or a question is left.
@@ -125,6 +127,7 @@ class AgentRules:
 
     ingest_functions: Sequence[FunctionName]
     question_functions: Sequence[FunctionName]
+    answer: AnsweredBy
     ingest_steps: int
     question_steps: int
     max_failures: int
@@ -136,6 +139,7 @@ class AgentRules:
         group = "memory.agent"
         check_minimum(self, group, ingest_steps=1, question_steps=0, max_failures=1, thought_words=1, return_chars=1)
         check_flags(self, group, "refuse_repeats")
+        check_choices(self, group, answer=AnsweredBy)
         for key in ("ingest_functions", "question_functions"):
             named = list(getattr(self, key))
             if set(named) - set(FUNCTIONS) or SEND not in named or len(set(named)) < len(named):

@@ -154,6 +154,11 @@ class Answer:
     completion_tokens: int
 
 
+def own_answer(text: str) -> Answer:
+    """What is recorded where the memory answered itself: its calls stand in the ledger under ``retrieve``."""
+    return Answer(prediction=text, raw=text, malformed=False, options=(), prompt_tokens=0, completion_tokens=0)
+
+
 class Reader:
     """Asks the backbone for one answer per question."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from eval.running.clocks import Clock, ConversationClock
 from eval.running.progress import ProgressListener
-from eval.running.reader import Answer, Reader
+from eval.running.reader import Answer, Reader, own_answer
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, RetrievalRecord
 from eval.runs.rundir import RunDirectory
 from eval.runs.snapshots import Snapshot, Snapshots
@@ -212,7 +212,9 @@ class Runner:
         self._progress.retrieved(retrieve_seconds)
         retrieved = resources.clock()
         answer = None
-        if resources.reader is not None:
+        if resources.reader is not None and retrieval.answer is not None:
+            answer = own_answer(retrieval.answer)
+        elif resources.reader is not None:
             call_scope.set(CallScope("answer", question.question_id, fresh=fresh))
             watched = PromptRecordingModel(llm, resources.prompts, "reader")
             answer = await resources.reader.answer(watched, question, reference, retrieval.context)

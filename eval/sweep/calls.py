@@ -11,7 +11,7 @@ from typing import Any
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.kinds import kind_of
 from memsys.call_model import CHARS_PER_TOKEN, SHORT_TOKENS, DataShape, ExpectedCalls, PlansCalls, reply_tokens
-from memsys.protocol import MemoryConfig
+from memsys.protocol import MayAnswer, MemoryConfig
 
 
 def shape_of(config: DatasetConfig, data: LoadedData) -> DataShape:
@@ -50,13 +50,15 @@ def context_tokens(config: MemoryConfig, shape: DataShape) -> float:
     return config.context_tokens(shape) if isinstance(config, PlansCalls) else 0.0
 
 
-def reader_calls(config: Any, context_tokens: float, shape: DataShape) -> list[ExpectedCalls]:
-    """One answer for each question, from the reader's role of its kind."""
+def reader_calls(config: Any, memory: MemoryConfig, shape: DataShape) -> list[ExpectedCalls]:
+    """One answer for each question, from the reader's role of its kind; none where the memory answers itself."""
+    if isinstance(memory, MayAnswer) and memory.answers:
+        return []
     found: dict[str, float] = {}
     for kind, number in shape.questions.items():
         role = config.role_of(kind, options=config.adversarial_options) or config.default
         found[role] = found.get(role, 0) + number
-    prompt = 60 + shape.question_tokens + context_tokens
+    prompt = 60 + shape.question_tokens + context_tokens(memory, shape)
     return [
         ExpectedCalls("answer", role, number, prompt, reply_tokens(config.roles.get(role, {}), SHORT_TOKENS))
         for role, number in found.items()

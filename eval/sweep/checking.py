@@ -9,7 +9,7 @@ from typing import Any
 from eval.cli.folding import Column, show_folded
 from eval.cli.terminal import console
 from eval.run import make_part
-from eval.sweep.calls import context_tokens, memory_calls, reader_calls, shape_of_counts
+from eval.sweep.calls import memory_calls, reader_calls, shape_of_counts
 from eval.sweep.cells import Composer
 from eval.tables.stored import find_run_folders, read_json
 from memsys.call_model import ExpectedCalls
@@ -84,7 +84,7 @@ def check_run(record: Mapping[str, Any], by_phase: Mapping[str, Any], composer: 
     memory, reader = (_part(record["config"], name, composer) for name in ("memory", "reader"))
     shape = shape_of_counts(record["data"])
     own = memory_calls(memory, shape)
-    expected = [*(own or ()), *reader_calls(reader, context_tokens(memory, shape), shape)]
+    expected = [*(own or ()), *reader_calls(reader, memory, shape)]
     planned: dict[tuple[str, str], list[ExpectedCalls]] = defaultdict(list)
     for each in expected:
         planned[each.phase, each.role].append(each)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eval.cli.terminal import stage
-from eval.sweep.calls import context_tokens, memory_calls, reader_calls, shape_of
+from eval.sweep.calls import memory_calls, reader_calls, shape_of
 from eval.sweep.cells import Sweep, SweepCell
 from eval.sweep.launching import needs
 from eval.sweep.status import Standing, cell_status
@@ -155,7 +155,7 @@ def expected_calls(cell: SweepCell, shape: DataShape) -> list[ExpectedCalls]:
     plan = cell.valid_plan()
     if plan.backbone is None:
         return []
-    answers = reader_calls(plan.reader, context_tokens(plan.memory, shape), shape)
+    answers = reader_calls(plan.reader, plan.memory, shape)
     return [*(memory_calls(plan.memory, shape) or ()), *answers]
 
 

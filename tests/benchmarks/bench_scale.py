@@ -3,7 +3,8 @@
 Every system of conf/memory in the settings of its shortest preset, without being named here: a
 backbone that fills in schemas, the hashing embedder, turns of about 25 words in sessions of thirty. Times are those of
 the processor, without what backbone and embedder take: the system's own. A write is one unit with its preparation, the
-mean of the last hundred; a retrieval is the mean of ten. The goal is 5 ms for a write and 10 ms for a retrieval at a
+mean of the last hundred; a unit is a turn, a batch or a session, as the system takes them, so the same is also given
+for a turn. A retrieval is the mean of ten. The goal is 5 ms for the write of a turn and 10 ms for a retrieval at a
 million memories. Memory is what the process grew by, per turn.
 
 Run: ``python tests/benchmarks/bench_scale.py [--sizes 1000 10000 100000] [--million] [--seconds 60] [--plot F.png]``
@@ -90,6 +91,7 @@ class ScalePoint:
 
     turns: int
     write_ms: float = 0.0
+    turn_ms: float = 0.0
     read_ms: float = 0.0
     bytes_per_turn: float = 0.0
     stopped: str = ""
@@ -151,15 +153,22 @@ async def measure(preset: str, talk: Conversation, limit_s: float) -> ScalePoint
         costs.append(await _own_ms(clock, memory, unit))
         written += len(unit.turns)
         if time.process_time() > deadline:
-            ms = mean(costs[-MEASURED_WRITES:])
-            return ScalePoint(len(talk.turns), stopped=f"stopped at {written} ({ms:.2f} ms a write)")
+            ms, turn_ms = _write_ms(costs, units)
+            return ScalePoint(
+                len(talk.turns), stopped=f"stopped at {written} ({ms:.2f} ms a write, {turn_ms:.2f} a turn)"
+            )
     await memory.consolidate()
     gc.collect()
     grown = resident_bytes() - before
     reads = await _reads(clock, memory, talk)
-    return ScalePoint(
-        len(talk.turns), mean(costs[-MEASURED_WRITES:]), mean(reads), max(grown, 0) / max(len(talk.turns), 1)
-    )
+    return ScalePoint(len(talk.turns), *_write_ms(costs, units), mean(reads), max(grown, 0) / max(len(talk.turns), 1))
+
+
+def _write_ms(costs: Sequence[float], units: Sequence[Unit]) -> tuple[float, float]:
+    """Of the last writes so far: milliseconds of one, and of a turn of theirs."""
+    first = max(len(costs) - MEASURED_WRITES, 0)
+    turns = sum(len(unit.turns) for unit in units[first : len(costs)])
+    return mean(costs[first:]), sum(costs[first:]) / turns
 
 
 async def _own_ms(clock: OutsideClock, memory: MemorySystem, unit: Unit) -> float:
@@ -191,9 +200,9 @@ def show(preset: str, point: ScalePoint) -> None:
     if point.stopped:
         write(preset, str(point.turns), point.stopped)
         return
-    over = point.write_ms > WRITE_GOAL_MS or point.read_ms > READ_GOAL_MS
-    facts = [f"{point.write_ms:.3f}", f"{point.read_ms:.3f}", f"{point.bytes_per_turn:.0f}", "over" if over else ""]
-    write(preset, str(point.turns), *facts)
+    over = point.turn_ms > WRITE_GOAL_MS or point.read_ms > READ_GOAL_MS
+    times = [f"{ms:.3f}" for ms in (point.write_ms, point.turn_ms, point.read_ms)]
+    write(preset, str(point.turns), *times, f"{point.bytes_per_turn:.0f}", "over" if over else "")
 
 
 def keep(path: str, preset: str, point: ScalePoint) -> None:
@@ -225,7 +234,7 @@ def plot(path: str, curves: Mapping[str, Sequence[ScalePoint]]) -> None:
 
     figure = Figure(figsize=(11, 5), layout="constrained")
     for place, (title, field, goal) in enumerate(
-        (("one write", "write_ms", WRITE_GOAL_MS), ("one retrieval", "read_ms", READ_GOAL_MS)), start=1
+        (("one turn written", "turn_ms", WRITE_GOAL_MS), ("one retrieval", "read_ms", READ_GOAL_MS)), start=1
     ):
         axes: Any = figure.add_subplot(1, 2, place)
         for preset, points in curves.items():
@@ -249,7 +258,7 @@ def main() -> int:
     arguments = parser.parse_args()
     sizes = [*SIZES, MILLION] if arguments.million else arguments.sizes
     talks = [conversation(size) for size in sizes]
-    write("system", "turns", "write (ms)", "retrieve (ms)", "bytes a turn")
+    write("system", "turns", "write (ms)", "a turn (ms)", "retrieve (ms)", "bytes a turn")
     names = arguments.presets or one_preset_per_system()
     curves = {name: curve(name, talks, arguments.seconds, arguments.csv) for name in names}
     if arguments.plot:

@@ -16,13 +16,14 @@ from baselines.memgpt.messages import QueuedMessage
 from baselines.memgpt.reading import read_call
 from baselines.memgpt.rules import CoreRules, PagedSearchRules
 from baselines.memgpt.storage import MemGptRecord, RecallStorage
-from eval.sweep.calls import memory_calls
+from eval.sweep.calls import memory_calls, reader_calls
 from memsys.call_model import DataShape
 from memsys.errors import ConfigError
 from memsys.llm.contract import Reply
 from memsys.vocabulary import Completion, Conversation, Retrieval
 from tests.support.composing import composed, conversation, ingest, memory_config, parts
 from tests.support.fakes import FakeModel, TableEmbedder
+from tests.support.readers import READER
 
 TALK = conversation(["boat sea", "boat sail"], ["cake oven", "cake milk"], ["song drum", "band stage"])
 SEND: Mapping[str, Any] = {"thought": "", "function": "send_message", "args": {"message": "done"}}
@@ -386,6 +387,24 @@ def test_edits_are_refused_and_a_question_without_a_search_is_searched_for() -> 
     assert json.dumps(system.state()["core"]) == before and model.count("search") == 2
 
 
+def test_the_agents_message_is_the_answer_where_it_is_asked_for_one() -> None:
+    found_by, said = call("conversation_search", query="boat sea"), call("send_message", message=" Ben \n")
+    system = ingested(model := replying(search=[found_by, said]), preset="memgpt_native")
+    found = asked(system)
+    assert found.answer == "Ben" and found.trace["answered"] == "agent" and found.hits[0].turn_ids == ("D1:0",)
+    assert "its message is the answer" in model.prompts[-1]
+    # Said at once: nothing was searched, so nothing it has not seen counts as found.
+    system = ingested(replying(search=[said]), preset="memgpt_native")
+    assert asked(system).answer == "Ben" and asked(system).trace["found"] == 0
+    for reader_answers in (
+        ingested(replying(search=[said])),
+        ingested(replying(search=[call("send_message", message=" ")]), preset="memgpt_native"),
+        ingested(replying(search=[call("x"), call("x")]), preset="memgpt_native"),
+    ):
+        found = asked(reader_answers)
+        assert found.answer is None and "answered" not in found.trace and found.trace["searched"] == "forced"
+
+
 def test_a_question_has_five_steps_and_no_memory_of_another() -> None:
     searches = [call("conversation_search", query=f"boat {number}") for number in range(6)]
     system = ingested(model := replying(search=searches))
@@ -451,3 +470,5 @@ def test_planned_calls_follow_the_mode() -> None:
     assert set(planned("memgpt_insert")) == {"summarise", "search"}
     assert 30 <= planned("memgpt_insert")["summarise"] <= 60
     assert planned("memgpt_small")["search"] == 2 * 1986
+    answers = [reader_calls(READER, memory_config(name), shape) for name in ("memgpt", "memgpt_native")]
+    assert [sum(each.calls for each in calls) for calls in answers] == [1986, 0]

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +123,17 @@ def sample(name: str, turns: int = 12, questions: int = 5) -> Sample:
     return Sample(conversation, asked, {q.question_id: Reference(q.question_id, ("x",)) for q in asked})
 
 
+class AnsweringChain(Chain):
+    async def retrieve(self, query: str) -> Retrieval:
+        return replace(await super().retrieve(query), answer="its own" if "1" in query else None)
+
+
+@dataclass(frozen=True)
+class AnsweringChainConfig(ChainConfig):
+    def build(self, parts: Parts) -> Chain:
+        return AnsweringChain(parts, self.die_at)
+
+
 def run(path: Path, samples: list[Sample], llm: Echo, *, memory: ChainConfig | None = None, reader: bool = True,
         **schedule: Any) -> tuple[RunOutcome, Quiet]:  # fmt: skip
     resources = RunResources(
@@ -163,6 +174,15 @@ def test_results_do_not_depend_on_workers_or_look_ahead(tmp_path: Path) -> None:
         expected = expected or answers(path)
         assert answers(path) == expected
     assert expected is not None and len(expected) == 15
+
+
+def test_a_memorys_own_answer_stands_in_place_of_the_readers(tmp_path: Path) -> None:
+    llm = Echo()
+    run(tmp_path, [sample("a", questions=3)], llm, memory=AnsweringChainConfig())
+    assert [text == "its own" for _, text in sorted(answers(tmp_path).items())] == [False, True, False]
+    assert llm.asked == 2
+    run(tmp_path / "no reader", [sample("a", questions=3)], llm, memory=AnsweringChainConfig(), reader=False)
+    assert llm.asked == 2 and not (tmp_path / "no reader" / "answers.jsonl").read_text()
 
 
 def test_questions_in_flight_is_a_bound_over_all_conversations(tmp_path: Path) -> None:
