@@ -15,8 +15,10 @@ from eval.running.runner import ConversationIngestion, Schedule
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
-from memsys.llm.contract import CallRecord, CallScope, LanguageModel, call_scope
+from memsys.llm.contract import LanguageModel
+from memsys.llm.ledger import CallRecord
 from memsys.llm.none import NoBackbone
+from memsys.llm.scope import CallScope, call_scope
 from memsys.protocol import MemoryConfig, MemorySystem, NeedsAssets, Parts, close_memory
 from memsys.vocabulary import Conversation, Question, Reference, Retrieval, Sample, Turn
 

@@ -23,7 +23,7 @@ from memsys.errors import RunDirectoryError
 from memsys.llm.backbone import Backbone
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import BackboneConfig
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
 #: Settings of a judge that cannot change a verdict: more repeats add to those there are.

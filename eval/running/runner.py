@@ -21,8 +21,9 @@ from eval.runs.snapshots import Snapshot, Snapshots
 from memsys.embedding.contract import Embedder
 from memsys.errors import BackboneError, RunDirectoryError, WorkerError
 from memsys.llm.client import CompletedAttempt
-from memsys.llm.contract import CallScope, ForeignCall, LanguageModel, Reply, Role, call_scope
-from memsys.llm.foreign import complete
+from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.llm.foreign import ForeignCall, complete
+from memsys.llm.scope import CallScope, call_scope
 from memsys.protocol import MemoryConfig, MemorySystem, Parts, close_memory
 from memsys.settings import check_minimum
 from memsys.turns import TurnFormat

@@ -4,7 +4,7 @@
 ``conversations.jsonl`` one :class:`ConversationRecord` per ingested conversation
 ``answers.jsonl``       one :class:`AnswerRecord` per answered question, in the order they finished
 ``retrievals.jsonl``    one :class:`RetrievalRecord` per answered question
-``calls.jsonl``         one :class:`memsys.llm.contract.CallRecord` per request to the backbone, cached ones too
+``calls.jsonl``         one :class:`memsys.llm.ledger.CallRecord` per request to the backbone, cached ones too
 ``references.jsonl``    one :class:`ReferenceRecord` per question of the run: scoring needs no data set
 ``judgements/``         verdicts of judges, see :mod:`eval.judge.store`
 ``scores.jsonl``        one row per question, ``question_id, conversation_id, category, metrics: {name: float or null}``

@@ -16,7 +16,7 @@ from eval.runs.files import JsonLines, read_json_lines, write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ConversationRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.snapshots import Snapshots
 from memsys.errors import RunDirectoryError
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 from memsys.rows import RowError, check_fields
 from memsys.vocabulary import Json
 

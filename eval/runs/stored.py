@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from eval.runs import rows
 from eval.runs.records import AnswerRecord, ConversationRecord, ReferenceRecord, RetrievalRecord
 from memsys.errors import ScoringError
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 
 
 class _Keyed(Protocol):

@@ -40,7 +40,7 @@ from eval.scoring.aggregate import aggregate, aggregate_metrics, describe, mean_
 from eval.scoring.protocols import load_protocol, protocol_names
 from eval.scoring.rows import DIGITS, SCORES_META, ScoreRow, gold_answers, load_scores, score_answer
 from eval.scoring.storage import storage
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
 SUMMARY = "summary.json"

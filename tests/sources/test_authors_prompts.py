@@ -18,7 +18,7 @@ from eval.configs.choices import presets
 from eval.configs.prompt_choice import prompt_rows
 from eval.run import compose_plan
 from memsys.assets.paths import ROOT
-from memsys.llm.contract import make_role
+from memsys.llm.roles import make_role
 from memsys.prompt_packs.catalogue import (
     PARTS,
     CutPart,

@@ -16,7 +16,7 @@ from eval.runs.records import (
 )
 from eval.runs.rundir import RunRecord, identity_hash
 from eval.scoring.rows import checksums
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 from memsys.seeding import generator
 
 CATEGORIES = (1, 2, 3, 4, 5)

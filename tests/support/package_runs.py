@@ -17,7 +17,7 @@ from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.llm.cache import ReplyCache
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 from memsys.protocol import MemoryConfig, Parts
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn

@@ -18,7 +18,7 @@ from eval.runs.stored import load_answers, load_calls, load_conversations, load_
 from eval.scoring.rows import ScoreRow, load_scores, score_run
 from eval.tables.stored import Skipped, read_run
 from memsys.errors import MemsysError, RunDirectoryError, ScoringError
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 from memsys.rows import RowError, check_fields, record_from
 from memsys.vocabulary import Completion, TokenLogprob
 from tests.support.fake_run import FakeRun

@@ -9,7 +9,7 @@ import pytest
 from eval.runs.records import AnswerRecord, RetrievalRecord
 from eval.runs.rundir import RunDirectory, RunRecord, differences, identity_hash
 from memsys.errors import RunDirectoryError
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 
 
 def record(**identity: Any) -> RunRecord:

@@ -235,7 +235,7 @@ def test_a_run_leaves_the_loggers_as_they_are(
     """Hydra's ``disabled`` switched off every logger there was, and no warning of memsys reached anybody."""
     monkeypatch.setattr("eval.run.run_one", lambda *_: ("", 0))
     monkeypatch.setattr(sys, "argv", ["eval.run"])
-    logger, level = logging.getLogger("memsys.llm.cache"), logging.getLogger().level
+    logger, level = logging.getLogger("memsys.llm.cache_files"), logging.getLogger().level
     compose_and_run(["memory=no_memory", "score=false", f"runs_dir={tmp_path}", *arguments])
     assert not logger.disabled and logger.isEnabledFor(logging.WARNING)
     assert logging.getLogger().level == level

@@ -20,7 +20,7 @@ from eval.sweep.servers import ServerRequest, ask_for_servers, outside_job, queu
 from eval.sweep.status import cell_status, counted, sweep_status
 from eval.sweep.tickets import Submission, TicketWriter, read_ticket, write_submission
 from memsys.errors import BackboneError, ConfigError, MemsysError
-from memsys.llm.engines.shared import Registry, ServerRecord
+from memsys.llm.engines.registry import Registry, ServerRecord
 
 
 def cell(tmp_path: Path, *overrides: str) -> SweepCell:

@@ -11,9 +11,10 @@ from memsys.assets.fetch import sha256
 from memsys.errors import BackboneError
 from memsys.llm.engines.contract import Endpoint
 from memsys.llm.engines.process import GuardedProcess
+from memsys.llm.engines.servers import is_healthy
 from memsys.llm.engines.vllm import launch
 from memsys.llm.engines.vllm.config import VllmEngineConfig
-from memsys.llm.engines.vllm.server import is_healthy, server_version
+from memsys.llm.engines.vllm.server import server_version
 from memsys.vocabulary import Json
 
 logger = logging.getLogger(__name__)
