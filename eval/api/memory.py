@@ -10,8 +10,9 @@ from typing import Any
 
 from eval.api.parts import MemoryParts, choose
 from eval.running.clocks import ConversationClock
+from eval.running.ingestion import ConversationIngestion
 from eval.running.reader import Answer, ReaderConfig
-from eval.running.runner import ConversationIngestion, Schedule
+from eval.running.schedule import Schedule
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig

@@ -44,6 +44,13 @@ def is_recorded(run_dir: Path) -> bool:
     return path.is_file() and bool(load_json(path).get("recorded"))
 
 
+def data_sha256(run_dir: Path) -> str:
+    """Checksum of the data that a run asked; empty where it names none."""
+    path = run_dir / "run.json"
+    data = load_json(path).get("data") if path.is_file() else None
+    return str(data.get("sha256", "")) if isinstance(data, Mapping) else ""
+
+
 def load_references(run_dir: Path) -> dict[str, ReferenceRecord]:
     """Gold by question id, in the run's order.
 
@@ -88,9 +95,10 @@ def load_calls(run_dir: Path) -> list[CallRecord]:
     calls = list(_rows(run_dir / "calls.jsonl", CallRecord))
     path = run_dir / "run.json"
     record = load_json(path) if path.is_file() else None
-    ended = isinstance(record, dict) and record.get("status") == "complete"
-    if lost := lost_calls(run_dir, len(calls), record or {}) if ended else "":
-        raise ScoringError(lost)
+    if isinstance(record, dict) and record.get("status") == "complete":
+        lost = lost_calls(run_dir, len(calls), record)
+        if lost:
+            raise ScoringError(lost)
     return calls
 
 

@@ -37,8 +37,9 @@ from eval.runs.stored import (
     load_retrievals,
 )
 from eval.scoring.aggregate import aggregate, aggregate_metrics, describe, mean_of, undoubted
+from eval.scoring.answers import gold_answers, score_answer
 from eval.scoring.protocols import load_protocol, protocol_names
-from eval.scoring.rows import DIGITS, SCORES_META, ScoreRow, gold_answers, load_scores, score_answer
+from eval.scoring.rows import DIGITS, SCORES_META, ScoreRow, load_scores
 from eval.scoring.storage import storage
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json

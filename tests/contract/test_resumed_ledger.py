@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from eval.papers.departures import systems
-from eval.running.runner import Runner, RunResources, Schedule
+from eval.running.runner import Runner, RunResources
+from eval.running.schedule import Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
 from memsys.embedding.hashing import HashingEmbedder

@@ -18,7 +18,8 @@ from eval.runs.rundir import listed
 from eval.score import main as score
 from eval.scoring.aggregate import aggregate
 from eval.scoring.protocols import load_protocol, recorded_protocol
-from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores, score_run
+from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores
+from eval.scoring.score_run import score_run
 from eval.tables.stored import Skipped, StoredRun, find_run_folders, read_run
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
@@ -37,6 +38,19 @@ def read(path: Path) -> StoredRun:
 def test_further_metrics_leave_the_others(tmp_path: Path) -> None:
     run = FakeRun(questions_each=3).write(tmp_path)
     score_run(run, ScoringConfig(metrics=("f1_set",)))
+    score_run(run, ScoringConfig(metrics=("em_squad",)))
+    for row in load_scores(run):
+        assert {"f1_set", "em_squad"} <= row.metrics.keys()
+
+
+def test_a_file_without_rows_changes_no_answers(tmp_path: Path) -> None:
+    """Judging opens a run, which makes the files that it lacks; scoring it again then dropped all other metrics."""
+    run = FakeRun(questions_each=3).write(tmp_path)
+    (run / "retrievals.jsonl").unlink()
+    record = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**record, "recorded": {"label": "elsewhere"}}))
+    score_run(run, ScoringConfig(metrics=("f1_set",)))
+    (run / "retrievals.jsonl").touch()
     score_run(run, ScoringConfig(metrics=("em_squad",)))
     for row in load_scores(run):
         assert {"f1_set", "em_squad"} <= row.metrics.keys()

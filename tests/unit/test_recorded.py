@@ -17,7 +17,7 @@ from eval.recorded.shapes import make_shape
 from eval.recorded.source import read_tree
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_answers, load_json
-from eval.scoring.rows import score_run
+from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 

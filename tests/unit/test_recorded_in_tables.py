@@ -13,7 +13,8 @@ from eval.recorded.questions import QuestionSet, RecordedQuestion
 from eval.report.groups import find_groups
 from eval.runs.records import ReferenceRecord
 from eval.runs.trec import write_trec
-from eval.scoring.rows import ScoringConfig, score_run
+from eval.scoring.rows import ScoringConfig
+from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from eval.tables.__main__ import build_tables
 from eval.tables.judges import judge_faults, judge_texts, without_unmeasured

@@ -15,7 +15,8 @@ from eval.export import export_run
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.rundir import RunDirectory, read_record
 from eval.runs.stored import load_answers, load_calls, load_conversations, load_references, load_retrievals
-from eval.scoring.rows import ScoreRow, load_scores, score_run
+from eval.scoring.rows import ScoreRow, load_scores
+from eval.scoring.score_run import score_run
 from eval.tables.stored import Skipped, read_run
 from memsys.errors import MemsysError, RunDirectoryError, ScoringError
 from memsys.llm.ledger import CallRecord

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.running.runner import Runner, RunOutcome, RunResources, Schedule
+from eval.running.runner import Runner, RunOutcome, RunResources
+from eval.running.schedule import Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
 from memsys.embedding.contract import Vectors

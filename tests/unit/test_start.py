@@ -24,7 +24,8 @@ from eval.running.clocks import ConversationClock, LoadingEmbedder
 from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
 from eval.running.models import load_models
 from eval.running.plan import Plan
-from eval.running.runner import Runner, RunResources, Schedule
+from eval.running.runner import Runner, RunResources
+from eval.running.schedule import Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
 from memsys.embedding.contract import Vectors
