@@ -184,7 +184,7 @@ def _answer_table(summary: Any) -> "Table":
 def _warn_of_unlabelled(run: Path, summary: Any) -> None:
     """Name the kinds that the run's own protocol has no label for, or none has."""
     from eval.cli.terminal import console
-    from eval.runs.rundir import read_record
+    from eval.runs.run_json import read_record
 
     record = read_record(run)
     own = ((record or {}).get("config", {}).get("protocol") or {}).get("name")

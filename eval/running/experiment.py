@@ -20,7 +20,8 @@ from eval.running.progress import DisplayState, LineProgress, TerminalProgress, 
 from eval.running.recording import make_record, recordable, reference_records
 from eval.running.runner import Runner, RunOutcome, RunResources
 from eval.running.stopping import StopRequest
-from eval.runs.rundir import RunDirectory, RunRecord, now
+from eval.runs.run_json import RunRecord, now
+from eval.runs.rundir import RunDirectory
 from memsys.credentials import redacted
 from memsys.errors import BudgetSpentError, MemsysError, first_error
 from memsys.index.settings import using_index

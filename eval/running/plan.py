@@ -13,7 +13,7 @@ from eval.running.budgets import BudgetLimits, read_limits
 from eval.running.former_constants import without_former_constants
 from eval.running.reader import ReaderConfig
 from eval.running.schedule import Schedule
-from eval.runs.rundir import identity_hash, without_name
+from eval.runs.identity import identity_hash, without_name
 from memsys.credentials import without_secrets
 from memsys.errors import ConfigError
 from memsys.index.settings import FLAT, IndexSettings

@@ -1,6 +1,6 @@
 """What a run writes and everything after it reads: one record type per file of the run directory.
 
-``run.json``            :class:`eval.runs.rundir.RunRecord` (see there)
+``run.json``            :class:`eval.runs.run_json.RunRecord` (see there)
 ``conversations.jsonl`` one :class:`ConversationRecord` per ingested conversation
 ``answers.jsonl``       one :class:`AnswerRecord` per answered question, in the order they finished
 ``retrievals.jsonl``    one :class:`RetrievalRecord` per answered question

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Literal
 
 from eval.runs.files import write_json
-from eval.runs.rundir import now
+from eval.runs.run_json import now
 from memsys.credentials import redacted
 from memsys.errors import MemsysError
 from memsys.heartbeat import Heartbeat, disk_time, is_young

@@ -14,13 +14,14 @@ from eval.loaders.locomo import LOCOMO
 from eval.run import compose_plan
 from eval.running.experiment import run_experiment
 from eval.running.plan import folder
-from eval.runs.rundir import listed
+from eval.runs.folders import find_run_folders
+from eval.runs.identity import listed
 from eval.score import main as score
 from eval.scoring.aggregate import aggregate
 from eval.scoring.protocols import load_protocol, recorded_protocol
 from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores
 from eval.scoring.score_run import score_run
-from eval.tables.stored import Skipped, StoredRun, find_run_folders, read_run
+from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
 from tests.support.backbones import backbone_config

@@ -8,8 +8,9 @@ import pytest
 from eval.explain.__main__ import main as explain
 from eval.export import export_run
 from eval.recorded.catalogue import load_catalogue
-from eval.recorded.importing import Origin, import_rows, write_run
+from eval.recorded.importing import import_rows
 from eval.recorded.questions import QuestionSet, RecordedQuestion
+from eval.recorded.run_folder import Origin, write_run
 from eval.report.groups import find_groups
 from eval.runs.records import ReferenceRecord
 from eval.runs.trec import write_trec

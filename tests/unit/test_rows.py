@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from eval.export import export_run
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
-from eval.runs.rundir import RunDirectory, read_record
+from eval.runs.run_json import read_record
+from eval.runs.rundir import RunDirectory
 from eval.runs.stored import load_answers, load_calls, load_conversations, load_references, load_retrievals
 from eval.scoring.rows import ScoreRow, load_scores
 from eval.scoring.score_run import score_run

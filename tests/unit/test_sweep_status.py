@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from eval.runs.files import write_json
-from eval.runs.rundir import RunRecord, Status
+from eval.runs.run_json import RunRecord, Status
 from eval.sweep import local_servers, servers
 from eval.sweep.cells import Composer, SweepCell
 from eval.sweep.launching import LaunchGroup, all_cells, open_cells, portions, queued_cells
