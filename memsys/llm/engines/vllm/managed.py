@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from memsys.assets.fetch import sha256
+from memsys.assets.checksums import remembered_sha256
 from memsys.errors import BackboneError
 from memsys.llm.engines.contract import Endpoint
 from memsys.llm.engines.process import GuardedProcess
@@ -98,7 +98,7 @@ class ManagedVllm:
             revision = self._config.revision or "main"
             return {"revision": launch.hub_commit(self._model, revision) or revision}
         if not self._checksums:
-            self._checksums = {path.name: sha256(path) for path in sorted(folder.glob("*.safetensors"))}
+            self._checksums = {path.name: remembered_sha256(path) for path in sorted(folder.glob("*.safetensors"))}
         return self._checksums
 
     def _root(self) -> str:
