@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from eval.run import compose_plan
+from eval.running.composed import compose_plan
 from eval.running.models import embedder_for, open_backbones
 from eval.running.plan import Plan
 from eval.runs.rundir import RunDirectory

@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.cli.folding import Column, show_folded
 from eval.cli.terminal import console
-from eval.run import make_part
+from eval.running.composed import make_part
 from eval.runs.folders import find_run_folders
 from eval.sweep.calls import context_tokens, memory_calls, reader_calls, shape_of_counts
 from eval.sweep.cells import Composer

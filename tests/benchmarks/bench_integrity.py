@@ -14,8 +14,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from eval.run import compose_plan  # noqa: E402
 from eval.running import experiment  # noqa: E402
+from eval.running.composed import compose_plan  # noqa: E402
 from eval.runs import rows, snapshots  # noqa: E402
 from memsys.llm import cache_rows, structured  # noqa: E402
 from tests.support.stub_process import attached, stub_server  # noqa: E402

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eval.configs.field_types import wrong_types
-from eval.run import compose_plan
+from eval.running.composed import compose_plan
 from eval.running.plan import run_folder
 from memsys.errors import ConfigError
 from memsys.llm.config import SAMPLING_FIELDS

@@ -11,7 +11,7 @@ from eval.compare import compare
 from eval.compare.model import make_report
 from eval.loaders.locate import find_source
 from eval.loaders.locomo import LOCOMO
-from eval.run import compose_plan
+from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
 from eval.running.plan import folder
 from eval.runs.folders import find_run_folders

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from eval.configs import prompt_choice
 from eval.configs.presets import CONF
-from eval.run import compose_plan
+from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
 from memsys.assets.paths import ROOT
 from memsys.errors import ConfigError, DataError

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.run import compose_plan
+from eval.running.composed import compose_plan
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.errors import AssetError, ConfigError, DataError
 from memsys.gate.calibration import diary_role, personas, stream_scores, threshold, write_diary

@@ -19,8 +19,9 @@ from eval.configs.choices import presets
 from eval.configs.compose import compose_run
 from eval.configs.presets import description
 from eval.configs.run_help import groups, help_text
-from eval.run import compose_and_run, compose_plan
+from eval.run import compose_and_run
 from eval.running.clocks import ConversationClock, LoadingEmbedder
+from eval.running.composed import compose_plan
 from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
 from eval.running.models import load_models
 from eval.running.plan import Plan
@@ -258,7 +259,7 @@ def test_llama_cpp_is_loaded_before_torch_can_be() -> None:
     """Both bring libgomp; the first to come decides how its threads wait."""
     code = (
         "import sys\n"
-        "from eval.run import compose_plan\n"
+        "from eval.running.composed import compose_plan\n"
         "from eval.running.models import make_engines, backbone_selection\n"
         "plan = compose_plan([])\n"
         "make_engines(backbone_selection(plan, plan.backbone))\n"

@@ -25,7 +25,7 @@ LOOPBACK = "//127.0.0.1:"
 
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
-    """What a server tells of itself.
+    """What a server says of itself.
 
     Attributes:
         urls: base URLs up to and including ``/v1``.

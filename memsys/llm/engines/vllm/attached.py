@@ -61,5 +61,5 @@ class AttachedVllm:
         given replies that its twin left in the cache.
         """
         model = self._endpoints[0].model if self._endpoints else self._config.model
-        told = {"engine": self.name, "version": self._version, "mode": "attached", "model": model}
-        return {**told, "declared": {"revision": self._config.revision, **self._config.declared()}}
+        said = {"engine": self.name, "version": self._version, "mode": "attached", "model": model}
+        return {**said, "declared": {"revision": self._config.revision, **self._config.declared()}}

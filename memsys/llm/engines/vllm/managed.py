@@ -11,7 +11,7 @@ from memsys.assets.checksums import remembered_sha256
 from memsys.errors import BackboneError
 from memsys.llm.engines.contract import Endpoint
 from memsys.llm.engines.process import GuardedProcess
-from memsys.llm.engines.servers import is_healthy
+from memsys.llm.engines.servers import is_healthy, server_root
 from memsys.llm.engines.vllm import launch
 from memsys.llm.engines.vllm.config import VllmEngineConfig
 from memsys.llm.engines.vllm.server import server_version
@@ -102,7 +102,7 @@ class ManagedVllm:
         return self._checksums
 
     def _root(self) -> str:
-        return self._endpoints[0].base_url.removesuffix("/v1") if self._endpoints else ""
+        return server_root(self._endpoints[0].base_url) if self._endpoints else ""
 
     def _stop(self) -> None:
         if self._process is not None:
