@@ -19,15 +19,25 @@ from memsys.vocabulary import Json
 class RoleSettings:
     """What a config says of a role.
 
-    ``prompt: null`` takes the file shipped with the system; ``prompt`` and ``system`` may name a fetched text of the
-    authors (:mod:`memsys.prompt_packs`), and ``schema`` is the one their prompt asks for, where it is not ours.
-    ``system_first: true`` writes the system message before the prompt in completion mode, which else leaves it out.
-    ``min_items``, ``max_items`` and ``max_chars`` bound every
-    list and every string of the role's schema: a small model otherwise closes each list at once, or repeats itself up
-    to ``max_tokens``. The papers set no such bounds. ``field_order`` names every field of the schema in the order in
-    which constrained decoding is to write them; null keeps the shipped order. ``reading`` holds fields of
-    :class:`memsys.llm.reading.ReplyReading`; null reads tolerantly. ``correction`` holds fields of
-    :class:`memsys.llm.correction.Correction`; null asks again with the same request and another seed.
+    Attributes:
+        temperature: sampling temperature.
+        max_tokens: limit of new tokens.
+        prompt: file of the prompt, or a fetched text of the authors (:mod:`memsys.prompt_packs`); null takes the file
+            shipped with the system.
+        system: system message, or a fetched text of the authors.
+        malformed_retries: further attempts when the reply does not parse or validate.
+        min_items: lower bound of every list of the schema. Without one a small model closes each list at once. The
+            papers set no such bounds.
+        max_items: upper bound of every list.
+        max_chars: upper bound of every string, which a small model otherwise fills with repetitions to ``max_tokens``.
+        raw: see :class:`memsys.llm.contract.Role`.
+        field_order: every field of the schema in the order in which constrained decoding is to write them; null keeps
+            the shipped order.
+        reading: fields of :class:`memsys.llm.reading.ReplyReading`; null reads tolerantly.
+        schema: JSON schema that the authors' prompt asks for, where it is not ours.
+        system_first: write the system message before the prompt in completion mode, which else leaves it out.
+        correction: fields of :class:`memsys.llm.correction.Correction`; null asks again with the same request and
+            another seed.
     """
 
     temperature: float
