@@ -16,10 +16,11 @@ from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import check_folder, tracked_remark
 from eval.cli.terminal import console, say
 from eval.runs.files import write_atomic, write_json
+from eval.runs.folders import SUMMARIES, named_run_folders
 from eval.runs.trec import write_trec
 from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow
 from eval.tables.places import without_places
-from eval.tables.stored import SUMMARIES, Skipped, StoredRun, named_run_folders, read_run
+from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import RunDirectoryError
 
 #: Parts of ``run.json`` that are kept.

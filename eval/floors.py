@@ -27,9 +27,11 @@ from eval.metrics.locomo import abstains, is_trapped
 from eval.metrics.metric import Metric
 from eval.metrics.registry import METRICS, TOKEN_F1
 from eval.runs.files import write_atomic, write_json
+from eval.runs.folders import SUMMARIES
 from eval.runs.records import SCHEMA_VERSION, ReferenceRecord
-from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow, Scores, gold_answers, score_answer
-from eval.tables.stored import FLOOR, SUMMARIES
+from eval.scoring.answers import gold_answers, score_answer
+from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow, Scores
+from eval.tables.stored import FLOOR
 
 Policy = Literal["always_abstain", "always_trap", "coin_flip"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)

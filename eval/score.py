@@ -100,7 +100,7 @@ def load_preset(name: str) -> "ScoringConfig":
 
 def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "LabelView") -> None:
     from eval.cli.terminal import console
-    from eval.scoring.rows import score_run
+    from eval.scoring.score_run import score_run
     from eval.scoring.summary import summarise
 
     score_run(run, config)
@@ -124,8 +124,9 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "La
 
 def _under(run: Path, summary: Any, labels: "LabelView") -> Any:
     """The summary's means under a view of disputed labels; the file keeps those of the printed labels."""
+    from eval.runs.stored import data_sha256
     from eval.scoring.labels import VIEW_TEXT, under
-    from eval.scoring.rows import data_sha256, load_scores
+    from eval.scoring.rows import load_scores
     from eval.scoring.summary import with_means
 
     rows = load_scores(run)
@@ -183,7 +184,7 @@ def _answer_table(summary: Any) -> "Table":
 def _warn_of_unlabelled(run: Path, summary: Any) -> None:
     """Name the kinds that the run's own protocol has no label for, or none has."""
     from eval.cli.terminal import console
-    from eval.runs.rundir import read_record
+    from eval.runs.run_json import read_record
 
     record = read_record(run)
     own = ((record or {}).get("config", {}).get("protocol") or {}).get("name")

@@ -18,7 +18,8 @@ from eval.running.backbones import server_group
 from eval.running.plan import Plan
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.engines.contract import Engine
-from memsys.llm.engines.shared import Registry, serve
+from memsys.llm.engines.registry import Registry
+from memsys.llm.engines.serving import serve
 from memsys.llm.engines.vllm import VllmEngineConfig
 
 LOOPBACK = "127.0.0.1"

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
 from memsys.assets.paths import ROOT
-from memsys.llm.contract import Phase
+from memsys.llm.scope import Phase
 
 CHARS_PER_TOKEN = 4.2
 #: Tokens of a short reply (a choice, a list of keywords), where nothing in the role's settings bounds it.

@@ -43,3 +43,10 @@ class WorkerError(MemsysError):
 
 class WorkerEndedError(WorkerError):
     """A package's worker has ended without being asked to."""
+
+
+def first_error(error: BaseException) -> BaseException:
+    """Return the first plain error inside nested groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -18,14 +18,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from eval.run import compose_plan
+from eval.running.composed import compose_plan
 from eval.running.models import embedder_for, open_backbones
 from eval.running.plan import Plan
 from eval.runs.rundir import RunDirectory
 from memsys.errors import ConfigError, DataError, MemsysError
 from memsys.gate.calibration import Diary, Persona, diary_role, personas, stream_scores, threshold, write_diary
 from memsys.gate.config import CALIBRATED_FOR, GatedConfig, gate_format
-from memsys.llm.contract import CallScope, call_scope
+from memsys.llm.scope import CallScope, call_scope
 from memsys.vocabulary import Turn
 
 #: Tokens that one diary entry may take.

@@ -54,7 +54,7 @@ class AmemConfig:
         context: fields of :class:`memsys.notes.context.NoteContextRules`; ``max_links: 0`` shows no
             links, ``max_links: null`` as many as ``retrieve_k``.
         note_labels: fields of :class:`memsys.notes.context.NoteLabels`; what a model reads before each field.
-        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+        roles: per role the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
     name: str

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memsys.errors import ConfigError
-from memsys.llm.contract import Role, make_role
+from memsys.llm.contract import Role
+from memsys.llm.roles import make_role
 from memsys.notes.roles import note_role
 from memsys.vocabulary import Json
 

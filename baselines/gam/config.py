@@ -24,7 +24,7 @@ class GamConfig:
         research: fields of :class:`baselines.gam.rules.ResearchRules`.
         context: fields of :class:`baselines.gam.rules.GamContextRules`.
         texts: fields of :class:`baselines.gam.rules.GamTexts`.
-        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+        roles: per role the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
     name: str

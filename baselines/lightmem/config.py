@@ -36,7 +36,7 @@ class LightMemConfig:
         retrieve: fields of :class:`baselines.lightmem.rules.FactSearchRules`.
         context: fields of :class:`baselines.lightmem.rules.LightMemContextRules`.
         context_texts: fields of :class:`baselines.lightmem.rules.LightMemTexts`.
-        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+        roles: per role the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
     name: str

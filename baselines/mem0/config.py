@@ -41,7 +41,7 @@ class Mem0Config:
         top_k: memories retrieved per scope.
         context_max_tokens: tokens of memories and relations shown to the reader; null for no limit.
         graph: fields of :class:`baselines.mem0.graph.EntityGraphRules`.
-        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`; those that are not asked are unused.
+        roles: per role the fields of :class:`memsys.llm.roles.RoleSettings`; those that are not asked are unused.
     """
 
     name: str

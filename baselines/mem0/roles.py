@@ -6,7 +6,8 @@ from typing import Literal
 
 from memsys.errors import ConfigError
 from memsys.facts.extraction import UserPrompt, extract_role
-from memsys.llm.contract import Role, make_role
+from memsys.llm.contract import Role
+from memsys.llm.roles import make_role
 from memsys.notes.roles import object_schema
 from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json

@@ -37,7 +37,7 @@ class MemGptConfig:
         search: fields of :class:`baselines.memgpt.rules.PagedSearchRules`.
         context: fields of :class:`baselines.memgpt.rules.MemGptContextRules`.
         context_texts: fields of :class:`baselines.memgpt.rules.MemGptTexts`.
-        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+        roles: per role the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
     name: str

@@ -27,7 +27,7 @@ class MemoryBankConfig:
         forgetting: fields of :class:`baselines.memorybank.forgetting.ForgettingRules`.
         retrieve_k: pieces and summaries found by a question.
         context: fields of :class:`baselines.memorybank.rules.MemoryBankContextRules`.
-        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+        roles: per role the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
     name: str

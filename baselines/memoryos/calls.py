@@ -10,7 +10,7 @@ from memsys.call_model import (
     settings_key,
     template_tokens,
 )
-from memsys.llm.contract import Phase
+from memsys.llm.scope import Phase
 
 if TYPE_CHECKING:
     from baselines.memoryos.config import MemoryOSConfig

@@ -38,7 +38,7 @@ class MemoryOSConfig:
         retrieve: fields of :class:`baselines.memoryos.rules.MemoryOSSearchRules`.
         context: fields of :class:`baselines.memoryos.rules.MemoryOSContextRules`.
         context_texts: fields of :class:`baselines.memoryos.rules.MemoryOSTexts`.
-        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+        roles: per role the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
     name: str

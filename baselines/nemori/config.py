@@ -42,7 +42,7 @@ class NemoriConfig:
         search: fields of :class:`baselines.nemori.rules.SearchRules`.
         context: fields of :class:`baselines.nemori.rules.NemoriContextRules`.
         context_texts: fields of :class:`memsys.episodes.context.ContextTexts`.
-        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+        roles: per role the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
     name: str

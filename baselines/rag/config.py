@@ -58,7 +58,7 @@ class RagConfig:
             wherever they stand. Embedding, question and context keep them.
         bm25: fields of :class:`Bm25Settings`.
         fusion: fields of :class:`FusionSettings`.
-        roles: per role (``keywords``) the fields of :class:`memsys.llm.contract.RoleSettings`.
+        roles: per role (``keywords``) the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
     name: str

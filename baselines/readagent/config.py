@@ -26,7 +26,7 @@ class ReadAgentConfig:
         lookup: fields of :class:`baselines.readagent.rules.LookupRules`.
         context: fields of :class:`baselines.readagent.rules.GistContextRules`.
         replies: marks and page numbers come as ``json`` that is bound to the valid numbers, or as free ``text``.
-        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+        roles: per role the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
     name: str

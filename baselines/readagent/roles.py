@@ -7,8 +7,9 @@ from pathlib import Path
 from string import Template
 from typing import Literal
 
-from memsys.llm.contract import Prompt, Role, make_role
-from memsys.llm.roles import check_role_names
+from memsys.llm.contract import Role
+from memsys.llm.prompt import Prompt
+from memsys.llm.roles import check_role_names, make_role
 from memsys.notes.roles import object_schema
 from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json

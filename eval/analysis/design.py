@@ -13,10 +13,11 @@ import numpy as np
 from eval.cli.commands import explains_errors, start
 from eval.cli.escaping import markdown_row
 from eval.runs.files import write_atomic
+from eval.runs.folders import SUMMARIES
 from eval.scoring.components import Components, Design, conversations_needed, detectable, estimate_components
 from eval.scoring.protocols import load_protocol
 from eval.tables.pairs import paired_differences
-from eval.tables.stored import SUMMARIES, StoredRun, read_runs
+from eval.tables.stored import StoredRun, read_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "results" / "audit" / "design.md"

@@ -9,7 +9,7 @@ from typing import Any
 
 from eval.analysis.answer_coverage import mean
 from eval.runs.records import ConversationRecord, RetrievalRecord
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 
 #: Phases of a question; construction is not counted.
 QUERY_PHASES = ("retrieve", "answer")

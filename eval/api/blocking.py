@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from eval.api.memory import AsyncMemory, TurnLike, open_async_memory
 from eval.running.reader import Answer
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Retrieval
 
 P = ParamSpec("P")

@@ -10,13 +10,16 @@ from typing import Any
 
 from eval.api.parts import MemoryParts, choose
 from eval.running.clocks import ConversationClock
+from eval.running.ingestion import ConversationIngestion
 from eval.running.reader import Answer, ReaderConfig
-from eval.running.runner import ConversationIngestion, Schedule
+from eval.running.schedule import Schedule
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
-from memsys.llm.contract import CallRecord, CallScope, LanguageModel, call_scope
+from memsys.llm.contract import LanguageModel
+from memsys.llm.ledger import CallRecord
 from memsys.llm.none import NoBackbone
+from memsys.llm.scope import CallScope, call_scope
 from memsys.protocol import MemoryConfig, MemorySystem, NeedsAssets, Parts, close_memory
 from memsys.vocabulary import Conversation, Question, Reference, Retrieval, Sample, Turn
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from eval.configs.compose import compose, config_loader
 from eval.configs.overrides import Checker
-from eval.run import make_part, with_host
+from eval.running.composed import make_part, with_host
 from eval.running.reader import ReaderConfig
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError

@@ -22,8 +22,9 @@ from eval.recorded.labels import corrected_answers
 from eval.recorded.source import read_tree
 from eval.runs.files import write_atomic
 from eval.runs.records import ReferenceRecord
+from eval.scoring.answers import gold_answers, score_answer
 from eval.scoring.labels import doubtful_adversarial
-from eval.scoring.rows import DIGITS, gold_answers, score_answer
+from eval.scoring.rows import DIGITS
 
 #: Raised when the same file would give other values.
 VERSION = 2

@@ -184,7 +184,7 @@ class _Messages(_Stream):
 
 
 def add_runs_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--runs``; without it a command reads :func:`eval.tables.stored.stored_folders`."""
+    """Add ``--runs``; without it a command reads :func:`eval.runs.folders.stored_folders`."""
     parser.add_argument(
         "--runs",
         type=Path,

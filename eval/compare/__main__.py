@@ -10,8 +10,8 @@ from eval.cli.terminal import stage
 from eval.cli.whole_numbers import count
 from eval.compare import ComparisonChoices, compare
 from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
+from eval.runs.folders import named_run_folders
 from eval.scoring.labels import VIEW_HELP
-from eval.tables.stored import named_run_folders
 
 OUT = RESULTS / "comparison"
 

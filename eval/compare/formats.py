@@ -5,8 +5,9 @@ import io
 from collections.abc import Sequence
 
 from eval.cli.escaping import csv_row, latex, markdown, markdown_cell, markdown_code, markdown_row
+from eval.compare.columns import ComparisonColumn
 from eval.compare.model import Report, cell, interval_text, shown_columns, spread_text
-from eval.compare.rows import ComparisonColumn, ComparisonEstimate, SystemRow
+from eval.compare.rows import ComparisonEstimate, SystemRow
 from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
 
 

@@ -4,17 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eval.compare.baseline import choose_baseline
+from eval.compare.columns import ComparisonColumn, columns, judge_columns
 from eval.compare.conclusion import conclusion
 from eval.compare.pairs import compare_with
-from eval.compare.rows import (
-    ComparisonColumn,
-    ComparisonEstimate,
-    SystemRow,
-    columns,
-    judge_columns,
-    lead_metric,
-    system_rows,
-)
+from eval.compare.rows import ComparisonEstimate, SystemRow, lead_metric, system_rows
 from eval.scoring.aggregate import unlabelled_kinds
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from eval.compare.rows import SystemRow, evidence_columns, lead_metric
+from eval.compare.columns import evidence_columns
+from eval.compare.rows import SystemRow, lead_metric
 from eval.compare.seeds import paired_rows
 from eval.scoring.protocols import Protocol
 from eval.tables.pairs import Contestant, Pair, compare_family

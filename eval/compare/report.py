@@ -6,9 +6,10 @@ from pathlib import Path
 
 from eval.cli.terminal import console, say
 from eval.compare.answers import show_answers
+from eval.compare.columns import columns
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import Report, make_report
-from eval.compare.rows import columns, lead_metric
+from eval.compare.rows import lead_metric
 from eval.compare.terminal import show
 from eval.loaders.kinds import ADVERSARIAL
 from eval.plots.figures import Series, Wording, plot_comparison

@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any
 
+from eval.compare.columns import ComparisonColumn, judge_columns
 from eval.compare.seeds import Repeats, group_repeats
 from eval.configs.prices import load_prices
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
-from eval.metrics.metric import Metric
-from eval.metrics.registry import listed, matching, scale_of
+from eval.metrics.registry import listed, scale_of
 from eval.plots.figures import Point, point_of
 from eval.scoring.aggregate import undoubted
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import Interval
 from eval.scoring.protocols import Protocol
 from eval.tables.costs import write_tokens_per_turn
-from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
+from eval.tables.judges import JudgeGroup
 from eval.tables.measure import mean_value, scores_and_mean
 from eval.tables.stored import StoredRun
 from eval.tables.variants import run_variant
@@ -36,71 +36,6 @@ class ComparisonEstimate:
     def point(self) -> Point:
         """As a figure shows it."""
         return point_of(self.value, self.interval)
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonColumn:
-    """One column of the comparison: name, decimals, what it says; ``matching``: how it finds evidence."""
-
-    name: str
-    digits: int
-    meaning: str
-    matching: str = ""
-
-    @property
-    def heading(self) -> str:
-        """The name with what tells it from a column of another definition."""
-        return f"{self.name} ({self.matching})" if self.matching else self.name
-
-
-#: Evidence is found here by the ids of the turns a memory came from; CLAG looks for their text instead.
-_LINEAGE = matching("recall@10")
-
-
-def answer_columns() -> tuple[ComparisonColumn, ...]:
-    """Columns of answers: F1 as the protocol defines it, every listed metric of answers, abstentions."""
-    return (
-        ComparisonColumn("F1", 1, "token F1, percent"),
-        ComparisonColumn("F1 w/o 5", 1, "token F1 without category 5, percent"),
-        *(_column(metric) for metric in listed(retrieval=False)),
-        ComparisonColumn("abstain", 1, "questions of category 5 that were declined, percent"),
-    )
-
-
-def evidence_columns() -> tuple[ComparisonColumn, ...]:
-    """Columns of retrievals: every listed metric of evidence, and the size of the context."""
-    columns = (_column(metric) for metric in listed(retrieval=True))
-    return (*columns, ComparisonColumn("context", 0, "tokens of retrieved context per question"))
-
-
-def _column(metric: Metric) -> ComparisonColumn:
-    direction = "" if metric.higher_is_better else ", lower is better"
-    meaning = f"{metric.name} ({metric.source}), {metric.unit}{direction}"
-    return ComparisonColumn(metric.heading, 1, meaning, matching(metric.name))
-
-
-AUDITED_COLUMNS = (
-    ComparisonColumn("F1 audited", 1, "token F1 without the questions whose gold answer is in doubt, percent"),
-    ComparisonColumn(
-        "R@10 audited", 1, "evidence recall without the questions whose gold is in doubt, percent", _LINEAGE
-    ),
-)
-COST_COLUMNS = (
-    ComparisonColumn("calls", 1, "calls of the backbone per question"),
-    ComparisonColumn("tokens", 0, "prompt and completion tokens per question"),
-    ComparisonColumn("write", 0, "prompt and completion tokens per turn written"),
-    ComparisonColumn("dollars", 3, "dollars per 1,000 questions asked, by conf/prices.yaml"),
-    ComparisonColumn("malformed", 1, "replies that did not parse, percent of calls"),
-    ComparisonColumn("cached", 1, "prompt tokens that the server had computed for an earlier call, percent"),
-)
-
-
-def columns() -> tuple[ComparisonColumn, ...]:
-    """Columns that every comparison may have; those of judges depend on the runs."""
-    return (*answer_columns(), *evidence_columns(), *AUDITED_COLUMNS, *COST_COLUMNS)
-
-
-_UNLIKE = "; not with the settings or the model of the other judge of this name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,24 +87,6 @@ def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow
         )
         for system, label in zip(systems, labels([system.averaged for system in systems]), strict=True)
     ]
-
-
-def judge_columns(runs: Sequence[StoredRun]) -> dict[ComparisonColumn, JudgeGroup]:
-    """A column per judge, settings and model that graded any of the runs."""
-    groups = judge_groups(runs)
-    repeated = set(unlike_judges(runs))
-    names = ["judge"] if len(groups) == 1 else [f"judge {number}" for number in range(1, len(groups) + 1)]
-    return {
-        ComparisonColumn(
-            name, 1, f"answers called right, percent, by {group.text}{_doubts(group, group.metric in repeated)}"
-        ): group
-        for name, group in zip(names, groups, strict=True)
-    }
-
-
-def _doubts(group: JudgeGroup, unlike: bool) -> str:
-    fault = f"; no ranking: {group.fault}" if group.fault else ""
-    return f"{fault}{_UNLIKE if unlike else ''}"
 
 
 def labels(runs: Sequence[StoredRun]) -> list[str]:

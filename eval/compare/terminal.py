@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from eval.cli.folding import Column as Shown
 from eval.cli.folding import show_folded
 from eval.cli.terminal import console
+from eval.compare.columns import AUDITED_COLUMNS, COST_COLUMNS, ComparisonColumn, answer_columns, evidence_columns
 from eval.compare.model import Report, cell, interval_text, seeds_text, shown_columns, spread_text
-from eval.compare.rows import AUDITED_COLUMNS, COST_COLUMNS, ComparisonColumn, answer_columns, evidence_columns
 from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from eval.configs.prompt_choice import wants_authors
 from memsys.errors import ConfigError
-from memsys.llm.contract import Prompt
+from memsys.llm.prompt import Prompt
 
 PROMPTS = Path(__file__).parents[1] / "running" / "prompts"
 

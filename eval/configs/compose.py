@@ -1,5 +1,6 @@
 """Hydra's loader of ``conf/`` outside of ``hydra.main``: what the command line's checks and sweeps compose with."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
 
 #: Version of Hydra whose defaults are used.
 VERSION_BASE = "1.3"
+
+# Hydra looks for ``hydra_plugins`` on the module search path, on which a script in another folder does not have it.
+if str(CONF.parent) not in sys.path:
+    sys.path.append(str(CONF.parent))
 
 
 def config_loader(folder: Path | None = None) -> Any:

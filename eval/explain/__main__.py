@@ -12,11 +12,12 @@ from eval.explain.find import CellPlace, find_cells
 from eval.explain.questions import read_questions, worst
 from eval.explain.settings import differences
 from eval.explain.show import cell_lines, heading, question_lines, run_lines, setting_lines
+from eval.runs.folders import find_run_folders, short_path, stored_folders
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.candidates import mean_over_runs
 from eval.tables.model import Table
-from eval.tables.stored import StoredRun, find_run_folders, read_json, read_runs, short_path, stored_folders
+from eval.tables.stored import StoredRun, read_json, read_runs
 from memsys.errors import ConfigError
 
 

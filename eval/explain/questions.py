@@ -8,8 +8,9 @@ from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS, higher_is_better
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.stored import load_answers, load_references, load_retrievals
+from eval.scoring.answers import gold_answers
 from eval.scoring.protocols import Protocol
-from eval.scoring.rows import ScoreRow, gold_answers
+from eval.scoring.rows import ScoreRow
 from eval.tables.candidates import LATENCY_METRICS
 from eval.tables.measure import is_verdict, scored_rows
 

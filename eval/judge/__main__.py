@@ -112,16 +112,18 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
+    from eval.configs.compose import VERSION_BASE
     from eval.configs.overrides import Checker
+    from eval.configs.presets import CONF
     from eval.judge.work import JudgePlan
-    from eval.run import CONF, make_part
+    from eval.running.composed import make_part
 
     checker = Checker(name="judging")
     parsed = checker.parse(overrides)
     checker.check_choices(parsed)
     checker.check_keys(parsed, multirun=False)
     try:
-        with initialize_config_dir(CONF, version_base="1.3"):
+        with initialize_config_dir(str(CONF), version_base=VERSION_BASE):
             config = compose("judging", overrides=list(overrides))
         settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException) as error:

@@ -9,7 +9,8 @@ from typing import Literal, get_args
 from eval.loaders.kinds import ADVERSARIAL
 from eval.runs.records import ReferenceRecord
 from memsys.errors import ConfigError
-from memsys.llm.contract import Role, make_role
+from memsys.llm.contract import Role
+from memsys.llm.roles import make_role
 from memsys.vocabulary import RUBRIC, Json
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -42,7 +43,7 @@ class JudgeConfig:
         name: name of the preset.
         prompt: file of ``eval/judge/prompts``, without suffix; ``role.prompt`` names a file elsewhere.
         reasoning: ask for a sentence before the verdict.
-        role: sampling, see :class:`memsys.llm.contract.RoleSettings`.
+        role: sampling, see :class:`memsys.llm.roles.RoleSettings`.
         repeats: verdicts per answer. Each has a seed of its own; at temperature 0 they tell whether the server repeats
             itself.
         adversarial: treatment of category 5.

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from eval.judge.config import JudgeConfig
 from eval.judge.store import AnswerVerdict, input_digest
-from eval.running.runner import first_error
 from eval.runs.records import AnswerRecord, ReferenceRecord
-from memsys.errors import BackboneError
-from memsys.llm.contract import CallScope, LanguageModel, Role, call_scope
+from memsys.errors import BackboneError, first_error
+from memsys.llm.contract import LanguageModel, Role
+from memsys.llm.scope import CallScope, call_scope
 
 
 @dataclass(frozen=True, slots=True)

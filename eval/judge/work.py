@@ -14,16 +14,18 @@ from eval.judge.store import AnswerVerdict, input_checksums, read_verdicts, verd
 from eval.running.backbones import engines_for
 from eval.running.plan import without
 from eval.runs.files import JsonLines, write_atomic, write_json
+from eval.runs.folders import find_run_folders
+from eval.runs.identity import differences
 from eval.runs.provenance import commit
 from eval.runs.records import SCHEMA_VERSION
-from eval.runs.rundir import RunDirectory, differences, read_record
+from eval.runs.run_json import read_record
+from eval.runs.rundir import RunDirectory
 from eval.runs.stored import load_answers, load_json, load_references
-from eval.tables.stored import find_run_folders
 from memsys.errors import RunDirectoryError
 from memsys.llm.backbone import Backbone
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import BackboneConfig
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
 #: Settings of a judge that cannot change a verdict: more repeats add to those there are.

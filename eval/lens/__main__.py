@@ -12,10 +12,11 @@ from eval.lens.markdown import render_markdown
 from eval.lens.standings import compare_readings
 from eval.lens.terminal import show
 from eval.runs.files import write_atomic
+from eval.runs.folders import named_run_folders
 from eval.scoring.labels import VIEW_HELP
 from eval.scoring.protocols import load_protocol, protocol_names
 from eval.tables.label_view import under_labels
-from eval.tables.stored import named_run_folders, read_runs
+from eval.tables.stored import read_runs
 from memsys.errors import RunDirectoryError
 
 OUT = RESULTS / "lens.md"

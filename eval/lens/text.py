@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from math import comb
 
-from eval.lens.standings import Lens, Standing, StandingsRow, reversals
+from eval.lens.ranking import Standing, StandingsRow
+from eval.lens.standings import Lens, reversals
 
 UNSURE = "~"
 

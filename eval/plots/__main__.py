@@ -13,9 +13,10 @@ from eval.plots.funnel import funnel_sheets
 from eval.plots.own import groups, own_sheets
 from eval.plots.papers import Source, needed_tables, paper_sheets
 from eval.plots.sheet import Sheet
+from eval.runs.folders import stored_folders
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
-from eval.tables.stored import StoredRun, read_runs, stored_folders
+from eval.tables.stored import StoredRun, read_runs
 
 OUT = RESULTS / "figures"
 

@@ -9,7 +9,7 @@ from eval.configs.prices import Price
 from eval.runs.files import JsonLines
 from eval.runs.rows import read_rows
 from memsys.errors import ConfigError
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 from memsys.proxy.clients import ProxyScope
 
 CALLS, EMBEDDINGS = "calls.jsonl", "embeddings.jsonl"

@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _import(options: argparse.Namespace) -> int:
     from eval.recorded.catalogue import find_entry, import_entry
-    from eval.recorded.importing import write_run
+    from eval.recorded.run_folder import write_run
 
     folder = Path(options.name) if Path(options.name).parent != Path() else RUNS / options.name
     with stage("reading and aligning"):
@@ -67,8 +67,9 @@ def _import(options: argparse.Namespace) -> int:
 
 def _from_files(options: argparse.Namespace, name: str) -> Any:
     from eval.recorded.catalogue import load_catalogue, question_set
-    from eval.recorded.importing import Origin, checksum, import_rows
+    from eval.recorded.importing import checksum, import_rows
     from eval.recorded.questions import OWN
+    from eval.recorded.run_folder import Origin
     from eval.recorded.shapes import read_shape
     from eval.recorded.source import files_of
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from eval.configs.presets import read_settings
 from eval.loaders.contract import PinnedFile
-from eval.recorded.importing import Imported, Origin, import_rows
+from eval.recorded.importing import Imported, import_rows
 from eval.recorded.questions import OWN, QuestionSet, load_questions, own_questions
 from eval.recorded.rows import read_rows
+from eval.recorded.run_folder import Origin
 from eval.recorded.shapes import Shape, make_shape
 from memsys.errors import ConfigError, DataError
 

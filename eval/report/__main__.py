@@ -15,7 +15,7 @@ from eval.report.data import Collected, collect, page_data
 from eval.report.page import render_page
 from eval.report.watch import watch
 from eval.runs.files import write_atomic
-from eval.tables.stored import stored_folders
+from eval.runs.folders import stored_folders
 
 OUT = RESULTS / "report.html"
 HOUR = 3600

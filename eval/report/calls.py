@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval.runs.stored import load_calls
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
 #: What is shown of a request's checksum.

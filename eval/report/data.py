@@ -20,8 +20,9 @@ from eval.report.questions import Browser, Read
 from eval.report.runs import dataset_names, group_labels, run_cards, run_costs
 from eval.report.scores import metric_list, run_scores
 from eval.report.slices import Known, distances, slices
+from eval.runs.folders import find_run_folders
 from eval.tables.judges import judge_faults, judge_texts, without_unmeasured
-from eval.tables.stored import Skipped, StoredRun, category_names, find_run_folders, read_json, read_runs
+from eval.tables.stored import Skipped, StoredRun, category_names, read_json, read_runs
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
 

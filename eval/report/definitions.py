@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from eval.lens.config import load_config
-from eval.lens.standings import Lens, Standing, StandingsRow, compare_readings
+from eval.lens.ranking import Standing, StandingsRow
+from eval.lens.standings import Lens, compare_readings
 from eval.lens.text import LEGEND, heading, order_text, summary, tally_rows
 from eval.report.runs import dataset_names
 from eval.scoring.protocols import load_protocol, protocol_names

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eval.cli.terminal import say
 from eval.report.cache import fingerprint
-from eval.tables.stored import find_run_folders
+from eval.runs.folders import find_run_folders
 from memsys.errors import RunDirectoryError, ScoringError
 from memsys.vocabulary import Json
 

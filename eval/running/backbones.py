@@ -148,7 +148,8 @@ def server_group(config: BackboneConfig) -> str:
 
 def _shared_engine(config: BackboneConfig, serving: Serving) -> Engine:
     from eval.sweep.servers import ask_for_servers
-    from memsys.llm.engines.shared import Registry, SharedEngine
+    from memsys.llm.engines.registry import Registry
+    from memsys.llm.engines.shared import SharedEngine
 
     registry = Registry(serving.folder / server_group(config))
     return SharedEngine(config.engine.build().name, registry, serving.wait_s, partial(ask_for_servers, registry.folder))

@@ -10,7 +10,7 @@ from eval.runs.rows import read_rows
 from memsys.errors import ConfigError
 from memsys.llm.budget import Budget, SpendingMeter
 from memsys.llm.config import BackboneConfig
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,12 @@ from eval.running.models import backbone_traffic, embedder_for, load_models, mak
 from eval.running.plan import EVALUATION, Plan, identity_of, run_path
 from eval.running.progress import DisplayState, LineProgress, TerminalProgress, make_progress
 from eval.running.recording import make_record, recordable, reference_records
-from eval.running.runner import Runner, RunOutcome, RunResources, first_error
+from eval.running.runner import Runner, RunOutcome, RunResources
 from eval.running.stopping import StopRequest
-from eval.runs.rundir import RunDirectory, RunRecord, now
+from eval.runs.run_json import RunRecord, now
+from eval.runs.rundir import RunDirectory
 from memsys.credentials import redacted
-from memsys.errors import BudgetSpentError, MemsysError
+from memsys.errors import BudgetSpentError, MemsysError, first_error
 from memsys.index.settings import using_index
 from memsys.protocol import NeedsAssets
 from memsys.vocabulary import Json
@@ -207,7 +208,7 @@ def _close(directory: RunDirectory, record: RunRecord, data: LoadedData, plan: P
 
 def score_and_show(plan: Plan, path: Path) -> None:
     """Score a complete run and print its row."""
-    from eval.scoring.rows import score_run
+    from eval.scoring.score_run import score_run
     from eval.scoring.summary import summarise
 
     with announced("scoring"):

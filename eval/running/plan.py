@@ -12,8 +12,8 @@ from eval.running.backbones import Serving, delegated_roles
 from eval.running.budgets import BudgetLimits, read_limits
 from eval.running.former_constants import without_former_constants
 from eval.running.reader import ReaderConfig
-from eval.running.runner import Schedule
-from eval.runs.rundir import identity_hash, without_name
+from eval.running.schedule import Schedule
+from eval.runs.identity import identity_hash, without_name
 from memsys.credentials import without_secrets
 from memsys.errors import ConfigError
 from memsys.index.settings import FLAT, IndexSettings

@@ -18,8 +18,9 @@ from eval.configs.presets import CONF, preset_names, read_settings
 from eval.loaders.kinds import ADVERSARIAL, kind_of
 from eval.metrics.locomo import chosen_option
 from memsys.errors import ConfigError
-from memsys.llm.contract import LanguageModel, Reply, Role, make_role
+from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.reading import unfenced_object
+from memsys.llm.roles import make_role
 from memsys.seeding import stable_seed
 from memsys.vocabulary import Json, Question, Reference
 
@@ -51,7 +52,7 @@ class ReaderConfig:
         name: name of the preset.
         prompt_set: folder under ``eval/running/prompts`` that holds one file per role, or ``PACKAGE:FOLDER`` for a
             folder in a package of somebody else.
-        roles: role name -> sampling (see :class:`memsys.llm.contract.RoleSettings`).
+        roles: role name -> sampling (see :class:`memsys.llm.roles.RoleSettings`).
         default: role name for every kind of question that ``by_kind`` does not name, and for adversarial questions that
             are asked plainly.
         by_kind: kind of question -> role name; null refuses the kind.

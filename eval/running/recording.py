@@ -10,7 +10,7 @@ from eval.papers.departures import run_departures
 from eval.running.plan import Plan, without
 from eval.runs.provenance import commit, hardware, packages
 from eval.runs.records import ReferenceRecord
-from eval.runs.rundir import RunRecord, now
+from eval.runs.run_json import RunRecord, now
 from memsys.credentials import without_secrets
 from memsys.vocabulary import Json, Sample
 

@@ -1,62 +1,31 @@
 """The runner: one event loop that ingests every conversation, answers every question and books every call.
 
-Within a conversation ``prepare`` runs ahead of ``write`` within a bound, writes stay in order, and questions start
-once the memory is consolidated; conversations and questions share the backbone's slots, which are limited in the
-client alone. Nothing here depends on timing, so workers and look-ahead cannot move a result.
+The questions of a conversation start once its memory is consolidated; conversations and questions share the backbone's
+slots, which are limited in the client alone. Nothing here depends on timing, so workers and look-ahead cannot move a
+result.
 """
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from eval.running.clocks import Clock, ConversationClock
+from eval.running.ingestion import ConversationIngestion
 from eval.running.progress import ProgressListener
-from eval.running.reader import Answer, Reader, own_answer
-from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, RetrievalRecord
+from eval.running.prompt_recording import PromptRecordingModel
+from eval.running.question_result import QuestionResult, answer_record, retrieval_record
+from eval.running.reader import Reader, own_answer
+from eval.running.schedule import Schedule
 from eval.runs.rundir import RunDirectory
-from eval.runs.snapshots import Snapshot, Snapshots
+from eval.runs.snapshots import Snapshots
 from memsys.embedding.contract import Embedder
-from memsys.errors import BackboneError, RunDirectoryError, WorkerError
-from memsys.llm.client import CompletedAttempt
-from memsys.llm.contract import CallScope, ForeignCall, LanguageModel, Reply, Role, call_scope
-from memsys.llm.foreign import complete
+from memsys.errors import BackboneError, WorkerError, first_error
+from memsys.llm.contract import LanguageModel
+from memsys.llm.scope import CallScope, call_scope
 from memsys.protocol import MemoryConfig, MemorySystem, Parts, close_memory
-from memsys.settings import check_minimum
 from memsys.turns import TurnFormat
-from memsys.vocabulary import Question, Reference, Retrieval, Sample, Unit
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """How the work is spread; none of it changes a result.
-
-    Attributes:
-        conversations_in_flight: conversations worked on at once; 0 for all.
-        questions_in_flight: questions of the whole run worked on at once.
-        prepare_ahead: units of a conversation whose ``prepare`` may run before their turn to be written.
-        checkpoint_every: units between two memory snapshots; 0 for a snapshot at the end alone.
-        latency: one request at a time, fresh replies for questions, the first ``warmup`` questions asked once before.
-        warmup: questions whose first, discarded round warms server and embedder.
-    """
-
-    conversations_in_flight: int = 0
-    questions_in_flight: int = 64
-    prepare_ahead: int = 32
-    checkpoint_every: int = 100
-    latency: bool = False
-    warmup: int = 3
-
-    def __post_init__(self) -> None:
-        """Refuse what is no number of things, and what would never begin a question.
-
-        Raises:
-            ConfigError: names the setting.
-        """
-        check_minimum(self, "schedule", conversations_in_flight=0, questions_in_flight=1)
-        check_minimum(self, "schedule", prepare_ahead=0, checkpoint_every=0, warmup=0)
+from memsys.vocabulary import Question, Reference, Sample
 
 
 @dataclass(slots=True)
@@ -64,39 +33,6 @@ class RunOutcome:
     """What came of a run: conversations that failed, with the message of each."""
 
     failures: dict[str, str] = field(default_factory=dict)
-
-
-class PromptRecordingModel:
-    """The backbone as memory and reader see it; notes each role's prompt so that the run can name it.
-
-    Raises ``RunDirectoryError`` when a resumed run meets a role whose prompt is not the one it began with.
-    """
-
-    def __init__(self, llm: LanguageModel, prompts: dict[str, str], group: str) -> None:
-        self._llm, self._prompts, self._group = llm, prompts, group
-
-    @property
-    def context_length(self) -> int:
-        """See :class:`memsys.llm.contract.LanguageModel`."""
-        return self._llm.context_length
-
-    async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
-        """Note the role's prompt, then ask."""
-        name = f"{self._group}.{role.name}"
-        known = self._prompts.setdefault(name, role.prompt.sha256)
-        if known != role.prompt.sha256:
-            raise RunDirectoryError(
-                f"the prompt of role {name} is not the one this run began with; restore it or choose another run_dir"
-            )
-        return await self._llm.ask(role, values, key=key)
-
-    async def complete(self, call: ForeignCall) -> CompletedAttempt:
-        """Pass on a call whose request another program wrote; see :meth:`memsys.llm.client.BoundModel.complete`."""
-        return await complete(self._llm, call)
-
-    async def count_tokens(self, text: str) -> int:
-        """See :class:`memsys.llm.contract.LanguageModel`."""
-        return await self._llm.count_tokens(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +139,7 @@ class Runner:
 
     async def _ask(
         self, memory: MemorySystem, llm: LanguageModel, question: Question, reference: Reference
-    ) -> "QuestionResult":
+    ) -> QuestionResult:
         resources, fresh = self._resources, self._schedule.latency
         call_scope.set(CallScope("retrieve", question.question_id, fresh=fresh))
         with ConversationClock(resources.clock).operation() as watch:
@@ -223,172 +159,7 @@ class Runner:
     async def _context_tokens(self, llm: LanguageModel, context: str) -> int | None:
         return await llm.count_tokens(context) if self._resources.count_context else None
 
-    def _store(self, question: Question, asked: "QuestionResult", tokens: int | None) -> None:
+    def _store(self, question: Question, asked: QuestionResult, tokens: int | None) -> None:
         self._directory.add_retrieval(retrieval_record(question, asked.retrieval, tokens))
         if asked.answer is not None:
             self._directory.add_answer(answer_record(question, asked, measured=self._schedule.latency))
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionResult:
-    """One question's retrieval and answer with the wall time of both steps."""
-
-    retrieval: Retrieval
-    answer: Answer | None
-    retrieve_seconds: float
-    answer_seconds: float
-
-
-class ConversationIngestion:
-    """Writes one conversation into one memory, from its last snapshot on. Its seconds are without loading."""
-
-    def __init__(
-        self,
-        sample: Sample,
-        memory: MemorySystem,
-        schedule: Schedule,
-        snapshots: Snapshots,
-        progress: ProgressListener,
-        clock: ConversationClock,
-    ) -> None:
-        self._conversation = sample.conversation
-        self._memory, self._schedule, self._progress = memory, schedule, progress
-        self._snapshots = snapshots
-        self._prepare_seconds: list[float] = []
-        self._write_seconds: list[float] = []
-        self._seconds_before = self._consolidate_seconds = 0.0
-        self._clock = clock
-
-    async def run(self) -> ConversationRecord:
-        """Ingest what the snapshot does not hold yet, and consolidate."""
-        units = self._memory.units(self._conversation)
-        position, consolidated = self._restore()
-        self._progress.restored(sum(len(unit.turns) for unit in units[:position]))
-        await self._write_all(units, position)
-        if not consolidated:
-            call_scope.set(CallScope("consolidate"))
-            with self._clock.operation() as watch:
-                await self._memory.consolidate()
-                self._consolidate_seconds = watch.seconds()
-            self._save(len(units), consolidated=True)
-        return self._record(len(units))
-
-    def _restore(self) -> tuple[int, bool]:
-        snapshot = self._snapshots.load(self._conversation.conversation_id)
-        if snapshot is None:
-            return 0, False
-        self._memory.load_state(snapshot.memory)
-        self._prepare_seconds = list(snapshot.prepare_seconds)
-        self._write_seconds = list(snapshot.write_seconds)
-        self._consolidate_seconds = snapshot.consolidate_seconds
-        self._seconds_before = snapshot.ingest_seconds
-        return snapshot.position, snapshot.consolidated
-
-    def _save(self, position: int, *, consolidated: bool) -> None:
-        snapshot = Snapshot(
-            position=position,
-            consolidated=consolidated,
-            memory=dict(self._memory.state()),
-            prepare_seconds=self._prepare_seconds[:position],
-            write_seconds=self._write_seconds,
-            consolidate_seconds=self._consolidate_seconds,
-            ingest_seconds=self._seconds(),
-        )
-        self._snapshots.save(self._conversation.conversation_id, snapshot)
-
-    def _seconds(self) -> float:
-        return self._seconds_before + self._clock.seconds()
-
-    async def _write_all(self, units: Sequence[Unit], position: int) -> None:
-        ahead: deque[asyncio.Task[tuple[Any, float]]] = deque()
-        upcoming = iter(units[position:])
-        try:
-            for done, unit in enumerate(units[position:], start=position + 1):
-                while len(ahead) < max(self._schedule.prepare_ahead, 1) and (following := next(upcoming, None)):
-                    ahead.append(asyncio.create_task(self._prepare(following)))
-                prepared, seconds = await ahead.popleft()
-                self._prepare_seconds.append(seconds)
-                await self._write(unit, prepared)
-                every = self._schedule.checkpoint_every
-                if every and done % every == 0 and done < len(units):
-                    self._save(done, consolidated=False)
-        finally:
-            for task in ahead:
-                task.cancel()
-            await asyncio.gather(*ahead, return_exceptions=True)
-
-    async def _prepare(self, unit: Unit) -> tuple[Any, float]:
-        call_scope.set(CallScope("prepare", unit.unit_id))
-        with self._clock.operation() as watch:
-            prepared = await self._memory.prepare(unit)
-            seconds = watch.seconds()
-        return prepared, seconds
-
-    async def _write(self, unit: Unit, prepared: Any) -> None:
-        call_scope.set(CallScope("write", unit.unit_id))
-        with self._clock.operation() as watch:
-            await self._memory.write(unit, prepared)
-            self._write_seconds.append(watch.seconds())
-        self._progress.wrote(len(unit.turns), self._write_seconds[-1])
-
-    def _record(self, units: int) -> ConversationRecord:
-        return ConversationRecord(
-            conversation_id=self._conversation.conversation_id,
-            turns=len(self._conversation.turns),
-            units=units,
-            ingest_seconds=self._seconds(),
-            prepare_seconds=_rounded(self._prepare_seconds),
-            write_seconds=_rounded(self._write_seconds),
-            consolidate_seconds=self._consolidate_seconds,
-            statistics=dict(self._memory.statistics()),
-        )
-
-
-def retrieval_record(question: Question, retrieval: Retrieval, tokens: int | None) -> RetrievalRecord:
-    """Make the stored form of a retrieval."""
-    hits = [HitRecord(hit.memory_id, hit.text, float(hit.score), list(hit.turn_ids)) for hit in retrieval.hits]
-    return RetrievalRecord(
-        question_id=question.question_id,
-        conversation_id=question.conversation_id,
-        category=question.category,
-        hits=hits,
-        context=retrieval.context,
-        context_chars=len(retrieval.context),
-        context_tokens=tokens,
-        trace=dict(retrieval.trace),
-        ranked=retrieval.ranked,
-        traced=retrieval.traced,
-    )
-
-
-def answer_record(question: Question, asked: QuestionResult, *, measured: bool) -> AnswerRecord:
-    """Make the stored form of an answer."""
-    answer = asked.answer
-    if answer is None:
-        raise ValueError("a retrieval-only question has no answer to store")
-    return AnswerRecord(
-        question_id=question.question_id,
-        conversation_id=question.conversation_id,
-        category=question.category,
-        question=question.text,
-        prediction=answer.prediction,
-        raw=answer.raw,
-        malformed=answer.malformed,
-        options=list(answer.options),
-        retrieve_seconds=asked.retrieve_seconds,
-        answer_seconds=asked.answer_seconds,
-        measured=measured,
-        prompt_tokens=answer.prompt_tokens,
-        completion_tokens=answer.completion_tokens,
-    )
-
-
-def _rounded(seconds: Sequence[float]) -> list[float]:
-    return [round(value, 6) for value in seconds]
-
-
-def first_error(error: BaseException) -> BaseException:
-    """Return the first plain error inside nested groups."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

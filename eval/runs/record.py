@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.runs.rundir import read_record
+from eval.runs.run_json import read_record
 from eval.runs.stored import load_answers, load_calls, load_conversations, load_references, load_retrievals
 from memsys.errors import RunDirectoryError
 

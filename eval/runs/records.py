@@ -1,10 +1,10 @@
 """What a run writes and everything after it reads: one record type per file of the run directory.
 
-``run.json``            :class:`eval.runs.rundir.RunRecord` (see there)
+``run.json``            :class:`eval.runs.run_json.RunRecord` (see there)
 ``conversations.jsonl`` one :class:`ConversationRecord` per ingested conversation
 ``answers.jsonl``       one :class:`AnswerRecord` per answered question, in the order they finished
 ``retrievals.jsonl``    one :class:`RetrievalRecord` per answered question
-``calls.jsonl``         one :class:`memsys.llm.contract.CallRecord` per request to the backbone, cached ones too
+``calls.jsonl``         one :class:`memsys.llm.ledger.CallRecord` per request to the backbone, cached ones too
 ``references.jsonl``    one :class:`ReferenceRecord` per question of the run: scoring needs no data set
 ``judgements/``         verdicts of judges, see :mod:`eval.judge.store`
 ``scores.jsonl``        one row per question, ``question_id, conversation_id, category, metrics: {name: float or null}``

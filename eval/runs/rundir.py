@@ -1,129 +1,22 @@
 """The run directory: who may write it, what is in it, and when it may be resumed."""
 
-import fcntl
-import hashlib
 import json
 import os
-import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from eval.runs import rows
 from eval.runs.files import JsonLines, read_json_lines, write_atomic, write_json
+from eval.runs.identity import differences, identity_digest, listed
+from eval.runs.locking import lock_folder
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ConversationRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.run_json import RunRecord, read_record
 from eval.runs.snapshots import Snapshots
 from memsys.errors import RunDirectoryError
-from memsys.llm.contract import CallRecord
-from memsys.rows import RowError, check_fields
+from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
-
-_LOCK_POLL_SECONDS = 0.5
-#: Of the settings in which two runs differ, as an error shows them.
-_MOST_LINES, _LINE_CHARS = 3, 120
-
-#: Fields of ``run.json`` without which a run cannot be taken up.
-_NEEDED = ("schema_version", "status", "identity", "started", "prompts", "resumed")
-
-Status = Literal["running", "complete", "incomplete", "interrupted"]
-
-
-@dataclass(slots=True)
-class RunRecord:
-    """``run.json``: everything that says where the numbers of this run come from.
-
-    ``identity`` is what must agree for a resume: resolved config without the fields that cannot change a result,
-    data checksum, and model fingerprint. ``config`` is the whole resolved config. ``departures`` names where the memory
-    departs from its paper or release (:mod:`eval.papers.departures`); ``None`` where its system does not say.
-    ``prompt_sources`` says of each role whether its prompt is the authors', from which file and with which checksums,
-    or why not (:mod:`eval.configs.prompt_choice`); ``None`` where all wording is ours.
-    """
-
-    run_id: str
-    experiment: str
-    seed: int
-    mode: str
-    config: Mapping[str, Json]
-    identity: Mapping[str, Json]
-    data: Mapping[str, Json]
-    model: Mapping[str, Json]
-    commit: str | None
-    dirty: bool | None
-    packages: Mapping[str, str]
-    hardware: Mapping[str, Json]
-    started: str
-    status: Status = "running"
-    finished: str | None = None
-    resumed: int = 0
-    schema_version: int = SCHEMA_VERSION
-    prompts: dict[str, str] = field(default_factory=dict)
-    counts: dict[str, Json] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    departures: list[dict[str, Json]] | None = None
-    #: where the answers come from, if they were recorded elsewhere (:mod:`eval.recorded.importing`)
-    recorded: dict[str, Json] | None = None
-    prompt_sources: list[dict[str, Json]] | None = None
-    #: seconds that loading took, by part (``backbone``, ``embedder``), in the process that wrote this last
-    loading: dict[str, float] = field(default_factory=dict)
-
-
-#: Differences that an error lists, and characters of each.
-_LISTED, _LINE_CHARS = 6, 100
-
-
-def now() -> str:
-    """UTC time, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def identity_hash(identity: Mapping[str, Json]) -> str:
-    """Eight hex digits that differ when a result-changing setting differs."""
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def without_name(part: Any) -> Any:
-    """Copy a part's settings without the name it is shown by, and of a gate without that of its host."""
-    if not isinstance(part, Mapping):
-        return part
-    return {key: without_name(value) if key == "host" else value for key, value in part.items() if key != "name"}
-
-
-def differences(old: Any, new: Any, path: str = "") -> list[str]:
-    """Name the settings in which two trees differ, as ``path: old -> new``."""
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        lines: list[str] = []
-        for key in sorted({*old, *new}):
-            lines += differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
-        return lines
-    return [] if old == new else [f"{path}: {json.dumps(old)} -> {json.dumps(new)}"]
-
-
-def listed(changed: list[str]) -> str:
-    """A line for each difference, long values cut, and of many only the first few."""
-    lines = [f"  {one if len(one) <= _LINE_CHARS else f'{one[:_LINE_CHARS]} ...'}" for one in changed[:_LISTED]]
-    more = len(changed) - _LISTED
-    return "\n".join([*lines, f"  and {more} more"] if more > 0 else lines)
-
-
-def read_record(run_dir: Path) -> dict[str, Any] | None:
-    """``run.json`` of a run directory as stored, or ``None``.
-
-    Raises:
-        RunDirectoryError: it is not JSON, or a field is missing or of another type.
-    """
-    path = run_dir / "run.json"
-    if not path.is_file():
-        return None
-    try:
-        return check_fields(RunRecord, json.loads(path.read_text(encoding="utf-8")), _NEEDED)
-    except RowError as error:
-        raise RunDirectoryError(
-            f"{path} does not fit this version ({error}); restore it, or delete the run directory and start again"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise RunDirectoryError(f"{path} is not JSON ({error}); delete the run directory or restore it") from error
 
 
 class RunDirectory:
@@ -136,13 +29,7 @@ class RunDirectory:
 
     def __init__(self, path: Path, *, wait_s: float = 0.0) -> None:
         self.path = path
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            message = f"cannot open run directory {path}: {error.strerror}; choose another run_dir or runs_dir"
-            raise RunDirectoryError(message) from error
-        self._take_lock(wait_s)
+        self._lock = lock_folder(path, wait_s)
         self._closed = False
         self._run = ""
         self._answers = JsonLines(path / "answers.jsonl")
@@ -158,33 +45,6 @@ class RunDirectory:
             self.close()
             raise
 
-    def _take_lock(self, wait_s: float) -> None:
-        deadline = time.monotonic() + wait_s
-        try:
-            while not self._locked():
-                if time.monotonic() > deadline:
-                    raise BlockingIOError
-                time.sleep(_LOCK_POLL_SECONDS)
-        except BlockingIOError as error:
-            owner = os.read(self._lock, 64).decode().strip()
-            os.close(self._lock)
-            message = f"run directory {self.path} is in use by process {owner}; wait for it or choose another run_dir"
-            raise RunDirectoryError(message) from error
-        except OSError as error:
-            os.close(self._lock)
-            raise RunDirectoryError(
-                f"the disk of {self.path} cannot lock files ({error.strerror}); set runs_dir to a folder elsewhere"
-            ) from error
-        os.ftruncate(self._lock, 0)
-        os.write(self._lock, f"{os.getpid()}\n".encode())
-
-    def _locked(self) -> bool:
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
     def begin(self, record: RunRecord) -> RunRecord:
         """Start the run or take it up again.
 
@@ -194,7 +54,7 @@ class RunDirectory:
         Raises:
             RunDirectoryError: the directory holds a run with other settings, or of another schema.
         """
-        self._run = hashlib.sha256(json.dumps(record.identity, sort_keys=True).encode()).hexdigest()
+        self._run = identity_digest(record.identity)
         stored = self.stored_record()
         if stored is not None:
             self._check_same(stored, record)

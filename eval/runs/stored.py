@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from eval.runs import rows
 from eval.runs.records import AnswerRecord, ConversationRecord, ReferenceRecord, RetrievalRecord
 from memsys.errors import ScoringError
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 
 
 class _Keyed(Protocol):
@@ -42,6 +42,13 @@ def is_recorded(run_dir: Path) -> bool:
     """Whether the answers were recorded elsewhere and imported: then calls, times and retrievals are not known."""
     path = run_dir / "run.json"
     return path.is_file() and bool(load_json(path).get("recorded"))
+
+
+def data_sha256(run_dir: Path) -> str:
+    """Checksum of the data that a run asked; empty where it names none."""
+    path = run_dir / "run.json"
+    data = load_json(path).get("data") if path.is_file() else None
+    return str(data.get("sha256", "")) if isinstance(data, Mapping) else ""
 
 
 def load_references(run_dir: Path) -> dict[str, ReferenceRecord]:
@@ -88,9 +95,10 @@ def load_calls(run_dir: Path) -> list[CallRecord]:
     calls = list(_rows(run_dir / "calls.jsonl", CallRecord))
     path = run_dir / "run.json"
     record = load_json(path) if path.is_file() else None
-    ended = isinstance(record, dict) and record.get("status") == "complete"
-    if lost := lost_calls(run_dir, len(calls), record or {}) if ended else "":
-        raise ScoringError(lost)
+    if isinstance(record, dict) and record.get("status") == "complete":
+        lost = lost_calls(run_dir, len(calls), record)
+        if lost:
+            raise ScoringError(lost)
     return calls
 
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from eval.runs.files import write_atomic
 from eval.runs.records import RetrievalRecord
-from eval.runs.rundir import read_record
+from eval.runs.run_json import read_record
 from eval.runs.stored import load_references, load_retrievals
 from memsys.errors import RunDirectoryError
 

@@ -195,6 +195,12 @@ def describe(values: Sequence[float], population: bool = False) -> dict[str, flo
     }
 
 
+def described(values: Iterable[float | None]) -> dict[str, float | int] | None:
+    """Describe the values that there are, with population deviation; ``None`` when there is none."""
+    known = [float(value) for value in values if value is not None]
+    return describe(known, population=True) if known else None
+
+
 def aggregate_metrics(rows: Sequence[ScoreRow]) -> dict[str, dict[str, dict[str, float | int]]]:
     """Describe every metric overall and per category, as A-Mem's ``aggregate_metrics`` does; nulls are left out.
 

@@ -8,9 +8,9 @@ from typing import Any
 from eval.metrics.registry import METRICS
 from eval.runs.files import read_json_lines
 from eval.runs.stored import load_json
+from eval.scoring.rows import SCORES, SCORES_META, changed_inputs
 from memsys.errors import MemsysError
 
-_SCORES, _META = "scores.jsonl", "scores_meta.json"
 #: Metrics of a model -> the settings and the entry of ``models`` that say which one it was.
 _MODELS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "bert_": (("bertscore_model", "bertscore_layers", "bertscore_rescaled"), "bertscore"),
@@ -54,7 +54,8 @@ def kept_scores(run_dir: Path, inputs: Mapping[str, str | None], made: Collectio
         What is kept; nothing where there was no earlier scoring, its files are damaged, or its answers were others.
     """
     meta, rows = _earlier(run_dir)
-    if not rows or meta.get("inputs") != dict(inputs):
+    before = meta.get("inputs")
+    if not rows or not isinstance(before, Mapping) or changed_inputs(before, inputs):
         return KeptScores()
     names = {name for scores in rows.values() for name in scores if name in METRICS} - set(made)
     config: dict[str, Any] = {}
@@ -68,8 +69,8 @@ def kept_scores(run_dir: Path, inputs: Mapping[str, str | None], made: Collectio
 
 def _earlier(run_dir: Path) -> tuple[dict[str, Any], dict[str, Mapping[str, float | None]]]:
     try:
-        meta = load_json(run_dir / _META) if (run_dir / _META).is_file() else {}
-        rows = {row["question_id"]: row["metrics"] for row in read_json_lines(run_dir / _SCORES)}
+        meta = load_json(run_dir / SCORES_META) if (run_dir / SCORES_META).is_file() else {}
+        rows = {row["question_id"]: row["metrics"] for row in read_json_lines(run_dir / SCORES)}
     except (MemsysError, KeyError, TypeError):  # damaged scores are made again, as before
         return {}, {}
     return meta if isinstance(meta, dict) else {}, rows

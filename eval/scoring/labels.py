@@ -16,7 +16,8 @@ from eval.loaders.locomo import LOCOMO
 from eval.loaders.locomo_category5 import read_category5
 from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import undoubted
-from eval.scoring.rows import CORRECTED, ScoreRow
+from eval.scoring.answers import CORRECTED
+from eval.scoring.rows import ScoreRow
 from memsys.errors import ConfigError, ScoringError
 
 #: ``printed``: the published gold; ``masked``: without questions whose gold answer is disputed; ``corrected``: these

@@ -16,7 +16,7 @@ from eval.cli.terminal import console, say, stage
 if TYPE_CHECKING:
     from eval.sweep.cells import Sweep
 
-#: Where `make tables` finds the numbers of runs: :data:`eval.tables.stored.SUMMARIES`.
+#: Where `make tables` finds the numbers of runs: :data:`eval.runs.folders.SUMMARIES`.
 SUMMARIES = RESULTS / "summaries"
 
 

@@ -11,8 +11,8 @@ from eval.cli.terminal import stage
 from eval.configs.compose import compose, config_loader, without_hydra
 from eval.configs.overrides import check_command_line, explained
 from eval.loaders.contract import LoadedData
-from eval.run import make_plan
 from eval.running.backbones import server_group
+from eval.running.composed import make_plan
 from eval.running.plan import Plan, identity_of, run_path
 from eval.sweep.numbering import sweep_jobs
 from memsys.credentials import redacted, without_secrets

@@ -8,10 +8,11 @@ from typing import Any
 
 from eval.cli.folding import Column, show_folded
 from eval.cli.terminal import console
-from eval.run import make_part
+from eval.running.composed import make_part
+from eval.runs.folders import find_run_folders
 from eval.sweep.calls import memory_calls, reader_calls, shape_of_counts
 from eval.sweep.cells import Composer
-from eval.tables.stored import find_run_folders, read_json
+from eval.tables.stored import read_json
 from memsys.call_model import ExpectedCalls
 from memsys.prompt_packs.local import is_present, is_reference, parse_reference
 

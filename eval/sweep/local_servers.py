@@ -11,7 +11,7 @@ from eval.cli.terminal import say
 from eval.serve import log_folder
 from eval.sweep.launching import LaunchGroup
 from memsys.llm.engines.process import GuardedProcess
-from memsys.llm.engines.shared import Registry
+from memsys.llm.engines.registry import Registry
 
 _ASK_SECONDS = 30
 #: A job waits for a server of this machine no longer than one takes to start; its failure is known at once.

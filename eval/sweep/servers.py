@@ -15,7 +15,7 @@ from typing import Any
 from eval.cli.commands import start
 from eval.runs.files import write_json
 from memsys.errors import ConfigError, MemsysError
-from memsys.llm.engines.shared import Registry
+from memsys.llm.engines.registry import Registry
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eval.cli.terminal import complain
-from eval.runs.rundir import read_record
+from eval.runs.run_json import read_record
 from eval.sweep.cells import Sweep, SweepCell
 from eval.sweep.servers import queued_jobs
 from eval.sweep.tickets import (

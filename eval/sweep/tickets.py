@@ -17,10 +17,10 @@ from types import TracebackType
 from typing import Literal
 
 from eval.runs.files import write_json
-from eval.runs.rundir import now
+from eval.runs.run_json import now
 from memsys.credentials import redacted
 from memsys.errors import MemsysError
-from memsys.llm.engines.shared import GONE_SECONDS, Heartbeat, disk_time
+from memsys.heartbeat import Heartbeat, disk_time, is_young
 
 State = Literal["running", "done", "incomplete", "failed", "interrupted"]
 
@@ -128,8 +128,8 @@ def read_ticket(folder: Path, key: str) -> tuple[Ticket, bool] | None:
     path = folder / f"{key}.json"
     if not path.is_file():
         return None
-    age = disk_time(folder) - path.stat().st_mtime
-    return Ticket(**json.loads(path.read_text(encoding="utf-8"))), age < GONE_SECONDS
+    alive = is_young(path, disk_time(folder))
+    return Ticket(**json.loads(path.read_text(encoding="utf-8"))), alive
 
 
 def read_submission(folder: Path, key: str) -> Submission | None:

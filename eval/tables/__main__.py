@@ -19,6 +19,7 @@ from eval.papers.departures import load_departures, render_departures
 from eval.papers.faults import check_all, render_faults
 from eval.papers.printed import load_printed
 from eval.runs.files import write_atomic
+from eval.runs.folders import short_path, stored_folders
 from eval.scoring.labels import VIEW_HELP, LabelView, check_view
 from eval.scoring.protocols import load_protocol
 from eval.tables.build import TableBuilder
@@ -34,7 +35,7 @@ from eval.tables.methods import method_groups
 from eval.tables.model import Table
 from eval.tables.overview import CLAIMS, INDEX, render_claims, render_index
 from eval.tables.spec import load_spec, spec_names
-from eval.tables.stored import StoredRun, read_runs, short_path, stored_folders
+from eval.tables.stored import StoredRun, read_runs
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

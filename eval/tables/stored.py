@@ -1,7 +1,7 @@
 """Runs as tables read them: settings and per-question values, from a run directory or from its committed summary."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,16 @@ from eval.configs.answer_prompts import prompts_of
 from eval.configs.choices import current_name
 from eval.judge.store import with_judgements
 from eval.loaders.registry import info_of
-from eval.runs.records import SCHEMA_VERSION, RetrievalRecord
-from eval.runs.rows import answers, read_rows
-from eval.runs.rundir import RunRecord, identity_hash, without_name
+from eval.runs.folders import find_run_folders
+from eval.runs.identity import identity_hash, without_name
+from eval.runs.records import SCHEMA_VERSION
+from eval.runs.rows import read_rows
+from eval.runs.run_json import RunRecord
+from eval.scoring.latency import measured_latencies
 from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, load_scores
 from eval.tables.spec import NO_BACKBONE
-from memsys.assets.paths import workplace
 from memsys.errors import RunDirectoryError, ScoringError
 from memsys.rows import RowError, check_fields
-
-RUNS, SUMMARIES = workplace("results", "runs"), workplace("results", "summaries")
 
 #: Mode of a record whose answers are constants.
 FLOOR = "floor"
@@ -230,72 +230,6 @@ def _with_latency(path: Path, record: Mapping[str, Any], rows: Sequence[ScoreRow
         replace(row, metrics={**row.metrics, **latencies[row.question_id]}) if row.question_id in latencies else row
         for row in rows
     ]
-
-
-def measured_latencies(path: Path) -> dict[str, dict[str, float]]:
-    """Milliseconds by question, of the answers that were timed one at a time with fresh replies.
-
-    CLAG's clocks: retrieval starts after the keywords of the question were generated, end-to-end before.
-    """
-    keywords = {
-        row.question_id: _keyword_seconds(row.trace) for row in read_rows(path / "retrievals.jsonl", RetrievalRecord)
-    }
-    found = {}
-    for row in answers(path / "answers.jsonl"):
-        if row.measured:
-            retrieve, answer = row.measured_seconds
-            found[row.question_id] = {
-                "retrieval_ms": round(1000 * (retrieve - keywords.get(row.question_id, 0.0)), 6),
-                "end_to_end_ms": round(1000 * (retrieve + answer), 6),
-            }
-    return found
-
-
-def _keyword_seconds(trace: Mapping[str, Any]) -> float:
-    spans = trace.get("spans")
-    seconds = spans.get("keywords", 0.0) if isinstance(spans, Mapping) else 0.0
-    return float(seconds) if isinstance(seconds, int | float) else 0.0
-
-
-def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
-    """Folders with a ``run.json``, sorted within each root; a root that holds one itself counts.
-
-    Raises:
-        RunDirectoryError: a root does not exist, or is a file.
-    """
-    for root in roots:
-        if root.is_file():
-            raise RunDirectoryError(f"{root} is a file; name a run directory or a folder of run directories")
-        if not root.is_dir():
-            raise RunDirectoryError(f"{root} does not exist; name a run directory or a folder of run directories")
-        yield from sorted(path.parent for path in root.rglob("run.json"))
-
-
-def named_run_folders(roots: Sequence[Path]) -> list[Path]:
-    """Folders with a ``run.json`` in each of the places a user named.
-
-    Raises:
-        RunDirectoryError: a place does not exist, or holds no run.
-    """
-    found = {root: list(find_run_folders([root])) for root in roots}
-    empty = [str(root) for root, folders in found.items() if not folders]
-    if empty:
-        raise RunDirectoryError(
-            f"no run.json in {', '.join(empty)}, nor below; name run directories that `eval.run` wrote, summaries that "
-            "`eval.export` wrote, or folders of them"
-        )
-    return [folder for folders in found.values() for folder in folders]
-
-
-def stored_folders() -> list[Path]:
-    """Where runs and summaries lie if nobody names a place: those of the two folders that are there."""
-    return [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()]
-
-
-def short_path(path: Path) -> str:
-    """A path as seen from the checkout, for people."""
-    absolute, root = path.resolve(), workplace()
-    return str(absolute.relative_to(root)) if absolute.is_relative_to(root) else str(path)
 
 
 def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:

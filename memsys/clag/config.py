@@ -136,7 +136,7 @@ class ClagConfig:
         profile_tags: tags kept of a profile.
         provisional_tags: tags of a cluster that has no profile yet.
         provisional: fields of :class:`memsys.clag.cluster.ProvisionalRules`.
-        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+        roles: per role the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
     name: str

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memsys.llm.contract import Role, make_role
-from memsys.llm.roles import check_role_names
+from memsys.llm.contract import Role
+from memsys.llm.roles import check_role_names, make_role
 from memsys.notes.roles import note_role, object_schema
 from memsys.vocabulary import Json
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memsys.assets.sources import sha256
+from memsys.assets.checksums import remembered_sha256
 from memsys.embedding.contract import Vectors
 from memsys.segments import segment_name
 
@@ -135,7 +135,7 @@ def fingerprint(settings: Mapping[str, Any], folder: Path | None = None) -> str:
     parts: dict[str, Any] = dict(settings)
     if folder is not None:
         files = sorted(file for file in folder.rglob("*") if file.is_file() and file.suffix != ".md")
-        parts["files"] = {str(file.relative_to(folder)): sha256(file) for file in files}
+        parts["files"] = {str(file.relative_to(folder)): remembered_sha256(file) for file in files}
         parts["torch"], parts["processor"] = version("torch"), _processor()
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
 

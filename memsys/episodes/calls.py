@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memsys.call_model import DataShape, ExpectedCalls
-from memsys.llm.contract import Phase
+from memsys.llm.scope import Phase
 
 #: Turns of an episode in the paper's LoCoMo memories; a small model cuts sooner.
 EPISODE_TURNS = 8

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from memsys.llm.contract import Role, make_role
+from memsys.llm.contract import Role
+from memsys.llm.roles import make_role
 from memsys.notes.roles import object_schema
 from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from memsys.facts.batches import TEXTS
-from memsys.llm.contract import LanguageModel, Reply, Role, make_role
+from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.reading import TOLERANT, ReplyReading
+from memsys.llm.roles import make_role
 from memsys.llm.structured import parse_object
 from memsys.notes.roles import object_schema
 from memsys.turns import TurnFormat

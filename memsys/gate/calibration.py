@@ -17,7 +17,8 @@ import numpy as np
 from memsys.embedding.contract import Embedder
 from memsys.gate.decisions import GateRule, decide
 from memsys.gate.vmf import VmfScope
-from memsys.llm.contract import LanguageModel, Role, make_role
+from memsys.llm.contract import LanguageModel, Role
+from memsys.llm.roles import make_role
 from memsys.notes.roles import object_schema
 
 PROMPTS = Path(__file__).parent / "prompts"

@@ -10,8 +10,8 @@ from memsys.llm.budget import SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.client import BoundModel, Counters, SharedBackbone
 from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
-from memsys.llm.contract import CallRecord
 from memsys.llm.engines.contract import Engine
+from memsys.llm.ledger import CallRecord
 from memsys.llm.limiter import Limiter
 from memsys.llm.tokens import TokenCounter
 from memsys.llm.transport import Transport
@@ -60,7 +60,7 @@ class Backbone:
         self._cache, self._on_call, self._run_seed = cache, on_call, run_seed
         self.meter: SpendingMeter | None = None
         self._transport = Transport(config, engine, log_dir)
-        self._line: SharedBackbone | None = None
+        self._shared: SharedBackbone | None = None
 
     async def __aenter__(self) -> "Backbone":
         """Start the engine and connect.
@@ -70,7 +70,7 @@ class Backbone:
         """
         await self._transport.open()
         model = {"model": self.config.model, "engine": dict(await asyncio.to_thread(self.engine.fingerprint))}
-        self._line = SharedBackbone(
+        self._shared = SharedBackbone(
             config=self.config,
             dialect=self.engine.name,
             model=model,
@@ -95,19 +95,19 @@ class Backbone:
 
     def bind(self, conversation_id: str) -> BoundModel:
         """Give the backbone as one conversation sees it."""
-        return BoundModel(self._open_line(), conversation_id)
+        return BoundModel(self._opened(), conversation_id)
 
     def fingerprint(self) -> Mapping[str, Json]:
         """Say which model answers: part of the run's identity and of every cache key."""
-        return self._open_line().model
+        return self._opened().model
 
     def traffic(self) -> Traffic:
         """Counters since the backbone was opened."""
-        counters, in_flight = self.counters, self._line.limiter.held if self._line else 0
+        counters, in_flight = self.counters, self._shared.limiter.held if self._shared else 0
         tokens = counters.prompt_tokens + counters.completion_tokens
         return Traffic(counters.calls, tokens, in_flight, counters.cache_hits)
 
-    def _open_line(self) -> SharedBackbone:
-        if self._line is None:
+    def _opened(self) -> SharedBackbone:
+        if self._shared is None:
             raise RuntimeError("the backbone is not open: use `async with Backbone(...) as backbone`")
-        return self._line
+        return self._shared

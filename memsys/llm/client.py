@@ -8,9 +8,11 @@ from memsys.llm.bounded import Bounds, parse_within
 from memsys.llm.budget import SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import BackboneConfig
-from memsys.llm.contract import CallRecord, CallScope, ForeignCall, Reply, Role, call_scope
-from memsys.llm.foreign import foreign_request, foreign_role
+from memsys.llm.contract import Reply, Role
+from memsys.llm.foreign import ForeignCall, foreign_request, foreign_role
+from memsys.llm.ledger import CallRecord
 from memsys.llm.limiter import Limiter
+from memsys.llm.scope import CallScope, call_scope
 from memsys.llm.structured import Parsed, strip_thinking
 from memsys.llm.tokens import TokenCounter
 from memsys.llm.transport import ContextLengthError, Sent, Transport
@@ -61,17 +63,17 @@ class CompletedAttempt:
 class BoundModel:
     """A :class:`memsys.llm.contract.LanguageModel` of one conversation."""
 
-    def __init__(self, line: SharedBackbone, conversation_id: str) -> None:
-        self._line, self._conversation_id = line, conversation_id
+    def __init__(self, shared: SharedBackbone, conversation_id: str) -> None:
+        self._shared, self._conversation_id = shared, conversation_id
 
     @property
     def context_length(self) -> int:
         """Tokens of prompt and reply together that one request may hold."""
-        return self._line.config.context_length
+        return self._shared.config.context_length
 
     async def count_tokens(self, text: str) -> int:
         """Count tokens as ``backbone.token_counter`` says."""
-        return await self._line.tokens.count(text)
+        return await self._shared.tokens.count(text)
 
     async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
         """Make one call; again, as the role says, while the reply is malformed and retries are left.
@@ -100,12 +102,12 @@ class BoundModel:
         return reply
 
     def _retries(self, role: Role) -> int:
-        varies = role.correction is not None or effective_temperature(self._line.config, role) != 0
+        varies = role.correction is not None or effective_temperature(self._shared.config, role) != 0
         return role.malformed_retries if role.schema is not None and varies else 0
 
     async def _attempt(self, role: Role, prompt: str, key: str, attempt: int, scope: CallScope) -> Reply:
-        seed = stable_seed(self._line.run_seed, self._conversation_id, role.name, key, attempt)
-        request = make_request(self._line.config, self._line.dialect, role, prompt, seed)
+        seed = stable_seed(self._shared.run_seed, self._conversation_id, role.name, key, attempt)
+        request = make_request(self._shared.config, self._shared.dialect, role, prompt, seed)
         answered = await self._answer(request, role, key, scope)
         text = strip_thinking(answered.completion.text)
         parsed = await self._parse(text, role)
@@ -120,12 +122,12 @@ class BoundModel:
             BackboneError: the server cannot be reached, or refuses.
             RuntimeError: called outside a call scope.
         """
-        line = self._line
-        role = foreign_role(line.config, call)
+        shared = self._shared
+        role = foreign_role(shared.config, call)
         scope = _current_scope(role)
         varied = call.attempt if role.temperature else 0  # at temperature 0 another seed would give the same reply
-        seed = stable_seed(line.run_seed, self._conversation_id, call.role, call.key, varied)
-        request = foreign_request(line.config, line.dialect, call, role, seed)
+        seed = stable_seed(shared.run_seed, self._conversation_id, call.role, call.key, varied)
+        request = foreign_request(shared.config, shared.dialect, call, role, seed)
         answered = await self._answer(request, role, call.key, scope)
         self._book(answered, role, call.key, scope, call.attempt, Parsed(None))
         return answered
@@ -133,14 +135,14 @@ class BoundModel:
     async def _parse(self, text: str, role: Role) -> Parsed:
         if role.schema is None:
             return Parsed(None)
-        config, reading = self._line.config, role.reading
+        config, reading = self._shared.config, role.reading
         bounds = Bounds(config.max_reply_chars, config.max_parse_s)
         repair = reading.repair and config.json_repair
         return await parse_within(bounds, text, role.accepts or role.schema, repair=repair, cut=reading.cut)
 
     async def _answer(self, request: WireRequest, role: Role, key: str, scope: CallScope) -> CompletedAttempt:
         """Get a completion from the cache or the server."""
-        line, digest = self._line, request.digest(self._line.model)
+        shared, digest = self._shared, request.digest(self._shared.model)
         made: list[CompletedAttempt] = []
 
         async def call() -> Completion:
@@ -148,10 +150,10 @@ class BoundModel:
             return made[0].completion
 
         try:
-            if line.cache is None or scope.fresh:
+            if shared.cache is None or scope.fresh:
                 await call()
                 return made[0]
-            completion, hit = await line.cache.fetch(digest, call)
+            completion, hit = await shared.cache.fetch(digest, call)
         except ContextLengthError as error:
             raise ContextLengthError(await self._explain_length(request, role, key, str(error))) from error
         except BackboneError as error:
@@ -159,8 +161,8 @@ class BoundModel:
         return CompletedAttempt(completion, digest, cache_hit=True) if hit else made[0]
 
     async def _send(self, request: WireRequest, digest: str, scope: CallScope) -> CompletedAttempt:
-        line = self._line
-        async with line.limiter.slot(scope.phase) as waited:
+        shared = self._shared
+        async with shared.limiter.slot(scope.phase) as waited:
             sent = await self._send_within_budget(request)
         return CompletedAttempt(sent.reply, digest, False, waited, sent.retries, sent.endpoint)
 
@@ -170,7 +172,7 @@ class BoundModel:
         Raises:
             BudgetSpentError: it may not.
         """
-        transport, meter, name = self._line.transport, self._line.meter, self._conversation_id
+        transport, meter, name = self._shared.transport, self._shared.meter, self._conversation_id
         if meter is None:
             return await transport.send(request.path, request.body, read_completion, affinity=name)
         await meter.budget.begin()
@@ -185,7 +187,7 @@ class BoundModel:
         said = "\n".join(str(message.get("content")) for message in request.body.get("messages", ()))
         prompt = str(request.body.get("prompt") or said)
         try:
-            size = f"{await self._line.tokens.count(prompt)} tokens"
+            size = f"{await self._shared.tokens.count(prompt)} tokens"
         except BackboneError:
             size = f"{len(prompt)} characters"
         return (
@@ -201,16 +203,16 @@ class BoundModel:
         self, answered: CompletedAttempt, role: Role, key: str, scope: CallScope, attempt: int, parsed: Parsed
     ) -> None:
         """Count the attempt and write its row of the ledger."""
-        line, completion = self._line, answered.completion
-        line.counters.calls += 1
+        shared, completion = self._shared, answered.completion
+        shared.counters.calls += 1
         if answered.cache_hit:
-            line.counters.cache_hits += 1
+            shared.counters.cache_hits += 1
         else:
-            line.counters.prompt_tokens += completion.prompt_tokens
-            line.counters.completion_tokens += completion.completion_tokens
-        if line.on_call is None:
+            shared.counters.prompt_tokens += completion.prompt_tokens
+            shared.counters.completion_tokens += completion.completion_tokens
+        if shared.on_call is None:
             return
-        line.on_call(
+        shared.on_call(
             CallRecord(
                 conversation_id=self._conversation_id,
                 phase=scope.phase,
@@ -239,5 +241,5 @@ def _current_scope(role: Role) -> CallScope:
         return call_scope.get()
     except LookupError as error:
         raise RuntimeError(
-            f"role {role.name} was asked outside a call scope; set memsys.llm.contract.call_scope around the step"
+            f"role {role.name} was asked outside a call scope; set memsys.llm.scope.call_scope around the step"
         ) from error

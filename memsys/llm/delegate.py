@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 
 from memsys.llm.client import CompletedAttempt
-from memsys.llm.contract import ForeignCall, LanguageModel, Reply, Role
-from memsys.llm.foreign import complete
+from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.llm.foreign import ForeignCall, complete
 
 
 class DelegatingModel:

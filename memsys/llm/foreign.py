@@ -5,11 +5,13 @@ what it says of every call: a temperature of its own, thinking, fields that its 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from memsys.errors import ConfigError
 from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
-from memsys.llm.contract import ForeignCall, Prompt, Role
+from memsys.llm.contract import Role
+from memsys.llm.prompt import Prompt
 from memsys.llm.wire import WireRequest, effective_temperature, sampler_fields
 from memsys.vocabulary import Json
 
@@ -19,6 +21,27 @@ if TYPE_CHECKING:
 #: The protocol's own temperature; the defaults of servers differ.
 _OPENAI_TEMPERATURE = 1.0
 _PROMPT = Prompt("", "a request of another program", "")
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignCall:
+    """A call of the backbone whose request another program wrote, checked by :mod:`memsys.proxy.requests`.
+
+    Attributes:
+        role: name in the ledger.
+        key: hash of the request.
+        path: below the endpoint's base URL: ``/chat/completions`` or ``/completions``.
+        body: what the program asks for, in fields of the OpenAI protocol, without model, seed and number of replies.
+        max_tokens: limit of new tokens.
+        attempt: how often the program made this very request before, in the same step of the run; part of the seed.
+    """
+
+    role: str
+    key: str
+    path: str
+    body: Mapping[str, Json]
+    max_tokens: int
+    attempt: int = 0
 
 
 @runtime_checkable

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from memsys.errors import ConfigError
-from memsys.llm.contract import ForeignCall, Role
+from memsys.llm.contract import Role
+from memsys.llm.foreign import ForeignCall
 
 
 class NoBackbone:

@@ -6,8 +6,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from memsys.llm.client import CompletedAttempt
-from memsys.llm.contract import ForeignCall, LanguageModel, Reply, Role
-from memsys.llm.foreign import complete
+from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.llm.foreign import ForeignCall, complete
 from memsys.vocabulary import Completion, Json
 
 #: What is counted for each role. ``calls`` are questions asked: the run's ledger books each attempt.

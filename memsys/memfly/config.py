@@ -37,7 +37,7 @@ class MemflyConfig:
         retrieval: fields of :class:`memsys.memfly.rules.MemFlyRetrievalRules`.
         ier: fields of :class:`memsys.memfly.rules.RefinementRules`.
         evidence: fields of :class:`memsys.memfly.rules.EvidenceRules`.
-        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+        roles: per role the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
     name: str

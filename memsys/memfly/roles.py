@@ -7,7 +7,8 @@ from pathlib import Path
 from string import Template
 from typing import Literal
 
-from memsys.llm.contract import Prompt, Role
+from memsys.llm.contract import Role
+from memsys.llm.prompt import Prompt
 from memsys.llm.roles import roles_by_schema
 from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json

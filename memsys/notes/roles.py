@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from memsys.llm.contract import Role, make_role
+from memsys.llm.contract import Role
+from memsys.llm.roles import make_role
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"

@@ -7,7 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from memsys.errors import MemsysError
-from memsys.llm.contract import ForeignCall, Phase
+from memsys.llm.foreign import ForeignCall
+from memsys.llm.scope import Phase
 from memsys.proxy.requests import CompletionRequest
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memsys.field_types import type_problem
-from memsys.llm.contract import ForeignCall
+from memsys.llm.foreign import ForeignCall
 from memsys.proxy.errors import RefusedRequestError
 from memsys.vocabulary import Json
 

@@ -15,8 +15,8 @@ from aiohttp import web
 
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
-from memsys.llm.contract import CallScope, Phase, call_scope
 from memsys.llm.foreign import CompletesCalls
+from memsys.llm.scope import CallScope, Phase, call_scope
 from memsys.proxy.clients import ProxyClient, ProxyClients, ProxyScope
 from memsys.proxy.errors import FINAL, RefusedRequestError, error_body, status_and_code
 from memsys.proxy.replies import completion_body, embedding_body, models_body, stream_events

@@ -75,7 +75,7 @@ class SageConfig:
         dedupe_exact: ignore a fact whose very text is stored already.
         top_k: memories retrieved per scope.
         context_max_tokens: tokens of memories shown to the reader; null for no limit.
-        roles: per role (``extract``, ``merge``) the fields of :class:`memsys.llm.contract.RoleSettings`.
+        roles: per role (``extract``, ``merge``) the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
     name: str

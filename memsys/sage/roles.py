@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from memsys.facts.extraction import UserPrompt, extract_role
-from memsys.llm.contract import Role, make_role
-from memsys.llm.roles import check_role_names
+from memsys.llm.contract import Role
+from memsys.llm.roles import check_role_names, make_role
 from memsys.vocabulary import Json
 
 PROMPTS = Path(__file__).parent / "prompts"

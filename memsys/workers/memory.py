@@ -11,7 +11,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from memsys.errors import WorkerEndedError, WorkerError
-from memsys.llm.contract import CallScope, call_scope
+from memsys.llm.scope import CallScope, call_scope
 from memsys.protocol import BaseMemory, Parts, Prepared, State
 from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Hit, Json, Retrieval, Unit

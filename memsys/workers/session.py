@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.llm.client import CompletedAttempt
-from memsys.llm.contract import CallScope, ForeignCall, LanguageModel, call_scope
-from memsys.llm.foreign import complete
+from memsys.llm.contract import LanguageModel
+from memsys.llm.foreign import ForeignCall, complete
+from memsys.llm.scope import CallScope, call_scope
 from memsys.protocol import Parts
 from memsys.proxy.clients import ProxyScope
 from memsys.proxy.server import ProxyParts, ProxyServer, ProxySettings

@@ -39,7 +39,7 @@ class XMemoryConfig:
         gate: fields of :class:`memsys.xmemory.rules.GateRules`.
         context: fields of :class:`memsys.xmemory.rules.XMemoryContextRules`.
         context_texts: fields of :class:`memsys.episodes.context.ContextTexts`.
-        roles: per role the fields of :class:`memsys.llm.contract.RoleSettings`.
+        roles: per role the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
     name: str

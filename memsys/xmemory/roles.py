@@ -6,8 +6,8 @@ from pathlib import Path
 
 from memsys.episodes import roles as episodes
 from memsys.episodes.roles import EpisodeRoles, shared_roles
-from memsys.llm.contract import Role, make_role
-from memsys.llm.roles import check_role_names
+from memsys.llm.contract import Role
+from memsys.llm.roles import check_role_names, make_role
 from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
 from memsys.xmemory.rules import Estimator

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 from eval.audit.config import load_config  # noqa: E402
 from eval.metrics import ngrams, resources  # noqa: E402
 from eval.metrics.registry import find_metric  # noqa: E402
-from eval.scoring.rows import score_answer  # noqa: E402
+from eval.scoring.answers import score_answer  # noqa: E402
 
 #: Answers of a run, and seconds of processor that thirty runs may take: a minute on two cores.
 RUN, LIMIT = 1540, 120.0

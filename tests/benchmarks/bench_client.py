@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from memsys.llm.cache import ReplyCache  # noqa: E402
-from memsys.llm.contract import CallRecord, Prompt  # noqa: E402
+from memsys.llm.ledger import CallRecord  # noqa: E402
+from memsys.llm.prompt import Prompt  # noqa: E402
 from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role  # noqa: E402
 from tests.support.stub_process import stub_server  # noqa: E402
 

@@ -38,9 +38,10 @@ from hydra.utils import instantiate  # noqa: E402
 from memsys.clag.memory import ClagMemory  # noqa: E402
 from memsys.embedding.contract import Embedder, Vectors  # noqa: E402
 from memsys.llm.backbone import Backbone, BackboneConfig  # noqa: E402
-from memsys.llm.contract import CallRecord, CallScope, call_scope  # noqa: E402
 from memsys.llm.engines import llamacpp  # noqa: E402
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig  # noqa: E402
+from memsys.llm.ledger import CallRecord  # noqa: E402
+from memsys.llm.scope import CallScope, call_scope  # noqa: E402
 from memsys.protocol import Parts  # noqa: E402
 from tests.support.clag import preset  # noqa: E402
 

@@ -14,17 +14,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from eval.run import compose_plan  # noqa: E402
 from eval.running import experiment  # noqa: E402
+from eval.running.composed import compose_plan  # noqa: E402
 from eval.runs import rows, snapshots  # noqa: E402
-from memsys.llm import cache, structured  # noqa: E402
+from memsys.llm import cache_rows, structured  # noqa: E402
 from tests.support.stub_process import attached, stub_server  # noqa: E402
 
 DELAY = 0.05
 #: What was added to the way of a call and of a row. Reading a cached row holds its JSON, which was read before, too.
 ADDED = (
-    (cache, "_checksum"),
-    (cache, "record_from"),
+    (cache_rows, "_checksum"),
+    (cache_rows, "record_from"),
     (structured, "check_value"),
     (rows, "record_from"),
     (snapshots, "record_from"),

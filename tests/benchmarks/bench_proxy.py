@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from memsys.embedding.hashing import HashingEmbedder  # noqa: E402
 from memsys.llm.cache import ReplyCache  # noqa: E402
-from memsys.llm.contract import CallRecord  # noqa: E402
+from memsys.llm.ledger import CallRecord  # noqa: E402
 from memsys.proxy.server import ProxyParts, ProxyServer, ProxySettings  # noqa: E402
 from tests.support.backbones import StubEngine, backbone_config, open_backbone  # noqa: E402
 from tests.support.stub_process import stub_server  # noqa: E402

@@ -83,7 +83,7 @@ class Row:
 
 def compose_plan(memory: str, embedder: str, url: str, folder: str) -> Plan:
     """Compose the plan of one memory against the stub."""
-    from eval.run import compose_plan as compose
+    from eval.running.composed import compose_plan as compose
 
     preset, _, host = memory.partition("+")
     overrides = [

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from eval.runs.records import AnswerRecord, HitRecord, ReferenceRecord, RetrievalRecord  # noqa: E402
-from eval.scoring.rows import score_run  # noqa: E402
+from eval.scoring.score_run import score_run  # noqa: E402
 from eval.scoring.summary import summarise  # noqa: E402
 
 CATEGORIES = {1: 282, 2: 321, 3: 96, 4: 841, 5: 446}

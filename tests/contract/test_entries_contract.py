@@ -12,8 +12,8 @@ import pytest
 from eval.papers.departures import systems
 from eval.papers.expectations import FILE, method_counts
 from eval.scoring.entry_places import entry_places
+from eval.scoring.memory_statistics import numbers_by_path
 from eval.scoring.storage import read_entries
-from eval.scoring.summary import _numbers
 from memsys.departures import system_of
 from memsys.protocol import MemorySystem
 from tests.contract.test_memory_contract import QUESTIONS, ingested
@@ -68,6 +68,6 @@ def test_named_statistics_are_statistics_of_the_system(system: str) -> None:
     file = system_of(str(composed(preset)["_target_"]), FILE)[1]
     counts = method_counts({"_target_": composed(preset)["_target_"]})
     assert bool(counts) == file.is_file()
-    found = set(_numbers([written(preset).statistics()])) | {"turns"}
+    found = set(numbers_by_path([written(preset).statistics()])) | {"turns"}
     named = {name for count in counts if count.where == "memory" for name in (count.statistic, *count.of)}
     assert named <= found, f"{file}: {', '.join(sorted(named - found))} is no statistic of {preset}"

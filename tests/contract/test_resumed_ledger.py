@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from eval.papers.departures import systems
-from eval.running.runner import Runner, RunResources, Schedule
+from eval.running.runner import Runner, RunResources
+from eval.running.schedule import Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.llm.cache import ReplyCache
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 from tests.support.backbones import StubEngine, backbone_config, open_backbone

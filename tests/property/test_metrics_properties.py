@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from eval.metrics.evidence import evidence_scores, rank_by_lineage
 from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import Mean, combine, describe, mean_of
-from eval.scoring.rows import score_answer
+from eval.scoring.answers import score_answer
 from memsys.assets.catalog import asset_path
 from memsys.errors import AssetError
 

@@ -16,12 +16,14 @@ import pytest
 
 from memsys.errors import BackboneError
 from memsys.llm.backbone import Backbone, BackboneConfig
-from memsys.llm.contract import CallScope, Prompt, Role, call_scope
+from memsys.llm.contract import Role
 from memsys.llm.engines.contract import Endpoint
 from memsys.llm.engines.process import running_members
 from memsys.llm.engines.vllm.config import VllmEngineConfig
 from memsys.llm.engines.vllm.launch import interpreter, local_model
 from memsys.llm.engines.vllm.managed import ManagedVllm
+from memsys.llm.prompt import Prompt
+from memsys.llm.scope import CallScope, call_scope
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(900)]
 

@@ -16,9 +16,9 @@ from jinja2 import Template as JinjaTemplate
 
 from eval.configs.choices import presets
 from eval.configs.prompt_choice import prompt_rows
-from eval.run import compose_plan
+from eval.running.composed import compose_plan
 from memsys.assets.paths import ROOT
-from memsys.llm.contract import make_role
+from memsys.llm.roles import make_role
 from memsys.prompt_packs.catalogue import (
     PARTS,
     CutPart,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.configs.choices import presets, settings_of
-from eval.run import with_host
+from eval.running.composed import with_host
 from memsys.protocol import MemoryConfig, MemorySystem, Parts
 from memsys.vocabulary import Conversation, Turn
 from tests.support.fakes import FakeModel, WordEmbedder

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eval.runs.identity import identity_hash
 from eval.runs.records import (
     SCHEMA_VERSION,
     AnswerRecord,
@@ -14,9 +15,9 @@ from eval.runs.records import (
     ReferenceRecord,
     RetrievalRecord,
 )
-from eval.runs.rundir import RunRecord, identity_hash
+from eval.runs.run_json import RunRecord
 from eval.scoring.rows import checksums
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 from memsys.seeding import generator
 
 CATEGORIES = (1, 2, 3, 4, 5)

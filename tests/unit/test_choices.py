@@ -12,7 +12,7 @@ from yaml.constructor import ConstructorError
 from eval.configs.choices import aliases, current_name, find, presets, settings_of
 from eval.configs.compose import compose
 from eval.running.plan import identity_of, run_path
-from eval.runs.rundir import identity_hash
+from eval.runs.identity import identity_hash
 from memsys.errors import ConfigError
 from tests.support.composing import CONF, composed
 from tests.unit.test_experiments import plan

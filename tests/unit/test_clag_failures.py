@@ -21,7 +21,8 @@ from eval.analysis.clag_failure_rules import (
 from eval.analysis.clag_failures import label_failures, load_config, main
 from eval.cli.commands import EXIT_ERROR
 from eval.runs.records import AnswerRecord, HitRecord, ReferenceRecord, RetrievalRecord
-from eval.scoring.rows import ScoringConfig, score_run
+from eval.scoring.rows import ScoringConfig
+from eval.scoring.score_run import score_run
 from memsys.errors import ConfigError, ScoringError
 
 PROFILE = {"id": "cluster_0", "summary": "Ann talks of her pottery", "tags": ["pottery"], "size": 3}

@@ -15,8 +15,9 @@ from eval.cli.terminal import console
 from eval.compare import terminal as compare_terminal
 from eval.compare.formats import render_csv, render_markdown
 from eval.compare.model import Report, cell, make_report
+from eval.runs.folders import SUMMARIES, find_run_folders
 from eval.scoring.protocols import load_protocol
-from eval.tables.stored import SUMMARIES, Skipped, StoredRun, find_run_folders, read_run
+from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun
 

@@ -12,10 +12,10 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from eval.configs.choices import presets
-from eval.run import make_plan
+from eval.running.composed import make_plan
 from eval.running.former_constants import without_former_constants
 from eval.running.plan import Plan, identity_of, run_path
-from eval.runs.rundir import identity_hash
+from eval.runs.identity import identity_hash
 from eval.tables.spec import load_spec
 from eval.tables.terms import other_terms
 from tests.support.composing import composed

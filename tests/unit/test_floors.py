@@ -80,7 +80,7 @@ def test_floors_of_the_sample_are_written_the_same_twice_and_hold_no_text(tmp_pa
 
 
 def committed() -> dict[str, StoredRun]:
-    from eval.tables.stored import SUMMARIES
+    from eval.runs.folders import SUMMARIES
 
     return {run.run_id: run for run in read_runs([SUMMARIES / "floors"])[0]}
 
@@ -113,7 +113,7 @@ def test_committed_floors_are_those_of_the_data(
         pytest.skip("no HotpotQA-20 file")
     monkeypatch.setenv("MEMSYS_DATA", str(data_dir))
     assert main(["hotpotqa20_clag", "--out", str(tmp_path)]) == 0
-    from eval.tables.stored import SUMMARIES
+    from eval.runs.folders import SUMMARIES
 
     for file in sorted((tmp_path / "floors").rglob("*.json*")):
         assert file.read_bytes() == (SUMMARIES / "floors" / file.relative_to(tmp_path / "floors")).read_bytes()

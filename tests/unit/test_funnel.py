@@ -20,7 +20,8 @@ from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, Refer
 from eval.runs.snapshot import save_snapshot
 from eval.runs.snapshots import snapshot_name
 from eval.scoring.entry_places import EntryPlace, entry_places, reach
-from eval.scoring.rows import ScoreRow, score_run
+from eval.scoring.rows import ScoreRow
+from eval.scoring.score_run import score_run
 from eval.scoring.storage import read_entries, storage
 from eval.scoring.stored_turns import stored_share
 from eval.scoring.summary import summarise

@@ -9,7 +9,7 @@ from hydra import compose, initialize_config_dir
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.run import make_plan
+from eval.running.composed import make_plan
 from eval.running.plan import identity_of
 from memsys.errors import ConfigError
 from memsys.index.settings import IndexSettings, chosen_index, using_index

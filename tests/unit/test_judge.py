@@ -33,7 +33,7 @@ from eval.recorded.__main__ import main as import_recorded
 from eval.runs.files import read_json_lines
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_calls
-from eval.scoring.rows import score_run
+from eval.scoring.score_run import score_run
 from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import ConfigError, DataError, ScoringError
 from tests.support.fake_run import FakeRun, rewrite

@@ -12,7 +12,8 @@ from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE, mark
 from eval.runs.records import AnswerRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.score import main
 from eval.scoring.protocols import load_protocol
-from eval.scoring.rows import ScoringConfig, score_run
+from eval.scoring.rows import ScoringConfig
+from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from eval.tables.stored import StoredRun, read_run
 from tests.support.fake_run import FakeRun

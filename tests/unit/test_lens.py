@@ -11,8 +11,9 @@ from eval.export import export_run
 from eval.lens.__main__ import main
 from eval.lens.config import LensConfig, load_config
 from eval.lens.markdown import render_markdown
+from eval.lens.ranking import Standing, StandingsRow, rank
 from eval.lens.readings import MetricReading
-from eval.lens.standings import Lens, Standing, StandingsRow, compare_readings, rank, reversals, system_names
+from eval.lens.standings import Lens, compare_readings, reversals, system_names
 from eval.lens.text import order_text, standing_text, summary
 from eval.loaders.registry import DATASETS
 from eval.scoring.aggregate import aggregate

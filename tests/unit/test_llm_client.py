@@ -12,8 +12,11 @@ import pytest
 from memsys.errors import ConfigError
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
-from memsys.llm.contract import CallRecord, Phase, Prompt, Reply, Role
+from memsys.llm.contract import Reply, Role
 from memsys.llm.correction import Correction
+from memsys.llm.ledger import CallRecord
+from memsys.llm.prompt import Prompt
+from memsys.llm.scope import Phase
 from memsys.llm.wire import MalformedReplyError, make_request, read_completion
 from memsys.seeding import stable_seed
 from memsys.vocabulary import TokenLogprob

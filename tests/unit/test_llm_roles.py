@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from memsys.errors import ConfigError
-from memsys.llm.contract import RoleSettings, bounded
-from memsys.llm.roles import check_role_names, roles_by_schema
+from memsys.llm.roles import RoleSettings, bounded, check_role_names, roles_by_schema
 
 SCHEMA = {
     "type": "object",

@@ -10,10 +10,11 @@ import pytest
 
 from memsys.errors import BackboneError, ConfigError
 from memsys.llm.cache import ReplyCache
-from memsys.llm.contract import CallRecord, Reply
+from memsys.llm.contract import Reply
 from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Endpoint
 from memsys.llm.engines.openai import OpenAIEngineConfig
+from memsys.llm.ledger import CallRecord
 from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
 from tests.support.stub_server import StubServer, stub
 

@@ -156,9 +156,9 @@ def _dataset(name: str) -> dict[str, Any]:
     from hydra import compose, initialize_config_dir
     from omegaconf import OmegaConf
 
-    from eval.run import CONF
+    from eval.configs.presets import CONF
 
-    with initialize_config_dir(CONF, version_base="1.3"):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
         settings = OmegaConf.to_container(compose("config", overrides=[f"dataset={name}"]).dataset, resolve=True)
     assert isinstance(settings, dict)
     return {str(key): value for key, value in settings.items()}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from eval.metrics import locomo, ngrams, overlap, resources
 from eval.metrics.registry import METRICS, find_metric, groups, select_metrics
 from eval.metrics.text import gam_tokens
-from eval.scoring.rows import score_answer
+from eval.scoring.answers import score_answer
 from memsys.assets.catalog import asset_path
 from memsys.errors import AssetError, ConfigError, ScoringError
 

@@ -12,10 +12,11 @@ from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, Refer
 from eval.score import main
 from eval.scoring.aggregate import aggregate, mean_of
 from eval.scoring.protocols import Protocol, load_protocol, protocol_names
-from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores, score_run
+from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores
+from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from memsys.errors import ConfigError, MemsysError, RunDirectoryError, ScoringError
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 
 CONFIG = ScoringConfig(metrics=("f1_set", "f1_squad", "locomo_official", "em_lower"))
 OPTIONS = ("Not mentioned in the conversation", "a red car")

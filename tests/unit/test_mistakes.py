@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from eval.configs.field_types import wrong_types
-from eval.run import compose_plan
+from eval.running.composed import compose_plan
 from eval.running.plan import run_folder
 from memsys.errors import ConfigError
 from memsys.llm.config import SAMPLING_FIELDS
-from memsys.llm.contract import make_role
+from memsys.llm.roles import make_role
 from tests.support.backbones import backbone_config
 from tests.support.composing import composed, memory_config
 

@@ -17,7 +17,8 @@ from eval.report.config import load_config as load_page
 from eval.report.scores import metric_list
 from eval.runs.records import ReferenceRecord
 from eval.scoring.protocols import load_protocol
-from eval.scoring.rows import ScoringConfig, score_run
+from eval.scoring.rows import ScoringConfig
+from eval.scoring.score_run import score_run
 from eval.tables.measure import mean_value
 from eval.tables.spec import load_spec
 from eval.tables.stored import StoredRun, read_run

@@ -11,15 +11,17 @@ from eval.compare import compare
 from eval.compare.model import make_report
 from eval.loaders.locate import find_source
 from eval.loaders.locomo import LOCOMO
-from eval.run import compose_plan
+from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
 from eval.running.plan import folder
-from eval.runs.rundir import listed
+from eval.runs.folders import find_run_folders
+from eval.runs.identity import listed
 from eval.score import main as score
 from eval.scoring.aggregate import aggregate
 from eval.scoring.protocols import load_protocol, recorded_protocol
-from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores, score_run
-from eval.tables.stored import Skipped, StoredRun, find_run_folders, read_run
+from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores
+from eval.scoring.score_run import score_run
+from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
 from tests.support.backbones import backbone_config
@@ -37,6 +39,19 @@ def read(path: Path) -> StoredRun:
 def test_further_metrics_leave_the_others(tmp_path: Path) -> None:
     run = FakeRun(questions_each=3).write(tmp_path)
     score_run(run, ScoringConfig(metrics=("f1_set",)))
+    score_run(run, ScoringConfig(metrics=("em_squad",)))
+    for row in load_scores(run):
+        assert {"f1_set", "em_squad"} <= row.metrics.keys()
+
+
+def test_a_file_without_rows_changes_no_answers(tmp_path: Path) -> None:
+    """Judging opens a run, which makes the files that it lacks; scoring it again then dropped all other metrics."""
+    run = FakeRun(questions_each=3).write(tmp_path)
+    (run / "retrievals.jsonl").unlink()
+    record = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**record, "recorded": {"label": "elsewhere"}}))
+    score_run(run, ScoringConfig(metrics=("f1_set",)))
+    (run / "retrievals.jsonl").touch()
     score_run(run, ScoringConfig(metrics=("em_squad",)))
     for row in load_scores(run):
         assert {"f1_set", "em_squad"} <= row.metrics.keys()

@@ -17,8 +17,9 @@ from eval.plots.figures import Point
 from eval.plots.labels import label_points, spread
 from eval.plots.own import _front, groups, own_sheets, pareto_front
 from eval.plots.sheet import Curve, Level, Panel, Sheet, exact
+from eval.runs.folders import SUMMARIES
 from eval.scoring.protocols import load_protocol
-from eval.tables.stored import SUMMARIES, StoredRun, read_runs
+from eval.tables.stored import StoredRun, read_runs
 from tests.support.fake_run import FakeRun
 
 PAPERS = {

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from eval.configs import prompt_choice
 from eval.configs.presets import CONF
-from eval.run import compose_plan
+from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
 from memsys.assets.paths import ROOT
 from memsys.errors import ConfigError, DataError
-from memsys.llm.contract import make_role
+from memsys.llm.roles import make_role
 from memsys.prompt_packs.catalogue import CutPart, Pack, PackPrompt, convert_prompt, find_packs
 from memsys.prompt_packs.converting import Mapped, convert
 from memsys.prompt_packs.cutting import Cut, Slot, cut

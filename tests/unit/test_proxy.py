@@ -22,8 +22,8 @@ from eval.proxy.__main__ import SETTINGS
 from eval.proxy.__main__ import main as proxy_command
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.llm.cache import ReplyCache
-from memsys.llm.contract import CallRecord
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
+from memsys.llm.ledger import CallRecord
 from memsys.proxy.clients import ProxyClient, ProxyScope
 from memsys.proxy.errors import RefusedRequestError
 from memsys.proxy.requests import read_completion_request, read_embedding_request, read_object

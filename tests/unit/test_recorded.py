@@ -10,14 +10,15 @@ from eval.judge.store import load_judged
 from eval.recorded.__main__ import main
 from eval.recorded.align import align
 from eval.recorded.catalogue import load_catalogue
-from eval.recorded.importing import Imported, Origin, import_rows, write_run
+from eval.recorded.importing import Imported, import_rows
 from eval.recorded.questions import QuestionSet, RecordedQuestion
 from eval.recorded.rows import Recorded, read_rows, without_thoughts
+from eval.recorded.run_folder import Origin, write_run
 from eval.recorded.shapes import make_shape
 from eval.recorded.source import read_tree
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_answers, load_json
-from eval.scoring.rows import score_run
+from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 

@@ -8,12 +8,14 @@ import pytest
 from eval.explain.__main__ import main as explain
 from eval.export import export_run
 from eval.recorded.catalogue import load_catalogue
-from eval.recorded.importing import Origin, import_rows, write_run
+from eval.recorded.importing import import_rows
 from eval.recorded.questions import QuestionSet, RecordedQuestion
+from eval.recorded.run_folder import Origin, write_run
 from eval.report.groups import find_groups
 from eval.runs.records import ReferenceRecord
 from eval.runs.trec import write_trec
-from eval.scoring.rows import ScoringConfig, score_run
+from eval.scoring.rows import ScoringConfig
+from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from eval.tables.__main__ import build_tables
 from eval.tables.judges import judge_faults, judge_texts, without_unmeasured

@@ -20,8 +20,9 @@ from memsys.episodes.nodes import Episode
 from memsys.episodes.roles import EpisodeRoles, shared_roles
 from memsys.errors import ConfigError
 from memsys.facts.extraction import extract_role, facts_from_reply
-from memsys.llm.contract import Reply, Role, make_role
+from memsys.llm.contract import Reply, Role
 from memsys.llm.reading import ReplyReading
+from memsys.llm.roles import make_role
 from memsys.llm.scripted import ScriptedModel
 from memsys.llm.wire import make_request
 from memsys.notes.roles import note_role

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from eval.runs.identity import differences, identity_hash
 from eval.runs.records import AnswerRecord, RetrievalRecord
-from eval.runs.rundir import RunDirectory, RunRecord, differences, identity_hash
+from eval.runs.run_json import RunRecord
+from eval.runs.rundir import RunDirectory
 from memsys.errors import RunDirectoryError
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 
 
 def record(**identity: Any) -> RunRecord:

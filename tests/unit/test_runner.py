@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.running.runner import Runner, RunOutcome, RunResources, Schedule
+from eval.running.runner import Runner, RunOutcome, RunResources
+from eval.running.schedule import Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
 from memsys.embedding.contract import Vectors
 from memsys.errors import BackboneError
-from memsys.llm.contract import Reply, Role, call_scope
+from memsys.llm.contract import Reply, Role
+from memsys.llm.scope import call_scope
 from memsys.protocol import BaseMemory, Parts
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Completion, Conversation, Hit, Question, Reference, Retrieval, Sample, Turn, Unit

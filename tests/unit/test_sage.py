@@ -170,9 +170,9 @@ def locomo_settings() -> dict[str, Any]:
     from hydra import compose, initialize_config_dir
     from omegaconf import OmegaConf
 
-    from eval.run import CONF
+    from eval.configs.presets import CONF
 
-    with initialize_config_dir(CONF, version_base="1.3"):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
         settings = OmegaConf.to_container(compose("config", overrides=["dataset=locomo"]).dataset, resolve=True)
     assert isinstance(settings, dict)
     return {str(key): value for key, value in settings.items() if key != "_target_"}

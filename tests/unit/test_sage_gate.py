@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.run import compose_plan
+from eval.running.composed import compose_plan
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.errors import AssetError, ConfigError, DataError
 from memsys.gate.calibration import diary_role, personas, stream_scores, threshold, write_diary
@@ -21,7 +21,7 @@ from memsys.gate.config import GatedConfig
 from memsys.gate.decisions import Decisions, GateDecision, GateRule, decide
 from memsys.gate.memory import GatedMemory
 from memsys.gate.vmf import KappaRule, VmfScope, vmf_score
-from memsys.llm.contract import make_role
+from memsys.llm.roles import make_role
 from memsys.llm.scripted import ScriptedModel
 from memsys.llm.usage import MeteredModel, Usage, metered
 from memsys.protocol import BaseMemory, MemorySystem, NeedsAssets, Parts, State

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.run import compose_plan
+from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
 from eval.running.plan import Plan, identity_of
 from eval.runs.stored import load_calls

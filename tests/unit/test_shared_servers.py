@@ -21,7 +21,9 @@ from eval.serve import make_engine, plan_of, serve_plan
 from memsys.errors import BackboneError, ConfigError
 from memsys.llm.engines import shared
 from memsys.llm.engines.contract import Endpoint
-from memsys.llm.engines.shared import Registry, ServerRecord, SharedEngine, serve
+from memsys.llm.engines.registry import Registry, ServerRecord
+from memsys.llm.engines.serving import serve
+from memsys.llm.engines.shared import SharedEngine
 from memsys.llm.engines.vllm import VllmEngineConfig
 from memsys.llm.engines.vllm.launch import INTERPRETER_VARIABLE, command, environment
 from tests.support.stub_server import StubServer
@@ -31,8 +33,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "BEAT_SECONDS", 0.05)
-    monkeypatch.setattr(shared, "GONE_SECONDS", 1.0)
+    for module in ("memsys.heartbeat", "memsys.llm.engines.serving"):
+        monkeypatch.setattr(f"{module}.BEAT_SECONDS", 0.05)
+    monkeypatch.setattr("memsys.heartbeat.GONE_SECONDS", 1.0)
     monkeypatch.setattr(shared, "_POLL_SECONDS", 0.05)
     monkeypatch.setattr(shared, "_REPORT_SECONDS", 0.2)
 
@@ -185,7 +188,7 @@ def test_signs_of_life_outlast_a_bad_moment_of_the_disk(registry: Registry, monk
             raise OSError(errno.ESTALE, "Stale file handle")
         touch(path)
 
-    monkeypatch.setattr("memsys.llm.engines.shared.os.utime", flaky)
+    monkeypatch.setattr("memsys.heartbeat.os.utime", flaky)
     lease = registry.lease("job").start()
     deadline = time.monotonic() + 10
     while len(touched) < 5 and time.monotonic() < deadline:

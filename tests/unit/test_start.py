@@ -19,12 +19,14 @@ from eval.configs.choices import presets
 from eval.configs.compose import compose_run
 from eval.configs.presets import description
 from eval.configs.run_help import groups, help_text
-from eval.run import compose_and_run, compose_plan
+from eval.run import compose_and_run
 from eval.running.clocks import ConversationClock, LoadingEmbedder
+from eval.running.composed import compose_plan
 from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
 from eval.running.models import load_models
 from eval.running.plan import Plan
-from eval.running.runner import Runner, RunResources, Schedule
+from eval.running.runner import Runner, RunResources
+from eval.running.schedule import Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
 from memsys.embedding.contract import Vectors
@@ -235,7 +237,7 @@ def test_a_run_leaves_the_loggers_as_they_are(
     """Hydra's ``disabled`` switched off every logger there was, and no warning of memsys reached anybody."""
     monkeypatch.setattr("eval.run.run_one", lambda *_: ("", 0))
     monkeypatch.setattr(sys, "argv", ["eval.run"])
-    logger, level = logging.getLogger("memsys.llm.cache"), logging.getLogger().level
+    logger, level = logging.getLogger("memsys.llm.cache_files"), logging.getLogger().level
     compose_and_run(["memory=no_memory", "score=false", f"runs_dir={tmp_path}", *arguments])
     assert not logger.disabled and logger.isEnabledFor(logging.WARNING)
     assert logging.getLogger().level == level
@@ -257,7 +259,7 @@ def test_llama_cpp_is_loaded_before_torch_can_be() -> None:
     """Both bring libgomp; the first to come decides how its threads wait."""
     code = (
         "import sys\n"
-        "from eval.run import compose_plan\n"
+        "from eval.running.composed import compose_plan\n"
         "from eval.running.models import make_engines, backbone_selection\n"
         "plan = compose_plan([])\n"
         "make_engines(backbone_selection(plan, plan.backbone))\n"

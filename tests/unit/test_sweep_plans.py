@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from eval.configs.choices import presets
+from eval.runs.folders import SUMMARIES
 from eval.sweep.calls import memory_calls, shape_of
 from eval.sweep.cells import Composer
 from eval.sweep.checking import check_runs
 from eval.sweep.costing import GPUS, CostTotals, busy_hours, parameters, plan_sweep, step_seconds, total
 from eval.sweep.plan_report import problems
-from eval.tables.stored import SUMMARIES
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from tests.support.composing import memory_config

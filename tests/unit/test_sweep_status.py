@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from eval.runs.files import write_json
-from eval.runs.rundir import RunRecord, Status
+from eval.runs.run_json import RunRecord, Status
 from eval.sweep import local_servers, servers
 from eval.sweep.cells import Composer, SweepCell
 from eval.sweep.launching import LaunchGroup, all_cells, open_cells, portions, queued_cells
@@ -20,7 +20,7 @@ from eval.sweep.servers import ServerRequest, ask_for_servers, outside_job, queu
 from eval.sweep.status import cell_status, counted, sweep_status
 from eval.sweep.tickets import Submission, TicketWriter, read_ticket, write_submission
 from memsys.errors import BackboneError, ConfigError, MemsysError
-from memsys.llm.engines.shared import Registry, ServerRecord
+from memsys.llm.engines.registry import Registry, ServerRecord
 
 
 def cell(tmp_path: Path, *overrides: str) -> SweepCell:

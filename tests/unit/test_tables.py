@@ -33,7 +33,7 @@ from eval.tables.stored import read_runs
 from eval.tables.text import coverage, dataset_labels
 from eval.tables.variants import MEMORY, default_settings, overrides, run_variant, variant_label
 from memsys.errors import ConfigError
-from memsys.llm.contract import Prompt
+from memsys.llm.prompt import Prompt
 from tests.support.fake_run import FakeRun
 
 TEN = tuple(f"conv-{number}" for number in range(10))

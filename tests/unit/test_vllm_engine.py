@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from memsys.errors import BackboneError, ConfigError
@@ -323,6 +324,24 @@ def test_attached_refuses_a_server_with_another_model(interpreter: Path, tmp_pat
             config(mode="attached", urls=(url,), model="owner/other").build().start(tmp_path)
     finally:
         server.stop()
+
+
+@pytest.mark.parametrize("content", [b"<html>", b"[]", b"{}"])
+def test_attached_to_another_program_is_one_clear_error(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page without the field ended in a traceback."""
+
+    def answers(url: str, **_: object) -> httpx.Response:
+        return httpx.Response(200, content=content, request=httpx.Request("GET", url))
+
+    monkeypatch.setattr(httpx, "get", answers)
+    engine = config(mode="attached", urls=("http://127.0.0.1:9",)).build()
+    with pytest.raises(BackboneError, match="does not tell its version"):
+        engine.start(tmp_path)
+    monkeypatch.setattr("memsys.llm.engines.vllm.attached.server_version", lambda root: "0.32.0")
+    with pytest.raises(BackboneError, match="does not list its models"):
+        engine.start(tmp_path)
 
 
 def test_attached_server_that_is_not_there(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eval.run import compose_plan
+from eval.running.composed import compose_plan
 from eval.running.experiment import RunResult, run_experiment
 from eval.runs.files import read_json_lines
 from tests.support.stub_process import attached

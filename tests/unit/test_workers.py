@@ -16,8 +16,8 @@ from eval.runs.snapshot import load_snapshot, save_snapshot
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.errors import AssetError, ConfigError, WorkerEndedError, WorkerError
 from memsys.llm.client import CompletedAttempt
-from memsys.llm.contract import ForeignCall
 from memsys.llm.engines.process import running_members
+from memsys.llm.foreign import ForeignCall
 from memsys.llm.none import NoBackbone
 from memsys.protocol import Parts
 from memsys.turns import TurnFormat
@@ -135,7 +135,7 @@ def test_a_replay_that_makes_something_else_is_refused(tmp_path: Path) -> None:
 def test_without_lineage_hits_name_no_turns_and_evidence_is_not_scored(server: StubServer, tmp_path: Path) -> None:
     from eval.runs.records import ReferenceRecord, RetrievalRecord
     from eval.score import load_preset
-    from eval.scoring.rows import _retrieval_scores
+    from eval.scoring.retrievals import retrieval_scores
     from memsys.rows import record_from
 
     run = PackageRun(server, tmp_path, tiny_config(lineage="none"))
@@ -144,7 +144,7 @@ def test_without_lineage_hits_name_no_turns_and_evidence_is_not_scored(server: S
     assert all(hit["turn_ids"] == [] for row in rows for hit in row["hits"])
     assert run.statistics()["lineage_reason"] == "it is told not to say"
     gold = ReferenceRecord("q0", "talk", 4, ["x"], None, ["D1:1"], [], ["the boat"])
-    scores = _retrieval_scores(record_from(RetrievalRecord, rows[0]), gold, load_preset("default"))
+    scores = retrieval_scores(record_from(RetrievalRecord, rows[0]), gold, load_preset("default"))
     assert scores["recall@10"] is None and scores["e_f1"] is None
     assert scores["recall@10_substring"] is not None
 

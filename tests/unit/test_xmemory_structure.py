@@ -22,7 +22,7 @@ from eval.analysis.theme_structure import gate, quantile, query_tokens, reassign
 from eval.analysis.xmemory_structure import RESULT, analyse, main
 from eval.runs.records import ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from memsys.errors import ScoringError
-from memsys.llm.contract import CallRecord
+from memsys.llm.ledger import CallRecord
 
 ANSWER = content_words("The seventh of May, at the Blue Lake")
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from memsys.assets.catalog import CATALOG, asset_path
-from memsys.assets.fetch import known_sha256, sha256
+from memsys.assets.checksums import remembered_sha256
+from memsys.assets.fetch import known_sha256
 from memsys.assets.paths import models_dir, workplace
 from memsys.errors import AssetError, BackboneError, ConfigError
 from memsys.llm.engines.contract import Endpoint, Engine
@@ -159,7 +160,7 @@ class LlamaCppEngine:
     def fingerprint(self) -> Mapping[str, Json]:
         """Say what was served."""
         config = self._config
-        self._sha256 = self._sha256 or self._known_sha256() or sha256(self._path())
+        self._sha256 = self._sha256 or self._known_sha256() or remembered_sha256(self._path())
         # What batches together can move a reply, unless the arithmetic is chosen so that it cannot.
         batch = {} if config.batch_invariant else {"parallel": config.parallel}
         return {

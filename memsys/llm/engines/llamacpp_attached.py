@@ -11,10 +11,8 @@ from memsys.credentials import bearer, check_url, check_variable
 from memsys.errors import BackboneError, ConfigError
 from memsys.llm.engines.contract import Endpoint, Engine
 from memsys.llm.engines.openai import OTHERWISE
-from memsys.llm.engines.vllm.server import is_healthy
+from memsys.llm.engines.servers import get_page, server_root, still_healthy
 from memsys.vocabulary import Json
-
-_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +71,7 @@ class AttachedLlamaCpp:
         Raises:
             BackboneError: none does, or one serves another model now.
         """
-        living = [url for url in self._config.urls if is_healthy(_root(url))]
-        if not living:
-            raise BackboneError("no attached llama.cpp server is healthy, and they are not ours to restart")
-        return [self._attach(url) for url in living]
+        return [self._attach(url) for url in still_healthy(self._config.urls, "llama.cpp")]
 
     def stop(self) -> None:
         """Nothing was started."""
@@ -93,7 +88,7 @@ class AttachedLlamaCpp:
         }
 
     def _attach(self, url: str) -> Endpoint:
-        root = _root(url)
+        root = server_root(url)
         properties = _properties(root, self._config.api_key_env)
         name = _model_name(properties)
         if self._properties and _model_name(self._properties) != name:
@@ -108,15 +103,11 @@ def _model_name(properties: Mapping[str, Any]) -> str:
     return PurePath(str(properties.get("model_path") or "model")).stem
 
 
-def _root(url: str) -> str:
-    return url.rstrip("/").removesuffix("/v1")
-
-
 def _properties(root: str, api_key_env: str | None) -> Mapping[str, Any]:
-    """Ask with the key, which llama.cpp wants here too, and without the environment's proxies, as for every call."""
+    """Ask with the key, which llama.cpp wants here too."""
     headers = bearer(api_key_env, "backbone.engine.api_key_env", OTHERWISE)
     try:
-        reply = httpx.get(f"{root}/props", headers=headers, timeout=_TIMEOUT_S, trust_env=False).raise_for_status()
+        reply = get_page(f"{root}/props", headers).raise_for_status()
         properties = reply.json()
     except (httpx.HTTPError, ValueError) as error:
         raise BackboneError(f"no llama.cpp server answers at {root}/props ({error}); is it running?") from error

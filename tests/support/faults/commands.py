@@ -39,7 +39,7 @@ def preload() -> None:
     """Import what the commands need, once, before processes are forked."""
     for name in (
         *_MODULES.values(),
-        "eval.scoring.rows",
+        "eval.scoring.score_run",
         "eval.scoring.summary",
         "eval.plots.own",
         "eval.compare.report",

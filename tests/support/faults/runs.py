@@ -32,7 +32,7 @@ def write_data(path: Path, conversations: int) -> None:
 
 @cache
 def _base(data: Path, url: str) -> Plan:
-    from eval.run import compose_plan
+    from eval.running.composed import compose_plan
 
     plan: Plan = compose_plan([*SETTINGS, *attached(url), f"dataset.path={data}"])
     return plan

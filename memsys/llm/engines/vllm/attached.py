@@ -5,8 +5,9 @@ from pathlib import Path
 
 from memsys.errors import BackboneError
 from memsys.llm.engines.contract import Endpoint
+from memsys.llm.engines.servers import is_healthy, server_root, still_healthy
 from memsys.llm.engines.vllm.config import VllmEngineConfig
-from memsys.llm.engines.vllm.server import is_healthy, served_models, server_version
+from memsys.llm.engines.vllm.server import served_models, server_version
 from memsys.vocabulary import Json
 
 
@@ -31,7 +32,7 @@ class AttachedVllm:
         return self._endpoints
 
     def _attach(self, url: str) -> Endpoint:
-        root = url.rstrip("/").removesuffix("/v1")
+        root = server_root(url)
         if not is_healthy(root):
             raise BackboneError(f"no healthy vLLM server answers at {root}/health; is it running and reachable?")
         self._version = server_version(root)
@@ -47,10 +48,8 @@ class AttachedVllm:
         Raises:
             BackboneError: none does.
         """
-        alive = tuple(endpoint for endpoint in self._endpoints if is_healthy(endpoint.base_url.removesuffix("/v1")))
-        if not alive:
-            raise BackboneError("no attached vLLM server is healthy, and they are not ours to restart")
-        return alive
+        healthy = still_healthy([endpoint.base_url for endpoint in self._endpoints], "vLLM")
+        return tuple(endpoint for endpoint in self._endpoints if endpoint.base_url in healthy)
 
     def stop(self) -> None:
         """Nothing was started."""
@@ -62,5 +61,5 @@ class AttachedVllm:
         given replies that its twin left in the cache.
         """
         model = self._endpoints[0].model if self._endpoints else self._config.model
-        told = {"engine": self.name, "version": self._version, "mode": "attached", "model": model}
-        return {**told, "declared": {"revision": self._config.revision, **self._config.declared()}}
+        said = {"engine": self.name, "version": self._version, "mode": "attached", "model": model}
+        return {**said, "declared": {"revision": self._config.revision, **self._config.declared()}}

@@ -7,13 +7,14 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from memsys.assets.fetch import sha256
+from memsys.assets.checksums import remembered_sha256
 from memsys.errors import BackboneError
 from memsys.llm.engines.contract import Endpoint
 from memsys.llm.engines.process import GuardedProcess
+from memsys.llm.engines.servers import is_healthy, server_root
 from memsys.llm.engines.vllm import launch
 from memsys.llm.engines.vllm.config import VllmEngineConfig
-from memsys.llm.engines.vllm.server import is_healthy, server_version
+from memsys.llm.engines.vllm.server import server_version
 from memsys.vocabulary import Json
 
 logger = logging.getLogger(__name__)
@@ -97,11 +98,11 @@ class ManagedVllm:
             revision = self._config.revision or "main"
             return {"revision": launch.hub_commit(self._model, revision) or revision}
         if not self._checksums:
-            self._checksums = {path.name: sha256(path) for path in sorted(folder.glob("*.safetensors"))}
+            self._checksums = {path.name: remembered_sha256(path) for path in sorted(folder.glob("*.safetensors"))}
         return self._checksums
 
     def _root(self) -> str:
-        return self._endpoints[0].base_url.removesuffix("/v1") if self._endpoints else ""
+        return server_root(self._endpoints[0].base_url) if self._endpoints else ""
 
     def _stop(self) -> None:
         if self._process is not None:

@@ -1,4 +1,4 @@
-"""What a vLLM server tells of itself over HTTP."""
+"""What a vLLM server says of itself over HTTP."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,21 +6,11 @@ import httpx
 
 from memsys.credentials import bearer
 from memsys.errors import BackboneError
+from memsys.llm.engines.servers import get_page
 
-_TIMEOUT = 10.0
-
-
-def is_healthy(root: str, patience: float = _TIMEOUT) -> bool:
-    """Whether a server says that it can serve.
-
-    Args:
-        root: its address without ``/v1``.
-        patience: seconds to wait for a word of it; one that is not there is known at once.
-    """
-    try:
-        return _get(f"{root}/health", timeout=patience).is_success
-    except httpx.HTTPError:
-        return False
+#: A server that is not there or refuses, and one of another program, whose pages are no JSON or lack the field.
+_NO_ANSWER = (httpx.HTTPError, ValueError, KeyError, TypeError)
+_ADVICE = "check backbone.engine.urls: the server may be of another program"
 
 
 def server_version(root: str) -> str:
@@ -30,15 +20,9 @@ def server_version(root: str) -> str:
         BackboneError: it does not say.
     """
     try:
-        reply = _get(f"{root}/version").raise_for_status()
-    except httpx.HTTPError as error:
-        raise BackboneError(f"vLLM server {root} does not tell its version: {error}") from error
-    return str(reply.json()["version"])
-
-
-def _get(url: str, headers: Mapping[str, str] | None = None, timeout: float = _TIMEOUT) -> httpx.Response:
-    """Ask without the environment's proxies: they are for hosted servers, not for ours."""
-    return httpx.get(url, headers=headers, timeout=timeout, trust_env=False)
+        return str(get_page(f"{root}/version").raise_for_status().json()["version"])
+    except _NO_ANSWER as error:
+        raise BackboneError(f"vLLM server {root} does not tell its version ({error!r}); {_ADVICE}") from error
 
 
 def authorization(variable: str | None) -> Mapping[str, str]:
@@ -59,7 +43,7 @@ def served_models(root: str, api_key_env: str | None) -> Sequence[str]:
     """
     headers = authorization(api_key_env)
     try:
-        reply = _get(f"{root}/v1/models", headers).raise_for_status()
-    except httpx.HTTPError as error:
-        raise BackboneError(f"vLLM server {root} does not list its models: {error}") from error
-    return [str(model["id"]) for model in reply.json()["data"]]
+        models = get_page(f"{root}/v1/models", headers).raise_for_status().json()["data"]
+        return [str(model["id"]) for model in models]
+    except _NO_ANSWER as error:
+        raise BackboneError(f"vLLM server {root} does not list its models ({error!r}); {_ADVICE}") from error

@@ -1,0 +1,91 @@
+"""The columns of a comparison: names, decimals, and what each says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eval.metrics.metric import Metric
+from eval.metrics.registry import listed, matching
+from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
+from eval.tables.stored import StoredRun
+
+_UNLIKE = "; not with the settings or the model of the other judge of this name"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonColumn:
+    """One column of the comparison: name, decimals, what it says; ``matching``: how it finds evidence."""
+
+    name: str
+    digits: int
+    meaning: str
+    matching: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The name with what tells it from a column of another definition."""
+        return f"{self.name} ({self.matching})" if self.matching else self.name
+
+
+#: Evidence is found here by the ids of the turns a memory came from; CLAG looks for their text instead.
+_LINEAGE = matching("recall@10")
+
+
+def answer_columns() -> tuple[ComparisonColumn, ...]:
+    """Columns of answers: F1 as the protocol defines it, every listed metric of answers, abstentions."""
+    return (
+        ComparisonColumn("F1", 1, "token F1, percent"),
+        ComparisonColumn("F1 w/o 5", 1, "token F1 without category 5, percent"),
+        *(_column(metric) for metric in listed(retrieval=False)),
+        ComparisonColumn("abstain", 1, "questions of category 5 that were declined, percent"),
+    )
+
+
+def evidence_columns() -> tuple[ComparisonColumn, ...]:
+    """Columns of retrievals: every listed metric of evidence, and the size of the context."""
+    columns = (_column(metric) for metric in listed(retrieval=True))
+    return (*columns, ComparisonColumn("context", 0, "tokens of retrieved context per question"))
+
+
+def _column(metric: Metric) -> ComparisonColumn:
+    direction = "" if metric.higher_is_better else ", lower is better"
+    meaning = f"{metric.name} ({metric.source}), {metric.unit}{direction}"
+    return ComparisonColumn(metric.heading, 1, meaning, matching(metric.name))
+
+
+AUDITED_COLUMNS = (
+    ComparisonColumn("F1 audited", 1, "token F1 without the questions whose gold answer is in doubt, percent"),
+    ComparisonColumn(
+        "R@10 audited", 1, "evidence recall without the questions whose gold is in doubt, percent", _LINEAGE
+    ),
+)
+COST_COLUMNS = (
+    ComparisonColumn("calls", 1, "calls of the backbone per question"),
+    ComparisonColumn("tokens", 0, "prompt and completion tokens per question"),
+    ComparisonColumn("write", 0, "prompt and completion tokens per turn written"),
+    ComparisonColumn("dollars", 3, "dollars per 1,000 questions asked, by conf/prices.yaml"),
+    ComparisonColumn("malformed", 1, "replies that did not parse, percent of calls"),
+    ComparisonColumn("cached", 1, "prompt tokens that the server had computed for an earlier call, percent"),
+)
+
+
+def columns() -> tuple[ComparisonColumn, ...]:
+    """Columns that every comparison may have; those of judges depend on the runs."""
+    return (*answer_columns(), *evidence_columns(), *AUDITED_COLUMNS, *COST_COLUMNS)
+
+
+def judge_columns(runs: Sequence[StoredRun]) -> dict[ComparisonColumn, JudgeGroup]:
+    """A column per judge, settings and model that graded any of the runs."""
+    groups = judge_groups(runs)
+    repeated = set(unlike_judges(runs))
+    names = ["judge"] if len(groups) == 1 else [f"judge {number}" for number in range(1, len(groups) + 1)]
+    return {
+        ComparisonColumn(
+            name, 1, f"answers called right, percent, by {group.text}{_doubts(group, group.metric in repeated)}"
+        ): group
+        for name, group in zip(names, groups, strict=True)
+    }
+
+
+def _doubts(group: JudgeGroup, unlike: bool) -> str:
+    fault = f"; no ranking: {group.fault}" if group.fault else ""
+    return f"{fault}{_UNLIKE if unlike else ''}"

@@ -1,0 +1,130 @@
+"""How systems stand under one reading: value, rank, and whether the leader is ahead by more than chance."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eval.lens.readings import MetricReading
+from eval.loaders.kinds import ADVERSARIAL
+from eval.metrics.registry import METRICS, higher_is_better, scale_of
+from eval.scoring.aggregate import ABSTENTION
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import MeanRule, MetricScores, point
+from eval.scoring.rows import ScoreRow
+
+DIGITS = 6
+#: Question id -> value, conversation, category.
+_Scored = Mapping[str, tuple[float, str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One system under one reading.
+
+    Attributes:
+        value: the mean, percent; ``None`` where no question was scored.
+        rank: 1 for the best; equal values share the better rank.
+        tied: another system has the same value.
+        unsure: not the first, but the paired 95 % interval of its distance to the first includes 0.
+    """
+
+    value: float | None
+    rank: int | None = None
+    tied: bool = False
+    unsure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StandingsRow:
+    """One reading with every system's standing, in the order of the systems; ``questions`` counts the common ones."""
+
+    reading: MetricReading
+    questions: int
+    standings: tuple[Standing, ...]
+
+
+def rank_systems(
+    reading: MetricReading, systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int], sure: bool = True
+) -> StandingsRow:
+    """Rank the systems that were scored in this way, on the questions that all of these were scored on.
+
+    Args:
+        reading: which questions count, and how.
+        systems: each one's rows by question id.
+        counts: questions per category of the published set, for means that weigh by them.
+        sure: whether to ask if the first is ahead of each other by more than chance.
+    """
+    kinds = {row.category: row.kind for rows in systems for row in rows.values()}
+    if reading.weights == "counts" and not any(reading.takes(kinds[name]) for name in counts if name in kinds):
+        return StandingsRow(reading, 0, tuple(Standing(None) for _ in systems))
+    everyone = [_scored(rows, reading) for rows in systems]
+    scored = [one for one in everyone if one]
+    common = sorted(set(scored[0]).intersection(*scored[1:])) if scored else []
+    if not common:
+        return StandingsRow(reading, 0, tuple(Standing(None) for _ in systems))
+    values = [scale_of(reading.metric) * _mean([one[name] for name in common], reading, counts) for one in scored]
+    better = 1 if higher_is_better(reading.metric) else -1
+    ranks = rank([better * value for value in values])
+    leader = scored[ranks.index(1)]
+    ranked = (
+        Standing(
+            value=value,
+            rank=place,
+            tied=ranks.count(place) > 1,
+            unsure=sure
+            and place > 1
+            and _unsure((leader, one) if better > 0 else (one, leader), common, reading, counts),
+        )
+        for one, value, place in zip(scored, values, ranks, strict=True)
+    )
+    return StandingsRow(reading, len(common), tuple(next(ranked) if one else Standing(None) for one in everyone))
+
+
+def rank(values: Sequence[float]) -> list[int]:
+    """Ranks from 1, highest first; values equal to six decimals share the better rank."""
+    rounded = [round(value, DIGITS) for value in values]
+    return [1 + sum(other > value for other in rounded) for value in rounded]
+
+
+def _scored(rows: Mapping[str, ScoreRow], reading: MetricReading) -> _Scored:
+    found = {}
+    for name, row in rows.items():
+        if reading.takes(row.kind):
+            value = row.metrics.get(_score_name(reading, row.kind))
+            if value is not None:
+                found[name] = (value, row.conversation_id, row.category)
+    return found
+
+
+def _score_name(reading: MetricReading, kind: str) -> str:
+    """An abstention stands for every metric of an answer to an adversarial question, where abstaining is right."""
+    abstention = kind == ADVERSARIAL and reading.adversarial == "abstain" and reading.metric in METRICS
+    return ABSTENTION if abstention else reading.metric
+
+
+def _spread(
+    values: Sequence[tuple[float, str, int]], reading: MetricReading, counts: Mapping[int, int]
+) -> tuple[MetricScores, MeanRule]:
+    """Scores with what the mean weighs by: categories, or conversations."""
+    if reading.weights == "conversation":
+        number = {name: index for index, name in enumerate(sorted({conversation for _, conversation, _ in values}))}
+        values = [(value, conversation, number[conversation]) for value, conversation, _ in values]
+    scores = MetricScores.of(values)
+    if reading.weights == "question":
+        return scores, MeanRule()
+    weights = {stratum: 1.0 for stratum in sorted({stratum for _, _, stratum in values})}
+    if reading.weights == "counts":
+        weights = {category: float(counts[category]) for category in weights if category in counts}
+    return scores, MeanRule(tuple(weights.items()))
+
+
+def _mean(values: Sequence[tuple[float, str, int]], reading: MetricReading, counts: Mapping[int, int]) -> float:
+    return point(*_spread(values, reading, counts))
+
+
+def _unsure(
+    pair: tuple[_Scored, _Scored], common: Sequence[str], reading: MetricReading, counts: Mapping[int, int]
+) -> bool:
+    first, other = pair
+    differences = [(first[name][0] - other[name][0], *first[name][1:]) for name in common]
+    interval = cluster_interval(*_spread(differences, reading, counts))
+    return interval is None or interval.low <= 0

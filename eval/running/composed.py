@@ -1,0 +1,136 @@
+"""Plans of runs from configurations that Hydra composed: its nodes become objects and plain settings here."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from eval.configs.compose import VERSION_BASE
+from eval.configs.presets import CONF
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+#: Parts of the configuration that become objects; everything else is plain settings.
+PARTS = ("backbone", "embedder", "memory", "dataset", "reader", "protocol", "scoring")
+
+
+def make_plan(config: "DictConfig") -> Any:
+    """Turn a composed configuration into a :class:`eval.running.plan.Plan`: plain objects, no OmegaConf.
+
+    Raises:
+        ConfigError: a part does not accept its settings, or a setting has the wrong type.
+    """
+    from omegaconf import OmegaConf
+
+    from eval.configs.plugins import load_plugins
+    from eval.running.plan import make_plan as plan
+
+    load_plugins()
+    config = with_prompts(with_host(config))
+    settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    parts: dict[str, Any] = {"backbone": None, "second": None}
+    for name in PARTS:
+        if name == "backbone" and config.mode == "retrieval_only":
+            continue
+        parts[name] = make_part(config, name)
+    if config.second is not None and config.mode != "retrieval_only":
+        parts["second"] = make_part(config, "second")
+    return plan(settings, parts)
+
+
+def make_part(config: "DictConfig", name: str) -> Any:
+    """Make one part of a composed configuration.
+
+    Raises:
+        ConfigError: the part does not accept its settings, or one has the wrong type.
+    """
+    from hydra.errors import InstantiationException
+    from hydra.utils import instantiate
+    from omegaconf import OmegaConf
+
+    from eval.configs.field_types import wrong_types
+    from memsys.errors import ConfigError, MemsysError
+
+    settings: Any = OmegaConf.to_container(config[name], resolve=True)
+    try:
+        made = instantiate(config[name], _convert_="all")
+    except InstantiationException as error:
+        cause = error.__cause__ or error
+        if isinstance(cause, MemsysError):
+            raise cause from error
+        raise ConfigError("; ".join(wrong_types(settings, name)) or f"{name}: {_lines(cause)}") from error
+    if problems := wrong_types(settings, name):
+        raise ConfigError("; ".join(problems))
+    return made
+
+
+def compose_plan(overrides: Sequence[str]) -> Any:
+    """Compose the plan that these command-line overrides describe, for scripts and tests.
+
+    Raises:
+        ConfigError: see :func:`make_plan`.
+    """
+    from hydra import compose, initialize_config_dir
+
+    with initialize_config_dir(str(CONF), version_base=VERSION_BASE):
+        return make_plan(compose("config", overrides=list(overrides)))
+
+
+def with_host(config: "DictConfig") -> "DictConfig":
+    """Replace the name of a gate's host by that preset's settings, and complete the gate's own name by it.
+
+    Args:
+        config: holds ``memory``; returned as it is where that has no ``host``.
+
+    Raises:
+        ConfigError: the host is no preset, or a gate itself.
+    """
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+    from omegaconf import open_dict
+
+    from eval.configs.choices import find, presets, settings_of
+    from memsys.errors import ConfigError
+
+    host = config.memory.get("host")
+    if not isinstance(host, str):
+        return config
+    preset = find(host)
+    if preset is None or "host" in settings_of(preset):
+        choices = ", ".join(name for name, other in presets().items() if "host" not in settings_of(other))
+        problem = "is no preset of conf/memory" if preset is None else "is a gate itself"
+        raise ConfigError(f"memory.host={host} {problem}; choose one of {choices}")
+    running = GlobalHydra.instance().is_initialized()
+    with nullcontext() if running else initialize_config_dir(str(CONF), version_base=VERSION_BASE):
+        hosted = compose(None, overrides=[f"+memory={preset.choice}"]).memory
+    resolved = config.copy()
+    with open_dict(resolved):
+        resolved.memory.host = hosted
+        resolved.memory.name = f"{config.memory.name}_{hosted.name}"
+    return resolved
+
+
+def with_prompts(config: "DictConfig") -> "DictConfig":
+    """Put the authors' prompts into memory and reader where ``prompts=authors`` asks for them.
+
+    Raises:
+        ConfigError: one of them has not been fetched.
+    """
+    from omegaconf import OmegaConf, open_dict
+
+    from eval.configs.prompt_choice import wants_authors, with_authors_prompts
+
+    if not wants_authors(config):
+        return config
+    changed = config.copy()
+    with open_dict(changed):
+        for part in ("memory", "reader"):
+            plain: Any = OmegaConf.to_container(config[part], resolve=True, throw_on_missing=True)
+            changed[part] = with_authors_prompts(plain)
+    return changed
+
+
+def _lines(error: BaseException) -> str:
+    """The first and the last line of Hydra's message: what could not be made, and why."""
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [repr(error)]
+    return " ".join(dict.fromkeys((lines[0], lines[-1])))

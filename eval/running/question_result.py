@@ -1,0 +1,56 @@
+"""What came of one question, and how it is stored."""
+
+from dataclasses import dataclass
+
+from eval.running.reader import Answer
+from eval.runs.records import AnswerRecord, HitRecord, RetrievalRecord
+from memsys.vocabulary import Question, Retrieval
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionResult:
+    """One question's retrieval and answer with the wall time of both steps."""
+
+    retrieval: Retrieval
+    answer: Answer | None
+    retrieve_seconds: float
+    answer_seconds: float
+
+
+def retrieval_record(question: Question, retrieval: Retrieval, tokens: int | None) -> RetrievalRecord:
+    """Make the stored form of a retrieval."""
+    hits = [HitRecord(hit.memory_id, hit.text, float(hit.score), list(hit.turn_ids)) for hit in retrieval.hits]
+    return RetrievalRecord(
+        question_id=question.question_id,
+        conversation_id=question.conversation_id,
+        category=question.category,
+        hits=hits,
+        context=retrieval.context,
+        context_chars=len(retrieval.context),
+        context_tokens=tokens,
+        trace=dict(retrieval.trace),
+        ranked=retrieval.ranked,
+        traced=retrieval.traced,
+    )
+
+
+def answer_record(question: Question, asked: QuestionResult, *, measured: bool) -> AnswerRecord:
+    """Make the stored form of an answer."""
+    answer = asked.answer
+    if answer is None:
+        raise ValueError("a retrieval-only question has no answer to store")
+    return AnswerRecord(
+        question_id=question.question_id,
+        conversation_id=question.conversation_id,
+        category=question.category,
+        question=question.text,
+        prediction=answer.prediction,
+        raw=answer.raw,
+        malformed=answer.malformed,
+        options=list(answer.options),
+        retrieve_seconds=asked.retrieve_seconds,
+        answer_seconds=asked.answer_seconds,
+        measured=measured,
+        prompt_tokens=answer.prompt_tokens,
+        completion_tokens=answer.completion_tokens,
+    )

@@ -1,0 +1,35 @@
+"""How the work of a run is spread over time."""
+
+from dataclasses import dataclass
+
+from memsys.settings import check_minimum
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How the work is spread; none of it changes a result.
+
+    Attributes:
+        conversations_in_flight: conversations worked on at once; 0 for all.
+        questions_in_flight: questions of the whole run worked on at once.
+        prepare_ahead: units of a conversation whose ``prepare`` may run before their turn to be written.
+        checkpoint_every: units between two memory snapshots; 0 for a snapshot at the end alone.
+        latency: one request at a time, fresh replies for questions, the first ``warmup`` questions asked once before.
+        warmup: questions whose first, discarded round warms server and embedder.
+    """
+
+    conversations_in_flight: int = 0
+    questions_in_flight: int = 64
+    prepare_ahead: int = 32
+    checkpoint_every: int = 100
+    latency: bool = False
+    warmup: int = 3
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number of things, and what would never begin a question.
+
+        Raises:
+            ConfigError: names the setting.
+        """
+        check_minimum(self, "schedule", conversations_in_flight=0, questions_in_flight=1)
+        check_minimum(self, "schedule", prepare_ahead=0, checkpoint_every=0, warmup=0)

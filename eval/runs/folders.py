@@ -1,0 +1,50 @@
+"""Where runs and their committed summaries lie, and which are below the places that a user names."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from memsys.assets.paths import workplace
+from memsys.errors import RunDirectoryError
+
+RUNS, SUMMARIES = workplace("results", "runs"), workplace("results", "summaries")
+
+
+def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
+    """Folders with a ``run.json``, sorted within each root; a root that holds one itself counts.
+
+    Raises:
+        RunDirectoryError: a root does not exist, or is a file.
+    """
+    for root in roots:
+        if root.is_file():
+            raise RunDirectoryError(f"{root} is a file; name a run directory or a folder of run directories")
+        if not root.is_dir():
+            raise RunDirectoryError(f"{root} does not exist; name a run directory or a folder of run directories")
+        yield from sorted(path.parent for path in root.rglob("run.json"))
+
+
+def named_run_folders(roots: Sequence[Path]) -> list[Path]:
+    """Folders with a ``run.json`` in each of the places a user named.
+
+    Raises:
+        RunDirectoryError: a place does not exist, or holds no run.
+    """
+    found = {root: list(find_run_folders([root])) for root in roots}
+    empty = [str(root) for root, folders in found.items() if not folders]
+    if empty:
+        raise RunDirectoryError(
+            f"no run.json in {', '.join(empty)}, nor below; name run directories that `eval.run` wrote, summaries that "
+            "`eval.export` wrote, or folders of them"
+        )
+    return [folder for folders in found.values() for folder in folders]
+
+
+def stored_folders() -> list[Path]:
+    """Where runs and summaries lie if nobody names a place: those of the two folders that are there."""
+    return [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()]
+
+
+def short_path(path: Path) -> str:
+    """A path as seen from the checkout, for people."""
+    absolute, root = path.resolve(), workplace()
+    return str(absolute.relative_to(root)) if absolute.is_relative_to(root) else str(path)

@@ -1,0 +1,45 @@
+"""The settings that make a run the one it is: their hash, and in which of them two runs differ."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from memsys.vocabulary import Json
+
+#: Differences that an error lists, and characters of each.
+_LISTED, _LINE_CHARS = 6, 100
+
+
+def identity_hash(identity: Mapping[str, Json]) -> str:
+    """Eight hex digits that differ when a result-changing setting differs."""
+    return identity_digest(identity)[:8]
+
+
+def identity_digest(identity: Mapping[str, Json]) -> str:
+    """The whole sha256 of an identity, in hex digits."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+
+def without_name(part: Any) -> Any:
+    """Copy a part's settings without the name it is shown by, and of a gate without that of its host."""
+    if not isinstance(part, Mapping):
+        return part
+    return {key: without_name(value) if key == "host" else value for key, value in part.items() if key != "name"}
+
+
+def differences(old: Any, new: Any, path: str = "") -> list[str]:
+    """Name the settings in which two trees differ, as ``path: old -> new``."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        lines: list[str] = []
+        for key in sorted({*old, *new}):
+            lines += differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
+        return lines
+    return [] if old == new else [f"{path}: {json.dumps(old)} -> {json.dumps(new)}"]
+
+
+def listed(changed: list[str]) -> str:
+    """A line for each difference, long values cut, and of many only the first few."""
+    lines = [f"  {one if len(one) <= _LINE_CHARS else f'{one[:_LINE_CHARS]} ...'}" for one in changed[:_LISTED]]
+    more = len(changed) - _LISTED
+    return "\n".join([*lines, f"  and {more} more"] if more > 0 else lines)

@@ -1,0 +1,81 @@
+"""``run.json`` of a run: where its numbers come from, and how far it got."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from eval.runs.records import SCHEMA_VERSION
+from memsys.errors import RunDirectoryError
+from memsys.rows import RowError, check_fields
+from memsys.vocabulary import Json
+
+#: Fields without which a run cannot be taken up.
+_NEEDED = ("schema_version", "status", "identity", "started", "prompts", "resumed")
+
+Status = Literal["running", "complete", "incomplete", "interrupted"]
+
+
+@dataclass(slots=True)
+class RunRecord:
+    """``run.json``: everything that says where the numbers of this run come from.
+
+    ``identity`` is what must agree for a resume: resolved config without the fields that cannot change a result,
+    data checksum, and model fingerprint. ``config`` is the whole resolved config. ``departures`` names where the memory
+    departs from its paper or release (:mod:`eval.papers.departures`); ``None`` where its system does not say.
+    ``prompt_sources`` says of each role whether its prompt is the authors', from which file and with which checksums,
+    or why not (:mod:`eval.configs.prompt_choice`); ``None`` where all wording is ours.
+    """
+
+    run_id: str
+    experiment: str
+    seed: int
+    mode: str
+    config: Mapping[str, Json]
+    identity: Mapping[str, Json]
+    data: Mapping[str, Json]
+    model: Mapping[str, Json]
+    commit: str | None
+    dirty: bool | None
+    packages: Mapping[str, str]
+    hardware: Mapping[str, Json]
+    started: str
+    status: Status = "running"
+    finished: str | None = None
+    resumed: int = 0
+    schema_version: int = SCHEMA_VERSION
+    prompts: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, Json] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    departures: list[dict[str, Json]] | None = None
+    #: where the answers come from, if they were recorded elsewhere (:mod:`eval.recorded.importing`)
+    recorded: dict[str, Json] | None = None
+    prompt_sources: list[dict[str, Json]] | None = None
+    #: seconds that loading took, by part (``backbone``, ``embedder``), in the process that wrote this last
+    loading: dict[str, float] = field(default_factory=dict)
+
+
+def now() -> str:
+    """UTC time, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def read_record(run_dir: Path) -> dict[str, Any] | None:
+    """``run.json`` of a run directory as stored, or ``None``.
+
+    Raises:
+        RunDirectoryError: it is not JSON, or a field is missing or of another type.
+    """
+    path = run_dir / "run.json"
+    if not path.is_file():
+        return None
+    try:
+        return check_fields(RunRecord, json.loads(path.read_text(encoding="utf-8")), _NEEDED)
+    except RowError as error:
+        raise RunDirectoryError(
+            f"{path} does not fit this version ({error}); restore it, or delete the run directory and start again"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise RunDirectoryError(f"{path} is not JSON ({error}); delete the run directory or restore it") from error

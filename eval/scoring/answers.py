@@ -1,0 +1,81 @@
+"""Scores of an answer by the metrics that run no model."""
+
+from collections.abc import Sequence
+
+from eval.loaders.kinds import ADVERSARIAL
+from eval.metrics.locomo import ADVERSARIAL as LOCOMO_ADVERSARIAL
+from eval.metrics.locomo import abstains, chosen_option, is_trapped
+from eval.metrics.metric import Metric
+from eval.metrics.ordering import ORDERED_ITEMS, order_scores
+from eval.runs.records import AnswerRecord, ReferenceRecord
+from eval.scoring.rows import Scores
+
+#: Joins reference answers for metrics that take one text, as the BioASQ references of CLAG are joined.
+JOINER = " ; "
+#: Ends the name of a score against a corrected gold answer (:mod:`eval.scoring.labels`).
+CORRECTED = "@corrected"
+
+
+def gold_answers(reference: ReferenceRecord) -> tuple[str, ...]:
+    """Texts that count as the answer; empty where the question cannot be scored.
+
+    In category 5 this is the data set's *false* answer, as in the code of A-Mem and CLAG. A protocol decides whether
+    these values enter its means.
+    """
+    if reference.kind == ADVERSARIAL and reference.adversarial_answer is not None:
+        return (reference.adversarial_answer,)
+    return tuple(reference.answers)
+
+
+def score_answer(metric: Metric, prediction: str, answers: Sequence[str], category: int) -> float | None:
+    """Score one prediction by one lexical metric.
+
+    Args:
+        metric: from the registry, with a function or a rule.
+        prediction: the reader's answer.
+        answers: reference answers, alternatives of each other; not empty.
+        category: the question's category.
+    """
+    if metric.rule is not None:
+        return metric.rule(prediction, JOINER.join(answers), category)
+    if metric.function is None:
+        raise ValueError(f"{metric.name} is no lexical metric")
+    if metric.references == "joined":
+        return metric.function(prediction, JOINER.join(answers))
+    function = metric.function
+    return max(function(prediction, answer) for answer in answers)
+
+
+def answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Sequence[Metric]) -> Scores:
+    """Score an answer by every lexical metric, and say whether it abstains or falls for a false answer.
+
+    Args:
+        answer: of the run.
+        reference: of the same question.
+        metrics: those that are no lexical ones are passed over.
+    """
+    answers = gold_answers(reference)
+    scores: Scores = {}
+    adversarial = reference.kind == ADVERSARIAL
+    # A bare letter names an option; the official rule maps it back before it looks for the abstention.
+    reply = chosen_option(answer.prediction, answer.options)
+    # LoCoMo's rules go by its own numbers: a 5 that is not adversarial, or the reverse, is another data set's.
+    category = answer.category if (answer.category == LOCOMO_ADVERSARIAL) == adversarial else 0
+    for metric in metrics:
+        if metric.lexical:
+            prediction = reply if metric.rule is not None else answer.prediction
+            scores[metric.name] = score_answer(metric, prediction, answers, category) if answers else None
+    false_answer = reference.adversarial_answer if adversarial else None
+    scores |= order_scores(answer.prediction, reference.extra.get(ORDERED_ITEMS, ()))
+    scores["abstained"] = float(abstains(reply))
+    scores["trapped"] = None if false_answer is None else float(is_trapped(reply, false_answer))
+    return scores
+
+
+def corrected_scores(answer: AnswerRecord, correction: str, metrics: Sequence[Metric]) -> Scores:
+    """Lexical scores against the gold answer of a label audit."""
+    return {
+        metric.name + CORRECTED: score_answer(metric, answer.prediction, (correction,), answer.category)
+        for metric in metrics
+        if metric.lexical
+    }

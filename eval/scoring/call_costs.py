@@ -1,0 +1,82 @@
+"""What the calls of a run cost: by phase and role, per question and per conversation."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import fsum
+
+from memsys.llm.ledger import CallRecord
+from memsys.vocabulary import Json
+
+#: Phases whose tokens are the price of a question; the others are the price of a memory.
+READ_PHASES = ("retrieve", "answer")
+
+
+def _call_totals(calls: Sequence[CallRecord]) -> Json:
+    fresh = [call for call in calls if not call.cache_hit]
+    return {
+        "calls": len(calls),
+        "cache_hits": len(calls) - len(fresh),
+        "prompt_tokens": sum(call.prompt_tokens for call in calls),
+        "completion_tokens": sum(call.completion_tokens for call in calls),
+        "malformed": sum(call.malformed for call in calls),
+        "repaired": sum(call.repaired for call in calls),
+        "second_attempts": sum(call.attempt > 0 for call in calls),
+        "transport_retries": sum(call.transport_retries for call in calls),
+        "fresh_seconds": fsum(call.seconds for call in fresh),
+        "cut_short": sum(call.finish_reason == "length" for call in calls),
+        **_prefixes(fresh),
+    }
+
+
+def _prefixes(fresh: Sequence[CallRecord]) -> dict[str, Json]:
+    """Prompt tokens that the server had already computed, and their share; null where no call says so.
+
+    The share is over the calls that report it: replies from our own cache asked no server.
+    """
+    known = [(call.cached_tokens, call.prompt_tokens) for call in fresh if call.cached_tokens is not None]
+    cached, prompts = sum(tokens for tokens, _ in known), sum(prompt for _, prompt in known)
+    return {"cached_tokens": cached if known else None, "cached_share": cached / prompts if prompts else None}
+
+
+def calls_by_role(calls: Sequence[CallRecord]) -> Json:
+    """Add up calls by phase and role, and over all that are no judge's."""
+    by_phase: dict[str, dict[str, list[CallRecord]]] = defaultdict(lambda: defaultdict(list))
+    for call in calls:
+        by_phase[call.phase][call.role].append(call)
+    return {
+        # A judge's calls are no part of what the method costs.
+        "total": _call_totals([call for call in calls if call.phase != "judge"]),
+        "by_phase": {
+            phase: {
+                "total": _call_totals([call for group in roles.values() for call in group]),
+                "by_role": {role: _call_totals(group) for role, group in roles.items()},
+            }
+            for phase, roles in by_phase.items()
+        },
+    }
+
+
+def cost_per_unit(calls: Sequence[CallRecord], questions: int, conversations: int) -> Json:
+    """Tokens and calls per unit. Cached calls count: they are what the method costs, whoever paid for them first.
+
+    Args:
+        calls: of the whole run; a judge's are no part of what the method costs.
+        questions: number of them that the read phases are divided by.
+        conversations: number of them that the other phases are divided by.
+
+    Returns:
+        Null instead of a quotient by 0.
+    """
+
+    def per(chosen: Sequence[CallRecord], units: int) -> Json:
+        if not units:
+            return None
+        return {
+            "calls": len(chosen) / units,
+            "prompt_tokens": sum(call.prompt_tokens for call in chosen) / units,
+            "completion_tokens": sum(call.completion_tokens for call in chosen) / units,
+        }
+
+    read = [call for call in calls if call.phase in READ_PHASES]
+    write = [call for call in calls if call.phase not in (*READ_PHASES, "judge")]
+    return {"read_per_question": per(read, questions), "write_per_conversation": per(write, conversations)}

@@ -1,0 +1,65 @@
+"""Scores of answers by the metrics that run a model: BERTScore, and similarity of sentence embeddings."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from eval.metrics.metric import Metric
+from eval.metrics.neural import BertScorer, SentenceScorer
+from eval.runs.records import AnswerRecord, ReferenceRecord
+from eval.scoring.answers import JOINER, gold_answers
+from eval.scoring.rows import Scores, ScoringConfig
+
+
+def neural_scores(
+    answered: Sequence[tuple[AnswerRecord, ReferenceRecord]], metrics: Sequence[Metric], config: ScoringConfig
+) -> tuple[dict[str, Scores], dict[str, Any]]:
+    """Score answers by the metrics that run a model.
+
+    Args:
+        answered: answers with their references; those without gold are passed over.
+        metrics: those that run no model are passed over.
+        config: names the models.
+
+    Returns:
+        Scores by question id, and fingerprints of the models that ran.
+
+    Raises:
+        ScoringError: a model is missing.
+    """
+    names = {metric.name for metric in metrics}
+    pairs = [
+        (reference.question_id, answer.prediction, JOINER.join(gold_answers(reference)))
+        for answer, reference in answered
+        if gold_answers(reference)
+    ]
+    found: dict[str, Scores] = {question_id: {} for question_id, _, _ in pairs}
+    models: dict[str, Any] = {}
+    if any(name.startswith("bert_") for name in names):
+        scorer = BertScorer(
+            config.bertscore_model, config.bertscore_layers, config.bertscore_rescaled, config.batch_size
+        )
+        models["bertscore"] = scorer.fingerprint()
+        for question_id, scores in _bert_scores(scorer, pairs).items():
+            found[question_id] |= {name: value for name, value in scores.items() if name in names}
+    if "sbert" in names:
+        sentences = SentenceScorer(config.sbert_model, config.batch_size)
+        models["sbert"] = sentences.fingerprint()
+        values = sentences.score([pair[1] for pair in pairs], [pair[2] for pair in pairs])
+        for (question_id, _, _), value in zip(pairs, values, strict=True):
+            found[question_id]["sbert"] = value
+    return found, models
+
+
+def _bert_scores(scorer: BertScorer, pairs: Sequence[tuple[str, str, str]]) -> dict[str, Scores]:
+    """BERTScore by question id. A-Mem's rule for an empty side: F1 counts as 0, precision and recall do not exist."""
+    empty: Scores = {"bert_f1": 0.0, "bert_precision": None, "bert_recall": None}
+    full = [pair for pair in pairs if pair[1] and pair[2]]
+    values = scorer.score([pair[1] for pair in full], [pair[2] for pair in full])
+    found: dict[str, Scores] = {question_id: dict(empty) for question_id, _, _ in pairs}
+    for (question_id, _, _), value in zip(full, values, strict=True):
+        found[question_id] = {
+            "bert_f1": value.f1,
+            "bert_precision": value.precision,
+            "bert_recall": value.recall,
+        }
+    return found

@@ -1,0 +1,86 @@
+"""Scores of a retrieval: the gold evidence in it, its size, and what the memory behind it still holds."""
+
+from eval.metrics.evidence import (
+    STORED_RECALL,
+    evidence_scores,
+    pool_scores,
+    rank_by_lineage,
+    rank_by_substring,
+)
+from eval.metrics.sessions import EVIDENCE_SESSIONS, session_scores
+from eval.metrics.updates import Update, update_scores
+from eval.runs.records import ReferenceRecord, RetrievalRecord
+from eval.scoring.rows import Scores, ScoringConfig
+from eval.scoring.stored_turns import StoredTurns, stored_share
+from memsys.vocabulary import OVERRULED
+
+
+def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, config: ScoringConfig) -> Scores:
+    """Score what a question retrieved.
+
+    Args:
+        retrieval: of the run.
+        reference: of the same question.
+        config: how texts are matched.
+
+    Returns:
+        Sizes alone for a context that was recorded elsewhere: nothing says which memories it was made of.
+    """
+    texts = [hit.text for hit in retrieval.hits]
+    origins = [hit.turn_ids for hit in retrieval.hits]
+    gold, gold_texts, whole = reference.evidence, reference.evidence_texts, len(texts)
+    tokens, ranked, traced = retrieval.context_tokens, retrieval.ranked, retrieval.traced
+    size: Scores = {
+        "context_chars": float(retrieval.context_chars),
+        "context_tokens": None if tokens is None else float(tokens),
+    }
+    if not whole and not ranked:
+        return size
+    by_session = (
+        session_scores(origins, gold, reference.extra[EVIDENCE_SESSIONS], ranked=ranked)
+        if EVIDENCE_SESSIONS in reference.extra and traced
+        else {}
+    )
+    return {
+        **by_session,
+        **evidence_scores(rank_by_lineage(origins, gold) if ranked and traced else None),
+        **evidence_scores(rank_by_substring(texts, gold_texts, config.matching) if ranked else None, "_substring"),
+        **pool_scores(rank_by_lineage(origins, gold, depth=whole) if traced else None),
+        **pool_scores(
+            rank_by_substring(texts, gold_texts, config.matching, depth=whole) if ranked else None, "_substring"
+        ),
+        **size,
+        "hit_chars": float(sum(map(len, texts))),
+        "hits": float(len(texts)),
+    }
+
+
+def memory_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, stored: StoredTurns) -> Scores:
+    """Say what a question's memory still holds: of its evidence, and of what its reference says is overruled.
+
+    Args:
+        retrieval: of the run.
+        reference: of the same question.
+        stored: what the run's memories come from.
+    """
+    if not reference.evidence:
+        return {}
+    turns = stored.of(reference.conversation_id)
+    shown = [turn for hit in retrieval.hits for turn in hit.turn_ids]
+    share = stored_share(reference.evidence, turns, shown)
+    return {**({} if share is None else {STORED_RECALL: share}), **_update_scores(retrieval, reference, turns)}
+
+
+def _update_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, stored: frozenset[str] | None) -> Scores:
+    """Update metrics of a question whose reference names what is overruled; none for any other."""
+    overruled = reference.extra.get(OVERRULED)
+    if not retrieval.traced or not overruled:
+        return {}
+    update = Update(
+        newest=frozenset(reference.evidence),
+        overruled=frozenset(overruled),
+        retrieved=[hit.turn_ids for hit in retrieval.hits],
+        stored=stored,
+        ranked=retrieval.ranked,
+    )
+    return update_scores(update)

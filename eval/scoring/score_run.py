@@ -1,0 +1,158 @@
+"""Scoring of one run: every stored answer and retrieval in every chosen way, one row per question.
+
+Reads what the run wrote, needs no data set and, but for the neural metrics, no model. A value that cannot be computed
+is null; a metric whose corpus or model is missing stops the scoring.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from eval.loaders.label_problems import marks
+from eval.metrics.metric import Metric
+from eval.metrics.registry import select_metrics
+from eval.runs.files import write_atomic, write_json
+from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.stored import (
+    check_joined,
+    data_sha256,
+    is_recorded,
+    load_answers,
+    load_references,
+    load_retrievals,
+    missing,
+)
+from eval.scoring.answers import answer_scores, corrected_scores
+from eval.scoring.kept import kept_scores
+from eval.scoring.neural import neural_scores
+from eval.scoring.retrievals import memory_scores, retrieval_scores
+from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow, Scores, ScoringConfig, checksums
+from eval.scoring.stored_turns import StoredTurns
+from memsys.errors import ScoringError
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One question with what the run stored about it."""
+
+    reference: ReferenceRecord
+    answer: AnswerRecord | None
+    retrieval: RetrievalRecord | None
+
+
+def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreRow]:
+    """Score a run and write ``scores.jsonl`` and ``scores_meta.json``.
+
+    Scores by other metrics that an earlier scoring of the same answers made are kept.
+
+    Args:
+        run_dir: directory of the run; it may be incomplete. Unanswered questions get no row and are counted.
+        config: what to compute; ``None`` computes all lexical metrics.
+
+    Returns:
+        The rows, in the order of ``references.jsonl``.
+
+    Raises:
+        ScoringError: files missing or not of one run; a corpus or model missing.
+    """
+    config = config or ScoringConfig()
+    metrics = select_metrics(config.metrics)
+    before = checksums(run_dir)
+    items, counts = _load(run_dir)
+    if not items:
+        raise ScoringError(f"{run_dir} holds neither answers nor retrievals yet; run or resume the experiment first")
+    answered = [(item.answer, item.reference) for item in items if item.answer is not None]
+    neural, models = neural_scores(answered, metrics, config) if answered else ({}, {})
+    scoring = _Scoring(metrics, config, neural, StoredTurns(run_dir), _corrections(run_dir))
+    rows = [scoring.row(item) for item in items]
+    kept = kept_scores(run_dir, before, {name for row in rows for name in row.metrics})
+    rows = [replace(row, metrics={**kept.of(row.question_id), **row.metrics}) for row in rows]
+    meta = {
+        "schema_version": SCHEMA_VERSION,
+        "config": {**asdict(config), **kept.config},
+        "metrics": sorted({name for row in rows for name in row.metrics}),
+        "sources": kept.sources | {metric.name: metric.source for metric in metrics},
+        "models": {**kept.models, **models},
+        "packages": {name: version(name) for name in ("nltk", "rouge-score")},
+        "counts": counts,
+        "inputs": before,
+    }
+    lines = [json.dumps(asdict(row), ensure_ascii=False, sort_keys=True).encode() + b"\n" for row in rows]
+    write_atomic(run_dir / SCORES, b"".join(lines))
+    write_json(run_dir / SCORES_META, meta)
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """What the rows of one run are made with."""
+
+    metrics: Sequence[Metric]
+    config: ScoringConfig
+    neural: Mapping[str, Scores]
+    stored: StoredTurns
+    corrections: Mapping[str, str]
+
+    def row(self, item: _Item) -> ScoreRow:
+        """Score one question."""
+        reference, retrieval = item.reference, item.retrieval
+        scores: Scores = {}
+        if item.answer is not None:
+            scores |= self._answer(item.answer, reference)
+        if retrieval is not None:
+            scores |= retrieval_scores(retrieval, reference, self.config)
+            scores |= memory_scores(retrieval, reference, self.stored)
+        scores |= marks(reference.extra)
+        return ScoreRow(
+            reference.question_id,
+            reference.conversation_id,
+            reference.category,
+            {name: None if value is None else round(value, DIGITS) for name, value in scores.items()},
+            reference.kind,
+        )
+
+    def _answer(self, answer: AnswerRecord, reference: ReferenceRecord) -> Scores:
+        scores = answer_scores(answer, reference, self.metrics)
+        scores |= {metric.name: None for metric in self.metrics if metric.neural}
+        scores |= self.neural.get(reference.question_id, {})
+        correction = self.corrections.get(reference.question_id)
+        return scores if correction is None else scores | corrected_scores(answer, correction, self.metrics)
+
+
+def _load(run_dir: Path) -> tuple[list[_Item], dict[str, int]]:
+    """Join the run's files: answered questions, or retrieved ones where the run answered none."""
+    references = load_references(run_dir)
+    answers, retrievals = load_answers(run_dir), load_retrievals(run_dir)
+    check_joined(answers, references, run_dir / "answers.jsonl")
+    check_joined(retrievals, references, run_dir / "retrievals.jsonl")
+    lost = [] if is_recorded(run_dir) else missing(list(answers), retrievals)
+    if lost:
+        raise ScoringError(
+            f"{run_dir}: {len(lost)} answered questions have no retrieval (first: {lost[0]}); "
+            "delete their rows in answers.jsonl and resume the run"
+        )
+    present: Mapping[str, object] = answers or retrievals
+    items = [
+        _Item(reference, answers.get(question_id), retrievals.get(question_id))
+        for question_id, reference in references.items()
+        if question_id in present
+    ]
+    counts = {
+        "questions": len(references),
+        "answered": len(answers),
+        "retrieved": len(retrievals),
+        "unanswered": len(references) - len(answers),
+        "malformed": sum(answer.malformed for answer in answers.values()),
+        "rows": len(items),
+    }
+    return items, counts
+
+
+def _corrections(run_dir: Path) -> Mapping[str, str]:
+    """Corrected gold answers by question id, for runs on the published LoCoMo where the file with them is at hand."""
+    from eval.loaders.locomo import LOCOMO
+    from eval.recorded.labels import corrected_answers
+
+    return (corrected_answers() or {}) if data_sha256(run_dir) == LOCOMO.files[0].sha256 else {}

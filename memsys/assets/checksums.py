@@ -1,0 +1,70 @@
+"""Checksums of files; those of large ones are remembered while the file is unchanged."""
+
+import hashlib
+import json
+import logging
+import os
+import time
+from pathlib import Path
+
+from memsys.assets.paths import models_dir
+
+logger = logging.getLogger(__name__)
+
+#: Bytes up to which a file is read each time: that takes a few milliseconds.
+_SMALL = 1 << 20
+#: Seconds since its last change after which a file is remembered. A file that is changed again within one tick of its
+#: disk's clock keeps its times.
+_SETTLED_SECONDS = 2.0
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file's content."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def remembered_sha256(path: Path) -> str:
+    """Hex digest of a file's content, without reading it again while it is the file that was read before.
+
+    It is taken for that file while inode, size, time of modification and time of change are the same. The last of
+    these moves with every write, and no program can set it back. What is remembered lies under ``models/.verified``.
+    """
+    status = path.stat()
+    if status.st_size <= _SMALL:
+        return sha256(path)
+    note = _note_of(path)
+    known = _read_note(note)
+    if known.get("stamp") == _stamp(status):
+        return str(known["sha256"])
+    digest = sha256(path)
+    if _stamp(path.stat()) == _stamp(status) and time.time() - status.st_ctime > _SETTLED_SECONDS:
+        _write_note(note, _stamp(status), digest)
+    return digest
+
+
+def _stamp(status: os.stat_result) -> list[int]:
+    return [status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _note_of(path: Path) -> Path:
+    name = hashlib.blake2b(os.fsencode(path.resolve()), digest_size=16).hexdigest()
+    return models_dir() / ".verified" / "files" / f"{name}.json"
+
+
+def _read_note(note: Path) -> dict[str, object]:
+    try:
+        content = json.loads(note.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) and isinstance(content.get("sha256"), str) else {}
+
+
+def _write_note(note: Path, stamp: list[int], digest: str) -> None:
+    temporary = note.with_suffix(f".{os.getpid()}")
+    try:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps({"stamp": stamp, "sha256": digest}), encoding="utf-8")
+        temporary.replace(note)
+    except OSError as error:  # models that came with the machine may lie where we must not write
+        logger.debug("a checksum is not remembered: %s", error)

@@ -1,0 +1,65 @@
+"""A row of the reply cache: a line of JSON that holds the key and the reply, and ends with a checksum of both.
+
+A row that was altered, or is of another shape, does not pass for a reply. Rows of earlier versions have no checksum and
+are checked for their shape alone: nothing could tell an altered one, and to refuse them all would mean to pay for them
+again.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict
+
+from memsys.rows import record_from
+from memsys.vocabulary import Completion
+
+_PREFIX = b'{"key": "'
+_KEY_LENGTH = 64  # hexadecimal digits of a sha256
+_HEAD = len(_PREFIX) + _KEY_LENGTH
+_SUM = b', "sum": "'
+_SUM_BYTES = 8
+#: Bytes of a row behind its reply: the checksum in hexadecimal digits, and what closes the row.
+_TAIL = len(_SUM) + 2 * _SUM_BYTES + len(b'"}\n')
+
+
+def written_row(key: str, reply: Completion) -> bytes:
+    """Write a row.
+
+    Args:
+        key: sha256 in hexadecimal digits.
+        reply: any.
+    """
+    fields = asdict(reply)
+    if not reply.tool_calls:  # only programs behind the proxy have tools
+        del fields["tool_calls"]
+    row = _PREFIX + key.encode() + b'", "reply": ' + json.dumps(fields, allow_nan=False).encode()
+    return row + _SUM + _checksum(row) + b'"}\n'
+
+
+def read_row(line: bytes, key: str) -> Completion:
+    """Read a row.
+
+    Raises:
+        ValueError: it is no row of this key, or was altered.
+    """
+    if line[-_TAIL:].startswith(_SUM) and line[-_TAIL + len(_SUM) : -3] != _checksum(line[:-_TAIL]):
+        raise ValueError("its checksum is another")
+    row = json.loads(line)
+    if not isinstance(row, dict) or row.get("key") != key or not set(row) <= {"key", "reply", "sum"}:
+        raise ValueError("it is no row of this key")
+    if "sum" in row and not line[-_TAIL:].startswith(_SUM):
+        raise ValueError("its checksum is not at its end")
+    return record_from(Completion, row.get("reply"))
+
+
+def key_of_row(line: bytes) -> bytes | None:
+    """Read the key at the beginning of a line, as bytes; ``None`` where the line is no row. The reply is not read."""
+    if not line.startswith(_PREFIX) or not line.endswith(b"}\n"):
+        return None
+    try:
+        return bytes.fromhex(line[len(_PREFIX) : _HEAD].decode("ascii"))
+    except ValueError:
+        return None
+
+
+def _checksum(row: bytes) -> bytes:
+    return hashlib.blake2b(row, digest_size=_SUM_BYTES).hexdigest().encode()

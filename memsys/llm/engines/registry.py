@@ -1,0 +1,134 @@
+"""The folder through which jobs and the servers that they share find each other.
+
+A server writes ``server-<name>.json`` (where it listens, what it serves) and touches it while it lives; a job that
+needs one writes ``lease-<name>`` and touches that. So a job finds the servers that live, waits while there is none, and
+a server sees whether anybody needs it.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from memsys.credentials import redacted
+from memsys.errors import MemsysError
+from memsys.heartbeat import Heartbeat, disk_time, is_young, own_name
+from memsys.vocabulary import Json
+
+#: What an address begins with that only its own machine reaches, after the scheme.
+LOOPBACK = "//127.0.0.1:"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """What a server says of itself.
+
+    Attributes:
+        urls: base URLs up to and including ``/v1``.
+        model: name it knows the model by.
+        fingerprint: of its engine; the same for every replica of a group.
+        host: machine, for people.
+        process: its process id there.
+        job: id of its batch job; empty without one.
+    """
+
+    urls: Sequence[str]
+    model: str
+    fingerprint: Mapping[str, Json]
+    host: str
+    process: int
+    job: str
+
+    def reachable(self) -> bool:
+        """Whether this machine can reach it: another's loopback address is none, or leads to a stranger here."""
+        return self.host == socket.gethostname() or not self.loopback
+
+    @property
+    def loopback(self) -> bool:
+        """Whether it serves its own machine alone."""
+        return any(LOOPBACK in url for url in self.urls)
+
+
+class Registry:
+    """The folder of one group of servers: those of one backbone with one set of engine settings."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def servers(self) -> list[ServerRecord]:
+        """Servers that gave a sign of life lately."""
+        records = []
+        for path in self._fresh("server-*.json"):
+            with contextlib.suppress(FileNotFoundError):  # it has just left
+                records.append(ServerRecord(**json.loads(path.read_text(encoding="utf-8"))))
+        return records
+
+    def leases(self) -> int:
+        """How many jobs need a server now."""
+        return len(list(self._fresh("lease-*")))
+
+    @contextlib.contextmanager
+    def published(self, name: str, record: ServerRecord) -> Iterator[Heartbeat]:
+        """Announce a server for the length of a ``with`` block, while its :class:`Heartbeat` is beaten."""
+        beat = Heartbeat.with_text(self._prepared() / f"server-{name}.json", json.dumps(asdict(record)))
+        try:
+            yield beat
+        finally:
+            beat.remove()
+
+    def lease(self, name: str) -> Heartbeat:
+        """Announce that this process needs a server."""
+        return Heartbeat.with_text(self._prepared() / f"lease-{name}", "")
+
+    def failure(self) -> str:
+        """Why the latest attempt to start a server failed; empty if none did since :meth:`forgive`."""
+        path = self.folder / "failure"
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+    def fail(self, reason: str) -> None:
+        """Note that a server did not come up, so that nobody waits for it."""
+        Heartbeat.with_text(self._prepared() / "failure", redacted(reason))
+
+    def forgive(self) -> None:
+        """Forget former failures: somebody tries again."""
+        (self.folder / "failure").unlink(missing_ok=True)
+
+    def key(self) -> str:
+        """The password of the group's servers: made once, readable by its owner alone.
+
+        Raises:
+            MemsysError: the folder cannot be written.
+        """
+        path = self._prepared() / "key"
+        if path.is_file():
+            return path.read_text(encoding="ascii")
+        with contextlib.suppress(FileExistsError):
+            temporary = path.with_name(f".key-{own_name()}")
+            temporary.touch(0o600)
+            temporary.write_text(secrets.token_urlsafe(32), encoding="ascii")
+            try:
+                os.link(temporary, path)  # whole or not at all, and the first wins
+            finally:
+                temporary.unlink()
+        return path.read_text(encoding="ascii")
+
+    def _prepared(self) -> Path:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise MemsysError(
+                f"cannot make {self.folder} ({error.strerror}); set serving.folder to a folder on the shared disk"
+            ) from error
+        return self.folder
+
+    def _fresh(self, pattern: str) -> Iterator[Path]:
+        """Files touched lately, by the clock of the disk they lie on."""
+        now = disk_time(self._prepared())
+        for path in sorted(self.folder.glob(pattern)):
+            with contextlib.suppress(FileNotFoundError):
+                if is_young(path, now):
+                    yield path

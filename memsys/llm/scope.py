@@ -1,0 +1,21 @@
+"""The step of the run in which a call of the backbone is made, passed from the runner to the client."""
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal
+
+Phase = Literal["prepare", "write", "consolidate", "retrieve", "answer", "judge"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallScope:
+    """Where in the run a call is made; set by the runner, read by the client for ledger and priority."""
+
+    phase: Phase
+    item: str = ""  # unit id or question id
+    #: Neither read nor write the reply cache: latency is being measured.
+    fresh: bool = False
+
+
+#: Set by the runner around each step of a conversation. Calls outside a scope are an error.
+call_scope: ContextVar[CallScope] = ContextVar("call_scope")
