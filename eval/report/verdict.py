@@ -11,7 +11,14 @@ _NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One run of the comparison: its name, mean in percent, whether it is ranked, tokens per question if known."""
+    """One run of the comparison.
+
+    Attributes:
+        label: its name.
+        mean: percent.
+        ranked: whether it is a system and no reference.
+        tokens: per question, those of writing the memory spread over the questions; ``None`` where unknown.
+    """
 
     label: str
     mean: float
@@ -65,7 +72,10 @@ def _cheapest(tied: Sequence[Side]) -> str:
     if len(known) < len(tied):
         return ""
     least = min(known, key=lambda side: side.tokens or 0.0)
-    return f"of these {least.label} takes the fewest tokens per question ({least.tokens:,.0f});"
+    return (
+        f"of these {least.label} takes the fewest tokens per question ({least.tokens:,.0f} with its share of the "
+        "writing);"
+    )
 
 
 def _against_nothing(sides: Sequence[Side], first: int, several: Several) -> str:

@@ -10,7 +10,6 @@ from eval.export import export_run
 from eval.recorded.catalogue import load_catalogue
 from eval.recorded.importing import Origin, import_rows, write_run
 from eval.recorded.questions import QuestionSet, RecordedQuestion
-from eval.report.groups import find_groups
 from eval.runs.records import ReferenceRecord
 from eval.runs.trec import write_trec
 from eval.scoring.rows import ScoringConfig, score_run
@@ -19,6 +18,7 @@ from eval.tables.__main__ import build_tables
 from eval.tables.judges import judge_faults, judge_texts, without_unmeasured
 from eval.tables.markdown import render_markdown
 from eval.tables.overview import render_index
+from eval.tables.run_groups import find_groups
 from eval.tables.stored import read_runs
 from memsys.errors import RunDirectoryError
 
