@@ -11,6 +11,7 @@ LEGEND = (
     "figures: percent, rank behind the stroke (= shared); all systems on the same questions, n of them",
     "without a rank: references, which are no choice (no memory, full context, the gold evidence, constant answers). "
     "Runs on another part of the data, with another backbone or with other answer prompts are in a part of their own",
+    "leads: has the highest value, by more than chance or not",
     f"{UNSURE} no more than chance behind the first: the paired 95 % cluster t interval of the difference includes 0",
     "order: pairs of systems that stand the other way round than in the section's first line, or tie in one of the two",
     "5 as trap: the data set's false answer counts as right; a reader that always declines gets about 0 there and 100 "

@@ -150,7 +150,7 @@ function rankChart(lens, styles) {
   const width = left + step * lines.length + 40,
     height = top + gap * (systems.length - 1) + 14 + below;
   const x = (index) => left + step * index,
-    y = (rank, system) => top + gap * (rank - 1) + (system - (systems.length - 1) / 2) * 3;
+    y = (rank, system) => top + gap * (rank - 1) + (system - (systems.length - 1) / 2) * Math.min(3, 20 / systems.length);
   const axis = systems.map((_, index) => [
     svg("line", {
       x1: left - 10,
