@@ -190,9 +190,9 @@ def labels(runs: Sequence[StoredRun]) -> list[str]:
         lambda run: run.dataset,
         lambda run: f"seed {run.record['seed']}",
     ]
-    for part in parts:
-        if len({part(run) for run in runs}) > 1:
-            named = [f"{name}, {part(run)}" for name, run in zip(named, runs, strict=True)]
+    for part in parts:  # a constant has no backbone and no seed, and its data set is that of what it stands beside
+        if len({part(run) for run in runs if not run.floor}) > 1:
+            named = [name if run.floor else f"{name}, {part(run)}" for name, run in zip(named, runs, strict=True)]
     return told_apart(named, runs)
 
 

@@ -1,6 +1,7 @@
 """How a comparison reads: its baseline, its order, its conclusion, and its tables in any window."""
 
 import csv
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,9 +16,10 @@ from eval.cli.terminal import console
 from eval.compare import terminal as compare_terminal
 from eval.compare.formats import render_csv, render_markdown
 from eval.compare.model import Report, cell, make_report
+from eval.compare.report import compare
 from eval.scoring.protocols import load_protocol
 from eval.tables.stored import SUMMARIES, Skipped, StoredRun, find_run_folders, read_run
-from memsys.errors import ConfigError
+from memsys.errors import ConfigError, RunDirectoryError
 from tests.support.fake_run import FakeRun, rewrite
 
 CLAG = load_protocol("clag")
@@ -103,6 +105,21 @@ def test_a_reference_leads_nothing(tmp_path: Path) -> None:
     assert "rag leads clag by 10.0" in make_report([*runs[:2], stored(tmp_path, "clag", 0.1)], CLAG).conclusion
     only = [runs[0], stored(tmp_path, "no_memory", 0.1)]
     assert "oracle leads no_memory by 80.0" in make_report(only, CLAG).conclusion
+
+
+def test_constants_stand_beside_the_runs_on_their_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Comparing a run with a constant ended with "protocol='None' is unknown"."""
+    rag = FakeRun(values=lambda number, metric: 0.5, data_sha256="7" * 64, questions_each=5).write(tmp_path / "runs")
+    floor = FakeRun(memory="always_trap", values=lambda number, metric: 0.2, data_sha256="7" * 64).write(tmp_path)
+    record = json.loads((floor / "run.json").read_text())
+    record["config"] = {"memory": {"name": "always_trap"}, "dataset": {"name": "locomo"}}
+    (floor / "run.json").write_text(json.dumps({**record, "mode": "floor"}))
+    compare([rag, floor], tmp_path / "out")
+    shown = capsys.readouterr().out
+    assert re.search(r"always_trap +10 +20\.0 ", shown)  # of its 20 questions those that RAG was asked
+    assert re.search(r"always_trap +F1 +10 +-30\.0 ", shown)
+    with pytest.raises(RunDirectoryError, match="constant answers name no protocol"):
+        compare([floor], tmp_path / "out")
 
 
 def test_a_lead_with_other_settings_is_not_the_memorys_alone(tmp_path: Path) -> None:
