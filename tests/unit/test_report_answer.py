@@ -22,7 +22,7 @@ from eval.runs.memories import Memories, parse_date
 from eval.runs.records import ReferenceRecord
 from eval.runs.snapshot import save_snapshot
 from eval.runs.stored import load_calls
-from eval.scoring.several import compare_all
+from eval.scoring.several import Several, SystemDifference, compare_all
 from memsys.errors import RunDirectoryError
 from tests.support.fake_run import FakeRun, rewrite
 
@@ -82,6 +82,20 @@ def test_the_cheapest_pays_for_its_writing_too(tmp_path: Path) -> None:
     assert "of these amemory takes the fewest tokens per question (200 with its share of the writing)" in sentence(
         tmp_path
     )
+
+
+def test_the_cheapest_is_one_that_is_near_the_best() -> None:
+    """After Holm's correction over many pairs a memory that stores nothing was "not told apart", and so recommended."""
+    sides = [Side("good", 50.0, True, 600.0), Side("near", 48.0, True, 500.0), Side("far", 20.0, True, 80.0)]
+    differences = (
+        SystemDifference(0, 1, 2.0, -4.0, 8.0, 1.0, 5, 4),
+        SystemDifference(0, 2, 30.0, 3.0, 57.0, 0.06, 9, 1),
+        SystemDifference(1, 2, 28.0, 2.0, 54.0, 0.07, 8, 1),
+    )
+    several = Several((50.0, 48.0, 20.0), (None, None, None), differences, "question", 20)
+    found = verdict(sides, several, "f1_set on x")
+    assert "chance may explain its lead over near, far" in found
+    assert "of those whose interval to it includes 0, near takes the fewest tokens per question (500 with" in found
 
 
 def test_runs_are_ranked_on_equal_terms_in_all_scores_too(tmp_path: Path) -> None:
