@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from baselines.memgpt.rules import SEND, AgentRules, CoreRules, FunctionName
-from memsys.llm.contract import Prompt, Role
+from memsys.llm.contract import Role
+from memsys.llm.prompt import Prompt
 from memsys.llm.roles import roles_by_schema
 from memsys.notes.roles import object_schema
 from memsys.texts import FILE, ShownTexts

@@ -25,8 +25,11 @@ def expected_calls(config: "NemoriConfig", shape: DataShape) -> list[ExpectedCal
         stored = config.merge["candidates"] * (config.merge["shown_chars"] / CHARS_PER_TOKEN + 30)
         found.append(ExpectedCalls("write", "decide_merge", due, 500 + stored, SHORT_TOKENS, building))
         found.append(ExpectedCalls("write", "merge", MERGED * due, 700, 250, building))
+    mode = config.facts["mode"]
+    if mode == "predict_calibrate":  # a conversation's first facts, when there is nothing to predict from
+        found.append(ExpectedCalls("write", "extract", len(shape.turns), episode_prompt_tokens(shape), 200, building))
     roles = {"none": (), "direct": ("extract",), "predict_calibrate": ("predict", "calibrate")}
-    return found + fact_calls(roles[config.facts["mode"]], shape, building)
+    return found + fact_calls(roles[mode], shape, building)
 
 
 def _batch_episode_calls(config: "NemoriConfig", shape: DataShape, shared: str) -> list[ExpectedCalls]:

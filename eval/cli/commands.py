@@ -189,5 +189,6 @@ def add_runs_option(parser: argparse.ArgumentParser) -> None:
         "--runs",
         type=Path,
         nargs="+",
+        action="extend",
         help="run directories or folders of them (default: results/runs and results/summaries)",
     )

@@ -11,7 +11,9 @@ LEVEL = 0.05
 
 
 def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[Pair], lead: str) -> str:
-    """Say who leads, by how much, and whether that can be claimed.
+    """Say which system leads, by how much, and whether that can be claimed.
+
+    References (no memory, the gold evidence, constants) lead nothing, unless there is nothing else.
 
     Args:
         rows: sorted, the best first.
@@ -26,12 +28,14 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
     if not scored:
         return ""
     tested = {pair.system: pair for pair in pairs if pair.column == lead or pair.column.startswith(f"{lead} (")}
-    first = scored[0]
+    systems = [row for row in scored if not row.run.reference] or scored
+    first = systems[0]
     if not tested:
         value = first.estimates[lead].value
         return f"On {_extent(first)} {first.label} has {lead} {value:.1f}; there is no other system to compare it with."
     if first.label == baseline.label:
-        best = max(tested.values(), key=lambda pair: pair.result.difference)
+        others = [tested[row.label] for row in systems if row.label in tested] or list(tested.values())
+        best = max(others, key=lambda pair: pair.result.difference)
         return _sentence(_extent(first, best), first.label, best.system, best, -1.0, lead)
     if first.label not in tested:
         return f"{first.label} leads, but shares no question with {baseline.label}, so no difference can be claimed."
@@ -67,7 +71,11 @@ def _sentence(extent: str, leader: str, other: str, pair: Pair, sign: float, lea
         p_value = "" if pair.adjusted is None else f" (p = {p_text(pair.adjusted)} after Holm's correction)"
         return f"{begin}; {text} leaves out 0, but the test does not confirm it{p_value}: no difference can be claimed."
     beyond = ", on these questions; nothing follows for other conversations" if interval.by == "question" else ""
-    return f"{begin}; {text} leaves out 0 (p {_p(pair.adjusted)} after Holm's correction), so the lead holds{beyond}."
+    differ = f"; the two differ in {' and '.join(pair.differing)} too, so it is not the memory's alone"
+    return (
+        f"{begin}; {text} leaves out 0 (p {_p(pair.adjusted)} after Holm's correction), so the lead holds{beyond}"
+        f"{differ if pair.differing else ''}."
+    )
 
 
 def _p(p_value: float) -> str:

@@ -7,6 +7,7 @@ from eval.compare.rows import SystemRow, lead_metric
 from eval.compare.seeds import paired_rows
 from eval.scoring.protocols import Protocol
 from eval.tables.pairs import Contestant, Pair, compare_family
+from eval.tables.stored import StoredRun
 
 
 def compare_with(baseline: SystemRow, rows: Sequence[SystemRow], protocol: Protocol) -> list[Pair]:
@@ -20,13 +21,20 @@ def compare_with(baseline: SystemRow, rows: Sequence[SystemRow], protocol: Proto
     lead = lead_metric([row.run for row in rows], protocol)
     recall = next(column for column in evidence_columns() if column.name == "R@10")
     others = [
-        _contestants(row, baseline) for row in rows if row is not baseline and row.run.dataset == baseline.run.dataset
+        _contestants(row, baseline) for row in rows if row is not baseline and _on_the_same_data(row.run, baseline.run)
     ]
     return [
         pair
         for metric, column in {lead[1]: lead[0], "recall@10": recall.heading}.items()
         for pair in compare_family(others, metric, protocol, "", column)
     ]
+
+
+def _on_the_same_data(run: StoredRun, other: StoredRun) -> bool:
+    """Whether two runs have one data set; a constant knows the file alone, which several data sets may read."""
+    if run.floor or other.floor:
+        return bool(run.record["data"].get("sha256") == other.record["data"].get("sha256"))
+    return run.dataset == other.dataset
 
 
 def _contestants(row: SystemRow, baseline: SystemRow) -> tuple[Contestant, Contestant]:

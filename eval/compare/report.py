@@ -1,7 +1,7 @@
 """Making a comparison of runs: read them, show it, write it, draw it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eval.cli.terminal import console, say
@@ -62,7 +62,7 @@ def compare(
     """
     choices = choices or ComparisonChoices()
     readable = _readable(run_dirs)
-    runs = [under_labels(run, choices.labels) for run in readable.values()]
+    runs = _floors_on_the_questions_of([under_labels(run, choices.labels) for run in readable.values()])
     rule = load_protocol(choices.protocol) if choices.protocol else _own_protocol(runs)
     report = make_report(runs, rule, choices.against, unmeasured_judges=choices.unmeasured_judges)
     show_answers([(run.memory, path) for path, run in readable.items()], choices.answers)
@@ -96,14 +96,27 @@ def _readable(run_dirs: Sequence[Path]) -> dict[Path, StoredRun]:
 
 def _own_protocol(runs: Sequence[StoredRun]) -> Protocol:
     protocols = {}
-    for run in runs:
+    for run in (run for run in runs if not run.floor):  # a constant is read by the protocol of what it stands beside
         protocol = recorded_protocol(run.record["config"].get("protocol") or {})
         protocols[protocol.name] = protocol
     if len(protocols) > 1:
         raise RunDirectoryError(
             f"the runs have different protocols ({', '.join(sorted(protocols))}); choose with --protocol"
         )
+    if not protocols:
+        raise RunDirectoryError("constant answers name no protocol; choose with --protocol, or name a run too")
     return protocols.popitem()[1]
+
+
+def _floors_on_the_questions_of(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """Cut constants, which answer the whole data set, to the questions that the other runs were asked."""
+    asked = {row.question_id for run in runs if not run.floor for row in run.rows}
+    return [_cut(run, asked) if run.floor else run for run in runs]
+
+
+def _cut(floor: StoredRun, asked: Set[str]) -> StoredRun:
+    kept = tuple(row for row in floor.rows if row.question_id in asked)
+    return replace(floor, rows=kept) if kept else floor
 
 
 def plot(report: Report, out: Path) -> list[Path]:

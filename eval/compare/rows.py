@@ -1,6 +1,5 @@
 """What a comparison shows of each run: means with intervals, and what they cost."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
@@ -26,11 +25,19 @@ from eval.tables.variants import run_variant
 
 @dataclass(frozen=True, slots=True)
 class ComparisonEstimate:
-    """A mean with its interval, in the column's unit; ``spread``: its standard deviation over seeds."""
+    """A mean with its interval, in the column's unit.
+
+    Attributes:
+        value: the mean.
+        interval: of the mean; ``None`` where there is none.
+        spread: standard deviation over seeds.
+        questions: scored, that the mean is over; ``None`` where it is over something else.
+    """
 
     value: float
     interval: Interval | None = None
     spread: float | None = None
+    questions: int | None = None
 
     @property
     def point(self) -> Point:
@@ -100,14 +107,26 @@ def labels(runs: Sequence[StoredRun]) -> list[str]:
         lambda run: run.dataset,
         lambda run: f"seed {run.record['seed']}",
     ]
+    for part in parts:  # a constant has no backbone and no seed, and its data set is that of what it stands beside
+        if len({part(run) for run in runs if not run.floor}) > 1:
+            named = [name if run.floor else f"{name}, {part(run)}" for name, run in zip(named, runs, strict=True)]
+    return told_apart(named, runs)
+
+
+def told_apart(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]:
+    """Add to names that stand more than once the number of questions, and the run's hash where that is not enough."""
+    parts: tuple[Callable[[StoredRun], str], ...] = (
+        lambda run: f"{len(run.rows)} questions",
+        lambda run: run.run_id.rpartition("-")[2],
+    )
     for part in parts:
-        if len({part(run) for run in runs}) > 1:
-            named = [f"{name}, {part(run)}" for name, run in zip(named, runs, strict=True)]
-    repeated = Counter(named)
-    return [
-        f"{name}, {run.run_id.rpartition('-')[2]}" if repeated[name] > 1 else name
-        for name, run in zip(named, runs, strict=True)
-    ]
+        texts: dict[str, set[str]] = {}
+        for name, run in zip(names, runs, strict=True):
+            texts.setdefault(name, set()).add(part(run))
+        names = [
+            f"{name}, {part(run)}" if len(texts[name]) > 1 else name for name, run in zip(names, runs, strict=True)
+        ]
+    return list(names)
 
 
 def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | None = None) -> ComparisonEstimate | None:
@@ -116,10 +135,11 @@ def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | No
     if value is None:
         return None
     scale = scale_of(metric)
-    interval = cluster_interval(*scores_and_mean(run.rows, metric, category, protocol))
+    scores, mean = scores_and_mean(run.rows, metric, category, protocol)
+    interval = cluster_interval(scores, mean)
     if interval is not None:
         interval = replace(interval, low=scale * interval.low, high=scale * interval.high)
-    return ComparisonEstimate(scale * value, interval)
+    return ComparisonEstimate(scale * value, interval, questions=len(scores.values))
 
 
 def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, ComparisonEstimate]:
@@ -181,7 +201,7 @@ def _audited(run: StoredRun, protocol: Protocol) -> dict[str, ComparisonEstimate
 def _abstentions(run: StoredRun) -> ComparisonEstimate | None:
     values = [row.metrics.get("abstained") for row in run.rows if row.kind == ADVERSARIAL]
     known = [value for value in values if value is not None]
-    return ComparisonEstimate(100 * sum(known) / len(known)) if known else None
+    return ComparisonEstimate(100 * sum(known) / len(known), questions=len(known)) if known else None
 
 
 def _mean_cost(runs: Sequence[StoredRun]) -> dict[str, ComparisonEstimate]:

@@ -46,10 +46,11 @@ def show(report: Report) -> None:
 
 
 def short_names(report: Report) -> list[str]:
-    """Names that fit a terminal: the labels, or numbers with the memory's name where a label is too long."""
-    if max(len(row.label) for row in report.rows) <= _LONGEST:
-        return [row.label for row in report.rows]
-    return [f"{number} {row.run.memory}"[:_LONGEST] for number, row in enumerate(report.rows, start=1)]
+    """Names that fit a terminal: the labels, and a number with the memory's name for a label that is too long."""
+    return [
+        row.label if len(row.label) <= _LONGEST else f"{number} {row.run.memory}"[:_LONGEST]
+        for number, row in enumerate(report.rows, start=1)
+    ]
 
 
 def _keys(report: Report, names: Sequence[str]) -> list[Shown]:

@@ -18,7 +18,9 @@ def render_markdown(lenses: Sequence[Lens]) -> str:
 
 def _lens(lens: Lens) -> Iterable[str]:
     if summary(lens):
-        yield from (f"**{markdown(summary(lens))}**", "", *_table(TALLY_HEADINGS, tally_rows(lens)), "")
+        yield from (f"**{markdown(summary(lens))}**", "")
+    if len(lens.systems) > 1 and lens.tallies:
+        yield from (*_table(TALLY_HEADINGS, tally_rows(lens)), "")
     if left_out(lens):
         yield from (markdown(left_out(lens)), "")
     for title, lines in lens.sections.items():

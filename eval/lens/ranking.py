@@ -22,7 +22,7 @@ class Standing:
 
     Attributes:
         value: the mean, percent; ``None`` where no question was scored.
-        rank: 1 for the best; equal values share the better rank.
+        rank: 1 for the best; equal values share the better rank; ``None`` for a reference, or without a score.
         tied: another system has the same value.
         unsure: not the first, but the paired 95 % interval of its distance to the first includes 0.
     """
@@ -42,41 +42,56 @@ class StandingsRow:
     standings: tuple[Standing, ...]
 
 
-def rank_systems(
-    reading: MetricReading, systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int], sure: bool = True
-) -> StandingsRow:
+@dataclass(frozen=True, slots=True)
+class RankedField:
+    """Who is compared: rows of each system by question id, whether it is ranked, and questions of each category.
+
+    The questions are those of the published set, for means that weigh by them.
+    """
+
+    systems: Sequence[Mapping[str, ScoreRow]]
+    ranked: tuple[bool, ...]
+    counts: Mapping[int, int]
+
+
+def rank_systems(reading: MetricReading, field: RankedField, sure: bool = True) -> StandingsRow:
     """Rank the systems that were scored in this way, on the questions that all of these were scored on.
+
+    References are scored on the same questions, and hold no rank.
 
     Args:
         reading: which questions count, and how.
-        systems: each one's rows by question id.
-        counts: questions per category of the published set, for means that weigh by them.
+        field: who is compared.
         sure: whether to ask if the first is ahead of each other by more than chance.
     """
+    systems, counts = field.systems, field.counts
+    nobody = StandingsRow(reading, 0, tuple(Standing(None) for _ in systems))
     kinds = {row.category: row.kind for rows in systems for row in rows.values()}
     if reading.weights == "counts" and not any(reading.takes(kinds[name]) for name in counts if name in kinds):
-        return StandingsRow(reading, 0, tuple(Standing(None) for _ in systems))
-    everyone = [_scored(rows, reading) for rows in systems]
-    scored = [one for one in everyone if one]
-    common = sorted(set(scored[0]).intersection(*scored[1:])) if scored else []
+        return nobody
+    scored = {number: one for number, rows in enumerate(systems) if (one := _scored(rows, reading))}
+    common = sorted(frozenset.intersection(*map(frozenset, scored.values()))) if scored else []
     if not common:
-        return StandingsRow(reading, 0, tuple(Standing(None) for _ in systems))
-    values = [scale_of(reading.metric) * _mean([one[name] for name in common], reading, counts) for one in scored]
+        return nobody
+    scale = scale_of(reading.metric)
+    values = {number: scale * _mean([one[name] for name in common], reading, counts) for number, one in scored.items()}
     better = 1 if higher_is_better(reading.metric) else -1
-    ranks = rank([better * value for value in values])
-    leader = scored[ranks.index(1)]
-    ranked = (
-        Standing(
-            value=value,
-            rank=place,
-            tied=ranks.count(place) > 1,
-            unsure=sure
-            and place > 1
-            and _unsure((leader, one) if better > 0 else (one, leader), common, reading, counts),
-        )
-        for one, value, place in zip(scored, values, ranks, strict=True)
+    competing = [number for number in scored if field.ranked[number]]
+    places = dict(zip(competing, rank([better * values[number] for number in competing]), strict=True))
+    leader = next((number for number, place in places.items() if place == 1), None)
+
+    def unsure(number: int) -> bool:
+        if not sure or leader is None or places.get(number, 1) == 1:
+            return False
+        pair = scored[leader], scored[number]
+        return _unsure(pair if better > 0 else pair[::-1], common, reading, counts)
+
+    standings = (
+        Standing(values.get(number), place, list(places.values()).count(place or 0) > 1, unsure(number))
+        for number in range(len(systems))
+        for place in [places.get(number)]
     )
-    return StandingsRow(reading, len(common), tuple(next(ranked) if one else Standing(None) for one in everyone))
+    return StandingsRow(reading, len(common), tuple(standings))
 
 
 def rank(values: Sequence[float]) -> list[int]:

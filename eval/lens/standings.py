@@ -1,18 +1,20 @@
 """Runs on one data set side by side: where each system stands under every reading, and over all of them."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from eval.compare.rows import told_apart
 from eval.lens.config import LensConfig
-from eval.lens.ranking import Standing, StandingsRow, rank_systems
+from eval.lens.ranking import RankedField, Standing, StandingsRow, rank_systems
 from eval.lens.readings import Holdings, Section, Weights, grid, sections
 from eval.loaders.registry import info_of
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow
 from eval.tables.judges import judge_texts, unlike_judges
 from eval.tables.label_view import views
+from eval.tables.run_groups import find_groups
 from eval.tables.stored import StoredRun
 from eval.tables.variants import run_variant
 from memsys.errors import RunDirectoryError
@@ -20,25 +22,27 @@ from memsys.errors import RunDirectoryError
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """One system over all readings of the grid."""
+    """One system over all readings of the grid; a reference has no ranks."""
 
     first: float  # readings it leads; a shared lead counts its part
-    best: int
-    worst: int
+    best: int | None
+    worst: int | None
     low: float
     high: float
 
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """What is shown of the runs on one data set.
+    """What is shown of runs on the same part of a data set, with the same backbone and prompts.
 
     Attributes:
         dataset: name of the data set.
+        setting: backbone and whose prompts, where the runs share them.
         systems: labels, in the order of the runs.
         runs: their ids.
+        ranked: whether each is a system, and no reference that bounds what systems can do.
         questions: that all of them answered.
-        covered: that each of them answered.
+        covered: that each of them answered; of a constant, which answers everything, those that all answered.
         sections: lines by section title.
         tallies: over the grid, by system.
         readings: size of the grid.
@@ -47,8 +51,10 @@ class Lens:
     """
 
     dataset: str
+    setting: str
     systems: tuple[str, ...]
     runs: tuple[str, ...]
+    ranked: tuple[bool, ...]
     questions: int
     covered: tuple[int, ...]
     sections: Mapping[str, tuple[StandingsRow, ...]]
@@ -59,18 +65,38 @@ class Lens:
 
 
 def compare_readings(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> list[Lens]:
-    """Set runs side by side, one lens per data set.
+    """Set runs side by side, one lens for each group of runs that can be compared.
 
     Raises:
-        RunDirectoryError: no run answered anything, or runs on one data set share no question.
+        RunDirectoryError: no run answered anything, or the runs of a group share no question.
     """
     answered = [run for run in runs if not run.retrieval_only]
     if not answered:
         raise RunDirectoryError("no run here holds answers; the lens compares readings of answers, not of retrievals")
-    groups: dict[str, list[StoredRun]] = {}
-    for run in answered:
-        groups.setdefault(str(run.record["data"].get("sha256")), []).append(run)
-    return [_lens(group, config, protocols) for group in groups.values()]
+    return [make_lens(group, config, protocols) for group in lens_groups(answered)]
+
+
+def lens_groups(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
+    """Sort answering runs into groups that can be compared, in the order given; those with most systems first.
+
+    Runs are together that were made on the same part of the data, with the same backbone and prompts; constants join
+    each group on their data. Where one memory alone was run, its backbones are what is compared.
+    """
+    memories = {run.memory for run in runs if not run.floor}
+    found = [
+        [runs[number] for number in sorted(group.members)]
+        for group in find_groups(runs, backbones_apart=len(memories) > 1)
+    ]
+    with_systems = {_checksum(run) for group in found for run in group if not run.floor}
+    alone: dict[str, list[StoredRun]] = {}
+    for run in runs:
+        if run.floor and _checksum(run) not in with_systems:
+            alone.setdefault(_checksum(run), []).append(run)
+    return [*found, *alone.values()]
+
+
+def _checksum(run: StoredRun) -> str:
+    return str(run.record["data"].get("sha256"))
 
 
 def _published_counts(dataset: str) -> Mapping[int, int]:
@@ -80,13 +106,11 @@ def _published_counts(dataset: str) -> Mapping[int, int]:
 
 
 def system_names(runs: Sequence[StoredRun]) -> list[str]:
-    """Name each run by its system, and by backbone and hash where that does not tell it from the others."""
+    """Name each run by its system, and by backbone, questions and hash where that does not tell it from the others."""
     names = [_system(run) for run in runs]
-    parts: list[Callable[[StoredRun], str]] = [lambda run: run.backbone, lambda run: run.run_id.rpartition("-")[2]]
-    for more in parts:
-        repeated = Counter(names)
-        names = [f"{name}, {more(run)}" if repeated[name] > 1 else name for name, run in zip(names, runs, strict=True)]
-    return names
+    repeated = Counter(names)
+    named = [f"{name}, {run.backbone}" if repeated[name] > 1 else name for name, run in zip(names, runs, strict=True)]
+    return told_apart(named, runs)
 
 
 def _system(run: StoredRun) -> str:
@@ -94,33 +118,57 @@ def _system(run: StoredRun) -> str:
     return f"{run.memory}{f' [{variant}]' if variant else ''}{' (no model)' if run.floor else ''}"
 
 
-def _lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> Lens:
+def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> Lens:
+    """Set the runs of one group side by side.
+
+    Args:
+        runs: of :func:`lens_groups`.
+        config: what is wanted.
+        protocols: of the papers.
+
+    Raises:
+        RunDirectoryError: they share no question.
+    """
+    dataset = next((run.dataset for run in runs if not run.floor), runs[0].dataset)
     everyone = [{row.question_id: row for row in run.rows} for run in runs]
     shared = set(everyone[0]).intersection(*everyone[1:])
     if not shared:
         raise RunDirectoryError(
-            f"the runs on {runs[0].dataset} have no question in common: {', '.join(run.run_id for run in runs)}"
+            f"the runs on {dataset} have no question in common: {', '.join(run.run_id for run in runs)}"
         )
     systems = [{name: row for name, row in rows.items() if name in shared} for rows in everyone]
-    counts = config.counts.get(runs[0].dataset) or _published_counts(runs[0].dataset)
+    field = RankedField(systems, tuple(not run.reference for run in runs), _counts(dataset, config))
     unlike = unlike_judges(runs)
     judges = {name: text for name, text in judge_texts(runs).items() if name not in unlike}
-    holdings = _holdings(systems, counts, judges)
-    crossed = [rank_systems(reading, systems, counts, sure=False) for reading in grid(config, holdings)]
+    holdings = _holdings(systems, field.counts, judges)
+    crossed = [rank_systems(reading, field, sure=False) for reading in grid(config, holdings)]
     crossed = [line for line in crossed if line.questions]
     shown = sections(config, holdings, protocols)
     return Lens(
-        dataset=runs[0].dataset,
+        dataset=dataset,
+        setting=_setting(runs),
         systems=tuple(system_names(runs)),
         runs=tuple(run.run_id for run in runs),
+        ranked=field.ranked,
         questions=len(shared),
-        covered=tuple(len(rows) for rows in everyone),
-        sections={section.title: _lines(section, systems, counts) for section in shown},
+        covered=tuple(len(shared if run.floor else rows) for run, rows in zip(runs, everyone, strict=True)),
+        sections={section.title: _lines(section, field) for section in shown},
         tallies=tuple(_tally(crossed, index) for index in range(len(runs))) if crossed else (),
         readings=len(crossed),
         left_out=tuple(unlike),
         labels=tuple(views(runs)),
     )
+
+
+def _setting(runs: Sequence[StoredRun]) -> str:
+    """Backbone and prompts of the runs that asked a model; a backbone only where it is that of all."""
+    asked = [run for run in runs if not run.floor]
+    backbones = {run.backbone for run in asked}
+    return ", ".join(filter(None, [*(backbones if len(backbones) == 1 else ()), asked[0].prompts if asked else ""]))
+
+
+def _counts(dataset: str, config: LensConfig) -> Mapping[int, int]:
+    return config.counts.get(dataset) or _published_counts(dataset)
 
 
 def _holdings(
@@ -143,23 +191,21 @@ def _metrics(rows: Mapping[str, ScoreRow]) -> frozenset[str]:
     return frozenset(name for row in rows.values() for name, value in row.metrics.items() if value is not None)
 
 
-def _lines(
-    section: Section, systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int]
-) -> tuple[StandingsRow, ...]:
-    lines = [rank_systems(reading, systems, counts) for reading in section.readings]
+def _lines(section: Section, field: RankedField) -> tuple[StandingsRow, ...]:
+    lines = [rank_systems(reading, field) for reading in section.readings]
     return tuple(line for line in lines if line.questions)
 
 
 def _tally(lines: Sequence[StandingsRow], system: int) -> Tally:
     own = [line.standings[system] for line in lines]
-    ranks = [standing.rank or 0 for standing in own]
+    ranks = [standing.rank for standing in own if standing.rank is not None]
     values = [standing.value or 0.0 for standing in own]
     first = sum(
         1 / sum(other.rank == 1 for other in line.standings)
-        for line, place in zip(lines, ranks, strict=True)
-        if place == 1
+        for line, standing in zip(lines, own, strict=True)
+        if standing.rank == 1
     )
-    return Tally(first, min(ranks), max(ranks), min(values), max(values))
+    return Tally(first, min(ranks, default=None), max(ranks, default=None), min(values), max(values))
 
 
 def reversals(line: StandingsRow, reference: StandingsRow) -> tuple[int, int]:

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from math import comb
 
 from eval.lens.ranking import Standing, StandingsRow
-from eval.lens.standings import Lens, reversals
+from eval.lens.standings import Lens, Tally, reversals
 
 UNSURE = "~"
 
 LEGEND = (
     "figures: percent, rank behind the stroke (= shared); all systems on the same questions, n of them",
+    "without a rank: references, which are no choice (no memory, full context, the gold evidence, constant answers). "
+    "Runs on another part of the data, with another backbone or with other answer prompts are in a part of their own",
+    "leads: has the highest value, by more than chance or not",
     f"{UNSURE} no more than chance behind the first: the paired 95 % cluster t interval of the difference includes 0",
     "order: pairs of systems that stand the other way round than in the section's first line, or tie in one of the two",
     "5 as trap: the data set's false answer counts as right; a reader that always declines gets about 0 there and 100 "
@@ -21,6 +24,8 @@ def standing_text(standing: Standing) -> str:
     """``16.6 /1`` with ``=`` for a shared rank and the mark of chance."""
     if standing.value is None:
         return ""
+    if standing.rank is None:
+        return f"{standing.value:.1f}"
     return f"{standing.value:.1f} /{standing.rank}{'=' if standing.tied else ''}{UNSURE if standing.unsure else ''}"
 
 
@@ -48,24 +53,28 @@ def line_cells(line: StandingsRow, reference: StandingsRow) -> list[str]:
 def tally_rows(lens: Lens) -> list[list[str]]:
     """One row per system over the whole grid."""
     return [
-        [
-            name,
-            f"{tally.first:.3g} of {lens.readings}",
-            f"{tally.best}" if tally.best == tally.worst else f"{tally.best} to {tally.worst}",
-            f"{tally.low:.1f} to {tally.high:.1f}",
-        ]
+        [name, *_places(tally, lens.readings), f"{tally.low:.1f} to {tally.high:.1f}"]
         for name, tally in zip(lens.systems, lens.tallies, strict=False)
     ]
+
+
+def _places(tally: Tally, readings: int) -> tuple[str, str]:
+    """How many readings a system leads, and its ranks."""
+    if tally.best is None:
+        return "", "reference"
+    ranks = f"{tally.best}" if tally.best == tally.worst else f"{tally.best} to {tally.worst}"
+    return f"{tally.first:.3g} of {readings}", ranks
 
 
 TALLY_HEADINGS = ("system", "leads", "ranks", "values")
 
 
 def heading(lens: Lens) -> str:
-    """Data set and coverage."""
-    text = f"{lens.dataset}: {lens.questions} questions that all {len(lens.systems)} systems answered"
+    """Data set, backbone, prompts and coverage."""
+    about = ", ".join(filter(None, (lens.dataset, lens.setting)))
+    text = f"{about}: {lens.questions} questions that all {len(lens.systems)} systems answered"
     if len(lens.systems) == 1:
-        text = f"{lens.dataset}: {lens.questions} questions"
+        text = f"{about}: {lens.questions} questions"
     partial = [
         f"{name} {count}" for name, count in zip(lens.systems, lens.covered, strict=True) if count > lens.questions
     ]
@@ -76,7 +85,7 @@ def heading(lens: Lens) -> str:
 def summary(lens: Lens) -> str:
     """One sentence: how much the reading decides."""
     leaders = [name for name, tally in zip(lens.systems, lens.tallies, strict=False) if tally.first > 0]
-    if not lens.tallies or len(lens.systems) == 1:
+    if not lens.tallies or sum(lens.ranked) < 2:
         return ""
     if len(leaders) == 1:
         return f"{leaders[0]} leads under each of the {lens.readings} readings."

@@ -178,8 +178,8 @@ def scale_of(name: str) -> float:
 
 
 def higher_is_better(name: str) -> bool:
-    """Whether more of a score is better; so for whatever is no metric of the registry."""
-    return name not in METRICS or METRICS[name].higher_is_better
+    """Whether more of a score is better; so for whatever is no metric of the registry but the share that is fooled."""
+    return METRICS[name].higher_is_better if name in METRICS else name != "trapped"
 
 
 def find_metric(name: str) -> Metric:

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from eval.report.groups import RunGroup, Scored, scored
+from eval.report.groups import Scored, scored
 from eval.report.verdict import Side, verdict
 from eval.scoring.protocols import Adversarial
 from eval.scoring.several import Several, SystemDifference, compare_all, tiers
+from eval.tables.costs import turns_written
 from eval.tables.judges import judge_faults
+from eval.tables.run_groups import RunGroup
 from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
 
@@ -46,6 +48,7 @@ def group_answer(group: RunGroup, board: Board, metrics: Sequence[str]) -> Json:
     return {
         "dataset": board.dataset,
         "backbone": board.runs[group.members[0]].backbone,
+        "prompts": board.runs[group.members[0]].prompts,
         "labels": {str(number): board.labels[number] for number in group.members},
         "systems": list(group.systems),
         "references": list(group.references),
@@ -63,7 +66,7 @@ def _board(found: Scored, group: RunGroup, board: Board, metric: str, five: str)
     levels = tiers(several.means[: len(ranked)], own)
     fault = judge_faults([board.runs[number] for number in found.runs]).get(metric, "")
     sides = [
-        Side(board.labels[number], several.means[i], number in group.systems, board.costs[number].get("tokens"))
+        Side(board.labels[number], several.means[i], number in group.systems, _tokens(board, number))
         for i, number in enumerate(found.runs)
     ]
     return {
@@ -78,11 +81,21 @@ def _board(found: Scored, group: RunGroup, board: Board, metric: str, five: str)
     }
 
 
+def _tokens(board: Board, number: int) -> float | None:
+    """Tokens per question, those of writing the memory spread over the questions asked of it."""
+    run, costs = board.runs[number], board.costs[number]
+    if "tokens" not in costs:
+        return None
+    return float(costs["tokens"]) + float(costs.get("write", 0.0)) * turns_written(run.summary) / len(run.rows)
+
+
 def _setting(found: Scored, group: RunGroup, board: Board, metric: str, five: str) -> str:
     count = len(found.rows)
     left_out = ", category 5 left out" if five == "exclude" and count < len(group.questions) else ""
     runs = "1 run" if len(found.runs) == 1 else f"all {len(found.runs)} runs"
-    return f"{metric} on {board.dataset}, {count} questions that {runs} answered{left_out}"
+    prompts = board.runs[group.members[0]].prompts
+    asked = f" with {prompts}" if prompts else ""
+    return f"{metric} on {board.dataset}{asked}, {count} questions that {runs} answered{left_out}"
 
 
 def _figures(several: Several) -> list[Json]:

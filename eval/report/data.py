@@ -12,7 +12,7 @@ from eval.report.cache import Cache, fingerprint
 from eval.report.calls import first_difference
 from eval.report.config import PageConfig
 from eval.report.definitions import definitions
-from eval.report.groups import RunGroup, find_groups, scored
+from eval.report.groups import scored
 from eval.report.own_tables import own_tables
 from eval.report.papers import tables
 from eval.report.progress import Unfinished, unfinished
@@ -22,6 +22,7 @@ from eval.report.scores import metric_list, run_scores
 from eval.report.slices import Known, distances, slices
 from eval.runs.folders import find_run_folders
 from eval.tables.judges import judge_faults, judge_texts, without_unmeasured
+from eval.tables.run_groups import RunGroup, find_groups
 from eval.tables.stored import Skipped, StoredRun, category_names, read_json, read_runs
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json

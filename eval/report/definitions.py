@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from eval.lens.config import load_config
 from eval.lens.ranking import Standing, StandingsRow
-from eval.lens.standings import Lens, compare_readings
+from eval.lens.standings import Lens, lens_groups, make_lens
 from eval.lens.text import LEGEND, heading, order_text, summary, tally_rows
 from eval.report.runs import dataset_names
 from eval.scoring.protocols import load_protocol, protocol_names
@@ -15,14 +15,12 @@ from memsys.vocabulary import Json
 
 def definitions(runs: Sequence[StoredRun]) -> Json:
     """Lenses of all data sets, and why one is missing."""
-    found, missing = [], []
-    groups: dict[str, list[StoredRun]] = {}
-    for run in runs:
-        if not run.retrieval_only:
-            groups.setdefault(str(run.record["data"].get("sha256")), []).append(run)
-    for group in groups.values():
+    found: list[Lens] = []
+    missing: list[str] = []
+    config, protocols = load_config(), [load_protocol(name) for name in protocol_names()]
+    for group in lens_groups([run for run in runs if not run.retrieval_only]):
         try:
-            found += compare_readings(group, load_config(), [load_protocol(name) for name in protocol_names()])
+            found.append(make_lens(group, config, protocols))
         except RunDirectoryError as error:  # parts of a data set that do not overlap
             missing.append(str(error))
     names = dict(zip((run.run_id for run in runs), dataset_names(runs), strict=True))
@@ -35,6 +33,9 @@ def _lens(lens: Lens, dataset: str) -> Json:
     return {
         "heading": heading(lens),
         "dataset": dataset,
+        "setting": lens.setting,
+        "ranked": list(lens.ranked),
+        "questions": lens.questions,
         "summary": summary(lens),
         "systems": list(lens.systems),
         "runs": list(lens.runs),

@@ -1,4 +1,4 @@
-"""Runs that can be compared: same part of the same data, same backbone, and their common questions."""
+"""Scores of the runs of a group on their common questions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,73 +9,8 @@ from eval.scoring.aggregate import ABSTENTION
 from eval.scoring.inference import Floats
 from eval.scoring.protocols import Adversarial
 from eval.scoring.rows import ScoreRow
+from eval.tables.run_groups import RunGroup
 from eval.tables.stored import StoredRun
-
-
-@dataclass(frozen=True, slots=True)
-class RunGroup:
-    """Runs on the same questions.
-
-    Attributes:
-        systems: numbers of the runs that are ranked.
-        references: numbers of the runs that are shown as lines.
-        questions: ids that every one of them answered, sorted.
-        asked: most questions that any one of them answered.
-    """
-
-    systems: tuple[int, ...]
-    references: tuple[int, ...]
-    questions: tuple[str, ...]
-    asked: int
-
-    @property
-    def members(self) -> tuple[int, ...]:
-        """All runs, ranked ones first."""
-        return self.systems + self.references
-
-
-def find_groups(runs: Sequence[StoredRun]) -> list[RunGroup]:
-    """Sort runs into groups; floors join each group on their data file that they cover.
-
-    Returns:
-        Groups, those with most systems and questions first.
-    """
-    members: dict[tuple[object, ...], list[int]] = {}
-    floors = [number for number, run in enumerate(runs) if run.floor]
-    for number, run in enumerate(runs):
-        if not run.floor:
-            members.setdefault(_scope(run), []).append(number)
-    found = [_group(runs, numbers, floors) for numbers in members.values()]
-    return sorted(found, key=lambda group: (_only_retrieves(runs, group), -len(group.systems), -len(group.questions)))
-
-
-def _only_retrieves(runs: Sequence[StoredRun], group: RunGroup) -> bool:
-    return all(runs[number].retrieval_only for number in group.members)
-
-
-def _scope(run: StoredRun) -> tuple[object, ...]:
-    """What must be equal: the data file, how many turns of how many conversations were written, the backbone."""
-    data = run.record["data"]
-    return data.get("sha256"), data.get("turns"), data.get("conversations"), run.backbone
-
-
-def _group(runs: Sequence[StoredRun], numbers: Sequence[int], floors: Sequence[int]) -> RunGroup:
-    answered = {number: {row.question_id for row in runs[number].rows} for number in (*numbers, *floors)}
-    common = frozenset.intersection(*(frozenset(answered[number]) for number in numbers))
-    checksum = runs[numbers[0]].record["data"].get("sha256")
-    joining = [
-        number
-        for number in floors
-        if common and runs[number].record["data"].get("sha256") == checksum and common <= answered[number]
-    ]
-    if runs[numbers[0]].retrieval_only:
-        joining = []
-    return RunGroup(
-        systems=tuple(number for number in numbers if not runs[number].reference),
-        references=(*(number for number in numbers if runs[number].reference), *joining),
-        questions=tuple(sorted(common)),
-        asked=max(len(answered[number]) for number in numbers),
-    )
 
 
 def rows_of(run: StoredRun, questions: Sequence[str]) -> list[ScoreRow]:

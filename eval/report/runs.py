@@ -9,7 +9,9 @@ from eval.compare.rows import cost_estimates, dollars_per_question
 from eval.configs.presets import CONF
 from eval.judge.agreement import agreement, majority
 from eval.scoring.aggregate import mean_of
+from eval.tables.groups import comparable_runs
 from eval.tables.places import without_places
+from eval.tables.spec import NO_BACKBONE
 from eval.tables.stored import StoredRun
 from eval.tables.variants import flat, overrides, run_variant
 from memsys.vocabulary import Json
@@ -40,8 +42,22 @@ def run_cards(runs: Sequence[StoredRun], with_texts: Sequence[bool]) -> list[Jso
         runs: all runs.
         with_texts: whether the page has the run's questions.
     """
-    names = dataset_names(runs)
-    return [_card(run, name, texts) for run, name, texts in zip(runs, names, with_texts, strict=True)]
+    names, boards = dataset_names(runs), board_names(runs)
+    return [
+        _card(run, name, texts) | {"board": boards[run.run_id]}
+        for run, name, texts in zip(runs, names, with_texts, strict=True)
+    ]
+
+
+def board_names(runs: Sequence[StoredRun]) -> dict[str, str]:
+    """By run id: backbone, prompts and questions that a run shares with those it can be ranked among."""
+    sets = {run.run_id: name for run, name in zip(runs, dataset_names(runs), strict=True)}
+    found: dict[str, str] = {}
+    for group in comparable_runs(runs, lambda run: sets[run.run_id]):
+        backbone = "no model" if group.backbone == NO_BACKBONE else group.backbone
+        count = f"{len(group.asked):,} question{'' if len(group.asked) == 1 else 's'}{group.which}"
+        found |= {run.run_id: ", ".join(filter(None, (backbone, group.prompts, count))) for run in group.runs}
+    return found
 
 
 def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:

@@ -43,7 +43,8 @@ def run_scores(run: StoredRun, metrics: Sequence[str]) -> dict[str, dict[str, Js
     """Every metric of one run.
 
     Returns:
-        metric -> cell -> ``[value, low, high, unit of the interval]`` in percent. Cells are category numbers and
+        metric -> cell -> ``[value, low, high, unit of the interval, questions scored]`` in percent; of a
+        single unit the value alone. Cells are category numbers and
         ``<treatment of category 5>/<weighting>`` over all categories; what was not scored is absent.
     """
     present = {name for row in run.rows for name, value in row.metrics.items() if value is not None}
@@ -83,4 +84,5 @@ def _figures(found: ComparisonEstimate) -> list[Json]:
     value = round(found.value, DIGITS)
     if found.interval is None:
         return [value]
-    return [value, round(found.interval.low, DIGITS), round(found.interval.high, DIGITS), found.interval.by]
+    low, high = round(found.interval.low, DIGITS), round(found.interval.high, DIGITS)
+    return [value, low, high, found.interval.by, found.questions]

@@ -11,7 +11,14 @@ _NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One run of the comparison: its name, mean in percent, whether it is ranked, tokens per question if known."""
+    """One run of the comparison.
+
+    Attributes:
+        label: its name.
+        mean: percent.
+        ranked: whether it is a system and no reference.
+        tokens: per question, those of writing the memory spread over the questions; ``None`` where unknown.
+    """
 
     label: str
     mean: float
@@ -54,18 +61,27 @@ def _choice(ranked: Sequence[Side], first: int, peers: Sequence[int], several: S
     names = [ranked[i].label for i in peers]
     shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     text = (
-        f"No clear winner: {best.label} is highest with {best.mean:.1f}, but chance explains its lead over {shown} "
+        f"No clear winner: {best.label} is highest with {best.mean:.1f}, but chance may explain its lead over {shown} "
         f"({_gap(several, first, peers[0])} over {names[0]});"
     )
-    return f"{text} {_cheapest([best, *(ranked[i] for i in peers)])}".rstrip()
+    near = [i for i in peers if _includes_nought(_between(several, first, i))]
+    which = "of these" if near == peers else "of those whose interval to it includes 0,"
+    return f"{text} {_cheapest([best, *(ranked[i] for i in near)], which)}".rstrip()
 
 
-def _cheapest(tied: Sequence[Side]) -> str:
+def _includes_nought(found: SystemDifference) -> bool:
+    return found.low is None or found.high is None or found.low <= 0 <= found.high
+
+
+def _cheapest(tied: Sequence[Side], which: str) -> str:
     known = [side for side in tied if side.tokens is not None]
-    if len(known) < len(tied):
+    if len(known) < len(tied) or len(tied) < 2:
         return ""
     least = min(known, key=lambda side: side.tokens or 0.0)
-    return f"of these {least.label} takes the fewest tokens per question ({least.tokens:,.0f});"
+    return (
+        f"{which} {least.label} takes the fewest tokens per question ({least.tokens:,.0f} with its share of the "
+        "writing);"
+    )
 
 
 def _against_nothing(sides: Sequence[Side], first: int, several: Several) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from eval.cli.escaping import markdown_cell, markdown_row
 from eval.configs.presets import read_settings
 from eval.tables.stored import StoredRun
+from eval.tables.variants import run_variant
 from memsys.assets.paths import shipped
 from memsys.errors import ConfigError
 from memsys.rows import RowError, record_from
@@ -131,11 +132,19 @@ def cost_rates(run: StoredRun) -> CostRates | None:
     if write_tokens is None or not (run.summary.get("calls") or {}).get("by_phase") or not read:
         return None
     return CostRates(
-        run=f"{run.memory}, {run.backbone}, {len(run.conversations)} conversation(s)",
+        run=_named(run),
         calls=sum(total["calls"] - total["second_attempts"] for total in construction_totals(run.summary)) / turns,
         write_tokens=write_tokens,
         read_tokens=read["prompt_tokens"] + read["completion_tokens"],
     )
+
+
+def _named(run: StoredRun) -> str:
+    """The run by its memory, how that differs from its preset, its backbone, and what was asked."""
+    variant, conversations = run_variant(run.record), len(run.conversations)
+    memory = f"{run.memory} [{variant}]" if variant else run.memory
+    extent = f"{len(run.rows)} questions on {conversations} conversation{'' if conversations == 1 else 's'}"
+    return f"{memory}, {run.backbone}, {extent}"
 
 
 def render_costs(registry: CostRegistry, runs: Sequence[StoredRun]) -> str:
@@ -145,8 +154,8 @@ def render_costs(registry: CostRegistry, runs: Sequence[StoredRun]) -> str:
         "",
         "Calls and tokens that others print, per turn written and per question asked, beside those of our runs of the "
         "same method. Calls are those of construction, ours without further attempts after malformed replies. Calls "
-        "can be compared; tokens depend on the length of the backbone's replies and of the prompts, hours on the "
-        "machine.",
+        "can be compared; ours are of all questions asked, category 5 included where it was asked; "
+        "tokens depend on the length of the backbone's replies and of the prompts, hours on the machine.",
         "",
     ]
     for name, work in registry.works.items():

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -65,12 +65,19 @@ class ComparableRuns:
         return ", ".join(filter(None, parts)) + self.which
 
 
-def comparable_runs(runs: Iterable[StoredRun]) -> list[ComparableRuns]:
-    """Put runs together that can be compared, in the order of their first."""
+def comparable_runs(
+    runs: Iterable[StoredRun], dataset: Callable[[StoredRun], str] = lambda run: run.dataset
+) -> list[ComparableRuns]:
+    """Put runs together that can be compared, in the order of their first.
+
+    Args:
+        runs: complete runs.
+        dataset: what a run's data set is called.
+    """
     found: dict[tuple[str, str, str, tuple[str, ...]], list[StoredRun]] = {}
     for run in runs:
         asked = tuple(sorted(row.question_id for row in run.rows))
-        found.setdefault((run.dataset, run.backbone, run.prompts, asked), []).append(run)
+        found.setdefault((dataset(run), run.backbone, run.prompts, asked), []).append(run)
     return _told_apart([ComparableRuns(*shared, tuple(members)) for shared, members in found.items()])
 
 

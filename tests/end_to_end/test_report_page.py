@@ -178,6 +178,8 @@ def test_two_runs_side_by_side_lead_to_a_question_and_its_first_other_call(page:
     go(page, report, "compare")
     assert "20" not in text(page, "#pair").split("over")[0]
     assert "over 16 questions" in text(page, "#pair")
+    assert "95 % interval [" in text(page, "#pair")
+    assert "after Holm's correction" in text(page, "#pair")
     assert page.run("document.querySelectorAll('.changes li').length") == 16
     page.run("document.getElementById('filter-with5').click()")
     assert "over 20 questions" in text(page, "#pair")
@@ -253,6 +255,13 @@ def test_the_definitions_of_many_systems_are_whole_on_paper(page: Page, tmp_path
     lost = [text for text in written if "".join(text.split()) not in printed]
     assert lost == []
     assert len(pages) <= 6
+    page.size(390, 844, mobile=True)  # the tables that are lists on paper were not shown at all on a phone
+    go(page, tmp_path / "report.html", "definitions")
+    heights = page.run(
+        "[...document.querySelectorAll('main table')].map((node) => node.getBoundingClientRect().height)"
+    )
+    assert len(heights) == 5
+    assert min(heights) > 100
 
 
 def test_numbers_are_not_cut_on_a_phone_and_all_is_open_on_paper(page: Page, report: Path) -> None:
@@ -286,6 +295,12 @@ def test_leaderboard_ranks_and_filters(page: Page, report: Path) -> None:
     assert page.run(systems) == ["rag", "clag", "amem"]
     values = "[...document.querySelectorAll('tbody tr:not(.group)')].map((row) => row.children[3].innerText)"
     assert page.run(values) == ["75.0", "50.0", "25.0"]
+    scored = "[...document.querySelectorAll('tbody tr:not(.group)')].map((row) => row.children[5].innerText)"
+    assert page.run(scored) == ["16"] * 3
+    assert "scored against the false answer" not in text(page)
+    go(page, report, "leaderboard?dataset=locomo_clag&metric=f1_set&category=5")
+    assert page.run(scored) == ["4"] * 3
+    assert "scored against the false answer" in text(page)
     choose(page, "metric", "judge_x_y")
     assert page.run(systems) == ["clag"]
     assert "probe 50.0 % right (always one verdict: 50.0)" in text(page)

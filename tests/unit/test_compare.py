@@ -74,6 +74,8 @@ def test_labels_tell_runs_apart(tmp_path: Path) -> None:
     assert labels([swept]) == ["clag [n_init=7]"]
     twin = stored(tmp_path, gpus=("gpu",))
     assert len(set(labels([rag, twin]))) == 2
+    part = stored(tmp_path, questions_each=3)
+    assert labels([rag, part, amem]) == ["rag, 20 questions", "rag, 6 questions", "amem"]
 
 
 def test_long_labels_are_numbered_on_the_terminal(tmp_path: Path) -> None:

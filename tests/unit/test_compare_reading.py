@@ -1,6 +1,7 @@
 """How a comparison reads: its baseline, its order, its conclusion, and its tables in any window."""
 
 import csv
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,11 +16,12 @@ from eval.cli.terminal import console
 from eval.compare import terminal as compare_terminal
 from eval.compare.formats import render_csv, render_markdown
 from eval.compare.model import Report, cell, make_report
+from eval.compare.report import compare
 from eval.runs.folders import SUMMARIES, find_run_folders
 from eval.scoring.protocols import load_protocol
 from eval.tables.stored import Skipped, StoredRun, read_run
-from memsys.errors import ConfigError
-from tests.support.fake_run import FakeRun
+from memsys.errors import ConfigError, RunDirectoryError
+from tests.support.fake_run import FakeRun, rewrite
 
 CLAG = load_protocol("clag")
 
@@ -93,6 +95,60 @@ def test_one_conversation_says_nothing_about_others(tmp_path: Path) -> None:
     runs = [stored(tmp_path, name, value, conversations=("conv-26",)) for name, value in (("rag", 0.2), ("amem", 0.5))]
     assert "of one conversation" in make_report(runs, CLAG).conclusion
     assert "nothing follows for other conversations" in make_report(runs, CLAG).conclusion
+
+
+def test_a_reference_leads_nothing(tmp_path: Path) -> None:
+    """The sentence said that the gold evidence leads RAG, which every comparison with it shows."""
+    runs = [stored(tmp_path, name, value) for name, value in (("oracle", 0.9), ("rag", 0.2), ("amem", 0.5))]
+    report = make_report(runs, CLAG)
+    assert report.rows[0].label == "oracle"
+    assert "amem leads rag by 30.0 points F1" in report.conclusion
+    assert "rag leads clag by 10.0" in make_report([*runs[:2], stored(tmp_path, "clag", 0.1)], CLAG).conclusion
+    only = [runs[0], stored(tmp_path, "no_memory", 0.1)]
+    assert "oracle leads no_memory by 80.0" in make_report(only, CLAG).conclusion
+
+
+def test_constants_stand_beside_the_runs_on_their_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Comparing a run with a constant ended with "protocol='None' is unknown"."""
+    rag = FakeRun(values=lambda number, metric: 0.5, data_sha256="7" * 64, questions_each=5).write(tmp_path / "runs")
+    floor = FakeRun(memory="always_trap", values=lambda number, metric: 0.2, data_sha256="7" * 64).write(tmp_path)
+    record = json.loads((floor / "run.json").read_text())
+    record["config"] = {"memory": {"name": "always_trap"}, "dataset": {"name": "locomo"}}
+    (floor / "run.json").write_text(json.dumps({**record, "mode": "floor"}))
+    compare([rag, floor], tmp_path / "out")
+    shown = capsys.readouterr().out
+    assert re.search(r"always_trap +10 +20\.0 ", shown)  # of its 20 questions those that RAG was asked
+    assert re.search(r"always_trap +F1 +10 +-30\.0 ", shown)
+    with pytest.raises(RunDirectoryError, match="constant answers name no protocol"):
+        compare([floor], tmp_path / "out")
+
+
+def test_a_lead_with_other_settings_is_not_the_memorys_alone(tmp_path: Path) -> None:
+    ten = tuple(f"conv-{number}" for number in range(10))
+    rag = stored(tmp_path, "rag", 0.2, conversations=ten)
+    amem = stored(tmp_path, "amem", 0.5, conversations=ten, parts={"reader": {"k": 3}})
+    rag = replace(rag, record={**rag.record, "config": {**rag.record["config"], "reader": {"name": "clag", "k": 5}}})
+    said = make_report([rag, amem], CLAG).conclusion
+    assert said.endswith("so the lead holds; the two differ in reader too, so it is not the memory's alone.")
+
+
+def test_means_over_fewer_questions_than_asked_say_so(tmp_path: Path) -> None:
+    """The table had one n, of the questions asked, beside means without category 5 and of category 5 alone."""
+    half = FakeRun(memory="amem", values=lambda n, metric: 0.5).write(tmp_path)
+    rewrite(half, "scores.jsonl", lambda n, row: row["metrics"].update({"recall@10": None} if n % 2 else {}))
+    amem = read_run(half)
+    assert isinstance(amem, StoredRun)
+    report = make_report([stored(tmp_path, "rag"), amem], CLAG)
+    line = "n: questions asked; scored were fewer: F1 w/o 5 16; abstain 4; R@10 10 to 20"
+    assert line in report.legend
+    assert f"- {line}" in render_markdown(report)
+
+
+def test_a_label_that_fits_needs_no_number(tmp_path: Path) -> None:
+    """Every system had a number and a line such as "1 rag: rag" as soon as one name was long."""
+    runs = [stored(tmp_path, "rag"), stored(tmp_path, "amem", settings={"retrieve_k": 40})]
+    report = make_report(runs, CLAG)
+    assert sorted(compare_terminal.short_names(report))[-1] == "rag"
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from eval.lens.markdown import render_markdown
 from eval.lens.ranking import Standing, StandingsRow, rank
 from eval.lens.readings import MetricReading
 from eval.lens.standings import Lens, compare_readings, reversals, system_names
-from eval.lens.text import order_text, standing_text, summary
+from eval.lens.text import heading, order_text, standing_text, summary, tally_rows
 from eval.loaders.registry import DATASETS
 from eval.scoring.aggregate import aggregate
 from eval.scoring.protocols import load_protocol, protocol_names
@@ -177,6 +177,51 @@ def test_names_tell_runs_apart_and_no_more(tmp_path: Path) -> None:
     assert all(name.startswith("rag, qwen3_06b, ") for name in names)
 
 
+def other_prompts(run: StoredRun) -> StoredRun:
+    """The run as if its answer prompts had been reworded since."""
+    return replace(run, record={**run.record, "prompts": {"reader.default": "0" * 64}})
+
+
+def test_runs_that_cannot_be_compared_are_not_ranked_together(tmp_path: Path) -> None:
+    """All of a data set's runs were ranked in one table, on the few questions that the smallest of them had asked."""
+    rag, amem = stored(tmp_path), stored(tmp_path, memory="amem")
+    reworded = other_prompts(stored(tmp_path, memory="clag", parts={"reader": {"prompt_set": "clag"}}))
+    backbone = stored(tmp_path, memory="clag", backbone="qwen3_06b")
+    part = stored(tmp_path, memory="clag", questions_each=2)
+    part = replace(part, record={**part.record, "data": {**part.record["data"], "turns": 9}})
+    found = compare_readings([part, reworded, rag, backbone, amem], CONFIG, PROTOCOLS)
+    assert [one.runs for one in found] == [
+        (rag.run_id, amem.run_id), (reworded.run_id,), (backbone.run_id,), (part.run_id,)
+    ]  # fmt: skip
+    assert [one.questions for one in found] == [20, 20, 20, 4]
+    assert heading(found[1]) == "locomo_clag, smollm2_135m, other answer prompts: 20 questions"
+    one_memory = compare_readings([rag, stored(tmp_path, backbone="qwen3_06b")], CONFIG, PROTOCOLS)
+    assert [one.systems for one in one_memory] == [("rag, smollm2_135m", "rag, qwen3_06b")]
+
+
+def test_references_have_values_and_no_rank(tmp_path: Path) -> None:
+    """The gold evidence led every reading, and constants took ranks of systems."""
+    oracle = stored(tmp_path, memory="oracle", values=lambda n, metric: 0.9)
+    rag = stored(tmp_path, memory="rag", values=lambda n, metric: 0.5)
+    amem = stored(tmp_path, memory="amem", values=lambda n, metric: 0.2)
+    found = lens(oracle, rag, amem)
+    line = lines(found)["all, 5 left out"]
+    assert values(line) == [90.0, 50.0, 20.0]
+    assert [one.rank for one in line.standings] == [None, 1, 2]
+    assert standing_text(line.standings[0]) == "90.0"
+    assert summary(found) == f"rag leads under each of the {found.readings} readings."
+    assert tally_rows(found)[0][1:3] == ["", "reference"]
+    assert summary(lens(oracle, rag)) == ""
+    assert "| oracle |  | reference |" in render_markdown([found])
+
+
+def test_being_fooled_more_often_is_no_better_place(tmp_path: Path) -> None:
+    often = stored(tmp_path, memory="rag", values=lambda n, metric: 0.9)
+    rarely = stored(tmp_path, memory="amem", values=lambda n, metric: 0.1)
+    line = lines(lens(often, rarely))["5 alone, share that gives the false answer"]
+    assert [one.rank for one in line.standings] == [2, 1]
+
+
 def test_data_sets_have_a_lens_each_and_retrieval_runs_none(tmp_path: Path) -> None:
     runs = [stored(tmp_path), stored(tmp_path, memory="amem")]
     other = replace(runs[1], record={**runs[1].record, "data": {**runs[1].record["data"], "sha256": "1" * 64}})
@@ -222,7 +267,7 @@ def test_command_writes_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[s
     out = tmp_path / "lens.md"
     assert main([str(tmp_path / "runs"), "--out", str(out)]) == 0
     text = out.read_text()
-    assert "## locomo_clag: 20 questions that all 2 systems answered" in text
+    assert "## locomo_clag, smollm2_135m: 20 questions that all 2 systems answered" in text
     assert "### Category 5" in text
     shown = capsys.readouterr().out
     assert "5 as abstention" in shown

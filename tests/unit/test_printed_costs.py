@@ -1,5 +1,6 @@
 """Printed costs beside what our ledgers count."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun
 
 
-def run_of(root: Path, memory: str) -> StoredRun:
-    run = read_run(FakeRun(memory=memory).write(root))
+def run_of(root: Path, memory: str, settings: Mapping[str, object] | None = None) -> StoredRun:
+    run = read_run(FakeRun(memory=memory, settings=settings or {}).write(root))
     assert not isinstance(run, Skipped)
     return run
 
@@ -39,7 +40,9 @@ def test_a_run_of_the_same_method_stands_beside_the_printed_row(tmp_path: Path) 
     assert len(lines) == 1
     cells = [cell.strip() for cell in lines[0].strip("|").split("|")]
     assert cells[2:6] == ["11,754", "2.00", "0.50", "2,941"]
-    assert cells[-1].startswith("amem_small, smollm2_135m, 2 conv")
+    assert cells[-1] == "amem_small, smollm2_135m, 20 questions on 2 conversations"
+    changed = run_of(tmp_path, "amem_small", settings={"retrieve_k": 4})
+    assert "| amem_small [retrieve_k=4], smollm2_135m, 20 questions on 2" in render_costs(load_costs(), [run, changed])
     assert "| Mem0(api) |" in page
     assert "not a system of ours" in page
 

@@ -11,7 +11,6 @@ from eval.recorded.catalogue import load_catalogue
 from eval.recorded.importing import import_rows
 from eval.recorded.questions import QuestionSet, RecordedQuestion
 from eval.recorded.run_folder import Origin, write_run
-from eval.report.groups import find_groups
 from eval.runs.records import ReferenceRecord
 from eval.runs.trec import write_trec
 from eval.scoring.rows import ScoringConfig
@@ -21,6 +20,7 @@ from eval.tables.__main__ import build_tables
 from eval.tables.judges import judge_faults, judge_texts, without_unmeasured
 from eval.tables.markdown import render_markdown
 from eval.tables.overview import render_index
+from eval.tables.run_groups import find_groups
 from eval.tables.stored import read_runs
 from memsys.errors import RunDirectoryError
 

@@ -55,6 +55,7 @@ def test_figures_are_those_of_the_comparison(tmp_path: Path, protocol: str, key:
         pytest.approx(expected.interval.low, abs=1e-4),
         pytest.approx(expected.interval.high, abs=1e-4),
         "conversation",
+        expected.questions,
     ]
 
 

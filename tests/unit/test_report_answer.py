@@ -22,7 +22,7 @@ from eval.runs.memories import Memories, parse_date
 from eval.runs.records import ReferenceRecord
 from eval.runs.snapshot import save_snapshot
 from eval.runs.stored import load_calls
-from eval.scoring.several import compare_all
+from eval.scoring.several import Several, SystemDifference, compare_all
 from memsys.errors import RunDirectoryError
 from tests.support.fake_run import FakeRun, rewrite
 
@@ -69,6 +69,70 @@ def test_references_are_not_ranked_however_high(tmp_path: Path) -> None:
     assert len(board["tiers"]) == 1
     assert board["sentence"].startswith("rag is the only memory system here: 25.0;")
     assert "measurably worse than no_memory" in board["sentence"]
+
+
+def test_the_cheapest_pays_for_its_writing_too(tmp_path: Path) -> None:
+    """A memory was called the cheapest that takes a few tokens less per question, and many more for every turn."""
+    write(tmp_path, {"rag": 0.5, "amemory": 0.5})
+    for path in tmp_path.rglob("rag-*/summary.json"):
+        summary = json.loads(path.read_text())
+        for phase in summary["calls"]["by_phase"].values():
+            phase["total"]["prompt_tokens"] += 10**6
+        path.write_text(json.dumps(summary))
+    assert "of these amemory takes the fewest tokens per question (200 with its share of the writing)" in sentence(
+        tmp_path
+    )
+
+
+def test_the_cheapest_is_one_that_is_near_the_best() -> None:
+    """After Holm's correction over many pairs a memory that stores nothing was "not told apart", and so recommended."""
+    sides = [Side("good", 50.0, True, 600.0), Side("near", 48.0, True, 500.0), Side("far", 20.0, True, 80.0)]
+    differences = (
+        SystemDifference(0, 1, 2.0, -4.0, 8.0, 1.0, 5, 4),
+        SystemDifference(0, 2, 30.0, 3.0, 57.0, 0.06, 9, 1),
+        SystemDifference(1, 2, 28.0, 2.0, 54.0, 0.07, 8, 1),
+    )
+    several = Several((50.0, 48.0, 20.0), (None, None, None), differences, "question", 20)
+    found = verdict(sides, several, "f1_set on x")
+    assert "chance may explain its lead over near, far" in found
+    assert "of those whose interval to it includes 0, near takes the fewest tokens per question (500 with" in found
+
+
+def test_runs_are_ranked_on_equal_terms_in_all_scores_too(tmp_path: Path) -> None:
+    """All runs on a data set had one ranking, whatever the backbone, the prompts and the questions."""
+    write(tmp_path, {"rag": 0.5, "amem": 0.25})
+    FakeRun(memory="clag", conversations=("c",), questions_each=5).write(tmp_path)
+    FakeRun(memory="clag", conversations=("c",), questions_each=20, backbone="qwen3_06b").write(tmp_path)
+    boards = sorted((card["system"], card["board"]) for card in data_of(tmp_path)["runs"])
+    assert boards == [
+        ("amem", "smollm2_135m, 20 questions"),
+        ("clag", "qwen3_06b, 20 questions"),
+        ("clag", "smollm2_135m, 5 questions"),
+        ("rag", "smollm2_135m, 20 questions"),
+    ]
+
+
+def test_places_of_runs_can_be_named_one_by_one(tmp_path: Path) -> None:
+    """Of `--runs A --runs B` the last was taken and the others left out without a word."""
+    for name in ("rag", "amem"):
+        FakeRun(memory=name).write(tmp_path / name)
+    out = tmp_path / "page.html"
+    places = ["--runs", str(tmp_path / "rag"), "--runs", str(tmp_path / "amem")]
+    assert main([*places, "--out", str(out), "--no-questions", "--no-cache"]) == 0
+    assert {name in out.read_text() for name in ("fake/rag-", "fake/amem-")} == {True}
+
+
+def test_other_answer_prompts_are_a_group_of_their_own(tmp_path: Path) -> None:
+    """They were ranked with the others, and a memory that ran with them alone did not even say so."""
+    write(tmp_path, {"rag": 0.5, "amem": 0.25})
+    write(tmp_path / "before", {"full_context": 0.75, "clag": 0.75}, parts={"reader": {"prompt_set": "clag"}})
+    for path in (tmp_path / "before").rglob("run.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "prompts": {"reader.default": "0" * 64}}))
+    first, second = data_of(tmp_path)["groups"]
+    assert [sorted(one["labels"].values()) for one in (first, second)] == [["amem", "rag"], ["clag", "full_context"]]
+    assert (first["prompts"], second["prompts"]) == ("", "other answer prompts")
+    assert "(f1_set on locomo_clag, 16 questions" in first["boards"]["f1_set"]["exclude"]["sentence"]
+    assert "on locomo_clag with other answer prompts, 16" in second["boards"]["f1_set"]["exclude"]["sentence"]
 
 
 def test_only_common_questions_count(tmp_path: Path) -> None:

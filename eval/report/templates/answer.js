@@ -6,7 +6,7 @@ const GROUP = setting(
   DATA.groups.map((one, index) =>
     option(
       String(index),
-      `${one.dataset}, ${one.backbone === "none" ? "retrieval only" : one.backbone}: ${plural(one.systems.length, "system")}, ${plural(one.common, "question")}`,
+      `${[one.dataset, one.backbone === "none" ? "retrieval only" : one.backbone, one.prompts].filter(Boolean).join(", ")}: ${plural(one.systems.length, "system")}, ${plural(one.common, "question")}`,
     ),
   ),
 );
@@ -89,9 +89,10 @@ function sameQuestions(group, board) {
 function boardLegend(board) {
   const unit = board.by === "question" ? "the questions of one conversation (‡), so it says nothing about others" : "conversations";
   return (
-    `Brackets: 95 % cluster t interval over ${unit}; of differences, paired on the same questions. Tier: systems of one tier cannot be told from its best ` +
-    "(paired randomisation test, Holm's correction over all pairs, 5 %). gained and lost: questions scored higher and lower than the baseline. " +
-    "R@10: evidence recall over the group's questions; tokens, calls: per question; write: tokens per turn; s: wall seconds per question as run, waiting for other questions included; " +
+    `Brackets: 95 % cluster t interval over ${unit}; of differences, paired on the same questions, not corrected. ` +
+    "real, may be chance: paired randomisation test at 5 % after Holm's correction over all pairs of systems (pairs with a reference: over those), so brackets without 0 may still be chance. " +
+    "Tier: systems of one tier cannot be told from its best by that test. gained and lost: questions scored higher and lower than the baseline. " +
+    "R@10: evidence recall by turn ids, category 5 as chosen above; tokens, calls: per question; write: tokens per turn; s: wall seconds per question as run, waiting for other questions included; " +
     "$: list price per 1,000 questions, empty where none is known."
   );
 }

@@ -135,22 +135,23 @@ function logTicks(low, high) {
   return found;
 }
 
-/** Rank of each system, one column per reading; `styles`: which colour and shape each system has. */
+/** Rank of each system, one column per reading; `styles`: which colour and shape each system has. References have no rank. */
 function rankChart(lens, styles) {
+  const systems = lens.systems.map((name, place) => ({ name, place })).filter(({ place }) => lens.ranked[place]);
   const lines = lens.sections
     .flatMap((section) => section.lines.map((line) => ({ ...line, section: section.title })))
     .filter((line, index, all) => all.findIndex((other) => other.label === line.label) === index)
-    .filter((line) => line.standings.every((one) => one.rank !== null));
+    .filter((line) => systems.every(({ place }) => line.standings[place].rank !== null));
   const step = 26,
     left = 40,
     top = 14,
     gap = 30,
     below = 250;
   const width = left + step * lines.length + 40,
-    height = top + gap * (lens.systems.length - 1) + 14 + below;
+    height = top + gap * (systems.length - 1) + 14 + below;
   const x = (index) => left + step * index,
-    y = (rank, system) => top + gap * (rank - 1) + (system - (lens.systems.length - 1) / 2) * 3;
-  const axis = lens.systems.map((_, index) => [
+    y = (rank, system) => top + gap * (rank - 1) + (system - (systems.length - 1) / 2) * Math.min(3, 20 / systems.length);
+  const axis = systems.map((_, index) => [
     svg("line", {
       x1: left - 10,
       x2: x(lines.length - 1) + 10,
@@ -161,7 +162,7 @@ function rankChart(lens, styles) {
     svg("text", { x: left - 18, y: top + gap * index + 4, "text-anchor": "end", class: "faint" }, String(index + 1)),
   ]);
   const names = lines.map((line, index) => {
-    const place = [x(index) + 4, top + gap * (lens.systems.length - 1) + 24];
+    const place = [x(index) + 4, top + gap * (systems.length - 1) + 24];
     return svg(
       "text",
       {
@@ -174,8 +175,8 @@ function rankChart(lens, styles) {
       line.label.slice(0, 44),
     );
   });
-  const paths = lens.systems.map((name, system) => {
-    const at = lines.map((line, index) => [x(index), y(line.standings[system].rank, system)]);
+  const paths = systems.map(({ name, place: system }, order) => {
+    const at = lines.map((line, index) => [x(index), y(line.standings[system].rank, order)]);
     return svg(
       "g",
       { class: `c${styles[system] % 6}` },

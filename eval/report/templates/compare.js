@@ -38,17 +38,29 @@ function pairParts(group, a, b, metric) {
   const lost = both.filter((one) => one.change < -1e-9).sort((one, two) => one.change - two.change);
   const total = both.reduce((sum, one) => sum + one.change, 0);
   const [from, to] = [nameIn(group, a), nameIn(group, b)];
+  const beyond = both.length ? chanceOf(group, a, b, metric, both.length) : "";
   return [
     el(
       "p",
       { class: "verdict", id: "pair" },
       both.length
-        ? `From ${from} to ${to}: ${signed((100 * total) / both.length)} ${words(metric)} over ${plural(both.length, "question")}; ${gained.length} gained, ${lost.length} lost, ${both.length - gained.length - lost.length} alike.`
+        ? `From ${from} to ${to}: ${signed((100 * total) / both.length)} ${words(metric)} over ${plural(both.length, "question")}; ${gained.length} gained, ${lost.length} lost, ${both.length - gained.length - lost.length} alike${beyond}.`
         : "No question has this score in both runs.",
     ),
     writingNote(group, a, b),
     el("div", { class: "pair" }, changeList(`Gained by ${to}`, gained, a, b), changeList(`Lost by ${to}`, lost, a, b)),
   ];
+}
+
+/** Interval of the difference and whether chance explains it, where the first view compared the two on these questions. */
+function chanceOf(group, a, b, metric, questions) {
+  const board = group.boards[metric]?.[params.get("with5") === "1" ? "paper_trap" : "exclude"] ?? group.boards[metric]?.paper_trap;
+  const [first, second] = [a, b].map((number) => board?.runs.indexOf(number) ?? -1);
+  if (first < 0 || second < 0 || board.questions !== questions) return "";
+  const step = differenceTo(board, second, first);
+  if (!step || step.low === null) return "";
+  const only = board.by === "question" ? ", on the questions of one conversation" : "";
+  return `; 95 % interval [${signed(step.low)}, ${signed(step.high)}]${only}: ${step.apart ? "more than chance" : "may be chance"} after Holm's correction over the runs of the first view`;
 }
 
 function writingNote(group, a, b) {

@@ -24,7 +24,7 @@ function fill(node, props, children) {
 }
 
 const unique = (values) => [...new Set(values)];
-const fixed = (value, digits = 1) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+const fixed = (value, digits = 1) => (value === null || value === undefined ? "–" : value.toFixed(digits).replace(/^-(0(\.0+)?)$/, "$1"));
 const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 
 /** The address holds the view and its settings: #/questions?dataset=... ; back and reload keep them. */

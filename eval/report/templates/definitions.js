@@ -7,8 +7,8 @@ function definitionsView() {
   const body = el("div");
   const choice = setting(
     "lens",
-    "Data set",
-    lenses.map((one, index) => option(String(index), `${one.dataset}: ${plural(one.systems.length, "system")}`)),
+    "Runs",
+    lenses.map((one, index) => option(String(index), `${[one.dataset, one.setting].filter(Boolean).join(", ")}: ${plural(one.systems.length, "run")}, ${plural(one.questions, "question")}`)),
   );
   const draw = () => {
     const parts = lenses.length
@@ -31,9 +31,9 @@ function definitionsView() {
 
 function lensParts(lens) {
   const parts = [el("p", {}, lens.heading)];
-  if (lens.summary)
+  if (lens.summary) parts.push(el("p", { class: "note" }, lens.summary));
+  if (lens.systems.length > 1 && lens.tallies.length)
     parts.push(
-      el("p", { class: "note" }, lens.summary),
       table(
         "All readings",
         ["system", "leads", "ranks", "values"].map((name, index) => head(name, index > 0)),
@@ -73,7 +73,7 @@ function lensParts(lens) {
 
 function standing(one, ranked) {
   if (one.value === null) return cell("", true);
-  if (!ranked) return cell(fixed(one.value), true);
+  if (!ranked || one.rank === null) return cell(fixed(one.value), true);
   const place = `/${one.rank}${one.tied ? "=" : ""}${one.unsure ? "~" : ""}`;
   return el("td", { class: `number rank${one.rank}` }, fixed(one.value), el("span", { class: "place" }, place));
 }

@@ -60,10 +60,11 @@ function leaderboard() {
   const rows = scored(numbers, metric, key);
   if (!rows.length) return el("p", { class: "note" }, "No run here was scored in this way.");
   const most = roundUp(Math.max(...rows.map((row) => row.figures[2] ?? row.figures[0]), 1));
-  const parts = unique(rows.map((row) => DATA.runs[row.number].dataset)).flatMap((dataset) => {
-    const own = rows.filter((row) => DATA.runs[row.number].dataset === dataset);
+  const boards = boardsOf(rows.map((row) => row.number));
+  const parts = boards.map((board) => {
+    const own = rows.filter((row) => boardOf(row.number) === board);
     return [
-      el("tr", { class: "group" }, el("th", { colspan: "8", scope: "colgroup" }, dataset)),
+      el("tr", { class: "group" }, el("th", { colspan: "8", scope: "colgroup" }, board)),
       own.map((row) => boardRow(row, own, most)),
     ];
   });
@@ -73,7 +74,7 @@ function leaderboard() {
     head("", false, "wide"),
     head(words(metric), true),
     head("95 %", true),
-    head("questions", true),
+    head("scored", true),
     head("context", true, "wide"),
     head("tokens", true, "wide"),
   ];
@@ -83,12 +84,14 @@ function leaderboard() {
     "div",
     {},
     fault ? el("p", { class: "note warning" }, `Not a ranking: ${fault}.`) : null,
-    coverageNote(rows),
+    boards.length > 1
+      ? el("p", { class: "small faint" }, "Ranked together: runs with the same backbone and answer prompts on the same questions.")
+      : null,
     table("Leaderboard", heads, parts, "stack"),
     el(
       "p",
       { class: "small faint" },
-      `${metric}: ${source.source}. context: tokens that the reader sees; tokens: prompt and completion tokens per question. ‡ interval over the questions of one conversation.`,
+      `${metric}: ${source.source}. ${fooledNote(metric, key)}scored: questions that the mean is over. context: tokens that the reader sees; tokens: prompt and completion tokens per question. ‡ interval over the questions of one conversation.`,
     ),
     ...judgesLeftOut(),
     unscored.length
@@ -103,7 +106,7 @@ function leaderboard() {
 
 function boardRow(row, own, most) {
   const run = DATA.runs[row.number],
-    [value, low, high, unit] = row.figures;
+    [value, low, high, unit, scoredOn] = row.figures;
   const unranked = run.reference || Boolean(DATA.judgeFaults[valueOf(METRIC)]);
   const place = unranked
     ? 0
@@ -117,30 +120,29 @@ function boardRow(row, own, most) {
       "th",
       { scope: "row" },
       el("a", { href: address("runs", { run: run.id }), class: place === 1 ? "first" : null }, run.system),
-      el("div", { class: "small faint" }, [run.without || run.backbone, run.reference ? "reference, not ranked" : ""].filter(Boolean).join("; ")),
+      el("div", { class: "small faint" }, [run.without, run.reference ? "reference, not ranked" : ""].filter(Boolean).join("; ")),
     ),
     el("td", { class: "bar wide" }, track(row.figures, most)),
     el("td", { class: place === 1 ? "number first" : "number" }, fixed(value)),
     cell(interval, true),
-    cell(run.questions.toLocaleString("en"), true),
+    cell((scoredOn ?? 1).toLocaleString("en"), true),
     cell(fixed(run.costs.context, 0), true, "wide"),
     cell(fixed(run.costs.tokens, 0), true, "wide"),
   );
 }
 
-/** Runs on other questions are no competitors: say so above them. */
-function coverageNote(rows) {
-  const uneven = unique(rows.map((row) => DATA.runs[row.number].dataset)).filter(
-    (dataset) =>
-      unique(
-        rows.filter((row) => DATA.runs[row.number].dataset === dataset).map((row) => DATA.runs[row.number].questions),
-      ).length > 1,
-  );
-  return uneven.length
-    ? el(
-        "p",
-        { class: "note" },
-        `On ${uneven.join(", ")} the runs answered different numbers of questions: their order says little. The definitions compare them on common questions.`,
-      )
-    : null;
+/** Runs that can be ranked together: data set, backbone, prompts and questions. */
+const boardOf = (number) => `${DATA.runs[number].dataset}: ${DATA.runs[number].board}`;
+
+/** The boards of some runs, those with most runs first. */
+function boardsOf(numbers) {
+  const all = numbers.map(boardOf);
+  const size = (board) => all.filter((one) => one === board).length;
+  return unique(all).sort((one, two) => size(two) - size(one));
+}
+
+/** In category 5 a word overlap counts what agrees with the false answer: said where such a mean is shown. */
+function fooledNote(metric, key) {
+  const overlap = DATA.metrics.find((one) => one.name === metric)?.group === "answers";
+  return overlap && (key === "5" || key.startsWith("paper_trap")) ? "Category 5 is scored against the false answer: to be fooled counts as right. " : "";
 }

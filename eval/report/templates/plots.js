@@ -1,21 +1,25 @@
 // One metric drawn: by category, against cost, and the ranks under every reading.
 function plotsView() {
   const body = el("div");
-  const draw = () => body.replaceChildren(scoreFilters(draw, false), plots());
+  const draw = () => body.replaceChildren(scoreFilters(draw, false), ...plots(draw));
   draw();
   return [el("h2", {}, "Plots"), body];
 }
 
-function plots() {
+function plots(draw) {
   const metric = valueOf(METRIC),
-    numbers = scored(filteredRuns(), metric, scoreKey()).map((row) => row.number);
-  if (!numbers.length) return el("p", { class: "note" }, "No run here was scored in this way.");
+    everyone = scored(filteredRuns(), metric, scoreKey()).map((row) => row.number);
+  if (!everyone.length) return [el("p", { class: "note" }, "No run here was scored in this way.")];
+  const board = setting("board", "Runs", boardsOf(everyone).map((name) => option(name)));
+  const numbers = everyone.filter((number) => boardOf(number) === valueOf(board));
   const names = labels(numbers);
   const styles = (lens) => lens.runs.map((id) => numbers.findIndex((number) => DATA.runs[number].id === id));
   const lenses = DATA.definitions.lenses.filter(
-    (lens) => lens.systems.length > 1 && styles(lens).every((index) => index >= 0),
+    (lens) =>
+      lens.ranked.filter(Boolean).length > 1 && styles(lens).every((index, place) => index >= 0 || !lens.ranked[place]),
   );
-  return el(
+  const choice = board.options.length > 1 ? el("div", { class: "filters" }, menu(board, draw)) : null;
+  const shown = el(
     "div",
     {},
     legend(numbers.map((number) => names.get(number))),
@@ -23,11 +27,12 @@ function plots() {
     categoryPanels(numbers, names, metric),
     costPlot(numbers, names, metric),
     lenses.map((lens) => [
-      el("h3", {}, `Rank under each reading, ${lens.dataset}`),
+      el("h3", {}, `Rank under each reading, ${[lens.dataset, lens.setting].filter(Boolean).join(", ")}`),
       el("p", { class: "small faint" }, lens.heading),
       rankChart(lens, styles(lens)),
     ]),
   );
+  return choice ? [choice, shown] : [shown];
 }
 
 function categoryPanels(numbers, names, metric) {
@@ -67,7 +72,11 @@ function categoryPanels(numbers, names, metric) {
             );
       }),
     ),
-    el("p", { class: "small faint" }, `Tracks end at ${most}; lines: 95 % intervals, as far as the tracks go.`),
+    el(
+      "p",
+      { class: "small faint" },
+      `Tracks end at ${most}; lines: 95 % intervals, as far as the tracks go. ${categories.some(([key]) => key === "5") ? fooledNote(metric, "5") : ""}`,
+    ),
   ];
 }
 

@@ -32,6 +32,8 @@ function runCard(run, wanted) {
     write: "tokens per turn written",
     malformed: "percent of replies malformed",
     cached: "percent of prompt tokens the server had computed before",
+    seconds: "wall seconds per question as run, waiting for other questions included",
+    dollars: "dollars per question by list price",
   };
   const code = (text) => el("code", {}, String(text ?? "unknown"));
   const list = (pairs) =>
