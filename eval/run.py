@@ -180,9 +180,11 @@ def make_plan(config: "DictConfig") -> Any:
     from omegaconf import OmegaConf
 
     from eval.configs.plugins import load_plugins
+    from eval.configs.targets import check_parts
     from eval.running.plan import make_plan as plan
 
     load_plugins()
+    check_parts(config, PARTS)
     config = with_prompts(with_host(config))
     settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     parts: dict[str, Any] = {"backbone": None, "second": None}
@@ -205,17 +207,20 @@ def make_part(config: "DictConfig", name: str) -> Any:
     from hydra.utils import instantiate
     from omegaconf import OmegaConf
 
-    from eval.configs.field_types import wrong_types
+    from eval.configs.field_types import misfits, wrong_types
+    from eval.configs.targets import check_part, check_targets
     from memsys.errors import ConfigError, MemsysError
 
     settings: Any = OmegaConf.to_container(config[name], resolve=True)
+    check_targets(settings, name)
     try:
         made = instantiate(config[name], _convert_="all")
     except InstantiationException as error:
         cause = error.__cause__ or error
         if isinstance(cause, MemsysError):
             raise cause from error
-        raise ConfigError("; ".join(wrong_types(settings, name)) or f"{name}: {_lines(cause)}") from error
+        raise ConfigError("; ".join(misfits(settings, name)) or f"{name}: {_lines(cause)}") from error
+    check_part(made, name, settings)
     if problems := wrong_types(settings, name):
         raise ConfigError("; ".join(problems))
     return made

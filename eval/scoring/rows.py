@@ -143,15 +143,18 @@ def score_answer(metric: Metric, prediction: str, answers: Sequence[str], catego
         prediction: the reader's answer.
         answers: reference answers, alternatives of each other; not empty.
         category: the question's category.
+
+    Raises:
+        ScoringError: the metric gives what is no score.
     """
     if metric.rule is not None:
-        return metric.rule(prediction, JOINER.join(answers), category)
+        found = metric.rule(prediction, JOINER.join(answers), category)
+        return None if found is None else metric.checked(found)
     if metric.function is None:
         raise ValueError(f"{metric.name} is no lexical metric")
-    if metric.references == "joined":
-        return metric.function(prediction, JOINER.join(answers))
     function = metric.function
-    return max(function(prediction, answer) for answer in answers)
+    texts = [JOINER.join(answers)] if metric.references == "joined" else answers
+    return max(metric.checked(function(prediction, text)) for text in texts)
 
 
 def _answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Sequence[Metric]) -> Scores:
@@ -428,7 +431,7 @@ def load_scores(run_dir: Path) -> list[ScoreRow]:
     Raises:
         ScoringError: there are none, or answers were added since.
     """
-    if not (run_dir / SCORES_META).is_file():
+    if not ((run_dir / SCORES_META).is_file() and (run_dir / SCORES).is_file()):
         raise ScoringError(f"{run_dir} has no scores; run `python -m eval.score {run_dir}`")
     meta = load_json(run_dir / SCORES_META)
     inputs = meta.get("inputs") if isinstance(meta, dict) else None
