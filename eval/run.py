@@ -178,15 +178,21 @@ def make_plan(config: "DictConfig") -> Any:
         ConfigError: a part does not accept its settings, or a setting has the wrong type.
     """
     from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
 
+    from eval.configs.overrides import plain_message
     from eval.configs.plugins import load_plugins
     from eval.configs.targets import check_parts
     from eval.running.plan import make_plan as plan
+    from memsys.errors import ConfigError
 
     load_plugins()
     check_parts(config, PARTS)
     config = with_prompts(with_host(config))
-    settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    try:
+        settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:  # Hydra puts a line of its own before what is raised through it
+        raise ConfigError(plain_message(error)) from error
     parts: dict[str, Any] = {"backbone": None, "second": None}
     for name in PARTS:
         if name == "backbone" and config.mode == "retrieval_only":

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from eval.configs.answer_prompts import prompt_folder
 from eval.configs.presets import CONF, preset_names, read_settings
-from eval.loaders.kinds import ADVERSARIAL, kind_of
+from eval.loaders.kinds import ADVERSARIAL, BEFORE_KINDS, kind_of
 from eval.metrics.locomo import chosen_option
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Reply, Role, make_role
@@ -107,9 +107,10 @@ class ReaderConfig:
 
     def _check_kinds(self, asked: Sequence[str]) -> None:
         """Refuse a kind that is a misspelt one: nothing asks it, and another that is asked has no prompt here."""
-        free = [kind for kind in asked if kind not in self.by_kind]
-        for kind in self.by_kind:
-            close = get_close_matches(kind, free, 1, 0.85) if kind not in asked else []
+        known = {*asked, *BEFORE_KINDS.values()}
+        free = sorted(known - set(self.by_kind))
+        for kind in sorted(set(self.by_kind) - known):
+            close = get_close_matches(kind, free, 1, 0.85)
             if close:
                 raise ConfigError(f"reader.by_kind.{kind}: no question is of this kind; did you mean {close[0]}?")
 

@@ -99,11 +99,11 @@ def _check_tables(papers: Sequence[str], numbers: Sequence[int]) -> None:
         ConfigError: names the paper, the number, and the tables there are.
     """
     for paper in papers:
-        known = load_spec(paper).tables
-        unknown = [number for number in numbers if number not in known]
+        spec = load_spec(paper)
+        unknown = [number for number in numbers if number not in spec.tables]
         if unknown:
-            there = ", ".join(map(str, known))
-            raise ConfigError(f"--table {unknown[0]}: {paper} has no such table here; there are {there}")
+            known = ", ".join(map(str, spec.tables))
+            raise ConfigError(f"{spec.label} has no table {unknown[0]} to rebuild; choose one of {known}")
 
 
 def _runs(folders: Sequence[Path], labels: LabelView) -> list[StoredRun]:

@@ -12,6 +12,7 @@ import pytest
 import memsys
 from eval.api.memory import AsyncMemory
 from eval.api.parts import MemoryParts, choose
+from eval.audit.__main__ import main as audit
 from eval.configs import plugins
 from eval.configs.compose import compose, config_loader
 from eval.configs.field_types import misfits
@@ -21,11 +22,13 @@ from eval.convert_data import main as convert
 from eval.inspect_data import main as inspect
 from eval.metrics.metric import Metric
 from eval.metrics.registry import find_metric, register
+from eval.proxy.__main__ import main as proxy
 from eval.running.plan import experiment_name
 from eval.running.reader import ReaderConfig
 from eval.runs.stored import load_json
 from eval.scoring.protocols import load_protocol
 from eval.scoring.rows import score_answer
+from eval.sweep.__main__ import main as sweep
 from eval.tables.__main__ import main as tables
 from memsys.errors import ConfigError, ScoringError
 from tests.support.composing import composed
@@ -337,8 +340,8 @@ def test_a_misspelt_kind_of_a_reader_is_refused() -> None:
         abstention="No",
     )  # fmt: skip
     with pytest.raises(ConfigError, match=r"by_kind.temporall: no question is of this kind; did you mean temporal\?"):
-        reader.check("locomo", {1: ("multi-hop", "multi_hop"), 2: ("temporal", "temporal")})
-    reader.check("hotpotqa", {1: ("multi-hop", "multi_hop")})
+        reader.check("locomo", {1: ("multi-hop", "multi_hop")})
+    replace(reader, by_kind={"temporal_order": "dates"}).check("mine", {1: ("multi-hop", "multi_hop")})
     both = replace(reader, by_kind={"temporal": "dates", "temporall": "dates"})
     both.check("locomo", {2: ("temporal", "temporal")})
 
@@ -364,7 +367,7 @@ def test_scores_that_were_removed_are_no_empty_scores(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["--table", "99"], "--table 99: clag has no such table here; there are 1, 2"), (["--paper", "nope"], "nope")],
+    [(["--table", "99"], "CLAG has no table 99 to rebuild; choose one of 1, 2"), (["--paper", "nope"], "nope")],
 )
 def test_tables_that_there_are_not_are_refused_before_runs_are_read(
     tmp_path: Path,
@@ -377,6 +380,23 @@ def test_tables_that_there_are_not_are_refused_before_runs_are_read(
     monkeypatch.setattr("eval.tables.__main__.read_runs", None)
     assert tables([*arguments, "--out", str(tmp_path)]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("setting", ["memory=clag", "memory.k=3", "+reader.x=1", "dataset=locomo"])
+def test_a_proxy_has_no_memory(capsys: pytest.CaptureFixture[str], setting: str) -> None:
+    """The setting was taken, and had no effect."""
+    assert proxy([setting]) == 2
+    assert f"{setting} changes nothing here: a proxy serves" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(("command", "arguments"), [(audit, []), (sweep, ["collect", "memory=rag"])])
+def test_a_file_in_place_of_the_folder_is_said_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: Callable[[list[str]], int], arguments: list[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert command([*arguments, "--out", str(tmp_path / "file")]) == 2
+    said = capsys.readouterr().err
+    assert "is a file" in said and said.count("error:") == 1
 
 
 def test_two_data_sets_are_not_shown_as_one(capsys: pytest.CaptureFixture[str]) -> None:
