@@ -128,6 +128,8 @@ class Checker:
                 continue
             self._check_sign(override)
             for value in _values(override):
+                if not isinstance(value, str | dict):  # settings by name are merged into what is chosen
+                    raise ConfigError(f"{override.input_line}: {group} is chosen by a name, as in {group}=NAME")
                 if isinstance(value, str) and (self._is_part(group, value) or not self._has(group, value)):
                     raise ConfigError(self._unknown_choice(group, value))
 
