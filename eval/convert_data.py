@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.cli.commands import explains_errors, program, start
+from eval.cli.places import check_folder
 from eval.cli.terminal import say
 from eval.loaders.custom_files import QUESTIONS, TURNS, write_custom
 from eval.loaders.exports import FORMATS, read_export
@@ -19,6 +20,7 @@ from memsys.errors import DataError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Convert one file; returns the exit status."""
     options = _parser().parse_args(arguments)
+    check_folder(options.out)
     present = [name for name in (TURNS, QUESTIONS) if (options.out / name).exists()]
     if present:
         raise DataError(f"{options.out} holds {' and '.join(present)} already; name another folder, or move them away")

@@ -10,6 +10,7 @@ import json
 import re
 import statistics
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -219,6 +220,9 @@ def parse(arguments: Sequence[str] | None) -> tuple[str, dict[str, Json], bool]:
     name = overrides.pop("dataset", None)
     if name is None or not all(equals for _, equals, _ in pairs):
         parser.error("give dataset=NAME and settings as key=value")
+    twice = [key for key, times in Counter(key.removeprefix("dataset.") for key, _, _ in pairs).items() if times > 1]
+    if twice:
+        parser.error(f"{twice[0]}= is given twice; one data set is shown at a time")
     return str(name), overrides, read.json
 
 

@@ -11,6 +11,7 @@ systems. It does not import the harness; the functions above live in the package
 configuration, and are looked up there when they are first used.
 """
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -49,5 +50,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Look up what the harness holds."""
     if name not in _OF_THE_HARNESS:
-        raise AttributeError(f"module 'memsys' has no attribute {name!r}")
+        raise AttributeError(f"module 'memsys' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     return getattr(import_module(_OF_THE_HARNESS[name]), name)
+
+
+def __dir__() -> list[str]:
+    """What there is, for completion and for Python's own ``Did you mean``."""
+    return sorted({*__all__, *globals()})

@@ -8,8 +8,9 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-from eval.api.memory import AsyncMemory, TurnLike, open_async_memory
+from eval.api.memory import NOT_OPEN, AsyncMemory, TurnLike, open_async_memory
 from eval.running.reader import Answer
+from memsys.errors import ConfigError
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Retrieval
 
@@ -70,6 +71,9 @@ class Memory:
         return self._wait(self._memory.statistics())
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        if not self._thread.is_alive():
+            work.close()
+            raise ConfigError(NOT_OPEN)
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _stop(self) -> None:

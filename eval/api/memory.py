@@ -26,6 +26,9 @@ from memsys.vocabulary import Conversation, Question, Reference, Retrieval, Samp
 #: A turn as a program has it: a :class:`Turn`, ``(speaker, text)``, or ``(speaker, text, date)``.
 TurnLike = Turn | Sequence[str]
 
+#: What is said to a program that asks before ``with`` opens the memory, or after it is closed.
+NOT_OPEN = "the memory is not open; use it in `with open_memory(...) as memory`, before that block ends"
+
 _CONVERSATION = "conversation"
 #: LoCoMo's number of a plain question about one thing that was said.
 _PLAIN_QUESTION = 4
@@ -66,6 +69,7 @@ class AsyncMemory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the backbone."""
+        self._llm = self._built = None
         await self._stack.aclose()
 
     def add(self, turns: Iterable[TurnLike]) -> None:
@@ -77,22 +81,28 @@ class AsyncMemory:
         Raises:
             ConfigError: a turn is neither, or its id is taken.
         """
-        self._sessions += 1
+        if isinstance(turns, str | bytes | Mapping) or _is_one_turn(turns):
+            raise ConfigError(f"add() takes a list of turns, such as [('Ann', 'My cat is Pixel.')], not {turns!r}")
         known = {turn.turn_id for turn in self._turns}
+        added = []
         for number, given in enumerate(turns, start=1):
-            turn = given if isinstance(given, Turn) else _turn(given, self._sessions, number)
+            turn = given if isinstance(given, Turn) else _turn(given, self._sessions + 1, number)
             if turn.turn_id in known:
                 raise ConfigError(f"turn id {turn.turn_id!r} is taken; ids are unique in a conversation")
             known.add(turn.turn_id)
-            self._turns.append(turn)
+            added.append(turn)
+        self._turns += added
+        self._sessions += 1
         self._built = None
 
     async def retrieve(self, query: str) -> Retrieval:
         """Find what helps to answer a query: memories best first, and the text that a reader would see.
 
         Raises:
-            MemsysError: the memory needs a backbone and has none, or the backbone failed.
+            MemsysError: the query is no text, the memory needs a backbone and has none, or the backbone failed.
         """
+        if not isinstance(query, str) or not query.strip():
+            raise ConfigError(f"a question or a query is a text that asks for something, not {query!r}")
         memory = await self._memory()
         call_scope.set(CallScope("retrieve", query))
         return await memory.retrieve(query)
@@ -118,7 +128,7 @@ class AsyncMemory:
 
     async def _memory(self) -> MemorySystem:
         if self._llm is None:
-            raise ConfigError("the memory is not open; use it in `with open_memory(...) as memory`")
+            raise ConfigError(NOT_OPEN)
         if not self._turns:
             raise ConfigError("the conversation is empty; add turns before asking")
         if self._built is None:
@@ -193,6 +203,8 @@ def open_async_memory(
     Raises:
         ConfigError: a name or a setting does not exist; says what may have been meant.
     """
+    if cache_dir is not None and Path(cache_dir).is_file():
+        raise ConfigError(f"cache_dir={cache_dir} is a file; name a folder")
     chosen = choose(memory, backbone, embedder, reader, settings)
     return AsyncMemory(chosen, seed=_seed(settings), cache_dir=cache_dir)
 
@@ -204,8 +216,15 @@ def _seed(settings: Sequence[str]) -> int:
     return int(given[-1]) if given else 0
 
 
+def _is_one_turn(turns: object) -> bool:
+    return isinstance(turns, tuple) and bool(turns) and isinstance(turns[0], str)
+
+
 def _turn(given: Sequence[str], session: int, number: int) -> Turn:
-    if isinstance(given, str) or not 2 <= len(given) <= 3 or not all(isinstance(part, str) for part in given):
-        raise ConfigError(f"a turn is (speaker, text) or (speaker, text, date), not {given!r}")
+    fits = isinstance(given, list | tuple) and 2 <= len(given) <= 3 and all(isinstance(part, str) for part in given)
+    if not fits:
+        raise ConfigError(f"a turn is (speaker, text) or (speaker, text, date), all of them texts, not {given!r}")
+    if not given[1].strip():
+        raise ConfigError(f"turn {number} of what is added, {given!r}, has no text; leave it out")
     turn = Turn(f"S{session}:{number}", f"S{session}", given[0], given[1])
     return replace(turn, date_time=given[2]) if len(given) == 3 else turn

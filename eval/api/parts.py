@@ -1,6 +1,7 @@
 """Parts of a memory by their names in ``conf/``, or as objects."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,13 @@ from memsys.protocol import MemoryConfig
 
 #: The preset whose request settings any server of the protocol understands.
 _HOSTED = "gpt4o_mini"
+#: What an object that is given as a part must have.
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "memory": ("name", "uses_gold", "build"),
+    "embedder": ("name", "dimension", "embed"),
+    "backbone": ("ask", "count_tokens", "context_length"),
+    "reader": ("build",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +55,15 @@ def choose(
     Raises:
         ConfigError: a name or a setting does not exist, or the memory is one that sees gold answers.
     """
+    _check_settings(overrides)
+    if isinstance(backbone, str) and "://" in backbone:
+        raise ConfigError(f"backbone={backbone!r} is an address; write backbone=memsys.endpoint({backbone!r}, MODEL)")
     named: dict[str, Any] = {"memory": memory, "backbone": backbone, "embedder": embedder, "reader": reader}
+    for part, given in named.items():
+        if not isinstance(given, str):
+            _check_object(part, given)
     config = _composed([f"{part}={name}" for part, name in named.items() if isinstance(name, str)], overrides)
+    _refuse_settings_of_runs(overrides)
     made = {part: make_part(config, part) if isinstance(given, str) else given for part, given in named.items()}
     if made["memory"].uses_gold:
         raise ConfigError(f"memory={made['memory'].name} reads gold evidence, which a conversation of one's own lacks")
@@ -75,6 +90,36 @@ def endpoint(url: str, model: str, *, api_key_env: str | None = None, context_le
     engine = OpenAIEngineConfig(base_urls=[url], model=model, api_key_env=api_key_env)
     hosted: BackboneConfig = replace(config, name=model, model=model, engine=engine, context_length=context_length)
     return hosted
+
+
+def _check_settings(overrides: Sequence[str]) -> None:
+    """Refuse settings that are no list of texts."""
+    if isinstance(overrides, str) or not all(isinstance(each, str) for each in overrides):
+        raise ConfigError(f"settings={overrides!r} must be a list of texts, such as ['memory.k=5']")
+    if isinstance(overrides, Mapping):
+        raise ConfigError(f"settings={overrides!r} must be a list of texts, such as {_as_settings(overrides)}")
+
+
+def _refuse_settings_of_runs(overrides: Sequence[str]) -> None:
+    """Refuse settings of those parts of a run that a memory of one's own conversation does not have."""
+    for text in overrides:
+        root = re.split(r"[.=/@]", text.lstrip("+~"), maxsplit=1)[0]
+        if root not in (*_NEEDED, "seed"):
+            raise ConfigError(f"{text} changes nothing here; settings are those of {', '.join(_NEEDED)} and seed")
+
+
+def _as_settings(settings: Mapping[str, Any]) -> list[str]:
+    return [f"{key}={value}" for key, value in settings.items()]
+
+
+def _check_object(part: str, given: object) -> None:
+    """Refuse an object that cannot be the part."""
+    if part == "backbone" and (given is None or isinstance(given, BackboneConfig)):
+        return
+    lacking = [name for name in _NEEDED[part] if not hasattr(given, name)]
+    if lacking or isinstance(given, type):
+        problem = f"lacks {', '.join(lacking)}" if lacking else "is a class"
+        raise ConfigError(f"{part}={given!r} {problem}; give the name of a preset of conf/{part}, or an object")
 
 
 def _composed(choices: Sequence[str], overrides: Sequence[str]) -> Any:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.cli.commands import explains_errors, start
+from eval.cli.places import check_folder
 from eval.cli.terminal import complain, say, stage
 from eval.cli.whole_numbers import count
 from memsys.errors import DataError
@@ -37,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.page:
         rewrite(options.out, unmeasured_judges=options.unmeasured_judges)
         return 0
+    if options.out != OUT:
+        check_folder(options.out)
     audit(options.runs, options.out, options.cache, options.workers, unmeasured_judges=options.unmeasured_judges)
     return 0
 

@@ -1,11 +1,13 @@
 """Hydra's loader of ``conf/`` outside of ``hydra.main``: what the command line's checks and sweeps compose with."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.configs.presets import CONF
+from memsys.errors import ConfigError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -29,12 +31,13 @@ def config_loader(folder: Path | None = None) -> Any:
     """
     from hydra._internal.config_loader_impl import ConfigLoaderImpl
     from hydra._internal.utils import create_config_search_path
+    from hydra.core.config_search_path import SearchPathQuery
     from hydra.core.utils import setup_globals
 
     setup_globals()
     path = create_config_search_path(str(CONF))
     if folder is not None:
-        path.append("command-line", f"file://{folder.resolve()}")
+        path.prepend("command-line", f"file://{folder.resolve()}", anchor=SearchPathQuery(provider="schema"))
     return ConfigLoaderImpl(config_search_path=path)
 
 
@@ -85,9 +88,32 @@ def compose(loader: Any, overrides: Sequence[str], *, sweep: bool = False, name:
 
     Raises:
         HydraException: an override does not fit.
+        ConfigError: a file cannot be read.
     """
     from hydra.types import RunMode
 
     mode = RunMode.MULTIRUN if sweep else RunMode.RUN
-    config: DictConfig = loader.load_configuration(name, list(overrides), mode, from_shell=False)
+    with _readable_files():
+        config: DictConfig = loader.load_configuration(name, list(overrides), mode, from_shell=False)
     return config
+
+
+@contextmanager
+def _readable_files() -> Iterator[None]:
+    """Say in one message which file of configuration is no YAML, or no text, where the block meets one.
+
+    Raises:
+        ConfigError: names file, line and what is wrong.
+    """
+    from yaml import YAMLError
+
+    try:
+        yield
+    except YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{mark.name}, line {mark.line + 1}" if mark else "a file of configuration"
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise ConfigError(f"{place}: is no YAML ({problem}); correct it") from error
+    except UnicodeDecodeError as error:
+        begins = error.object[:60].decode("latin-1").partition("\n")[0]
+        raise ConfigError(f"the file of configuration that begins {begins!r} is no UTF-8; save it as UTF-8") from error

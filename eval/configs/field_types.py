@@ -1,8 +1,10 @@
 """Which settings of a part have the wrong type, found by the types of its class."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
+from eval.cli.suggestions import did_you_mean
 from memsys.field_types import declared_types, type_problem
 
 
@@ -14,6 +16,34 @@ def wrong_types(settings: Mapping[str, Any], group: str) -> list[str]:
         group: dotted name of the part.
     """
     return [*_of(settings, group)]
+
+
+def misfits(settings: Mapping[str, Any], group: str) -> list[str]:
+    """Describe the settings of a part that its class does not have, those that it lacks, and those of a wrong type.
+
+    Args:
+        settings: of the part; ``_target_`` names its class.
+        group: dotted name of the part.
+    """
+    return [*_keys(settings, group), *_of(settings, group)]
+
+
+def _keys(settings: Mapping[str, Any], group: str) -> Iterator[str]:
+    from hydra.utils import get_object
+
+    kind = get_object(settings["_target_"]) if "_target_" in settings else None
+    if isinstance(kind, type) and is_dataclass(kind):
+        known = {field.name: field for field in fields(kind) if field.init}
+        for key in settings:
+            if key not in known and not key.startswith("_"):
+                guess = did_you_mean(key, known) or f"; there are {', '.join(known)}"
+                yield f"{group}.{key}: {kind.__name__} has no such setting{guess}"
+        for name, field in known.items():
+            if name not in settings and field.default is MISSING and field.default_factory is MISSING:
+                yield f"{group}.{name} is missing; {kind.__name__} needs it"
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _keys(value, f"{group}.{key}")
 
 
 def _of(settings: Mapping[str, Any], group: str) -> Iterator[str]:

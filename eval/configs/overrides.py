@@ -31,10 +31,12 @@ def check_command_line(arguments: Sequence[str]) -> CommandLine:
         ConfigError: says which argument is wrong, and what may have been meant.
     """
     line = split(arguments)
+    if line.config_dir is not None and not line.config_dir.is_dir():
+        raise ConfigError(f"--config-dir {line.config_dir}: there is no such folder; name one that is made as conf/ is")
     checker = Checker(line.config_dir)
     parsed = checker.parse(line.overrides)
     checker.check_choices(parsed)
-    if line.multirun or any(each.is_sweep_override() or _adds_key(each, checker) for each in parsed):
+    if line.multirun or line.config_dir or any(each.is_sweep_override() or _adds_key(each, checker) for each in parsed):
         checker.check_keys(parsed, line.multirun)
     return line
 
@@ -126,6 +128,8 @@ class Checker:
                 continue
             self._check_sign(override)
             for value in _values(override):
+                if not isinstance(value, str | dict):  # settings by name are merged into what is chosen
+                    raise ConfigError(f"{override.input_line}: {group} is chosen by a name, as in {group}=NAME")
                 if isinstance(value, str) and (self._is_part(group, value) or not self._has(group, value)):
                     raise ConfigError(self._unknown_choice(group, value))
 

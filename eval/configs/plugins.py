@@ -6,6 +6,7 @@ A plug-in is a package that is named by an entry point of the group ``memsys.plu
 """
 
 import os
+import traceback
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -18,8 +19,15 @@ GROUP, VARIABLE = "memsys.plugins", "MEMSYS_PLUGINS"
 
 
 def plugin_packages() -> list[str]:
-    """Names of the packages, sorted."""
+    """Names of the packages, sorted.
+
+    Raises:
+        ConfigError: the variable holds what no package can be called.
+    """
     named = [name.strip() for name in os.environ.get(VARIABLE, "").split(",")]
+    for name in filter(None, named):
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise ConfigError(f"{VARIABLE}: plug-in {name} is no name of a package; write it as in `import NAME`")
     return sorted({*filter(None, named), *(point.value for point in entry_points(group=GROUP))})
 
 
@@ -48,10 +56,28 @@ def load_plugins() -> None:
     """Import the packages, once.
 
     Raises:
-        ConfigError: a package cannot be imported.
+        ConfigError: a package cannot be imported, whatever its modules raise.
     """
     for name in plugin_packages():
         try:
             import_module(name)
+        except ConfigError as error:  # what it registers does not fit
+            raise ConfigError(f"plug-in {name}: {error}") from error
         except ImportError as error:
             raise ConfigError(f"plug-in {name} cannot be imported ({error}); install what it needs") from error
+        except Exception as error:  # its modules are somebody else's, and may raise anything
+            raise ConfigError(
+                f"plug-in {name} cannot be imported ({raised(error)}); mend it, or leave it out"
+            ) from error
+
+
+def raised(error: BaseException) -> str:
+    """What somebody else's code raised, and the file and line where it did."""
+    if isinstance(error, SyntaxError):
+        place = f"{error.filename}:{error.lineno}"
+        said = error.msg
+    else:
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "its code"
+        said = str(error)
+    return f"{type(error).__name__} at {place}: {said}".rstrip(": ")

@@ -117,6 +117,7 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     from eval.configs.presets import CONF
     from eval.judge.work import JudgePlan
     from eval.running.composed import make_part
+    from eval.running.plan import flag, folder, whole_number
 
     checker = Checker(name="judging")
     parsed = checker.parse(overrides)
@@ -133,10 +134,10 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
         settings={str(key): value for key, value in settings.items()},
         judge=make_part(config, "judge"),
         backbone=make_part(config, "backbone"),
-        seed=int(config.seed),
-        cache_dir=Path(config.cache_dir),
-        use_cache=bool(config.use_cache),
-        in_flight=int(config.verdicts_in_flight),
+        seed=whole_number("seed", config.seed),
+        cache_dir=folder("cache_dir", config.cache_dir),
+        use_cache=flag("use_cache", config.use_cache),
+        in_flight=whole_number("verdicts_in_flight", config.verdicts_in_flight, least=1),
     )
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 TURNS, QUESTIONS = "turns.jsonl", "questions.jsonl"
+#: Pattern of the schema for texts that must say something.
+_NOT_BLANK = r"\S"
 #: Problems that one message lists, and characters of each.
 _LISTED, _LONGEST = 5, 300
 
@@ -56,6 +58,8 @@ def read_custom(folder: Path) -> tuple[list[ReadSample], dict[str, str]]:
     turns, turns_sha256 = read_json_lines(folder / TURNS)
     questions, questions_sha256 = read_json_lines(folder / QUESTIONS)
     _refuse([*_shape_problems(turns, "turn"), *_shape_problems(questions, "question")])
+    if not turns:
+        raise DataError(f"{TURNS}: holds no turn; write one a line, as in datasets/custom/sample/{TURNS}")
     _refuse([*_turn_problems(turns), *_question_problems(questions, turns)])
     by_conversation = {name: list(nodes) for name, nodes in _grouped(turns).items()}
     asked = _grouped(questions)
@@ -136,14 +140,14 @@ def _said(node: JsonNode, found: "ValidationError") -> Iterator[DataError]:
             yield JsonNode(None, key, node.file).error(f"unknown field; known are {', '.join(known)}")
     elif found.validator == "type":
         yield at.error(f"expected {rule}, found {type_name(value)}")
-    elif found.validator == "minLength":
+    elif rule == _NOT_BLANK:
         yield at.error("is empty")
     else:
         yield at.error(f"{value!r} must be small letters, digits and _, such as knowledge_update")
 
 
 def _turn_problems(turns: Sequence[JsonNode]) -> list[DataError]:
-    """Ids used twice, and sessions that go on after another began."""
+    """Turns in which nothing is said, ids used twice, and sessions that go on after another began."""
     seen: set[tuple[str, str]] = set()
     ended: set[tuple[str, str]] = set()
     last: dict[str, str] = {}
@@ -153,6 +157,8 @@ def _turn_problems(turns: Sequence[JsonNode]) -> list[DataError]:
         if (conversation, turn_id) in seen:
             problems.append(node.get("id").error(f"duplicate turn id {turn_id!r} in conversation {conversation!r}"))
         seen.add((conversation, turn_id))
+        if not (node.value["text"] + node.value.get("caption", "")).strip():
+            problems.append(node.get("text").error("is empty; a turn has a text or a caption, else leave its line out"))
         if last.get(conversation, session) != session:
             ended.add((conversation, last[conversation]))
         if (conversation, session) in ended:

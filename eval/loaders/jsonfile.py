@@ -127,7 +127,8 @@ def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); check dataset.path, dataset.data_dir") from error
+        problem = f"{path}: cannot be read ({error.strerror})"
+        raise DataError(f"{problem}; check the path (of a data set: dataset.path, dataset.data_dir)") from error
 
 
 def _tree(path: Path, text: str, line: int = 0) -> JsonNode:
@@ -166,7 +167,9 @@ def _decoded(path: Path, content: bytes) -> str:
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text at byte {error.start}; fetch the file again") from error
+        raise DataError(
+            f"{path}: not UTF-8 text at byte {error.start}; save the file as UTF-8, or fetch it again"
+        ) from error
 
 
 @dataclass

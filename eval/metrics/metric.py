@@ -3,15 +3,23 @@
 Every :class:`Metric` at the top of a module of this package is found by :mod:`eval.metrics.registry`.
 """
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from inspect import signature
+from numbers import Real
+from typing import Any, Literal, cast, get_args
+
+from memsys.errors import ConfigError, ScoringError
 
 PairFunction = Callable[[str, str], float]
 CategoryRule = Callable[[str, str, int], float | None]
 Need = Literal["punkt", "wordnet", "bertscore_model", "sbert_model", "retrievals", "ordered_items"]
 #: ``joined``: alternatives count as one text, as A-Mem's code has it. ``max``: the best over the alternatives.
 References = Literal["joined", "max"]
+#: What a share may lie beside 0 and 1 by rounding.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,19 @@ class Metric:
     listed: bool = True
     whose: str = ""
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not re.fullmatch(r"[^\s,]+", self.name):
+            raise ConfigError(f"metric {self.name!r}: a name has no blanks and no commas")
+        _check_function(self.name, self.function, "prediction, reference")
+        _check_function(self.name, self.rule, "prediction, reference, category")
+        if self.references not in get_args(References):
+            choices = ", ".join(get_args(References))
+            raise ConfigError(f"metric {self.name!r}: references={self.references!r}; choose one of {choices}")
+        unknown = [need for need in self.needs if need not in get_args(Need)]
+        if isinstance(self.needs, str) or unknown:
+            choices = ", ".join(get_args(Need))
+            raise ConfigError(f"metric {self.name!r}: needs={self.needs!r} must be a tuple of some of {choices}")
+
     @property
     def heading(self) -> str:
         """Heading of its column."""
@@ -66,3 +87,31 @@ class Metric:
     def neural(self) -> bool:
         """Whether a model computes it."""
         return not self.lexical and not {"retrievals", "ordered_items"} & set(self.needs)
+
+    def checked(self, found: object) -> float:
+        """What the function gave, as a score.
+
+        Args:
+            found: a number, between 0 and 1 where it is shown in percent.
+
+        Raises:
+            ScoringError: it is no such number.
+        """
+        most = 1 + _ROUNDING if self.unit == "percent" else math.inf
+        least = -_ROUNDING if self.unit == "percent" else -math.inf
+        if isinstance(found, Real) and math.isfinite(found) and least <= float(found) <= most:
+            return float(found)
+        wanted = "a number from 0 to 1" if self.unit == "percent" else "a finite number"
+        raise ScoringError(f"metric {self.name!r} of {self.source} gave {found!r}; its function must return {wanted}")
+
+
+def _check_function(name: str, function: object, arguments: str) -> None:
+    """Refuse what cannot be called with these arguments; functions that tell none are taken as they are."""
+    if function is None:
+        return
+    try:
+        signature(cast(Any, function)).bind(*arguments.split())
+    except TypeError as error:
+        raise ConfigError(f"metric {name!r}: {function!r} must be a function of ({arguments}); {error}") from error
+    except ValueError:  # a function of C without a signature
+        return

@@ -126,9 +126,11 @@ def register(*added: Metric) -> None:
     """Add metrics: scoring, comparisons, lens, report, floors and tables know them from then on.
 
     Raises:
-        ConfigError: the name is another metric's, or a group's.
+        ConfigError: the name is another metric's, or a group's; or what is added is no metric.
     """
     for metric in added:
+        if not isinstance(metric, Metric):
+            raise ConfigError(f"{metric!r} is no metric; register a Metric(name, source, function)")
         if metric.name in METRICS or metric.name in ("lexical", "neural", "evidence", "all"):
             raise ConfigError(f"metric {metric.name!r} is there already; choose another name")
         METRICS[metric.name] = metric
@@ -182,17 +184,28 @@ def higher_is_better(name: str) -> bool:
     return METRICS[name].higher_is_better if name in METRICS else name != "trapped"
 
 
-def find_metric(name: str) -> Metric:
+def find_metric(name: str, where: str = "") -> Metric:
     """Look a metric up.
+
+    Args:
+        name: of the metric.
+        where: what names it, to begin the message with.
 
     Raises:
         ConfigError: there is none of this name.
     """
     if name not in METRICS:
-        close = get_close_matches(name, [*METRICS, *groups()], n=3)
-        hint = f"did you mean {' or '.join(close)}? " if close else ""
-        raise ConfigError(f"metric {name!r} is unknown; {hint}Choices: {', '.join([*groups(), *METRICS])}")
+        hint = "names have blanks between them, no commas; " if "," in str(name) else _meant(str(name).lower())
+        raise ConfigError(f"{where}metric {name!r} is unknown; {hint}`memsys score --list` shows them all")
     return METRICS[name]
+
+
+def _meant(name: str) -> str:
+    """The question which metric was meant: one that looks alike, has this heading, or begins with it."""
+    close = [metric.name for metric in METRICS.values() if metric.label.lower() == name]
+    close += [each for each in METRICS if each.lower().startswith(f"{name}_")]
+    close += get_close_matches(name, [*METRICS, *groups()], n=3)
+    return f"did you mean {' or '.join(list(dict.fromkeys(close))[:3])}? " if close else ""
 
 
 def matching(name: str) -> str:

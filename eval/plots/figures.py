@@ -137,7 +137,7 @@ def _draw_groups(axes: "Axes", series: Sequence[Series], groups: Sequence[str], 
         axes.axvline(boundary - 0.5, color="#DDDDDD", linewidth=0.8)
     axes.grid(visible=False, axis="x")
     axes.set_xticks(range(len(groups)), groups)
-    axes.set_xlim(-0.5, len(groups) - 0.5)
+    axes.set_xlim(-0.5, max(1, len(groups)) - 0.5)  # without groups, matplotlib warns of equal limits
     axes.set_ylim(bottom=0)
     axes.set_ylabel(f"{wording.metric} (%)")
     axes.set_title(f"{wording.metric} by question category", loc="left")

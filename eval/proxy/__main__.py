@@ -31,6 +31,8 @@ from memsys.proxy.clients import ProxyClient, ProxyScope
 from memsys.proxy.server import ProxyParts, ProxyServer, ProxySettings
 
 SETTINGS = Path(__file__).parent / "proxy.yaml"
+#: Parts of a run that have no place behind a proxy.
+_OF_RUNS = ("memory", "dataset", "reader", "prompts", "protocol", "scoring", "score", "show_answers")
 
 
 @explains_errors
@@ -43,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(summary(options.summary))
         return EXIT_DONE
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+    _check_settings(options.overrides)
     plan = plan_of(options.overrides)
     if plan.backbone is None:
         raise ConfigError("mode=retrieval_only has no backbone to serve")
@@ -59,6 +62,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     say(f"ledger: {folder}")
     say(summary(folder, load_prices().get(plan.backbone.name)))
     return status
+
+
+def _check_settings(overrides: Sequence[str]) -> None:
+    """Refuse settings of parts that a proxy does not have: the program behind it brings its own.
+
+    Raises:
+        ConfigError: names the setting.
+    """
+    for text in overrides:
+        if text.lstrip("+~").partition("=")[0].partition(".")[0] in _OF_RUNS:
+            raise ConfigError(f"{text} changes nothing here: a proxy serves a backbone and an embedder alone")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.cli.commands import explains_errors, start
 from eval.cli.terminal import console, say, stage
-from memsys.errors import ConfigError
+from memsys.errors import ConfigError, DataError
 
 #: Where run folders are put, beside those of experiments.
 RUNS = Path("results") / "runs" / "recorded"
@@ -49,6 +49,7 @@ def _import(options: argparse.Namespace) -> int:
     from eval.recorded.catalogue import find_entry, import_entry
     from eval.recorded.run_folder import write_run
 
+    _check_names(options)
     folder = Path(options.name) if Path(options.name).parent != Path() else RUNS / options.name
     with stage("reading and aligning"):
         if options.entry:
@@ -60,9 +61,24 @@ def _import(options: argparse.Namespace) -> int:
         origin = replace(origin, system=options.system or origin.system, backbone=options.backbone or origin.backbone)
     if options.reference:
         origin = replace(origin, reference=True)
+    if not imported.alignment.rows:
+        raise DataError(
+            f"none of the {len(imported.rows)} recorded rows asks a question of {options.dataset or options.entry}; "
+            "name the data set that was asked, or --dataset own for the gold answers of the file"
+        )
     report = write_run(imported, folder, origin)
     _say(folder, report["counts"])
     return 0
+
+
+def _check_names(options: argparse.Namespace) -> None:
+    """Refuse a run without a name, and files beside an entry of the catalogue, which has its own."""
+    if not options.name.strip():
+        raise ConfigError("--as is empty; name the run, or a folder for it")
+    beside = [f"--{key}" for key in ("dataset", "shape", "cutoff") if getattr(options, key)]
+    beside += [str(path) for path in options.files]
+    if options.entry and beside:
+        raise ConfigError(f"--entry {options.entry} has files, shape and data set of its own; leave {beside[0]} out")
 
 
 def _from_files(options: argparse.Namespace, name: str) -> Any:
@@ -87,6 +103,8 @@ def _from_files(options: argparse.Namespace, name: str) -> Any:
         shape = read_shape(Path(options.shape))
     else:
         raise ConfigError(f"--shape {options.shape}: choose one of {', '.join(shapes)}, or name a YAML file")
+    if options.cutoff and not shape.cutoffs:
+        raise ConfigError(f"--cutoff {options.cutoff}: this shape has no cut-offs; leave it out")
     questions = None if options.dataset == OWN else question_set(options.dataset)
     origin = Origin(system=name, path=" ".join(file.name for file in files), sha256=checksum(files))
     return import_rows(files, shape, questions, options.cutoff), origin
@@ -96,7 +114,6 @@ def _guessed(path: Path) -> Any:
     """Shape of a table or of flat rows from the names of its columns."""
     from eval.recorded.shapes import column_shape
     from eval.recorded.source import read_tree
-    from memsys.errors import DataError
 
     tree = read_tree(path)
     if not isinstance(tree, list) or not tree or not isinstance(tree[0], dict):

@@ -44,8 +44,20 @@ def read_tree(path: Path, encoding: str = "utf-8") -> Any:
     Raises:
         DataError: unreadable, cut or not of its format; names file and line.
     """
-    text = _text(path, encoding)
     suffix = _suffix(path)
+    if suffix in _KNOWN:
+        return _tree(path, suffix, encoding)
+    try:
+        return _tree(path, suffix, encoding)
+    except DataError as error:
+        known = ", ".join(_KNOWN)
+        raise DataError(
+            f"{path}: is no JSON, and {suffix or 'no ending'} is none of {known}; save it as one"
+        ) from error
+
+
+def _tree(path: Path, suffix: str, encoding: str) -> Any:
+    text = _text(path, encoding)
     if suffix in _TABLES:
         return list(_table(path, text, _TABLES[suffix]))
     if suffix in _LINES:

@@ -21,13 +21,21 @@ def make_plan(config: "DictConfig") -> Any:
         ConfigError: a part does not accept its settings, or a setting has the wrong type.
     """
     from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
 
+    from eval.configs.overrides import plain_message
     from eval.configs.plugins import load_plugins
+    from eval.configs.targets import check_parts
     from eval.running.plan import make_plan as plan
+    from memsys.errors import ConfigError
 
     load_plugins()
+    check_parts(config, PARTS)
     config = with_prompts(with_host(config))
-    settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    try:
+        settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:  # Hydra puts a line of its own before what is raised through it
+        raise ConfigError(plain_message(error)) from error
     parts: dict[str, Any] = {"backbone": None, "second": None}
     for name in PARTS:
         if name == "backbone" and config.mode == "retrieval_only":
@@ -48,17 +56,20 @@ def make_part(config: "DictConfig", name: str) -> Any:
     from hydra.utils import instantiate
     from omegaconf import OmegaConf
 
-    from eval.configs.field_types import wrong_types
+    from eval.configs.field_types import misfits, wrong_types
+    from eval.configs.targets import check_part, check_targets
     from memsys.errors import ConfigError, MemsysError
 
     settings: Any = OmegaConf.to_container(config[name], resolve=True)
+    check_targets(settings, name)
     try:
         made = instantiate(config[name], _convert_="all")
     except InstantiationException as error:
         cause = error.__cause__ or error
         if isinstance(cause, MemsysError):
             raise cause from error
-        raise ConfigError("; ".join(wrong_types(settings, name)) or f"{name}: {_lines(cause)}") from error
+        raise ConfigError("; ".join(misfits(settings, name)) or f"{name}: {_lines(cause)}") from error
+    check_part(made, name, settings)
     if problems := wrong_types(settings, name):
         raise ConfigError("; ".join(problems))
     return made

@@ -81,7 +81,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     return Plan(
         settings=settings,
         schedule=schedule,
-        experiment=str(settings["experiment"]),
+        experiment=experiment_name(settings["experiment"]),
         seed=whole_number("seed", settings["seed"]),
         mode=settings["mode"],
         timing=settings["timing"],
@@ -99,6 +99,23 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         second_roles=roles,
         **{**parts, "second": parts["second"] if roles else None},
     )
+
+
+def experiment_name(value: object) -> str:
+    """Read ``experiment``: the name of a folder under ``runs_dir``.
+
+    Raises:
+        ConfigError: it is no such name.
+    """
+    if isinstance(value, Mapping):
+        raise ConfigError(
+            "experiment holds settings, where a name belongs: the file that +experiment=NAME chooses needs "
+            "`# @package _global_` in its first lines"
+        )
+    name = str(value)
+    if value is None or not name.strip() or Path(name).is_absolute() or ".." in Path(name).parts:
+        raise ConfigError(f"experiment={value!r} must name a folder under runs_dir; +experiment=NAME chooses a file")
+    return name
 
 
 def folder(key: str, value: object) -> Path:

@@ -8,14 +8,15 @@ The kind of a question (:mod:`eval.loaders.kinds`) chooses the prompt; kinds tha
 default. A reader that refuses a kind that is asked is stopped before any model is loaded.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from eval.configs.answer_prompts import prompt_folder
 from eval.configs.presets import CONF, preset_names, read_settings
-from eval.loaders.kinds import ADVERSARIAL, kind_of
+from eval.loaders.kinds import ADVERSARIAL, BEFORE_KINDS, kind_of
 from eval.metrics.locomo import chosen_option
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Reply, Role
@@ -105,6 +106,15 @@ class ReaderConfig:
         """
         return Reader(self, seed)
 
+    def _check_kinds(self, asked: Sequence[str]) -> None:
+        """Refuse a kind that is a misspelt one: nothing asks it, and another that is asked has no prompt here."""
+        known = {*asked, *BEFORE_KINDS.values()}
+        free = sorted(known - set(self.by_kind))
+        for kind in sorted(set(self.by_kind) - known):
+            close = get_close_matches(kind, free, 1, 0.85)
+            if close:
+                raise ConfigError(f"reader.by_kind.{kind}: no question is of this kind; did you mean {close[0]}?")
+
     def check(self, dataset: str, asked: Mapping[int, tuple[str, str]]) -> None:
         """Refuse a data set that asks what this reader has no prompt for.
 
@@ -115,6 +125,7 @@ class ReaderConfig:
         Raises:
             ConfigError: names reader, category and what to choose.
         """
+        self._check_kinds([kind for _, kind in asked.values()])
         lacking = [number for number, (_, kind) in asked.items() if self.by_kind.get(kind, self.default) is None]
         if not lacking:
             return

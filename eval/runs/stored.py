@@ -27,15 +27,20 @@ K = TypeVar("K", bound=_Keyed)
 
 
 def load_json(path: Path) -> Any:
-    """Read a JSON file of the run directory.
+    """Read a JSON file of the run directory, which holds an object.
 
     Raises:
-        ScoringError: it is missing or no JSON.
+        ScoringError: it is missing, no JSON, or something else.
     """
+    again = f"run `python -m eval.score {path.parent}`"
+    advice = again if path.name.startswith("scores") else "restore it, or start the run's command again"
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ScoringError(f"{path} cannot be read ({error}); run `python -m eval.score {path.parent}`") from error
+        raise ScoringError(f"{path} cannot be read ({error}); {advice}") from error
+    if not isinstance(found, dict):
+        raise ScoringError(f"{path} holds no JSON object; {advice}")
+    return found
 
 
 def is_recorded(run_dir: Path) -> bool:

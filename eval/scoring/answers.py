@@ -35,15 +35,18 @@ def score_answer(metric: Metric, prediction: str, answers: Sequence[str], catego
         prediction: the reader's answer.
         answers: reference answers, alternatives of each other; not empty.
         category: the question's category.
+
+    Raises:
+        ScoringError: the metric gives what is no score.
     """
     if metric.rule is not None:
-        return metric.rule(prediction, JOINER.join(answers), category)
+        found = metric.rule(prediction, JOINER.join(answers), category)
+        return None if found is None else metric.checked(found)
     if metric.function is None:
         raise ValueError(f"{metric.name} is no lexical metric")
-    if metric.references == "joined":
-        return metric.function(prediction, JOINER.join(answers))
     function = metric.function
-    return max(function(prediction, answer) for answer in answers)
+    texts = [JOINER.join(answers)] if metric.references == "joined" else answers
+    return max(metric.checked(function(prediction, text)) for text in texts)
 
 
 def answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Sequence[Metric]) -> Scores:

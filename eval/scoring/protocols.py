@@ -54,8 +54,11 @@ class Protocol:
             wrong = [key for key in getattr(self, name) if not isinstance(key, str)]
             if wrong:
                 raise ConfigError(f"protocol.{name} names {wrong}; name kinds of questions, such as single_hop")
-        for metric in (*self.columns.values(), *filter(None, [self.primary])):
-            find_metric(metric)
+        if not self.columns or not isinstance(self.columns, Mapping):
+            raise ConfigError(f"protocol.columns={self.columns!r} must name columns with their metrics: {{F1: f1_set}}")
+        named = {f"columns.{column}": metric for column, metric in self.columns.items()}
+        for key, metric in {**named, **({"primary": self.primary} if self.primary else {})}.items():
+            find_metric(metric, f"protocol.{key}={metric}: ")
 
     def counts(self, kind: str) -> bool:
         """Whether questions of a kind enter the overall mean."""

@@ -108,7 +108,7 @@ def load_scores(run_dir: Path) -> list[ScoreRow]:
     Raises:
         ScoringError: there are none, or answers were added since.
     """
-    if not (run_dir / SCORES_META).is_file():
+    if not ((run_dir / SCORES_META).is_file() and (run_dir / SCORES).is_file()):
         raise ScoringError(f"{run_dir} has no scores; run `python -m eval.score {run_dir}`")
     meta = load_json(run_dir / SCORES_META)
     inputs = meta.get("inputs") if isinstance(meta, dict) else None

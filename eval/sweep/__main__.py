@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.cli.commands import EXIT_INCOMPLETE, explains_errors, program, start
-from eval.cli.places import RESULTS, use_checkout
+from eval.cli.places import RESULTS, check_folder, use_checkout
 from eval.cli.terminal import console, say, stage
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return check(options.overrides)
     from eval.sweep.cells import Composer
 
+    if options.command == "collect":
+        check_folder(options.out)
     with stage("composing the cells"):
         sweep = Composer().sweep(options.overrides)
     return COMMANDS[options.command](sweep, options)

@@ -36,6 +36,7 @@ from eval.tables.model import Table
 from eval.tables.overview import CLAIMS, INDEX, render_claims, render_index
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import StoredRun, read_runs
+from memsys.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -60,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     out = options.out or (OUT if options.labels == "printed" else OTHER_VIEWS / options.labels)
     check_folder(out)
     papers = options.paper or _papers_with(options.table)
+    _check_tables(papers, options.table or ())
     with stage("reading the runs"):
         runs = _runs(options.runs or stored_folders(), options.labels)
     _run(papers, options.table, runs, out)
@@ -89,6 +91,20 @@ def _papers_with(numbers: Sequence[int] | None) -> Sequence[str]:
     """Papers that have all these tables; all papers where none has, so that the error names the tables there are."""
     found = [paper for paper in spec_names() if load_spec(paper).tables.keys() >= set(numbers or ())]
     return found or spec_names()
+
+
+def _check_tables(papers: Sequence[str], numbers: Sequence[int]) -> None:
+    """Refuse papers and tables that there are not, before the runs are read.
+
+    Raises:
+        ConfigError: names the paper, the number, and the tables there are.
+    """
+    for paper in papers:
+        spec = load_spec(paper)
+        unknown = [number for number in numbers if number not in spec.tables]
+        if unknown:
+            known = ", ".join(map(str, spec.tables))
+            raise ConfigError(f"{spec.label} has no table {unknown[0]} to rebuild; choose one of {known}")
 
 
 def _runs(folders: Sequence[Path], labels: LabelView) -> list[StoredRun]:

@@ -1,4 +1,4 @@
-"""No backbone: what a retrieval-only run hands to its memories."""
+"""No backbone: what a retrieval-only run, or a program that names none, hands to its memories."""
 
 from collections.abc import Mapping
 from typing import NoReturn
@@ -6,6 +6,8 @@ from typing import NoReturn
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role
 from memsys.llm.foreign import ForeignCall
+
+_WITHOUT = "a memory that retrieves without a model (rag, bm25_turn, hybrid_turn)"
 
 
 class NoBackbone:
@@ -16,16 +18,19 @@ class NoBackbone:
     def __init__(self, memory_name: str) -> None:
         self._memory_name = memory_name
 
+    def _refuse(self, needs: str) -> NoReturn:
+        raise ConfigError(
+            f"memory={self._memory_name} {needs}, and mode=retrieval_only and open_memory(backbone=None) have none: "
+            f"use mode=answers, name a backbone, or take {_WITHOUT}"
+        )
+
     async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> NoReturn:
         """Refuse.
 
         Raises:
             ConfigError: always.
         """
-        raise ConfigError(
-            f"memory={self._memory_name} calls the backbone (role {role.name}); mode=retrieval_only has none: "
-            "use mode=answers, or a memory that retrieves without a model (rag, bm25_turn, hybrid_turn)"
-        )
+        self._refuse(f"calls the backbone (role {role.name})")
 
     async def complete(self, call: ForeignCall) -> NoReturn:
         """Refuse.
@@ -33,10 +38,7 @@ class NoBackbone:
         Raises:
             ConfigError: always.
         """
-        raise ConfigError(
-            f"memory={self._memory_name} calls the backbone (its package does); mode=retrieval_only has none: use "
-            "mode=answers, or a memory that retrieves without a model (rag, bm25_turn, hybrid_turn)"
-        )
+        self._refuse("calls the backbone (its package does)")
 
     async def count_tokens(self, text: str) -> NoReturn:
         """Refuse.
@@ -44,6 +46,4 @@ class NoBackbone:
         Raises:
             ConfigError: always.
         """
-        raise ConfigError(
-            f"memory={self._memory_name} counts tokens with the backbone's tokenizer; mode=retrieval_only has none"
-        )
+        self._refuse("counts tokens with the backbone's tokenizer")

@@ -98,6 +98,10 @@ def test_presets_spell_out_every_field(name: str) -> None:
         ("judge.repeats=0", "judge.repeats=0; it must be at least 1"),
         ("judge.prompt=kind", "choose one of beam_rubric, lenient"),
         ("judge.tone=kind", "judge.tone"),
+        ("verdicts_in_flight=0", "verdicts_in_flight=0 must be a whole number from 1 on"),
+        ("verdicts_in_flight=2.5", "verdicts_in_flight=2.5 must be a whole number"),
+        ("seed=one", "seed='one' must be a whole number"),
+        ("use_cache=maybe", "use_cache='maybe' must be true or false"),
     ],
 )
 def test_wrong_settings_name_the_choices(override: str, message: str) -> None:

@@ -135,7 +135,7 @@ def test_several_references_are_joined_or_the_best_is_taken() -> None:
 def test_unknown_metric_names_the_close_ones() -> None:
     with pytest.raises(ConfigError, match="did you mean f1_set"):
         find_metric("f1_sets")
-    with pytest.raises(ConfigError, match="Choices: lexical"):
+    with pytest.raises(ConfigError, match="`memsys score --list` shows them all"):
         select_metrics(["lexical", "zzz"])
 
 

@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
         (["rag"], ["did you mean memory=rag?"]),
         (["--memory", "rag"], ["--memory is no option", "write memory=rag"]),
         (["--multirum"], ["did you mean --multirun?"]),
+        (["memory=null"], ["memory is chosen by a name, as in memory=NAME"]),
         (["+memory=rag"], ["chosen already", "write memory=rag"]),
         (["experiment=quickstart"], ["write +experiment=quickstart"]),
         (["+experiment=quikstart"], ["no experiment/quikstart", "did you mean quickstart?"]),

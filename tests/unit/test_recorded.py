@@ -154,6 +154,8 @@ def test_compressed_lines_and_tables_are_read(tmp_path: Path) -> None:
         ("a.json.gz", b"no gzip", r"a.json.gz cannot be read"),
         ("a.json", b'["\xa1\xaf"]', r"is not utf-8 text .* name its `encoding`"),
         ("a.csv", b"a,b\n1\n", r"a.csv:2: has another number of columns"),
+        ("a.xlsx", b"PK\x03\x04\xff", r"a.xlsx: is no JSON, and .xlsx is none of .json, .jsonl, .ndjson, .csv, .tsv"),
+        ("answers", b"no", r"answers: is no JSON, and no ending is none of"),
     ],
 )
 def test_a_damaged_file_is_one_message(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -200,6 +202,27 @@ def test_two_columns_and_own_gold_suffice(tmp_path: Path, capsys: pytest.Capture
     table.write_text("question,ansver\nWho?,Bob\n")
     assert main(["import", str(table), "--as", str(run), "--dataset", "own"]) == 2
     assert "needs `prediction`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--as", " ", "--dataset", "own"], "--as is empty"),
+        (["--as", "RUN", "--dataset", "own", "--cutoff", "10"], "--cutoff 10: this shape has no cut-offs"),
+        (["--as", "RUN", "--entry", "x", "--dataset", "own"], "--entry x has files, shape and data set of its own"),
+        (["--as", "RUN", "--dataset", "locomo_sample"], "none of the 1 recorded rows asks a question of locomo_sample"),
+    ],
+)
+def test_what_cannot_be_imported_leaves_no_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    """Options that do not go together were left out without a word, and a run without any answer was written."""
+    table = tmp_path / "answers.csv"
+    table.write_text("question,gold,prediction\nWhat is the cat called?,Pixel,Pixel\n")
+    options = [str(tmp_path / "run") if option == "RUN" else option for option in options]
+    assert main(["import", str(table), *options]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_catalogue_is_whole() -> None:
