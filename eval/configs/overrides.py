@@ -90,9 +90,11 @@ class Checker:
         parser, parsed = OverridesParser.create(config_loader=self._loader), []
         for text in overrides:
             try:
-                parsed.append(parser.parse_override(text))
+                override = parser.parse_override(text)
             except HydraException as error:
                 raise ConfigError(redacted(self._unreadable(text))) from error
+            override.config_loader = self._loader  # which glob(...) asks for the choices there are
+            parsed.append(override)
         return parsed
 
     def _unreadable(self, text: str) -> str:
@@ -117,13 +119,14 @@ class Checker:
         return list(self._loader.repository.get_group_options(group))
 
     def check_choices(self, parsed: Iterable[Any]) -> None:
-        """Refuse choices that do not exist, and files that only others are made of.
+        """Refuse choices that do not exist, files that only others are made of, and what leaves nothing to run.
 
         Raises:
             ConfigError: names the group and what may have been meant.
         """
         for override in parsed:
             group = override.key_or_group
+            self._check_something_is_left(override)
             if not self.is_group(group) or override.is_delete():
                 continue
             self._check_sign(override)
@@ -132,6 +135,18 @@ class Checker:
                     raise ConfigError(f"{override.input_line}: {group} is chosen by a name, as in {group}=NAME")
                 if isinstance(value, str) and (self._is_part(group, value) or not self._has(group, value)):
                     raise ConfigError(self._unknown_choice(group, value))
+
+    def _check_something_is_left(self, override: Any) -> None:
+        key, text = override.key_or_group, override.input_line
+        if override.is_delete() and key in self._needed():
+            raise ConfigError(f"{text}: every run needs {key}; give it a value, as in {key}=VALUE")
+        if override.is_sweep_override() and not any(True for _ in _sweep(override)):
+            raise ConfigError(f"{text}: this is no value at all, so there would be nothing to run")
+
+    def _needed(self) -> set[str]:
+        """Settings and choices at the top of the default configuration."""
+        source: Any = self._loader.repository.load_config(self._name)
+        return {str(key) for key in source.config} | self._default_groups() - {"local"}
 
     def _has(self, group: str, value: str) -> bool:
         return bool(self._loader.repository.config_exists(f"{group}/{value}"))
@@ -215,10 +230,22 @@ def _adds_key(override: Any, checker: Checker) -> bool:
     return (override.is_add() or override.is_force_add()) and not checker.is_group(override.key_or_group)
 
 
+def _sweep(override: Any) -> Iterator[str]:
+    """The values of a sweep as texts.
+
+    Raises:
+        ConfigError: they cannot be counted up.
+    """
+    try:
+        yield from override.sweep_string_iterator()
+    except ValueError as error:  # of range(...)
+        raise ConfigError(f"{override.input_line}: {error}") from error
+
+
 def _values(override: Any) -> Iterator[Any]:
     """The values of a choice: one, several of a sweep, or those of a list."""
     if override.is_sweep_override():
-        yield from (text.strip("'\"") for text in override.sweep_string_iterator())
+        yield from (text.strip("'\"") for text in _sweep(override))
         return
     value = override.value()
     yield from value if isinstance(value, list) else [value]
@@ -229,7 +256,7 @@ def _first(override: Any) -> str:
     if not override.is_sweep_override():
         return str(override.input_line)
     sign, key = "+" if override.is_add() else "", override.get_key_element().lstrip("+~")
-    return f"{sign}{key}={next(iter(override.sweep_string_iterator()))}"
+    return f"{sign}{key}={next(_sweep(override))}"
 
 
 def _exists(config: Any, key: str) -> bool:

@@ -77,6 +77,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     if index.kind == "flat":  # what runs had before there was a choice
         settings = without(settings, ("index",))
     roles = delegated_roles(settings)
+    _check_memory_name(parts["memory"].name)
     schedule = Schedule(latency=settings["timing"] == "latency", **settings["schedule"])
     return Plan(
         settings=settings,
@@ -99,6 +100,12 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         second_roles=roles,
         **{**parts, "second": parts["second"] if roles else None},
     )
+
+
+def _check_memory_name(name: str) -> None:
+    """Refuse a name of a memory that is no part of a folder's name, which it begins."""
+    if not name.strip() or Path(name).name != name:
+        raise ConfigError(f"memory.name={name!r} begins the name of the run's folder; write it without /")
 
 
 def experiment_name(value: object) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from eval.cli.commands import EXIT_INCOMPLETE, one_message
 from eval.sweep.numbering import expect_cells, sweep_jobs
@@ -23,7 +23,10 @@ class SweepCallback(Callback):
         make_folder(config.hydra.run.dir)
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
-        """As before a run; an override that holds a key is refused before Hydra writes it into the sweep's folder."""
+        """As before a run; an override that holds a key is refused before Hydra writes it into the sweep's folder.
+
+        So is one folder for the runs of several cells.
+        """
         from memsys.credentials import redacted, without_secrets
         from memsys.errors import ConfigError
 
@@ -34,8 +37,15 @@ class SweepCallback(Callback):
                         f"{redacted(override)}: a key or password does not belong on a command line; put it into an "
                         "environment variable and name that with api_key_env"
                     )
+        cells = len(sweep_jobs(config, GlobalHydra.instance().config_loader()))
+        with one_message():
+            if cells > 1 and config.run_dir is not None and not OmegaConf.is_interpolation(config, "run_dir"):
+                raise ConfigError(
+                    f"run_dir={config.run_dir} is one folder, and the sweep has {cells} cells; leave it out, and each "
+                    "has its own under runs_dir"
+                )
         make_folder(config.hydra.sweep.dir)
-        expect_cells(len(sweep_jobs(config, GlobalHydra.instance().config_loader())))
+        expect_cells(cells)
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
         """Show what came of the sweep; the process ends with a status other than 0 unless every cell is done."""

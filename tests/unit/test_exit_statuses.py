@@ -101,6 +101,18 @@ def test_a_sweep_whose_only_cell_failed_is_incomplete(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.usefixtures("kept_loggers")
+def test_one_folder_for_the_runs_of_a_sweep_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All cells but the first were refused, and the sweep ended with 0."""
+    monkeypatch.setattr("sys.argv", ["eval.run"])
+    with pytest.raises(SystemExit) as ended:
+        compose_and_run([*ONE_CELL, "seed=0,1", f"run_dir={tmp_path}/one", f"runs_dir={tmp_path}"])
+    assert ended.value.code == EXIT_ERROR and "the sweep has 2 cells" in capsys.readouterr().err
+    assert not (tmp_path / "one").exists()
+
+
+@pytest.mark.usefixtures("kept_loggers")
 @pytest.mark.filterwarnings("default")
 def test_a_fault_of_a_sweeps_callback_is_no_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hydra warned of it, and the command ended with 0."""

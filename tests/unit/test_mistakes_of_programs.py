@@ -23,6 +23,7 @@ from eval.inspect_data import main as inspect
 from eval.metrics.metric import Metric
 from eval.metrics.registry import find_metric, register
 from eval.proxy.__main__ import main as proxy
+from eval.running.composed import compose_plan
 from eval.running.plan import experiment_name
 from eval.running.reader import ReaderConfig
 from eval.runs.stored import load_json
@@ -304,6 +305,13 @@ def test_the_name_of_an_experiment_is_a_folder_of_runs(value: Any, message: str)
     with pytest.raises(ConfigError, match=message):
         experiment_name(value)
     assert experiment_name("mine/of today") == "mine/of today"
+
+
+@pytest.mark.parametrize("name", ["a/b", "../a", "' '"])
+def test_the_name_of_a_memory_begins_that_of_a_folder(name: str) -> None:
+    """A run named a/b lay where neither a sweep nor another run looked for it."""
+    with pytest.raises(ConfigError, match=r"^memory\.name='.*' begins the name of the run's folder"):
+        compose_plan([f"memory.name={name}", "mode=retrieval_only", "embedder=hashing"])
 
 
 def test_a_protocol_names_the_column_that_has_no_metric() -> None:
