@@ -77,7 +77,7 @@ def _effective(way: _Way, metric: str, categories: Sequence[int], has_adversaria
 
 
 def _protocol(adversarial: Adversarial, weighting: Weighting) -> Protocol:
-    return Protocol("page", "", adversarial, weighting, {}, {})
+    return Protocol("page", "", adversarial, weighting, {}, {"F1": "f1_set"})  # the page chooses the metric itself
 
 
 def _figures(found: ComparisonEstimate) -> list[Json]:
