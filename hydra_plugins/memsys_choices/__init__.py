@@ -7,7 +7,7 @@ itself, here as after ``pip install``. See :mod:`eval.configs.choices`.
 import sys
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import yaml
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
@@ -155,9 +155,11 @@ class ChoiceSource(ConfigSource):
 @lru_cache(maxsize=1024)
 def _parsed(path: Path, _modified_ns: int, _size: int) -> tuple[dict[str, str | None], Any]:
     """Header (``# @package ...``) and settings of a file in this state."""
-    text = path.read_text(encoding="utf-8")
-    settings = yaml.load(text, Loader=_yaml_loader())
-    return ConfigSource._get_header_dict(text[:512]), {} if settings is None else settings
+    with path.open(encoding="utf-8") as stream:  # what is wrong in a stream is told with its name
+        header = ConfigSource._get_header_dict(stream.read()[:512])
+        stream.seek(0)
+        settings = yaml.load(stream, Loader=_yaml_loader())
+    return header, {} if settings is None else settings
 
 
 @cache
@@ -169,7 +171,7 @@ def _yaml_loader() -> Any:
     from yaml.cyaml import CParser  # type: ignore[attr-defined]
 
     class Loader(CParser, omega):  # type: ignore[misc, valid-type]
-        def __init__(self, stream: str) -> None:
+        def __init__(self, stream: TextIO) -> None:
             CParser.__init__(self, stream)
             SafeConstructor.__init__(self)
             Resolver.__init__(self)

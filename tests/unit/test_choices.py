@@ -7,7 +7,6 @@ import pytest
 import yaml
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.utils import create_config_search_path
-from yaml.constructor import ConstructorError
 
 from eval.configs.choices import aliases, current_name, find, presets, settings_of
 from eval.configs.compose import compose
@@ -143,6 +142,6 @@ def test_a_file_is_parsed_as_omegaconf_does_and_again_when_it_has_changed(tmp_pa
             assert config.value == value
             config.value = "changed"  # in this configuration alone
     (tmp_path / "config.yaml").write_text("value: 1\nvalue: 2\n")
-    with pytest.raises(ConstructorError, match="duplicate key value"):
+    with pytest.raises(ConfigError, match=r"config\.yaml, line 2: is no YAML \(found duplicate key value\)"):
         compose(loader, [])
     assert loader.repository.sources[1].path == str(tmp_path)

@@ -249,7 +249,7 @@ def test_a_setting_that_a_class_lacks_is_named(changes: dict[str, Any], message:
 
 
 def test_a_setting_that_is_missing_is_named() -> None:
-    settings = composed("rag")
+    settings = dict(composed("rag"))
     del settings["unit"]
     assert misfits(settings, "memory") == ["memory.unit is missing; RagConfig needs it"]
 
