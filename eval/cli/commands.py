@@ -84,13 +84,18 @@ def start(main: Callable[[], object]) -> NoReturn:
     from eval.configs.plugins import load_plugins
 
     use_safe_streams()
-    with one_message():
-        load_plugins()
-        try:
-            status = main()
-        finally:
-            sys.stdout.flush()
-        raise SystemExit(status if isinstance(status, int) else 0)
+    try:
+        with one_message():
+            load_plugins()
+            try:
+                status = main()
+            finally:
+                sys.stdout.flush()
+            raise SystemExit(status if isinstance(status, int) else 0)
+    except SystemExit as end:
+        if end.code == EXIT_INTERRUPTED:  # asyncio reports tasks that an interruption leaves behind as errors
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+        raise
 
 
 @contextmanager

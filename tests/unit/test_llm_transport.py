@@ -179,7 +179,8 @@ def test_requests_are_spread_over_endpoints(tmp_path: Path) -> None:
             return records
 
         records = asyncio.run(run())
-        assert first.state.count == second.state.count == 20
+        # Which of two equally busy ones is next depends on whose reply came first.
+        assert first.state.count + second.state.count == 40 and 16 <= first.state.count <= 24
         assert first.state.most_in_flight == second.state.most_in_flight == 5
         assert {record.endpoint for record in records} == {"vllm-0", "vllm-1"}
 
