@@ -112,11 +112,15 @@ def redacted(text: str) -> str:
 
 
 def _without_named(text: str) -> str:
-    """Take out what addresses and names mark as a key; the same on every machine."""
+    """Take out what addresses and names mark as a key; the same on every machine.
+
+    Functions and no templates, which :mod:`re` imports when they are first used: lines of a log are also written while
+    Python is shutting down.
+    """
     text = _USER.sub(f"{MASK}@", text)
     text = _QUERY.sub(_field, text)
-    text = _ASSIGNED.sub(rf"\g<1>{MASK}", text)
-    return _BEARER.sub(rf"\g<1> {MASK}", text)
+    text = _ASSIGNED.sub(lambda match: f"{match[1]}{MASK}", text)
+    return _BEARER.sub(lambda match: f"{match[1]} {MASK}", text)
 
 
 def _field(match: re.Match[str]) -> str:

@@ -15,7 +15,9 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, cast
 
+from eval.cli.escaping import terminal
 from eval.cli.terminal import complain
+from memsys.credentials import redacted
 from memsys.errors import MemsysError
 
 EXIT_DONE, EXIT_FAULT, EXIT_ERROR, EXIT_INCOMPLETE, EXIT_BUDGET, EXIT_DIFFERENT = 0, 1, 2, 3, 4, 5
@@ -135,10 +137,7 @@ class _SafeRecord(logging.LogRecord):
     """A line of a log, which may quote a server's reply: without keys and control characters."""
 
     def getMessage(self) -> str:  # noqa: N802 (logging's name)
-        """Return the message."""
-        from eval.cli.escaping import terminal
-        from memsys.credentials import redacted
-
+        """Return the message. Nothing is imported here: the last lines come while Python is shutting down."""
         return terminal(redacted(super().getMessage()))
 
 

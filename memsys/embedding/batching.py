@@ -260,3 +260,4 @@ def _settle(own: "asyncio.Future[Vector]", done: Future[Vector]) -> None:
         own.set_result(done.result())
     else:
         own.set_exception(error)
+        own.exception()  # retrieved: a caller that is cancelled before it wakes never asks

@@ -21,6 +21,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tests.support import schema_model
@@ -50,6 +51,7 @@ class StubState:
     replies: Callable[[Mapping[str, Any]], str | Mapping[str, Any] | None] | None = None  # a text, or a chat message
     requests: list[dict[str, Any]] = field(default_factory=list)
     keep_requests: bool = True
+    held: list[Callable[[], None]] | None = None  # answers that wait for StubServer.answer_held; None: none waits
     count: int = 0
     in_flight: int = 0
     most_in_flight: int = 0
@@ -206,6 +208,8 @@ class _Connection(asyncio.Protocol):
         if bad is not None:
             state.in_flight -= 1
             self._answer_badly(bad, request)
+        elif state.held is not None:
+            state.held.append(partial(self._answer, request, failure))
         elif state.delay > 0:
             loop.call_later(state.delay, self._answer, request, failure)
         else:
@@ -300,6 +304,16 @@ class StubServer:
         """Let the next requests fail, in this order."""
         assert set(failures) <= {*FAILURES, ""}, failures
         self.state.failures.extend(failures)
+
+    def answer_held(self) -> None:
+        """Answer the requests that wait now; those that come meanwhile wait for the next call."""
+
+        def answer() -> None:
+            waiting, self.state.held = self.state.held or [], []
+            for each in waiting:
+                each()
+
+        self._loop.call_soon_threadsafe(answer)
 
     def prompts(self) -> Sequence[str]:
         """Prompts in the order they came."""

@@ -1,6 +1,7 @@
 """Micro-batching with a fake encoder, and the hashing embedder."""
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import Sequence
@@ -87,6 +88,23 @@ def test_an_error_reaches_its_callers_and_the_worker_lives_on() -> None:
     with pytest.raises(ValueError, match="cannot encode"):
         asyncio.run(embedder.embed(["broken"]))
     assert asyncio.run(embedder.embed(["fine"])).shape == (1, 2)
+
+
+def test_callers_that_are_cancelled_by_anothers_error_leave_nothing_to_report() -> None:
+    """asyncio reported an error that nobody fetched, once per caller, after the command's own message."""
+    embedder = embedder_over(FakeEncoder(seconds=0.01))
+    reported: list[object] = []
+
+    async def callers() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: reported.append(context))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(5):
+                group.create_task(embedder.embed(["broken"]))
+
+    with pytest.raises(ExceptionGroup):
+        asyncio.run(callers())
+    gc.collect()
+    assert not reported
 
 
 def test_a_cancelled_caller_does_not_take_the_vector_from_others() -> None:

@@ -110,6 +110,18 @@ def test_long_texts_are_cut_and_counted() -> None:
 
 @needs_model
 @pytest.mark.real_model
+def test_kept_vectors_of_another_dimension_are_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first, wrong = MINILM.build(), replace(MINILM, dimension=512).build()
+    first.keep(tmp_path)
+    asyncio.run(first.embed(TEXTS))
+    wrong.keep(tmp_path)
+    with pytest.raises(ConfigError, match=r"embedder\.dimension=512, but all-MiniLM-L6-v2 has 384"):
+        asyncio.run(wrong.embed(TEXTS))
+    assert not caplog.records  # its rows are longer: those of the right length were read as altered ones
+
+
+@needs_model
+@pytest.mark.real_model
 def test_another_dimension_is_refused() -> None:
     with pytest.raises(ConfigError, match="has 384"):
         asyncio.run(replace(MINILM, dimension=100).build().embed(["x"]))

@@ -1,9 +1,7 @@
 """Exit statuses are the same for every command, and documented."""
 
 import importlib
-import logging
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -76,23 +74,9 @@ def test_no_command_has_statuses_of_its_own() -> None:
     assert (EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED) == (2, 3, 130)
 
 
-@pytest.fixture
-def kept_loggers() -> Iterator[None]:
-    """Undo what Hydra does to the loggers of a process that it takes for its own."""
-    root, others = logging.getLogger(), logging.root.manager.loggerDict
-    handlers, level = list(root.handlers), root.level
-    disabled = {name: one.disabled for name, one in others.items() if isinstance(one, logging.Logger)}
-    yield
-    root.handlers[:], root.level = handlers, level
-    for name, one in others.items():
-        if isinstance(one, logging.Logger):
-            one.disabled = disabled.get(name, False)
-
-
 ONE_CELL = ("-m", "memory=rag", "mode=retrieval_only", "embedder=hashing", "dataset=locomo_sample", "score=false")
 
 
-@pytest.mark.usefixtures("kept_loggers")
 def test_a_sweep_whose_only_cell_failed_is_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["eval.run"])
     with pytest.raises(SystemExit) as ended:
@@ -100,7 +84,6 @@ def test_a_sweep_whose_only_cell_failed_is_incomplete(tmp_path: Path, monkeypatc
     assert ended.value.code == EXIT_INCOMPLETE
 
 
-@pytest.mark.usefixtures("kept_loggers")
 def test_one_folder_for_the_runs_of_a_sweep_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,7 +95,6 @@ def test_one_folder_for_the_runs_of_a_sweep_is_refused(
     assert not (tmp_path / "one").exists()
 
 
-@pytest.mark.usefixtures("kept_loggers")
 @pytest.mark.filterwarnings("default")
 def test_a_fault_of_a_sweeps_callback_is_no_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hydra warned of it, and the command ended with 0."""
