@@ -14,11 +14,13 @@ from eval.audit.readings import JUDGE
 from eval.audit.scores import ScoredRun
 from eval.audit.stored import rows_of
 from eval.audit.wording import METRIC_NAMES
-from eval.cli.escaping import csv_row, latex
+from eval.cli.escaping import csv_row
 from eval.judge.people import stored_figures
 from eval.plots.figures import STYLE, write_figure
 from eval.runs.files import write_atomic
 from eval.scoring.inference import ONE_CONVERSATION
+from eval.tables.plain import PlainTable
+from eval.tables.plain_latex import plain_latex
 
 
 def write_all(
@@ -66,41 +68,35 @@ def _csv(rows: Sequence[Row]) -> str:
 
 #: Columns of the LaTeX leaderboard: key of a row -> heading.
 _LATEX = {
-    "system": "System", "backbone": "Model", "n": "$n$", "lead": "F1", "interval": r"95\,\%", "f1_low": "min",
+    "system": "System", "backbone": "Model", "n": "n", "lead": "F1", "interval": "95 %", "f1_low": "min",
     "f1_high": "max", "bleu1": "BLEU-1", "rougeL": "R-L", "meteor": "METEOR", JUDGE: "judge",
     "median_words": "words",
 }  # fmt: skip
-#: Width of the column of names, points.
-NAMES = 92.0
 
 
 def leaderboard_latex(rows: Sequence[Row], config: AuditConfig) -> str:
-    """The leaderboard of LoCoMo at footnote size, no wider than a page; needs booktabs.
+    """The leaderboard of LoCoMo; see :func:`eval.tables.plain_latex.plain_latex`.
 
     F1 is the leading definition; min and max are those of the seven.
     """
-    body = [" & ".join(_cells(row)) + r" \\" for row in board(rows, config, "locomo")]
-    lines = [
-        r"{\footnotesize\setlength{\tabcolsep}{3pt}",
-        rf"\begin{{tabular}}{{p{{{NAMES:.0f}pt}}l{'r' * (len(_LATEX) - 2)}}}",
-        r"\toprule",
-        " & ".join(_LATEX.values()) + r" \\",
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}}",
-        "",
-        rf"\smallskip{{\scriptsize Percent, categories 1 to 4, question mean. {latex(ONE_CONVERSATION)}. judge: mean "
-        r"of the verdicts that the file holds; different runs had different judges.}",
-    ]
-    return "\n".join(lines) + "\n"
+    table = PlainTable(
+        "Recorded answers to LoCoMo under one set of definitions",
+        tuple(_LATEX.values()),
+        [_cells(row) for row in board(rows, config, "locomo")],
+        notes=(
+            "Percent, categories 1 to 4, question mean",
+            ONE_CONVERSATION,
+            "judge: mean of the verdicts that the file holds; different runs had different judges",
+        ),
+        left=2,
+    )
+    return plain_latex(table, "audit-leaderboard")
 
 
 def _cells(row: Row) -> list[str]:
     low, _, high = str(row.get("f1_range", "")).partition(" to ")
     own = row | {"f1_low": low, "f1_high": high, "backbone": str(row["backbone"]).partition(" ")[0]}
-    found = [latex(short(own.get(name))) for name in _LATEX]
-    return [r"\raggedright " + found[0], *found[1:]]
+    return [short(own.get(name)) for name in _LATEX]
 
 
 def _figures(tables: Mapping[str, Sequence[Row]], config: AuditConfig, out: Path) -> None:

@@ -91,8 +91,9 @@ def svg(text: str) -> str:
 
 
 def latex(text: str) -> str:
-    """Text for LaTeX, in one paragraph."""
-    return "".join(_LATEX.get(character, character) for character in one_line(text))
+    """Text for LaTeX, in one paragraph; behind a line's end, a bracket at its beginning is no option of that."""
+    written = "".join(_LATEX.get(character, character) for character in one_line(text))
+    return f"{{[}}{written[1:]}" if written.startswith("[") else written
 
 
 def csv_cell(value: object) -> object:

@@ -4,10 +4,12 @@ import csv
 import io
 from collections.abc import Sequence
 
-from eval.cli.escaping import csv_row, latex, markdown, markdown_cell, markdown_code, markdown_row
+from eval.cli.escaping import csv_row, markdown, markdown_cell, markdown_code, markdown_row
 from eval.compare.columns import ComparisonColumn
 from eval.compare.model import Report, cell, interval_text, shown_columns, spread_text
 from eval.compare.rows import ComparisonEstimate, SystemRow
+from eval.tables.plain import PlainTable
+from eval.tables.plain_latex import plain_latex
 from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
 
 
@@ -63,27 +65,11 @@ def _markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> l
 
 
 def render_latex(report: Report) -> str:
-    """Return the comparison as a LaTeX table (booktabs, graphicx)."""
+    """Return the comparison in LaTeX; see :func:`eval.tables.plain_latex.plain_latex`."""
     columns = shown_columns(report, report.columns)
-    headings = ["System", "n", *(column.heading for column in columns)]
-    body = [" & ".join(map(latex, row)) + r" \\" for row in (headings, *_rows(report))]
-    return "\n".join(
-        [
-            r"\begin{table*}",
-            r"\centering",
-            r"\resizebox{\textwidth}{!}{%",
-            rf"\begin{{tabular}}{{l{'r' * (len(columns) + 1)}}}",
-            r"\toprule",
-            body[0],
-            r"\midrule",
-            *body[1:],
-            r"\bottomrule",
-            r"\end{tabular}}",
-            rf"\caption{{{latex('; '.join([*report.legend, *_meanings(columns)]))}.}}",
-            r"\end{table*}",
-            "",
-        ]
-    )
+    headings = ("System", "n", *(column.heading for column in columns))
+    notes = [*report.legend, *_meanings(columns)]
+    return plain_latex(PlainTable("Comparison", headings, _rows(report), notes), "comparison")
 
 
 def render_csv(report: Report) -> str:

@@ -10,7 +10,8 @@ from eval.compare.rows import f1_metric, labels
 from eval.funnel.sizes import StoredSizes, characters_per_token, remarks, stored_sizes
 from eval.funnel.stages import REACHES, EvidenceFunnel, MeanScore, Reach, evidence_funnels, run_protocol
 from eval.tables.groups import comparable_runs
-from eval.tables.plain import DASH, PlainTable, figure, plain_latex, plain_markdown
+from eval.tables.plain import DASH, PlainTable, figure, plain_markdown
+from eval.tables.plain_latex import plain_latex
 from eval.tables.stored import StoredRun
 
 NAME = "memory_quality"

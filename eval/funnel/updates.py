@@ -14,7 +14,8 @@ from eval.funnel.stages import MeanScore, mean_score, run_protocol
 from eval.metrics.updates import UPDATE_METRICS
 from eval.scoring.aggregate import mean_of
 from eval.scoring.rows import ScoreRow
-from eval.tables.plain import DASH, PlainTable, figure, plain_latex, plain_markdown
+from eval.tables.plain import DASH, PlainTable, figure, plain_markdown
+from eval.tables.plain_latex import plain_latex
 from eval.tables.stored import StoredRun, category_names
 
 NAME = "knowledge_updates"

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from eval.cli.counting import counted
 from eval.judge.config import JudgeConfig
 from eval.judge.store import AnswerVerdict, input_digest
 from eval.runs.records import AnswerRecord, ReferenceRecord
@@ -82,16 +83,23 @@ class AnswerJudge:
         roles = {kind: self.config.make_role(kind) for kind in {item.kind for item in items}}
         slots = asyncio.Semaphore(self.in_flight)
 
-        async def one(item: JudgedItem, repeat: int) -> None:
+        wanted = [
+            (item, repeat)
+            for repeat in range(self.config.repeats)
+            for item in items
+            if (item.item_id, item.item, repeat, item.digest) not in known
+        ]
+
+        async def one(item: JudgedItem, repeat: int, done: Callable[[], None]) -> None:
             async with slots:
                 on_verdict(await self._verdict(roles[item.kind], item, repeat))
+            done()
 
         try:
-            async with asyncio.TaskGroup() as group:
-                for repeat in range(self.config.repeats):
-                    for item in items:
-                        if (item.item_id, item.item, repeat, item.digest) not in known:
-                            group.create_task(one(item, repeat))
+            with counted(f"verdicts of judge {self.config.name}", len(wanted)) as one_done:
+                async with asyncio.TaskGroup() as group:
+                    for item, repeat in wanted:
+                        group.create_task(one(item, repeat, one_done))
         except BaseExceptionGroup as group_error:  # not except*: what that raises may come out in a group again
             failed, others = group_error.split(BackboneError)
             if failed is None or others is not None:

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.cli.terminal import announced
 from eval.judge.config import JudgeConfig
 from eval.judge.judging import AnswerJudge, JudgedItem, items_of
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
@@ -218,9 +220,12 @@ async def _probe(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
     return judge_accuracy(probes, verdicts)
 
 
-def judge_backbone(plan: JudgePlan, on_call: Callable[[CallRecord], None] | None, log_dir: Path) -> Backbone:
-    """The judge's model as its calls see it; open it with ``async with``."""
-    return Backbone(
+@asynccontextmanager
+async def judge_backbone(
+    plan: JudgePlan, on_call: Callable[[CallRecord], None] | None, log_dir: Path
+) -> AsyncIterator[Backbone]:
+    """The judge's model as its calls see it, while the block runs."""
+    backbone = Backbone(
         plan.backbone,
         engines_for([plan.backbone])[0],
         cache=ReplyCache(plan.cache_dir) if plan.use_cache else None,
@@ -228,3 +233,7 @@ def judge_backbone(plan: JudgePlan, on_call: Callable[[CallRecord], None] | None
         log_dir=log_dir,
         run_seed=plan.seed,
     )
+    async with AsyncExitStack() as stack:
+        with announced(f"loading backbone {plan.backbone.name}"):
+            await stack.enter_async_context(backbone)
+        yield backbone

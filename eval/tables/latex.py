@@ -1,10 +1,22 @@
 """Tables as LaTeX (booktabs), ready to be input: ``table*`` at footnote size, as many as keep every one legible."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 
 from eval.cli.escaping import latex
-from eval.tables.latex_width import TEXT_WIDTH, table_width, text_width
+from eval.tables.latex_pages import split_columns, split_lines
+from eval.tables.latex_size import (
+    CAPTION,
+    LINE,
+    RULE,
+    TEXT_HEIGHT,
+    TEXT_WIDTH,
+    lines_of,
+    notes_height,
+    stacked,
+    table_width,
+    text_width,
+)  # fmt: skip
 from eval.tables.layout import TableLine, TablePage, heading_groups, lay_out
 from eval.tables.model import Table, TableCell
 from eval.tables.text import coverage, dataset_labels, definitions, number, title
@@ -22,14 +34,13 @@ _NOTE = (
 )
 #: Widest column of names, points; longer names are set in several lines.
 _NAMES = 110.0
-#: A heading of more letters is stacked word by word.
-_HEADING = 9
 
 
 def render_latex(table: Table) -> str:
     """Return the table; needs the package booktabs. What values were measured on stands in notes below it.
 
-    A table that is too wide for a page at footnote size is several, each with some groups of columns and all rows.
+    A table that is too wide for a page at footnote size is several, each with some groups of columns; one that is too
+    high is several, each with some of the lines.
     """
     page = lay_out(table)
     parts = _parts(table, page)
@@ -37,40 +48,28 @@ def render_latex(table: Table) -> str:
 
 
 def _parts(table: Table, page: TablePage) -> list[TablePage]:
-    """The page, or pages with some of its columns each, that fit beside the names."""
-    parts: list[list[int]] = []
-    for group in _column_groups(page):
-        joined = [*parts[-1], *group] if parts else group
-        if parts and _fits(table, _columns(page, joined)):
-            parts[-1] = joined
-        else:
-            parts.append(group)
-    return [_columns(page, part) for part in parts]
-
-
-def _column_groups(page: TablePage) -> list[list[int]]:
-    found, place = [], 0
-    for _, names in heading_groups(page.headings):
-        found.append(list(range(place, place + len(names))))
-        place += len(names)
-    return found
-
-
-def _columns(page: TablePage, chosen: Sequence[int]) -> TablePage:
-    """A page with some of its columns; lines that then say nothing are left out."""
-
-    def cut(row: TableLine) -> TableLine:
-        return replace(
-            row,
-            headings=tuple(row.headings[place] for place in chosen),
-            cells=tuple(row.cells[place] for place in chosen),
+    """The page, or pages with some of its columns and lines each, that fit on paper."""
+    below = notes_height([_NOTE, *definitions(table)])
+    free = TEXT_HEIGHT - CAPTION - 3 * LINE - 3 * RULE - below
+    labels = dataset_labels(table)
+    return [
+        part
+        for columns in split_columns(page, lambda some: _fits(table, some))
+        for part in split_lines(
+            columns,
+            height=partial(_height, labels=labels, wraps=bool(_paragraph(columns))),
+            heading=LINE + RULE,
+            free=free,
         )
-
-    blocks = [
-        (label, tuple(one for one in map(cut, rows) if one.printed or one.measured)) for label, rows in page.blocks
     ]
-    headings = tuple(page.headings[place] for place in chosen)
-    return TablePage(headings, tuple((label, rows) for label, rows in blocks if rows))
+
+
+def _height(line: TableLine, labels: dict[str, str], wraps: bool) -> float:
+    """Height of a line with its measured values, their intervals and the note that names what they rest on, points."""
+    rows = [line.printed, line.measured, line.measured]
+    named = lines_of(f"{line.label} (99)", _NAMES) if wraps else 1
+    note = notes_height([coverage(line, labels)]) if line.measured else 0.0
+    return LINE * (sum(rows) + named - 1) + note
 
 
 def _fits(table: Table, page: TablePage) -> bool:
@@ -156,7 +155,7 @@ def _half(cell: TableCell) -> str:
 def _head(page: TablePage, first: str) -> list[str]:
     """Headings in one row, or in two where neighbours share a group, as the papers set them."""
     groups, column = heading_groups(page.headings), 3
-    below = [_stacked(heading) for _, names in groups for heading in names]
+    below = [stacked(heading) for _, names in groups for heading in names]
     if not any(group for group, _ in groups):
         return [_line([first, "", *below])]
     above, rules = ["", ""], []
@@ -166,19 +165,6 @@ def _head(page: TablePage, first: str) -> list[str]:
             rules.append(rf"\cmidrule(lr){{{column}-{column + len(names) - 1}}}")
         column += len(names)
     return [_line(above), "".join(rules), _line([first, "", *below])]
-
-
-def _stacked(heading: str) -> str:
-    """A long heading with its words below each other; short words share a line."""
-    if len(heading) <= _HEADING or " " not in heading:
-        return latex(heading)
-    lines: list[str] = []
-    for word in heading.split():
-        if lines and len(lines[-1]) + len(word) < _HEADING:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return r"\shortstack[r]{" + r" \\ ".join(map(latex, lines)) + "}"
 
 
 def _mark(cell: TableCell, text: str) -> str:

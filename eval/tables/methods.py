@@ -9,7 +9,8 @@ from typing import Any
 from eval.cli.escaping import csv_cell, markdown, markdown_code
 from eval.compare.rows import labels
 from eval.papers.expectations import ExpectedValue, MethodCount, dataset_key, measured, method_counts
-from eval.tables.plain import DASH, PlainTable, plain_latex, plain_markdown
+from eval.tables.plain import DASH, PlainTable, plain_markdown
+from eval.tables.plain_latex import plain_latex
 from eval.tables.stored import StoredRun
 from memsys.departures import module_of
 

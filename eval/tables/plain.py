@@ -1,9 +1,9 @@
-"""Tables that are not a paper's: headings and rows of text, as Markdown and LaTeX."""
+"""Tables that are not a paper's: headings and rows of text, and how they stand in Markdown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.cli.escaping import latex, markdown, markdown_cell, markdown_row
+from eval.cli.escaping import markdown, markdown_cell, markdown_row
 
 #: Stands where a run does not have a figure.
 DASH = "–"
@@ -39,34 +39,3 @@ def plain_markdown(table: PlainTable, heading: str) -> list[str]:
     lines = [heading, "", markdown_row(table.headings), markdown_row(align)]
     lines += [markdown_row([markdown_cell(cell) for cell in row]) for row in table.rows]
     return [*lines, *(["", *(f"- {markdown(note)}" for note in table.notes)] if table.notes else []), ""]
-
-
-def plain_latex(table: PlainTable, label: str) -> str:
-    """The table in LaTeX; needs the packages booktabs and graphicx.
-
-    Args:
-        table: what to set.
-        label: the part of its LaTeX label behind ``tab:``.
-    """
-    columns = "l" * table.left + "r" * (len(table.headings) - table.left)
-    body = [" & ".join(map(latex, row)) + r" \\" for row in (table.headings, *table.rows)]
-    notes = [latex(f"{note}.") for note in table.notes]
-    return "\n".join(
-        [
-            r"\begin{table*}",
-            r"\centering\footnotesize",
-            rf"\caption{{{latex(table.title)}.}}",
-            rf"\label{{tab:{label}}}",
-            r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            body[0],
-            r"\midrule",
-            *body[1:],
-            r"\bottomrule",
-            r"\end{tabular}}",
-            *([r"", r"\smallskip\parbox{\textwidth}{\scriptsize", *notes, "}"] if notes else []),
-            r"\end{table*}",
-            "",
-        ]
-    )

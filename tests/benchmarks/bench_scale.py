@@ -8,8 +8,9 @@ for a turn. A retrieval is the mean of ten. The goal is 5 ms for the write of a 
 million memories. Memory is what the process grew by, per turn.
 
 Run: ``python tests/benchmarks/bench_scale.py [--sizes 1000 10000 100000] [--million] [--seconds 60] [--plot F.png]``
-``--csv FILE`` also appends every measurement to a file as it comes; ``docs/scale.md`` has figures. A system that takes
-more than ``--seconds`` of the processor for a size is stopped there, and larger sizes are not tried.
+``--index ivf`` measures with another dense index than the exact one. ``--csv FILE`` also appends every measurement to a
+file as it comes; ``docs/scale.md`` has figures. A system that takes more than ``--seconds`` of the processor for a size
+is stopped there, and larger sizes are not tried.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, get_args
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -33,6 +34,7 @@ from eval.configs.choices import presets  # noqa: E402
 from memsys.embedding.contract import Vectors  # noqa: E402
 from memsys.embedding.hashing import HashingEmbedder  # noqa: E402
 from memsys.errors import AssetError  # noqa: E402
+from memsys.index.settings import IndexKind, IndexSettings, using_index  # noqa: E402
 from memsys.llm.contract import Reply, Role  # noqa: E402
 from memsys.protocol import MemorySystem, NeedsAssets, Parts  # noqa: E402
 from memsys.vocabulary import Conversation, Turn, Unit  # noqa: E402
@@ -253,6 +255,7 @@ def main() -> int:
     parser.add_argument("--million", action="store_true", help="up to a million turns")
     parser.add_argument("--seconds", type=float, default=60.0, help="limit of a system at one size")
     parser.add_argument("--presets", nargs="+", default=None)
+    parser.add_argument("--index", choices=get_args(IndexKind), default="flat", help="dense index of every system")
     parser.add_argument("--csv", default="", help="file to append the measurements to")
     parser.add_argument("--plot", default="", help="file to draw the curves into")
     arguments = parser.parse_args()
@@ -260,7 +263,8 @@ def main() -> int:
     talks = [conversation(size) for size in sizes]
     write("system", "turns", "write (ms)", "a turn (ms)", "retrieve (ms)", "bytes a turn")
     names = arguments.presets or one_preset_per_system()
-    curves = {name: curve(name, talks, arguments.seconds, arguments.csv) for name in names}
+    with using_index(IndexSettings(kind=arguments.index)):
+        curves = {name: curve(name, talks, arguments.seconds, arguments.csv) for name in names}
     if arguments.plot:
         plot(arguments.plot, curves)
     return 0

@@ -1,6 +1,7 @@
 """The audit of published answers, on scores made here and on the real files where they are."""
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +11,18 @@ import pytest
 from eval.audit.config import AuditConfig, load_config
 from eval.audit.field import Row, headlines, leaderboard, renamed, rerun_only, stored_leaderboard
 from eval.audit.measured import with_measured_judges
-from eval.audit.page import page
+from eval.audit.page import board, page
 from eval.audit.pairs import paired_tests
 from eval.audit.people import Labelled, agreement, best_threshold, length_bias
 from eval.audit.readings import RunReading, estimate
 from eval.audit.scores import AnsweredQuestion, ScoredRun, score_all, score_entry
 from eval.audit.stored import stored_tables
 from eval.audit.wording import F1_NAMES, SECTIONS
-from eval.audit.write import NAMES, _csv, leaderboard_latex, write_all, write_page
+from eval.audit.write import _csv, leaderboard_latex, write_all, write_page
 from eval.recorded.catalogue import CatalogueEntry, PrintedScore, find_entry, recorded_folder
 from eval.scoring.labels import under
 from eval.scoring.rows import ScoreRow
-from eval.tables.latex_width import TEXT_WIDTH, table_width
+from eval.tables.latex_size import TEXT_WIDTH, table_width
 from memsys.errors import ConfigError, DataError, ScoringError
 
 ENTRY = CatalogueEntry("made", "a/b", "0" * 40, "MIT", {"a.json": "0" * 64}, "mem0_eval")
@@ -229,12 +230,16 @@ def test_pairs_are_compared_on_the_questions_that_both_runs_answered() -> None:
 
 
 def test_the_latex_leaderboard_fits_a_page() -> None:
+    """Set at footnote size, 8 pt: nothing shrinks it."""
     committed = stored_tables(Path(__file__).resolve().parents[2] / "results" / "audit")["leaderboard"]
-    lines = leaderboard_latex(committed, load_config()).splitlines()
-    first, last = lines.index(r"\midrule"), lines.index(r"\bottomrule")
-    assert last - first > 40
-    # Set at footnote size, 8 pt: nothing shrinks it.
-    assert table_width(lines[first - 1 : last], NAMES) <= TEXT_WIDTH
+    text = leaderboard_latex(committed, load_config())
+    assert "resizebox" not in text
+    rows = 0
+    for names, body in re.findall(r"\\begin\{tabular\}\{p\{(\d+)pt\}l*r+\}\n(.*?)\\end\{tabular\}", text, re.DOTALL):
+        lines = [line for line in body.splitlines() if line.endswith(r"\\")]
+        assert table_width(lines, float(names)) <= TEXT_WIDTH
+        rows += len(lines) - 1
+    assert rows == len(board(committed, load_config(), "locomo")) > 40
 
 
 def test_after_a_run_was_added_only_that_one_is_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

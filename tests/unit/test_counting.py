@@ -1,15 +1,27 @@
-"""Counters as snapshots and statistics hold them."""
+"""Progress over a known number of items."""
 
-from collections import Counter
+import pytest
 
-from memsys.counting import counter_from, counter_state, counts_with
-
-
-def test_a_counter_survives_its_state_in_the_order_of_names() -> None:
-    counts = Counter({"b": 2, "a": 1, "none": 0})
-    assert list(counter_state(counts).items()) == [("a", 1), ("b", 2)]
-    assert counter_from(counter_state(counts)) == +counts
+from eval.cli.counting import counted
 
 
-def test_some_counts_stand_at_zero() -> None:
-    assert list(counts_with(("z", "b"), Counter({"b": 2, "a": 1})).items()) == [("z", 0), ("b", 2), ("a", 1)]
+def test_a_log_has_the_beginning_a_line_every_fifteen_seconds_and_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    with counted("verdicts", 40, lambda: now[0]) as one_done:
+        for _ in range(40):
+            now[0] += 1.0
+            one_done()
+    assert capsys.readouterr().out.splitlines() == [
+        "verdicts: 0/40",
+        "verdicts: 15/40, 25 s left",
+        "verdicts: 30/40, 10 s left",
+        "verdicts: 40/40 in 40 s",
+    ]
+
+
+def test_what_failed_has_no_last_line_and_nothing_to_do_has_none(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match="broken"), counted("verdicts", 2):
+        raise ValueError("broken")
+    with counted("verdicts", 0) as one_done:
+        one_done()
+    assert capsys.readouterr().out.splitlines() == ["verdicts: 0/2"]

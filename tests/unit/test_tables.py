@@ -23,7 +23,7 @@ from eval.tables.__main__ import build_tables, main
 from eval.tables.candidates import mean_over_runs
 from eval.tables.flat import COLUMNS, render_csv
 from eval.tables.latex import render_latex
-from eval.tables.latex_width import TEXT_WIDTH, table_width, text_width
+from eval.tables.latex_size import TEXT_WIDTH, table_width, text_width
 from eval.tables.layout import heading_groups, lay_out
 from eval.tables.markdown import render_markdown
 from eval.tables.measure import mean_value, scores_and_mean
@@ -694,6 +694,7 @@ def test_widths_are_those_of_what_is_seen() -> None:
 
 def test_latex_escapes() -> None:
     assert escape("a_b & 5% †") == r"a\_b \& 5\% $^\dagger$"
+    assert escape("[57.3, 64.9]") == "{[}57.3, 64.9]"  # behind \\\\ a bracket would be read as a length
 
 
 def test_the_command_writes_the_same_bytes_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,76 @@
+"""Progress over a known number of items, for commands that wait for a model."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from eval.cli.terminal import console, say
+
+#: Where the output is no terminal, a line is written so often.
+_LINE_SECONDS = 15.0
+
+
+@contextmanager
+def counted(title: str, total: int, clock: Callable[[], float] = time.monotonic) -> Iterator[Callable[[], None]]:
+    """Show how many items are done: a bar in a terminal, else lines at the beginning, every 15 s, and at the end.
+
+    Args:
+        title: what is done to them.
+        total: items; with none nothing is shown.
+        clock: seconds from any beginning.
+
+    Yields:
+        a function that is called with every item that is done.
+    """
+    if not total:
+        yield lambda: None
+    elif console().is_terminal:
+        with _bar() as bar:
+            row = bar.add_task(title, total=total)
+            yield lambda: bar.advance(row)
+    else:
+        lines = _Lines(title, total, clock)
+        yield lines.one_done
+        lines.end()
+
+
+def _bar() -> Any:
+    from rich import progress
+
+    return progress.Progress(
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(bar_width=24),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("left:"),
+        progress.TimeRemainingColumn(),
+        console=console(),
+        refresh_per_second=2,
+    )
+
+
+class _Lines:
+    """Lines for logs and batch systems."""
+
+    def __init__(self, title: str, total: int, clock: Callable[[], float]) -> None:
+        self._title, self._total, self._clock = title, total, clock
+        self._done = 0
+        self._begun = self._said = clock()
+        self._say("")
+
+    def one_done(self) -> None:
+        """Count one more."""
+        self._done += 1
+        now = self._clock()
+        if now - self._said >= _LINE_SECONDS and self._done < self._total:
+            self._said = now
+            left = (now - self._begun) / self._done * (self._total - self._done)
+            self._say(f", {left:.0f} s left")
+
+    def end(self) -> None:
+        """Say what was done in the end."""
+        self._say(f" in {self._clock() - self._begun:.0f} s")
+
+    def _say(self, more: str) -> None:
+        say(f"{self._title}: {self._done}/{self._total}{more}")

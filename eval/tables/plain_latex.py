@@ -1,0 +1,128 @@
+"""Tables that are not a paper's as LaTeX: at footnote size, as many as keep every one on a page and legible."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from eval.cli.escaping import latex
+from eval.tables.latex_size import (
+    CAPTION,
+    GAP,
+    LINE,
+    RULE,
+    TEXT_HEIGHT,
+    TEXT_WIDTH,
+    lines_of,
+    notes_height,
+    stacked,
+    text_width,
+)
+from eval.tables.plain import PlainTable
+
+#: Widths of columns of words, points; longer texts are set in several lines. The first counts that needs one table.
+_WORDS = (110.0, 92.0, 80.0, 70.0)
+#: Widest table, points: names of presets have more wide letters than the estimate of their width counts on.
+_ROOM = 0.95 * TEXT_WIDTH
+#: A page has room for so much of a table below its head, however long its notes are.
+_LEAST = 200.0
+
+
+def plain_latex(table: PlainTable, label: str) -> str:
+    """The table in LaTeX; needs the package booktabs.
+
+    A table that is too wide or too high for a page is several: each has the columns of words on the left, some of the
+    others, and some of the rows. The notes are below the first.
+
+    Args:
+        table: what to set.
+        label: the part of its LaTeX label behind ``tab:``.
+    """
+    words = next((width for width in _WORDS if len(_wide_parts(table, width)) == 1), _WORDS[0])
+    parts = [part for columns in _wide_parts(table, words) for part in _high_parts(columns, words)]
+    return "\n".join(
+        _one(replace(part, notes=() if place else table.notes), words, _place(label, place, len(parts)))
+        for place, part in enumerate(parts)
+    )
+
+
+def _place(label: str, place: int, count: int) -> tuple[str, str]:
+    """What a part adds to the caption, and its label."""
+    return f", part {place + 1} of {count}" if count > 1 else "", f"{label}-{place + 1}" if place else label
+
+
+def _wide_parts(table: PlainTable, words: float) -> list[PlainTable]:
+    """The table, or tables with the words on the left and some of the other columns each."""
+    widths = [_width(table, place, words) + GAP for place in range(len(table.headings))]
+    left = sum(widths[: table.left])
+    parts: list[list[int]] = [[]]
+    for place in range(table.left, len(widths)):
+        if parts[-1] and left + sum(widths[one] for one in parts[-1]) + widths[place] > _ROOM:
+            parts.append([])
+        parts[-1].append(place)
+    return [_columns(table, [*range(table.left), *part]) for part in parts]
+
+
+def _columns(table: PlainTable, chosen: Sequence[int]) -> PlainTable:
+    return replace(
+        table,
+        headings=tuple(table.headings[place] for place in chosen),
+        rows=[[row[place] for place in chosen] for row in table.rows],
+    )
+
+
+def _width(table: PlainTable, place: int, words: float) -> float:
+    """Width of a column, points, without the blank beside it."""
+    cells = max((text_width(row[place]) for row in table.rows), default=0.0)
+    return max(min(cells, words), text_width(stacked(table.headings[place])))
+
+
+def _wraps(table: PlainTable, words: float) -> list[bool]:
+    """Which columns hold texts in several lines."""
+    return [any(text_width(row[place]) > words for row in table.rows) for place in range(len(table.headings))]
+
+
+def _high_parts(table: PlainTable, words: float) -> list[PlainTable]:
+    """The table, or tables with some of its rows each."""
+    wraps = _wraps(table, words)
+    free = max(TEXT_HEIGHT - CAPTION - 4 * LINE - 3 * RULE - notes_height(table.notes), _LEAST)
+    parts: list[list[Sequence[str]]] = [[]]
+    used = 0.0
+    for row in table.rows:
+        height = LINE * max(lines_of(cell, words) if wrap else 1 for cell, wrap in zip(row, wraps, strict=True))
+        if parts[-1] and used + height > free:
+            parts.append([])
+            used = 0.0
+        parts[-1].append(row)
+        used += height
+    return [replace(table, rows=rows) for rows in parts]
+
+
+def _one(table: PlainTable, words: float, place: tuple[str, str]) -> str:
+    part, label = place
+    wraps = _wraps(table, words)
+    plain = ["l"] * table.left + ["r"] * (len(wraps) - table.left)
+    columns = "".join(rf"p{{{words:.0f}pt}}" if wrap else kind for wrap, kind in zip(wraps, plain, strict=True))
+    notes = [latex(f"{note}.") for note in table.notes]
+    return "\n".join(
+        [
+            r"\begin{table*}",
+            r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
+            rf"\caption{{{latex(table.title + part)}.}}",
+            rf"\label{{tab:{label}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            " & ".join(map(stacked, table.headings)) + r" \\",
+            r"\midrule",
+            *(_row(row, wraps) for row in table.rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            *([r"", r"\smallskip\parbox{\textwidth}{\scriptsize", *notes, "}"] if notes else []),
+            r"\end{table*}",
+            "",
+        ]
+    )
+
+
+def _row(row: Sequence[str], wraps: Sequence[bool]) -> str:
+    cells = [(r"\raggedright " if wrap else "") + latex(cell) for cell, wrap in zip(row, wraps, strict=True)]
+    # behind a last paragraph that is set ragged, \\ would end its line alone
+    return " & ".join(cells) + (r" \tabularnewline" if wraps[-1] else r" \\")
