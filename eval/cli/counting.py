@@ -9,6 +9,8 @@ from eval.cli.terminal import console, say
 
 #: Where the output is no terminal, a line is written so often.
 _LINE_SECONDS = 15.0
+#: The first items come late, as all are asked for at once: the time left is told from such a share on.
+_TOLD_FROM = 0.1
 
 
 @contextmanager
@@ -66,7 +68,7 @@ class _Lines:
         if now - self._said >= _LINE_SECONDS and self._done < self._total:
             self._said = now
             left = (now - self._begun) / self._done * (self._total - self._done)
-            self._say(f", {left:.0f} s left")
+            self._say(f", {left:.0f} s left" if self._done >= _TOLD_FROM * self._total else "")
 
     def end(self) -> None:
         """Say what was done in the end."""

@@ -49,7 +49,8 @@ def _extent(row: SystemRow, pair: Pair | None = None) -> str:
     if pair is not None:
         interval = pair.result.interval
         questions = pair.result.questions
-        conversations = interval.units if interval is not None and interval.by == "conversation" else 1
+        if interval is not None:
+            conversations = interval.units if interval.by == "conversation" else 1
     return (
         f"{questions} question{'' if questions == 1 else 's'} of "
         f"{'one conversation' if conversations == 1 else f'{conversations} conversations'}"
@@ -62,7 +63,7 @@ def _sentence(extent: str, leader: str, other: str, pair: Pair, sign: float, lea
     begin = f"On {extent} {leader} leads {other} by {points:.1f} points {lead}"
     interval = pair.result.interval
     if interval is None:
-        return f"{begin}; one unit has no interval, so no difference can be claimed."
+        return f"{begin}; there are too few conversations for an interval, so no difference can be claimed."
     low, high = sorted((sign * interval.low, sign * interval.high))
     text = f"the paired 95 % interval [{low:.1f}, {high:.1f}]"
     if low <= 0 <= high:

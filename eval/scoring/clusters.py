@@ -33,7 +33,7 @@ def cluster_interval(scores: MetricScores, mean: MeanRule = MICRO, *, level: flo
         level: confidence.
 
     Returns:
-        The interval in the unit of the scores, or ``None`` with fewer than two units.
+        The interval in the unit of the scores, or ``None`` where :func:`standard_error` has none.
     """
     error, units = standard_error(scores, mean)
     if error is None:
@@ -48,13 +48,18 @@ def standard_error(scores: MetricScores, mean: MeanRule = MICRO) -> tuple[float 
     """Linearised standard error of a mean over conversations (over questions with one conversation).
 
     Returns:
-        The error in the unit of the scores, ``None`` with fewer than two units, and the number of units.
+        The error in the unit of the scores, and the number of units. There is no error with fewer than two units, nor
+        where a category that the mean weighs by itself stands in one conversation alone: nothing then tells how other
+        conversations differ in it, and its share of the error would be 0.
     """
-    _, units = resampling_units(scores.conversations)
+    by, units = resampling_units(scores.conversations)
     count = int(units.max()) + 1 if len(units) else 0
     if count < 2:
         return None, count
-    shares = influence(ScoreTotals.of(scores, units, mean))
+    totals = ScoreTotals.of(scores, units, mean)
+    if by == "conversation" and np.any(np.count_nonzero(totals.counts, axis=0) == 1):
+        return None, count
+    shares = influence(totals)
     return float(np.sqrt(count / (count - 1) * np.sum((shares - shares.mean()) ** 2))), count
 
 

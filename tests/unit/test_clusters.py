@@ -30,6 +30,17 @@ def test_a_ratio_is_linearised_by_hand() -> None:
     assert error == pytest.approx(np.sqrt(2 * 2 * (3 / 16) ** 2))
 
 
+def test_a_category_of_one_conversation_leaves_a_mean_of_categories_without_an_interval() -> None:
+    """Two conversations of one kind of question each: the interval was as wide as a point."""
+    values, conversations, strata = [1.0, 0.0, 1.0, 1.0, 0.0], ["a", "a", "b", "b", "b"], [1, 1, 4, 4, 4]
+    by_category = MeanRule(((1, 0.5), (4, 0.5)))
+    assert cluster_interval(scores(values, conversations, strata), by_category) is None
+    assert cluster_interval(scores(values, conversations, strata)) is not None
+    shared = scores([*values, 1.0], [*conversations, "a"], [*strata, 4])
+    assert cluster_interval(shared, by_category) is None  # category 1 is still in one alone
+    assert cluster_interval(scores([*values, 1.0, 0.5], [*conversations, "a", "b"], [*strata, 4, 1]), by_category)
+
+
 def test_one_conversation_has_no_interval_for_others() -> None:
     found = cluster_interval(scores([0.0, 1.0, 1.0, 0.5], ["a"] * 4))
     assert found is not None
@@ -45,7 +56,8 @@ def test_one_conversation_has_no_interval_for_others() -> None:
     st.floats(-2, 2),
 )
 def test_interval_moves_with_the_scores(rows: list[tuple[float, str, int]], scale: float, shift: float) -> None:
-    values, names, strata = (list(column) for column in zip(*rows, strict=True))
+    both = [(0.5, name, stratum) for name in "ab" for stratum in (1, 2, 3)]  # each category in two conversations
+    values, names, strata = (list(column) for column in zip(*rows, *both, strict=True))
     mean = MeanRule(((1, 0.5), (2, 0.25), (3, 0.25)))
     plain = cluster_interval(scores(values, names, strata), mean)
     moved = cluster_interval(scores([scale * v + shift for v in values], names, strata), mean)
