@@ -16,7 +16,7 @@ from eval.tables.judges import judge_texts, unlike_judges
 from eval.tables.label_view import views
 from eval.tables.run_groups import find_groups
 from eval.tables.stored import StoredRun
-from eval.tables.variants import run_variant
+from eval.tables.variants import label_of
 from memsys.errors import RunDirectoryError
 
 
@@ -114,8 +114,7 @@ def system_names(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def _system(run: StoredRun) -> str:
-    variant = run_variant(run.record)
-    return f"{run.memory}{f' [{variant}]' if variant else ''}{' (no model)' if run.floor else ''}"
+    return f"{label_of(run.memory, run.record)}{' (no model)' if run.floor else ''}"
 
 
 def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> Lens:

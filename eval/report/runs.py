@@ -13,7 +13,7 @@ from eval.tables.groups import comparable_runs
 from eval.tables.places import without_places
 from eval.tables.spec import NO_BACKBONE
 from eval.tables.stored import StoredRun
-from eval.tables.variants import flat, overrides, run_variant
+from eval.tables.variants import flat, label_of, overrides
 from memsys.vocabulary import Json
 
 _PARTS = ("dataset", "memory", "reader", "backbone")
@@ -65,7 +65,7 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
     costs = run_costs(run)
     return {
         "id": run.run_id,
-        "system": run_label(run),
+        "system": label_of(run.memory, run.record),
         "backbone": run.backbone,
         "without": _without(run),
         "dataset": dataset,
@@ -88,18 +88,12 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
     }
 
 
-def run_label(run: StoredRun) -> str:
-    """The memory with the settings in which it differs from its file."""
-    variant = run_variant(run.record)
-    return f"{run.memory} [{variant}]" if variant else run.memory
-
-
 def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int, str]:
     """Short names of a group's runs: the memory, with its changed settings and the run's hash where that is needed."""
     found = {number: runs[number].memory for number in members}
     steps: tuple[Callable[[StoredRun], str], ...] = (
-        run_label,
-        lambda run: f"{run_label(run)}, {run.run_id.rpartition('-')[2]}",
+        lambda run: label_of(run.memory, run.record),
+        lambda run: f"{label_of(run.memory, run.record)}, {run.run_id.rpartition('-')[2]}",
     )
     for longer in steps:
         repeated = Counter(found.values())

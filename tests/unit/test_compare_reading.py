@@ -161,7 +161,7 @@ def test_means_over_fewer_questions_than_asked_say_so(tmp_path: Path) -> None:
     amem = read_run(half)
     assert isinstance(amem, StoredRun)
     report = make_report([stored(tmp_path, "rag"), amem], CLAG)
-    line = "n: questions asked; scored were fewer: F1 w/o 5 16; abstain 4; R@10 10 to 20"
+    line = "n: questions asked; means over fewer: F1 w/o 5: 16; abstain: 4; R@10: 10 to 20"
     assert line in report.legend
     assert f"- {line}" in render_markdown(report)
 
