@@ -15,7 +15,7 @@ from eval.plots.figures import Point, point_of
 from eval.scoring.aggregate import undoubted
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import Interval
-from eval.scoring.protocols import Protocol
+from eval.scoring.protocols import Averaging, Protocol
 from eval.tables.costs import write_tokens_per_turn
 from eval.tables.judges import JudgeGroup
 from eval.tables.measure import mean_value, scores_and_mean
@@ -127,13 +127,15 @@ def told_apart(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]:
     return list(names)
 
 
-def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | None = None) -> ComparisonEstimate | None:
+def estimate(
+    run: StoredRun, metric: str, averaging: Averaging, category: int | None = None
+) -> ComparisonEstimate | None:
     """Mean of a score with its interval, in the metric's unit (shares: percent); ``None`` where nothing was scored."""
-    value = mean_value(run.rows, metric, category, protocol)
+    value = mean_value(run.rows, metric, category, averaging)
     if value is None:
         return None
     scale = scale_of(metric)
-    scores, mean = scores_and_mean(run.rows, metric, category, protocol)
+    scores, mean = scores_and_mean(run.rows, metric, category, averaging)
     interval = cluster_interval(scores, mean)
     if interval is not None:
         interval = replace(interval, low=scale * interval.low, high=scale * interval.high)

@@ -8,7 +8,7 @@ from eval.compare.rows import ComparisonEstimate, estimate
 from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS, higher_is_better, listed
 from eval.report.config import PageConfig
-from eval.scoring.protocols import Adversarial, Protocol, Weighting
+from eval.scoring.protocols import Adversarial, Averaging, Weighting
 from eval.tables.judges import judge_texts
 from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
@@ -63,13 +63,13 @@ def run_scores(run: StoredRun, metrics: Sequence[str]) -> dict[str, dict[str, Js
 def _cells(run: StoredRun, metric: str) -> dict[str, Json]:
     categories = sorted({row.category for row in run.rows})
     adversarial = any(row.kind == ADVERSARIAL for row in run.rows)
-    found = {str(category): estimate(run, metric, _protocol(*_WAYS[0]), category) for category in categories}
+    found = {str(category): estimate(run, metric, Averaging(*_WAYS[0]), category) for category in categories}
     known: dict[_Way, ComparisonEstimate | None] = {}
     for way in _WAYS:
         effective = _effective(way, metric, categories, adversarial)
         if effective is not None:
             if effective not in known:
-                known[effective] = estimate(run, metric, _protocol(*effective))
+                known[effective] = estimate(run, metric, Averaging(*effective))
             found["/".join(way)] = known[effective]
     return {key: _figures(value) for key, value in found.items() if value is not None}
 
@@ -83,10 +83,6 @@ def _effective(way: _Way, metric: str, categories: Sequence[int], has_adversaria
     if not has_adversarial or (retrieval and adversarial == "abstain"):
         adversarial = "paper_trap"
     return adversarial, "question_mean" if len(categories) == 1 else weighting
-
-
-def _protocol(adversarial: Adversarial, weighting: Weighting) -> Protocol:
-    return Protocol("page", "", adversarial, weighting, {}, {"F1": "f1_set"})  # the page chooses the metric itself
 
 
 def _figures(found: ComparisonEstimate) -> list[Json]:

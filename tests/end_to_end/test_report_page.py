@@ -323,7 +323,8 @@ def test_leaderboard_ranks_by_the_metrics_direction(page: Page, tmp_path: Path) 
         fake.write(tmp_path / "runs")
     out = tmp_path / "report.html"
     assert main(["--runs", str(tmp_path / "runs"), "--out", str(out), "--no-cache"]) == 0
-    rows = "[...document.querySelectorAll('tbody tr:not(.group)')].map((row) => [0, 1, 3].map((n) => row.children[n].innerText))"
+    table = "[...document.querySelectorAll('tbody tr:not(.group)')]"
+    rows = f"{table}.map((row) => [0, 1, 3].map((n) => row.children[n].innerText))"
     go(page, out, "leaderboard?metric=staleness")
     assert page.run(rows) == [["1", "amem", "25.0"], ["2", "rag", "75.0"]]
     assert "percent, lower is better" in text(page)
