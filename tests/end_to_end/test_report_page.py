@@ -332,6 +332,18 @@ def test_leaderboard_ranks_by_the_metrics_direction(page: Page, tmp_path: Path) 
     assert page.run(rows) == [["1", "rag", "75.0"], ["2", "amem", "25.0"]]
 
 
+def test_intervals_below_zero_stay_inside_the_figure(page: Page, tmp_path: Path) -> None:
+    """The axis began at 0, and the interval's lower end was cut off at the frame."""
+    values = lambda n, metric: float(n == 0)  # noqa: E731
+    FakeRun(conversations=("conv-26",), questions_each=5, values=values).write(tmp_path / "runs")
+    out = tmp_path / "report.html"
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(out), "--no-cache"]) == 0
+    go(page, out)
+    assert "[-" in page.run("document.querySelector('#forest').textContent")
+    begin = "Math.min(...[...document.querySelectorAll('#forest line.stroke')].map((line) => line.x1.baseVal.value))"
+    assert page.run(begin) > 0
+
+
 def test_questions_without_an_answer_are_known_by_their_kind(page: Page, tmp_path: Path) -> None:
     """Of LongMemEval, whose category of them is 27, nobody could choose how they count, or leave them out of a pair."""
     for memory, share in (("rag", 0.75), ("amem", 0.25)):
