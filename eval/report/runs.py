@@ -24,15 +24,11 @@ def dataset_names(runs: Sequence[StoredRun]) -> list[str]:
     """Name of each run's data set: presets that read the same file are one set, called by the shortest name."""
     presets: dict[str, str] = {}
     for run in runs:
-        checksum = _checksum(run)
+        checksum = run.data_sha256
         presets[checksum] = min(presets.get(checksum, run.dataset), run.dataset, key=lambda name: (len(name), name))
     repeated = Counter(presets.values())
     names = {checksum: f"{name} {checksum[:6]}" if repeated[name] > 1 else name for checksum, name in presets.items()}
-    return [names[_checksum(run)] for run in runs]
-
-
-def _checksum(run: StoredRun) -> str:
-    return str(run.record["data"].get("sha256"))
+    return [names[run.data_sha256] for run in runs]
 
 
 def run_cards(runs: Sequence[StoredRun], with_texts: Sequence[bool]) -> list[Json]:
@@ -77,7 +73,7 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
         "finished": record.get("finished"),
         "commit": record.get("commit"),
         "dirty": record.get("dirty"),
-        "dataSha256": _checksum(run),
+        "dataSha256": run.data_sha256,
         "model": _pairs(record.get("model") or {}),
         "hardware": _hardware(record.get("hardware") or {}),
         "changed": [pair for part in _PARTS for pair in _changed(record["config"], part)],
