@@ -20,8 +20,9 @@ from eval.runs.folders import SUMMARIES, named_run_folders
 from eval.runs.trec import write_trec
 from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow
 from eval.tables.places import without_places
-from eval.tables.stored import Skipped, StoredRun, read_run
+from eval.tables.stored import Skipped, StoredRun, read_json, read_run
 from memsys.errors import RunDirectoryError
+from memsys.vocabulary import Json
 
 #: Parts of ``run.json`` that are kept.
 _KEPT = (
@@ -31,6 +32,8 @@ _KEPT = (
 )  # fmt: skip
 #: Counted values of traces that are names; anything else might quote the data set.
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")
+#: Values of traces that are texts, also where each is a single word.
+_TEXTS = ("query", "keywords")
 
 
 def export_run(path: Path, out: Path = SUMMARIES) -> Path:
@@ -71,7 +74,11 @@ def _without_words(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Drop counted trace values that are no names: questions and keywords are the data set's own text."""
     trace = dict(summary.get("trace") or {})
     values = trace.get("values") or {}
-    kept = {path: counts for path, counts in values.items() if all(_NAME.match(word) for word in counts)}
+    kept = {
+        path: counts
+        for path, counts in values.items()
+        if path.rpartition(".")[2] not in _TEXTS and all(_NAME.match(word) for word in counts)
+    }
     return {**summary, "trace": {**trace, "values": kept}}
 
 
@@ -79,6 +86,23 @@ def _line(row: ScoreRow) -> bytes:
     metrics = {name: None if value is None else round(value, DIGITS) for name, value in sorted(row.metrics.items())}
     text = json.dumps({**asdict(row), "metrics": metrics}, sort_keys=True, separators=(",", ":"))
     return text.encode() + b"\n"
+
+
+def _check_names(folders: Sequence[Path], *, trec: bool) -> None:
+    """Refuse different runs that would be written to one place; a run and its own summary are one.
+
+    Raises:
+        RunDirectoryError: names two of them.
+    """
+    found: dict[str, tuple[Path, Json]] = {}
+    for path in folders:
+        record = read_json(path / "run.json")
+        name = path.resolve().name if trec else str(record.get("run_id"))
+        first, started = found.setdefault(name, (path, record.get("started")))
+        if started != record.get("started"):
+            raise RunDirectoryError(
+                f"{first} and {path} would both be written to {name}; export one of them, or each with its own --out"
+            )
 
 
 @explains_errors
@@ -93,7 +117,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.out is not None:
         check_folder(options.out)
-    for path in named_run_folders(options.runs):
+    folders = named_run_folders(options.runs)
+    if not options.trec or options.out is not None:
+        _check_names(folders, trec=options.trec)
+    for path in folders:
         if options.trec:
             _say(" ".join(map(str, write_trec(path, options.out or path / "trec"))))
         else:

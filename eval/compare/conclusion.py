@@ -13,7 +13,8 @@ LEVEL = 0.05
 def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[Pair], lead: str) -> str:
     """Say which system leads, by how much, and whether that can be claimed.
 
-    References (no memory, the gold evidence, constants) lead nothing, unless there is nothing else.
+    References (no memory, full context, the gold evidence, constants) lead nothing, unless there is nothing else. A
+    system that has none but references beside it is held against the best of those that it is not behind.
 
     Args:
         rows: sorted, the best first.
@@ -34,13 +35,22 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
         value = first.estimates[lead].value
         return f"On {_extent(first)} {first.label} has {lead} {value:.1f}; there is no other system to compare it with."
     if first.label == baseline.label:
-        others = [tested[row.label] for row in systems if row.label in tested] or list(tested.values())
-        best = max(others, key=lambda pair: pair.result.difference)
+        others = [tested[row.label] for row in systems if row.label in tested]
+        best = max(others, key=_difference) if others else _best_reference(list(tested.values()))
         return _sentence(_extent(first, best), first.label, best.system, best, -1.0, lead)
     if first.label not in tested:
         return f"{first.label} leads, but shares no question with {baseline.label}, so no difference can be claimed."
     pair = tested[first.label]
     return _sentence(_extent(first, pair), first.label, baseline.label, pair, 1.0, lead)
+
+
+def _best_reference(pairs: Sequence[Pair]) -> Pair:
+    """The best reference that is not ahead of the baseline; the best of all where every one is ahead."""
+    return max([pair for pair in pairs if _difference(pair) <= 0] or pairs, key=_difference)
+
+
+def _difference(pair: Pair) -> float:
+    return pair.result.difference
 
 
 def _extent(row: SystemRow, pair: Pair | None = None) -> str:
@@ -58,8 +68,13 @@ def _extent(row: SystemRow, pair: Pair | None = None) -> str:
 
 
 def _sentence(extent: str, leader: str, other: str, pair: Pair, sign: float, lead: str) -> str:
-    """Who leads whom; ``sign`` turns the pair's difference into the leader's lead."""
+    """Who leads whom; ``sign`` turns the pair's difference into the leader's lead.
+
+    The order of the rows is that of all questions of each system; on the questions of the pair it may be the other.
+    """
     points = sign * pair.result.difference
+    if points < 0:
+        return _sentence(extent, other, leader, pair, -sign, lead)
     begin = f"On {extent} {leader} leads {other} by {points:.1f} points {lead}"
     interval = pair.result.interval
     if interval is None:

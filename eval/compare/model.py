@@ -73,14 +73,14 @@ class Report:
         return (*columns(), *self.judges)
 
     def _scored_on_fewer(self) -> str:
-        """``F1 w/o 5 152; E-F1, R@10 197``: the columns whose means are over fewer questions than were asked."""
+        """``F1 w/o 5: 152; E-F1, R@10: 197``: the columns whose means are over fewer questions than were asked."""
         found: dict[str, list[str]] = {}
         for column in self.columns:
             known = [(row.estimates[column.name].questions, row) for row in self.rows if column.name in row.estimates]
             counts = sorted({count for count, _ in known if count is not None})
             if any(count is not None and count < row.questions for count, row in known):
                 found.setdefault(" to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))), []).append(column.name)
-        return "; ".join(f"{', '.join(names)} {count}" for count, names in found.items())
+        return "; ".join(f"{', '.join(names)}: {count}" for count, names in found.items())
 
     @property
     def legend(self) -> list[str]:
@@ -95,7 +95,7 @@ class Report:
         if answered:
             lines[0] += f": {_CATEGORY_5[self.protocol.adversarial]}"
         if scored := self._scored_on_fewer():
-            lines.append(f"n: questions asked; scored were fewer: {scored}")
+            lines.append(f"n: questions asked; means over fewer: {scored}")
         lines.append("[low, high]: 95 % cluster t interval over conversations")
         if by_question:
             lines.append(ONE_CONVERSATION)

@@ -33,7 +33,7 @@ def compare_with(baseline: SystemRow, rows: Sequence[SystemRow], protocol: Proto
 def _on_the_same_data(run: StoredRun, other: StoredRun) -> bool:
     """Whether two runs have one data set; a constant knows the file alone, which several data sets may read."""
     if run.floor or other.floor:
-        return bool(run.record["data"].get("sha256") == other.record["data"].get("sha256"))
+        return run.data_sha256 == other.data_sha256
     return run.dataset == other.dataset
 
 

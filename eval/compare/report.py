@@ -65,7 +65,8 @@ def compare(
     runs = _floors_on_the_questions_of([under_labels(run, choices.labels) for run in readable.values()])
     rule = load_protocol(choices.protocol) if choices.protocol else _own_protocol(runs)
     report = make_report(runs, rule, choices.against, unmeasured_judges=choices.unmeasured_judges)
-    show_answers([(run.memory, path) for path, run in readable.items()], choices.answers)
+    names = {_which(run): row.label for row in report.rows for run in row.repeats.runs}
+    show_answers([(names[_which(run)], path) for path, run in readable.items()], choices.answers)
     show(report)
     paths = []
     for suffix, render in (("md", render_markdown), ("csv", render_csv), ("tex", render_latex)):
@@ -76,6 +77,11 @@ def compare(
         console().print(report.conclusion, style="bold", highlight=False, markup=False)
     say(f"written: {out_dir}/compare.{{md,csv,tex,svg,png}}")
     return paths
+
+
+def _which(run: StoredRun) -> tuple[str, object]:
+    """What tells a run from others: two folders of one name may lie in different places."""
+    return run.run_id, run.record["started"]
 
 
 def _readable(run_dirs: Sequence[Path]) -> dict[Path, StoredRun]:

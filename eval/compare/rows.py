@@ -15,12 +15,12 @@ from eval.plots.figures import Point, point_of
 from eval.scoring.aggregate import undoubted
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import Interval
-from eval.scoring.protocols import Protocol
+from eval.scoring.protocols import Averaging, Protocol
 from eval.tables.costs import write_tokens_per_turn
 from eval.tables.judges import JudgeGroup
 from eval.tables.measure import mean_value, scores_and_mean
 from eval.tables.stored import StoredRun
-from eval.tables.variants import run_variant
+from eval.tables.variants import label_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,7 @@ def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow
 
 def labels(runs: Sequence[StoredRun]) -> list[str]:
     """Name each run by its memory and by whatever else differs between the runs."""
-    named = []
-    for run in runs:
-        variant = run_variant(run.record)
-        named.append(f"{run.memory} [{variant}]" if variant else run.memory)
+    named = [label_of(run.memory, run.record) for run in runs]
     parts: list[Callable[[StoredRun], str]] = [
         lambda run: run.backbone,
         lambda run: run.dataset,
@@ -114,10 +111,11 @@ def labels(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def told_apart(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]:
-    """Add to names that stand more than once the number of questions, and the run's hash where that is not enough."""
+    """Add what is needed to names that stand more than once: questions, the run's hash, when it was started."""
     parts: tuple[Callable[[StoredRun], str], ...] = (
         lambda run: f"{len(run.rows)} questions",
         lambda run: run.run_id.rpartition("-")[2],
+        lambda run: f"started {run.record['started']}",
     )
     for part in parts:
         texts: dict[str, set[str]] = {}
@@ -129,13 +127,15 @@ def told_apart(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]:
     return list(names)
 
 
-def estimate(run: StoredRun, metric: str, protocol: Protocol, category: int | None = None) -> ComparisonEstimate | None:
+def estimate(
+    run: StoredRun, metric: str, averaging: Averaging, category: int | None = None
+) -> ComparisonEstimate | None:
     """Mean of a score with its interval, in the metric's unit (shares: percent); ``None`` where nothing was scored."""
-    value = mean_value(run.rows, metric, category, protocol)
+    value = mean_value(run.rows, metric, category, averaging)
     if value is None:
         return None
     scale = scale_of(metric)
-    scores, mean = scores_and_mean(run.rows, metric, category, protocol)
+    scores, mean = scores_and_mean(run.rows, metric, category, averaging)
     interval = cluster_interval(scores, mean)
     if interval is not None:
         interval = replace(interval, low=scale * interval.low, high=scale * interval.high)

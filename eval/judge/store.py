@@ -125,7 +125,7 @@ def load_judged(run_dir: Path) -> list[StoredVerdicts]:
     """
     found = []
     for path in sorted((run_dir / FOLDER).glob("*.json")):
-        meta = _read_meta(path)
+        meta = read_meta(path)
         if meta["status"] != "complete":
             continue
         changed = [name for name, digest in input_checksums(run_dir).items() if digest != meta["inputs"].get(name)]
@@ -150,8 +150,8 @@ def with_judgements(run_dir: Path, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
     return list(rows)
 
 
-def _read_meta(path: Path) -> dict[str, Any]:
-    """Read what made a set of verdicts.
+def read_meta(path: Path) -> dict[str, Any]:
+    """What made a set of verdicts.
 
     Raises:
         RunDirectoryError: it is no JSON object, or lacks a field.
@@ -160,7 +160,9 @@ def _read_meta(path: Path) -> dict[str, Any]:
         meta = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise RunDirectoryError(f"{path} is not JSON ({error}); delete it and judge again") from error
-    wanted = {"status": str, "inputs": dict, "column": str}
+    wanted = {
+        "status": str, "inputs": dict, "column": str, "judge": str, "backbone": str, "identity": dict, "probe": dict,
+    }  # fmt: skip
     wrong = [
         name for name, kind in wanted.items() if not isinstance(meta, dict) or not isinstance(meta.get(name), kind)
     ]

@@ -12,7 +12,7 @@ from eval.cli.terminal import announced
 from eval.judge.config import JudgeConfig
 from eval.judge.judging import AnswerJudge, JudgedItem, items_of
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
-from eval.judge.store import AnswerVerdict, input_checksums, read_verdicts, verdict_paths, verdict_row
+from eval.judge.store import AnswerVerdict, input_checksums, read_meta, read_verdicts, verdict_paths, verdict_row
 from eval.running.backbones import engines_for
 from eval.running.plan import without
 from eval.runs.files import JsonLines, write_atomic, write_json
@@ -22,7 +22,7 @@ from eval.runs.provenance import commit
 from eval.runs.records import SCHEMA_VERSION
 from eval.runs.run_json import read_record
 from eval.runs.rundir import RunDirectory
-from eval.runs.stored import load_answers, load_json, load_references
+from eval.runs.stored import load_answers, load_references
 from memsys.errors import RunDirectoryError
 from memsys.llm.backbone import Backbone
 from memsys.llm.cache import ReplyCache
@@ -107,8 +107,8 @@ def is_judged(plan: JudgePlan, run_dir: Path) -> bool:
     meta = stored_meta(plan, run_dir)
     if meta is None or meta["status"] != "complete":
         return False
-    same = meta["inputs"] == input_checksums(run_dir) and meta["probe_sha256"] == probe_sha256()
-    return bool(same and meta["repeats"] >= plan.judge.repeats)
+    same = meta["inputs"] == input_checksums(run_dir) and meta.get("probe_sha256") == probe_sha256()
+    return bool(same and meta.get("repeats", 0) >= plan.judge.repeats)
 
 
 def stored_meta(plan: JudgePlan, run_dir: Path) -> dict[str, Any] | None:
@@ -120,8 +120,8 @@ def stored_meta(plan: JudgePlan, run_dir: Path) -> dict[str, Any] | None:
     path = verdict_paths(run_dir, plan.name)[1]
     if not path.is_file():
         return None
-    meta: dict[str, Any] = load_json(path)
-    identity = {**plan.identity(), "model": meta["identity"]["model"]}
+    meta = read_meta(path)
+    identity = {**plan.identity(), "model": meta["identity"].get("model")}
     _check_same(meta, identity, path)
     return meta
 
@@ -163,7 +163,9 @@ async def _judge(
     async with judge_backbone(plan, directory.add_call, directory.path / "logs") as backbone:
         meta = _meta(plan, directory.path, backbone, probe)
         if meta_path.is_file():
-            _check_same(load_json(meta_path), meta["identity"], meta_path)
+            _check_same(read_meta(meta_path), meta["identity"], meta_path)
+        else:  # nobody knows which judge gave them
+            rows.unlink(missing_ok=True)
         write_json(meta_path, {**meta, "status": "running"})
         file = JsonLines(rows)
         try:

@@ -16,7 +16,7 @@ from eval.tables.judges import judge_texts, unlike_judges
 from eval.tables.label_view import views
 from eval.tables.run_groups import find_groups
 from eval.tables.stored import StoredRun
-from eval.tables.variants import run_variant
+from eval.tables.variants import label_of
 from memsys.errors import RunDirectoryError
 
 
@@ -87,16 +87,12 @@ def lens_groups(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
         [runs[number] for number in sorted(group.members)]
         for group in find_groups(runs, backbones_apart=len(memories) > 1)
     ]
-    with_systems = {_checksum(run) for group in found for run in group if not run.floor}
+    with_systems = {run.data_sha256 for group in found for run in group if not run.floor}
     alone: dict[str, list[StoredRun]] = {}
     for run in runs:
-        if run.floor and _checksum(run) not in with_systems:
-            alone.setdefault(_checksum(run), []).append(run)
+        if run.floor and run.data_sha256 not in with_systems:
+            alone.setdefault(run.data_sha256, []).append(run)
     return [*found, *alone.values()]
-
-
-def _checksum(run: StoredRun) -> str:
-    return str(run.record["data"].get("sha256"))
 
 
 def _published_counts(dataset: str) -> Mapping[int, int]:
@@ -114,8 +110,7 @@ def system_names(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def _system(run: StoredRun) -> str:
-    variant = run_variant(run.record)
-    return f"{run.memory}{f' [{variant}]' if variant else ''}{' (no model)' if run.floor else ''}"
+    return f"{label_of(run.memory, run.record)}{' (no model)' if run.floor else ''}"
 
 
 def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> Lens:

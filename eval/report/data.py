@@ -7,6 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 from eval.cli.terminal import stage
+from eval.loaders.kinds import ADVERSARIAL
 from eval.report.answer import Board, group_answer
 from eval.report.cache import Cache, fingerprint
 from eval.report.calls import first_difference
@@ -109,6 +110,7 @@ def page_data(
         "judgeFaults": judge_faults(runs),
         "judgesLeftOut": [line.replace("`", "") for line in left_out],
         "categories": _categories(runs, names),
+        "adversarial": _adversarial(runs, names),
         "scores": _scores(collected, [metric["name"] for metric in metrics], cache),
         "tables": cache.get("tables", [everything], partial(tables, whole)),
         "ownTables": own_tables(runs),
@@ -210,3 +212,11 @@ def _categories(runs: Sequence[StoredRun], datasets: Sequence[str]) -> dict[str,
     for run, dataset in zip(runs, datasets, strict=True):
         found[dataset] |= category_names(run)
     return {dataset: {str(number): own[number] for number in sorted(own)} for dataset, own in found.items()}
+
+
+def _adversarial(runs: Sequence[StoredRun], datasets: Sequence[str]) -> dict[str, list[str]]:
+    """Numbers of the categories whose questions have no answer, by data set: LoCoMo's is 5, LongMemEval's 27."""
+    found: dict[str, set[int]] = {dataset: set() for dataset in datasets}
+    for run, dataset in zip(runs, datasets, strict=True):
+        found[dataset] |= {row.category for row in run.rows if row.kind == ADVERSARIAL}
+    return {dataset: [str(number) for number in sorted(own)] for dataset, own in found.items()}

@@ -13,7 +13,7 @@ from eval.tables.groups import comparable_runs
 from eval.tables.places import without_places
 from eval.tables.spec import NO_BACKBONE
 from eval.tables.stored import StoredRun
-from eval.tables.variants import flat, overrides, run_variant
+from eval.tables.variants import flat, label_of, overrides
 from memsys.vocabulary import Json
 
 _PARTS = ("dataset", "memory", "reader", "backbone")
@@ -24,15 +24,11 @@ def dataset_names(runs: Sequence[StoredRun]) -> list[str]:
     """Name of each run's data set: presets that read the same file are one set, called by the shortest name."""
     presets: dict[str, str] = {}
     for run in runs:
-        checksum = _checksum(run)
+        checksum = run.data_sha256
         presets[checksum] = min(presets.get(checksum, run.dataset), run.dataset, key=lambda name: (len(name), name))
     repeated = Counter(presets.values())
     names = {checksum: f"{name} {checksum[:6]}" if repeated[name] > 1 else name for checksum, name in presets.items()}
-    return [names[_checksum(run)] for run in runs]
-
-
-def _checksum(run: StoredRun) -> str:
-    return str(run.record["data"].get("sha256"))
+    return [names[run.data_sha256] for run in runs]
 
 
 def run_cards(runs: Sequence[StoredRun], with_texts: Sequence[bool]) -> list[Json]:
@@ -65,7 +61,7 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
     costs = run_costs(run)
     return {
         "id": run.run_id,
-        "system": run_label(run),
+        "system": label_of(run.memory, run.record),
         "backbone": run.backbone,
         "without": _without(run),
         "dataset": dataset,
@@ -77,7 +73,7 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
         "finished": record.get("finished"),
         "commit": record.get("commit"),
         "dirty": record.get("dirty"),
-        "dataSha256": _checksum(run),
+        "dataSha256": run.data_sha256,
         "model": _pairs(record.get("model") or {}),
         "hardware": _hardware(record.get("hardware") or {}),
         "changed": [pair for part in _PARTS for pair in _changed(record["config"], part)],
@@ -88,18 +84,12 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
     }
 
 
-def run_label(run: StoredRun) -> str:
-    """The memory with the settings in which it differs from its file."""
-    variant = run_variant(run.record)
-    return f"{run.memory} [{variant}]" if variant else run.memory
-
-
 def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int, str]:
     """Short names of a group's runs: the memory, with its changed settings and the run's hash where that is needed."""
     found = {number: runs[number].memory for number in members}
     steps: tuple[Callable[[StoredRun], str], ...] = (
-        run_label,
-        lambda run: f"{run_label(run)}, {run.run_id.rpartition('-')[2]}",
+        lambda run: label_of(run.memory, run.record),
+        lambda run: f"{label_of(run.memory, run.record)}, {run.run_id.rpartition('-')[2]}",
     )
     for longer in steps:
         repeated = Counter(found.values())

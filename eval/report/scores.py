@@ -6,9 +6,9 @@ from typing import get_args
 
 from eval.compare.rows import ComparisonEstimate, estimate
 from eval.loaders.kinds import ADVERSARIAL
-from eval.metrics.registry import METRICS, listed
+from eval.metrics.registry import METRICS, higher_is_better, listed
 from eval.report.config import PageConfig
-from eval.scoring.protocols import Adversarial, Protocol, Weighting
+from eval.scoring.protocols import Adversarial, Averaging, Weighting
 from eval.tables.judges import judge_texts
 from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
@@ -21,30 +21,39 @@ _WAYS: tuple[_Way, ...] = tuple(product(get_args(Adversarial), get_args(Weightin
 
 
 def metric_list(runs: Sequence[StoredRun], config: PageConfig) -> list[dict[str, Json]]:
-    """The metrics to choose from: those that at least one run holds, judges last with what is known of them."""
+    """The metrics to choose from: those that at least one run holds, judges last with what is known of them.
+
+    Returns:
+        Of each its name, its group in the menu, its source, its unit, and whether a lower value is better.
+    """
     held = {name for run in runs for row in run.rows for name, value in row.metrics.items() if value is not None}
     found: list[dict[str, Json]] = [
-        {"name": name, "group": group, "source": METRICS[name].source if name in METRICS else ""}
+        _entry(name, group, METRICS[name].source if name in METRICS else "")
         for group, names in config.leaderboard.items()
         for name in names
         if name in held
     ]
     found += [
-        {"name": metric.name, "group": group, "source": metric.source}
+        _entry(metric.name, group, metric.source)
         for group, retrieval in (("answers", False), ("evidence", True))
         for metric in listed(retrieval=retrieval)
         if metric.name in held and metric.name not in {entry["name"] for entry in found}
     ]
     judges = judge_texts(runs)
-    return found + [{"name": name, "group": "judge", "source": judges[name]} for name in sorted(judges) if name in held]
+    return found + [_entry(name, "judge", judges[name]) for name in sorted(judges) if name in held]
+
+
+def _entry(name: str, group: str, source: str) -> dict[str, Json]:
+    unit = METRICS[name].unit if name in METRICS else "percent"
+    return {"name": name, "group": group, "source": source, "unit": unit, "lower": not higher_is_better(name)}
 
 
 def run_scores(run: StoredRun, metrics: Sequence[str]) -> dict[str, dict[str, Json]]:
     """Every metric of one run.
 
     Returns:
-        metric -> cell -> ``[value, low, high, unit of the interval, questions scored]`` in percent; of a
-        single unit the value alone. Cells are category numbers and
+        metric -> cell -> ``[value, low, high, unit of the interval, questions scored]`` in the metric's unit; of one
+        question the value alone. Cells are category numbers and
         ``<treatment of category 5>/<weighting>`` over all categories; what was not scored is absent.
     """
     present = {name for row in run.rows for name, value in row.metrics.items() if value is not None}
@@ -54,13 +63,13 @@ def run_scores(run: StoredRun, metrics: Sequence[str]) -> dict[str, dict[str, Js
 def _cells(run: StoredRun, metric: str) -> dict[str, Json]:
     categories = sorted({row.category for row in run.rows})
     adversarial = any(row.kind == ADVERSARIAL for row in run.rows)
-    found = {str(category): estimate(run, metric, _protocol(*_WAYS[0]), category) for category in categories}
+    found = {str(category): estimate(run, metric, Averaging(*_WAYS[0]), category) for category in categories}
     known: dict[_Way, ComparisonEstimate | None] = {}
     for way in _WAYS:
         effective = _effective(way, metric, categories, adversarial)
         if effective is not None:
             if effective not in known:
-                known[effective] = estimate(run, metric, _protocol(*effective))
+                known[effective] = estimate(run, metric, Averaging(*effective))
             found["/".join(way)] = known[effective]
     return {key: _figures(value) for key, value in found.items() if value is not None}
 
@@ -74,10 +83,6 @@ def _effective(way: _Way, metric: str, categories: Sequence[int], has_adversaria
     if not has_adversarial or (retrieval and adversarial == "abstain"):
         adversarial = "paper_trap"
     return adversarial, "question_mean" if len(categories) == 1 else weighting
-
-
-def _protocol(adversarial: Adversarial, weighting: Weighting) -> Protocol:
-    return Protocol("page", "", adversarial, weighting, {}, {"F1": "f1_set"})  # the page chooses the metric itself
 
 
 def _figures(found: ComparisonEstimate) -> list[Json]:

@@ -64,12 +64,12 @@ def _choice(ranked: Sequence[Side], first: int, peers: Sequence[int], several: S
         f"No clear winner: {best.label} is highest with {best.mean:.1f}, but chance may explain its lead over {shown} "
         f"({_gap(several, first, peers[0])} over {names[0]});"
     )
-    near = [i for i in peers if _includes_nought(_between(several, first, i))]
+    near = [i for i in peers if _includes_zero(_between(several, first, i))]
     which = "of these" if near == peers else "of those whose interval to it includes 0,"
     return f"{text} {_cheapest([best, *(ranked[i] for i in near)], which)}".rstrip()
 
 
-def _includes_nought(found: SystemDifference) -> bool:
+def _includes_zero(found: SystemDifference) -> bool:
     return found.low is None or found.high is None or found.low <= 0 <= found.high
 
 

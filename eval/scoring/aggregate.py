@@ -7,7 +7,7 @@ from statistics import median
 
 from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS
-from eval.scoring.protocols import Protocol, Weighting
+from eval.scoring.protocols import Averaging, Protocol, Weighting
 from eval.scoring.rows import ScoreRow
 from memsys.vocabulary import Json
 
@@ -117,9 +117,9 @@ def combine(means: Sequence[Mean], weighting: Weighting) -> Mean:
     return Mean(total / fsum(weights), scored, unscored)
 
 
-def _metric(metric: str, kind: str, protocol: Protocol) -> str:
+def _metric(metric: str, kind: str, averaging: Averaging) -> str:
     """The score that a column takes of a kind; what was retrieved is no abstention, whatever the protocol."""
-    abstention = kind == ADVERSARIAL and protocol.adversarial == "abstain"
+    abstention = kind == ADVERSARIAL and averaging.adversarial == "abstain"
     return ABSTENTION if abstention and "retrievals" not in METRICS[metric].needs else metric
 
 
@@ -130,7 +130,8 @@ def aggregate(rows: Sequence[ScoreRow], protocol: Protocol) -> ProtocolMeans:
         rows: scores of one run.
         protocol: treatment of adversarial questions, weights, columns and labels.
     """
-    categories = [_category_means(chosen, protocol) for chosen in _by_category(rows, protocol)]
+    groups = sorted(_by_category(rows, protocol), key=lambda own: (protocol.place(own[0].kind), own[0].category))
+    categories = [_category_means(group, protocol) for group in groups]
     columns, weighting = protocol.columns, protocol.weighting
     answerable = [means for means in categories if means.kind != ADVERSARIAL]
     return ProtocolMeans(
@@ -150,13 +151,38 @@ def unlabelled_kinds(rows: Iterable[ScoreRow], protocol: Protocol) -> list[str]:
     return sorted({row.kind for row in rows} - {*protocol.labels, ADVERSARIAL})
 
 
-def _by_category(rows: Sequence[ScoreRow], protocol: Protocol) -> list[list[ScoreRow]]:
-    """Group the rows that count by category, in the protocol's order."""
+def metric_mean(
+    rows: Sequence[ScoreRow], metric: str, averaging: Averaging, category: int | None = None
+) -> Mean | None:
+    """One metric's mean: that of :func:`aggregate`, without labels and other columns.
+
+    Args:
+        rows: scores of one run.
+        metric: name in the registry.
+        averaging: treatment of adversarial questions, and weights.
+        category: number of the one wanted; ``None``: over all that count.
+
+    Returns:
+        The mean; ``None`` where no question of the category counts.
+    """
+    groups = _by_category(rows, averaging)
+    if category is not None:
+        groups = [group for group in groups if group[0].category == category]
+        return _group_mean(groups[0], metric, averaging) if groups else None
+    return combine([_group_mean(group, metric, averaging) for group in groups], averaging.weighting)
+
+
+def _group_mean(rows: Sequence[ScoreRow], metric: str, averaging: Averaging) -> Mean:
+    return mean_of(row.metrics.get(_metric(metric, row.kind, averaging)) for row in rows)
+
+
+def _by_category(rows: Sequence[ScoreRow], averaging: Averaging) -> list[list[ScoreRow]]:
+    """Group the rows that count by category."""
     groups: dict[int, list[ScoreRow]] = {}
     for row in rows:
-        if protocol.counts(row.kind):
+        if averaging.counts(row.kind):
             groups.setdefault(row.category, []).append(row)
-    return sorted(groups.values(), key=lambda group: (protocol.place(group[0].kind), group[0].category))
+    return list(groups.values())
 
 
 def _category_means(rows: Sequence[ScoreRow], protocol: Protocol) -> CategoryMeans:
@@ -167,10 +193,7 @@ def _category_means(rows: Sequence[ScoreRow], protocol: Protocol) -> CategoryMea
         label=protocol.label(kind),
         printed_label=protocol.printed_label(kind),
         questions=len(rows),
-        columns={
-            column: mean_of(row.metrics.get(_metric(metric, row.kind, protocol)) for row in rows)
-            for column, metric in protocol.columns.items()
-        },
+        columns={column: _group_mean(rows, metric, protocol) for column, metric in protocol.columns.items()},
     )
 
 

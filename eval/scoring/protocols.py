@@ -22,14 +22,34 @@ Weighting = Literal["question_mean", "category_mean"]
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
-    """One way to average.
+class Averaging:
+    """How scores are averaged, whatever the metric.
+
+    Attributes:
+        adversarial: treatment of adversarial questions.
+        weighting: of the overall mean.
+    """
+
+    adversarial: Adversarial
+    weighting: Weighting
+
+    def __post_init__(self) -> None:
+        for key, choices in (("adversarial", get_args(Adversarial)), ("weighting", get_args(Weighting))):
+            if getattr(self, key) not in choices:
+                raise ConfigError(f"protocol.{key}={getattr(self, key)!r}; choose one of {', '.join(choices)}")
+
+    def counts(self, kind: str) -> bool:
+        """Whether questions of a kind enter the overall mean."""
+        return kind != ADVERSARIAL or self.adversarial != "exclude"
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol(Averaging):
+    """How a paper averaged, which metrics its columns are, and what it calls the kinds of questions.
 
     Attributes:
         name: name of the preset.
         source: paper or repository, and where in it.
-        adversarial: treatment of adversarial questions.
-        weighting: of the overall mean.
         labels: kind of question -> label, in table order. Questions of other kinds count too; their categories come
             after these and are labelled by their kind.
         printed_labels: labels the paper printed where they differ, by kind; SAGE's are wrong.
@@ -39,17 +59,13 @@ class Protocol:
 
     name: str
     source: str
-    adversarial: Adversarial
-    weighting: Weighting
     labels: Mapping[str, str]
     columns: Mapping[str, str]
     printed_labels: Mapping[str, str] = field(default_factory=dict)
     primary: str = ""
 
     def __post_init__(self) -> None:
-        for key, choices in (("adversarial", get_args(Adversarial)), ("weighting", get_args(Weighting))):
-            if getattr(self, key) not in choices:
-                raise ConfigError(f"protocol.{key}={getattr(self, key)!r}; choose one of {', '.join(choices)}")
+        Averaging.__post_init__(self)
         for name in ("labels", "printed_labels"):
             wrong = [key for key in getattr(self, name) if not isinstance(key, str)]
             if wrong:
@@ -59,10 +75,6 @@ class Protocol:
         named = {f"columns.{column}": metric for column, metric in self.columns.items()}
         for key, metric in {**named, **({"primary": self.primary} if self.primary else {})}.items():
             find_metric(metric, f"protocol.{key}={metric}: ")
-
-    def counts(self, kind: str) -> bool:
-        """Whether questions of a kind enter the overall mean."""
-        return kind != ADVERSARIAL or self.adversarial != "exclude"
 
     def place(self, kind: str) -> int:
         """Where a kind stands in a table; kinds without a label come last."""

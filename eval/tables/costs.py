@@ -12,7 +12,7 @@ from typing import Any
 from eval.cli.escaping import markdown_cell, markdown_row
 from eval.configs.presets import read_settings
 from eval.tables.stored import StoredRun
-from eval.tables.variants import run_variant
+from eval.tables.variants import label_of
 from memsys.assets.paths import shipped
 from memsys.errors import ConfigError
 from memsys.rows import RowError, record_from
@@ -141,10 +141,9 @@ def cost_rates(run: StoredRun) -> CostRates | None:
 
 def _named(run: StoredRun) -> str:
     """The run by its memory, how that differs from its preset, its backbone, and what was asked."""
-    variant, conversations = run_variant(run.record), len(run.conversations)
-    memory = f"{run.memory} [{variant}]" if variant else run.memory
+    conversations = len(run.conversations)
     extent = f"{len(run.rows)} questions on {conversations} conversation{'' if conversations == 1 else 's'}"
-    return f"{memory}, {run.backbone}, {extent}"
+    return f"{label_of(run.memory, run.record)}, {run.backbone}, {extent}"
 
 
 def render_costs(registry: CostRegistry, runs: Sequence[StoredRun]) -> str:

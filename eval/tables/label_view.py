@@ -15,7 +15,7 @@ def under_labels(run: StoredRun, view: LabelView) -> StoredRun:
         ConfigError: no such view.
         ScoringError: ``corrected`` is asked of a run that was scored without the corrections.
     """
-    rows = tuple(under(run.rows, view, run.run_id, str(run.record["data"].get("sha256"))))
+    rows = tuple(under(run.rows, view, run.run_id, run.data_sha256))
     return run if rows == run.rows else replace(run, rows=rows, labels=view)
 
 

@@ -6,11 +6,11 @@ from math import fsum
 
 from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS
-from eval.scoring.aggregate import ABSTENTION, aggregate, mean_of
+from eval.scoring.aggregate import ABSTENTION, mean_of, metric_mean
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MICRO, Interval, MeanRule, MetricScores, point
 from eval.scoring.paired import minimum_detectable_difference
-from eval.scoring.protocols import Adversarial, Protocol
+from eval.scoring.protocols import Adversarial, Averaging, Protocol
 from eval.scoring.rows import ScoreRow
 from eval.tables.candidates import LATENCY_METRICS, Selected, is_retrieval, run_figure
 from eval.tables.determinism import repeats_exactly
@@ -133,51 +133,49 @@ def _by_run(selected: Selected, metric: str, category: int | None, protocol: Pro
     return tuple(value for value in found if value is not None)
 
 
-def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol) -> float | None:
+def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, averaging: Averaging) -> float | None:
     """The mean that :mod:`eval.scoring.aggregate` takes; of latencies and sizes the plain mean over questions."""
     if is_verdict(metric):
-        scores, mean = scores_and_mean(rows, metric, category, protocol)
+        scores, mean = scores_and_mean(rows, metric, category, averaging)
         return point(scores, mean) if len(scores.values) else None
     if metric not in METRICS:
         return mean_of(row.metrics.get(metric) for row in rows if category in (None, row.category)).value
-    means = aggregate(rows, replace(protocol, adversarial=_treatment(metric, protocol), columns={metric: metric}))
-    if category is None:
-        return means.overall[metric].value
-    return next((part.columns[metric].value for part in means.categories if part.category == category), None)
+    found = metric_mean(rows, metric, averaging, category)
+    return None if found is None else found.value
 
 
 def scores_and_mean(
-    rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol
+    rows: Sequence[ScoreRow], metric: str, category: int | None, averaging: Averaging
 ) -> tuple[MetricScores, MeanRule]:
     """Scored questions behind :func:`mean_value`, and the same mean in the form that resampling takes."""
-    found = scored_rows(rows, metric, category, protocol)
+    found = scored_rows(rows, metric, category, averaging)
     scores = MetricScores.of((value, row.conversation_id, row.category) for row, value in found)
     plain = category is not None or _is_plain(metric)
-    return scores, MICRO if plain else mean_of_protocol(rows, protocol)
+    return scores, MICRO if plain else mean_rule(rows, averaging)
 
 
 def scored_rows(
-    rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol
+    rows: Sequence[ScoreRow], metric: str, category: int | None, averaging: Averaging
 ) -> list[tuple[ScoreRow, float]]:
     """Questions that enter a mean, with their scores, in the order of the rows.
 
     Args:
         rows: of a run.
         metric: name of the scores.
-        category: question category, ``None`` for all that the protocol counts.
-        protocol: which questions count, and what is right in category 5.
+        category: question category, ``None`` for all that count.
+        averaging: which questions count, and what is right in category 5.
     """
     found = []
     for row in rows:
-        if row.category == category or (category is None and (_is_plain(metric) or protocol.counts(row.kind))):
-            value = row.metrics.get(score_name(metric, row.kind, protocol))
+        if row.category == category or (category is None and (_is_plain(metric) or averaging.counts(row.kind))):
+            value = row.metrics.get(score_name(metric, row.kind, averaging))
             if value is not None:
                 found.append((row, value))
     return found
 
 
 def _is_plain(metric: str) -> bool:
-    """Whether all questions count alike under every protocol: so for latencies and sizes."""
+    """Whether all questions count alike in every averaging: so for latencies and sizes."""
     return metric not in METRICS and not is_verdict(metric)
 
 
@@ -186,27 +184,27 @@ def is_verdict(metric: str) -> bool:
     return metric.startswith("judge_")
 
 
-def mean_of_protocol(rows: Sequence[ScoreRow], protocol: Protocol) -> MeanRule:
-    """A protocol's overall mean in the form that resampling takes; categories are those of the rows that count."""
-    if protocol.weighting == "question_mean":
+def mean_rule(rows: Sequence[ScoreRow], averaging: Averaging) -> MeanRule:
+    """The overall mean in the form that resampling takes; categories are those of the rows that count."""
+    if averaging.weighting == "question_mean":
         return MICRO
     return MeanRule(
-        tuple((category, 1.0) for category in sorted({r.category for r in rows if protocol.counts(r.kind)}))
+        tuple((category, 1.0) for category in sorted({r.category for r in rows if averaging.counts(r.kind)}))
     )
 
 
-def score_name(metric: str, kind: str, protocol: Protocol) -> str:
+def score_name(metric: str, kind: str, averaging: Averaging) -> str:
     """Score that stands for a metric in questions of a kind: abstention in adversarial ones where that is right.
 
     A judge's verdict stays what it is: a question that the judge did not see has none.
     """
-    declines = kind == ADVERSARIAL and metric in METRICS and _treatment(metric, protocol) == "abstain"
+    declines = kind == ADVERSARIAL and metric in METRICS and _treatment(metric, averaging) == "abstain"
     return ABSTENTION if declines else metric
 
 
-def _treatment(metric: str, protocol: Protocol) -> Adversarial:
+def _treatment(metric: str, averaging: Averaging) -> Adversarial:
     """Treatment of category 5: what was retrieved is no abstention, whatever a protocol says of answers."""
-    return "paper_trap" if is_retrieval(metric) and protocol.adversarial == "abstain" else protocol.adversarial
+    return "paper_trap" if is_retrieval(metric) and averaging.adversarial == "abstain" else averaging.adversarial
 
 
 def _caveats(selected: Selected, metric: str, terms: MeasurementContext) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from eval.scoring.inference import MetricScores
 from eval.scoring.paired import PairedComparison, compare_paired, holm
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow
-from eval.tables.measure import mean_of_protocol, score_name
+from eval.tables.measure import mean_rule, score_name
 from eval.tables.stored import StoredRun
 from eval.tables.terms import differing_parts
 
@@ -90,7 +90,7 @@ def compare_family(
         differences = paired_differences(system.rows, baseline.rows, metric, protocol)
         if len(differences.values):
             parts = differing_parts(system.run, baseline.run) if system.run and baseline.run else ()
-            mean = mean_of_protocol(system.rows, protocol)
+            mean = mean_rule(system.rows, protocol)
             found.append((system.label, baseline.label, compare_paired(differences, mean), parts))
     explores = metric != protocol.primary
     return adjust_family(

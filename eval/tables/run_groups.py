@@ -54,17 +54,15 @@ def _only_retrieves(runs: Sequence[StoredRun], group: RunGroup) -> bool:
 def _scope(run: StoredRun) -> tuple[object, ...]:
     """What must be equal: the data file, how many turns of how many conversations were written, the wording."""
     data = run.record["data"]
-    return data.get("sha256"), data.get("turns"), data.get("conversations"), run.prompts
+    return run.data_sha256, data.get("turns"), data.get("conversations"), run.prompts
 
 
 def _group(runs: Sequence[StoredRun], numbers: Sequence[int], floors: Sequence[int]) -> RunGroup:
     answered = {number: {row.question_id for row in runs[number].rows} for number in (*numbers, *floors)}
     common = frozenset.intersection(*(frozenset(answered[number]) for number in numbers))
-    checksum = runs[numbers[0]].record["data"].get("sha256")
+    checksum = runs[numbers[0]].data_sha256
     joining = [
-        number
-        for number in floors
-        if common and runs[number].record["data"].get("sha256") == checksum and common <= answered[number]
+        number for number in floors if common and runs[number].data_sha256 == checksum and common <= answered[number]
     ]
     if runs[numbers[0]].retrieval_only:
         joining = []

@@ -78,6 +78,11 @@ class StoredRun:
         return self._name("dataset")
 
     @property
+    def data_sha256(self) -> str:
+        """Checksum of the data file; presets that read the same file have the same."""
+        return str(self.record["data"].get("sha256"))
+
+    @property
     def prompts(self) -> str:
         """Whose or which prompts it was asked with; empty for those of this version in our wording."""
         return prompts_of(self.record)

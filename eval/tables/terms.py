@@ -77,7 +77,7 @@ def differing_parts(one: StoredRun, other: StoredRun) -> tuple[str, ...]:
     Only settings that both have are compared: a constant answer has no backbone, and a setting that came
     with a later version leaves what was there as it was.
     """
-    parts = {"data": str(one.record["data"].get("sha256")) != str(other.record["data"].get("sha256"))}
+    parts = {"data": one.data_sha256 != other.data_sha256}
     for part, (only, leave_out) in _PARTS.items():
         ours, theirs = (_settings(run, part, only, leave_out) for run in (one, other))
         parts[part] = any(ours[key] != theirs[key] for key in ours.keys() & theirs.keys())

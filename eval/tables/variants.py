@@ -76,6 +76,17 @@ def run_variant(record: Mapping[str, Any]) -> str:
     return ", ".join(text for text in (prompts, variant_label(changed)) if text)
 
 
+def label_of(memory: str, record: Mapping[str, Any]) -> str:
+    """The memory with how it differs from its preset: ``clag [n_init=7]``.
+
+    Args:
+        memory: its name.
+        record: ``run.json``.
+    """
+    variant = run_variant(record)
+    return f"{memory} [{variant}]" if variant else memory
+
+
 def _of_prompts(key: str, value: Any, brought: Mapping[str, Any]) -> bool:
     return (isinstance(value, str) and is_reference(value)) or (key in brought and brought[key] == value)
 

@@ -316,6 +316,52 @@ def test_leaderboard_ranks_and_filters(page: Page, report: Path) -> None:
     assert page.run(systems) == ["oracle"]
 
 
+def test_leaderboard_ranks_by_the_metrics_direction(page: Page, tmp_path: Path) -> None:
+    """The system with the most overruled facts in its context was the first, and marked as the best."""
+    for memory, share in (("rag", 0.75), ("amem", 0.25)):
+        fake = FakeRun(memory=memory, extra_metrics=("staleness",), values=lambda n, metric, share=share: share)  # type: ignore[misc]
+        fake.write(tmp_path / "runs")
+    out = tmp_path / "report.html"
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(out), "--no-cache"]) == 0
+    table = "[...document.querySelectorAll('tbody tr:not(.group)')]"
+    rows = f"{table}.map((row) => [0, 1, 3].map((n) => row.children[n].innerText))"
+    go(page, out, "leaderboard?metric=staleness")
+    assert page.run(rows) == [["1", "amem", "25.0"], ["2", "rag", "75.0"]]
+    assert "percent, lower is better" in text(page)
+    go(page, out, "leaderboard?metric=f1_set")
+    assert page.run(rows) == [["1", "rag", "75.0"], ["2", "amem", "25.0"]]
+
+
+def test_intervals_below_zero_stay_inside_the_figure(page: Page, tmp_path: Path) -> None:
+    """The axis began at 0, and the interval's lower end was cut off at the frame."""
+    values = lambda n, metric: float(n == 0)  # noqa: E731
+    FakeRun(conversations=("conv-26",), questions_each=5, values=values).write(tmp_path / "runs")
+    out = tmp_path / "report.html"
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(out), "--no-cache"]) == 0
+    go(page, out)
+    assert "[-" in page.run("document.querySelector('#forest').textContent")
+    begin = "Math.min(...[...document.querySelectorAll('#forest line.stroke')].map((line) => line.x1.baseVal.value))"
+    assert page.run(begin) > 0
+
+
+def test_questions_without_an_answer_are_known_by_their_kind(page: Page, tmp_path: Path) -> None:
+    """Of LongMemEval, whose category of them is 27, nobody could choose how they count, or leave them out of a pair."""
+    for memory, share in (("rag", 0.75), ("amem", 0.25)):
+        fake = FakeRun(memory=memory, categories=(21, 27), values=lambda n, metric, share=share: share)  # type: ignore[misc]
+        path = fake.write(tmp_path / "runs")
+        for name in ("scores.jsonl", "references.jsonl"):
+            rewrite(path, name, lambda n, row: row.update(kind="adversarial" if row["category"] == 27 else "other"))
+    out = tmp_path / "report.html"
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(out), "--no-cache"]) == 0
+    go(page, out, "leaderboard?metric=f1_set")
+    assert page.run("document.getElementById('filter-five').value") == "exclude"
+    assert "to be fooled" not in text(page)
+    choose(page, "five", "paper_trap")
+    assert "to be fooled counts as right" in text(page)
+    go(page, out, "compare")
+    assert "over 10 questions" in text(page, "#pair") and "after Holm's correction" in text(page, "#pair")
+
+
 def choose(page: Page, key: str, value: str) -> None:
     page.run(
         f"(() => {{ const node = document.getElementById('filter-{key}'); node.value = {value!r}; "

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eval.cli.terminal import console
-from eval.compare import compare
+from eval.compare import ComparisonChoices, compare
 from eval.compare.__main__ import main
 from eval.compare.answers import show_answers
 from eval.compare.formats import render_csv, render_latex, render_markdown
@@ -76,6 +76,8 @@ def test_labels_tell_runs_apart(tmp_path: Path) -> None:
     assert len(set(labels([rag, twin]))) == 2
     part = stored(tmp_path, questions_each=3)
     assert labels([rag, part, amem]) == ["rag, 20 questions", "rag, 6 questions", "amem"]
+    later = replace(rag, record={**rag.record, "started": "2026-02-02T00:00:00+00:00"})  # of a folder of the same name
+    assert labels([rag, later]) == ["rag, started 2026-01-01T00:00:00+00:00", "rag, started 2026-02-02T00:00:00+00:00"]
 
 
 def test_long_labels_are_numbered_on_the_terminal(tmp_path: Path) -> None:
@@ -168,6 +170,14 @@ def test_answers_are_shown_beside_the_gold_answer(
     show_answers(systems, 2)
     console.cache_clear()
     assert "   gold          nothing; the false answer is: Miga" in capsys.readouterr().out
+
+
+def test_shown_answers_have_the_names_of_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two runs of one memory with other settings were both called by the memory alone."""
+    runs = [FakeRun(memory="rag", settings=settings).write(tmp_path) for settings in ({}, {"k": 3})]
+    compare(runs, tmp_path / "out", ComparisonChoices(answers=1))
+    shown = capsys.readouterr().out.partition("Some of the answers")[2].splitlines()[3:6]
+    assert [line.split("  ")[1].strip() for line in shown] == ["gold", "rag", "rag [k=3]"]
 
 
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:

@@ -108,6 +108,28 @@ def test_a_reference_leads_nothing(tmp_path: Path) -> None:
     assert "oracle leads no_memory by 80.0" in make_report(only, CLAG).conclusion
 
 
+def test_a_system_among_references_is_held_against_one_that_it_may_beat(tmp_path: Path) -> None:
+    """It said "rag leads oracle by -40.0 points F1 ... so the lead holds"."""
+    ten = tuple(f"conv-{number}" for number in range(10))
+    values = {"oracle": 0.9, "rag": 0.5, "no_memory": 0.1, "full_context": 0.3}
+    oracle, rag, no_memory, full_context = (stored(tmp_path, *pair, conversations=ten) for pair in values.items())
+    assert "rag leads full_context by 20.0" in make_report([oracle, rag, no_memory, full_context], CLAG).conclusion
+    for against in (None, "oracle"):
+        assert "oracle leads rag by 40.0" in make_report([oracle, rag], CLAG, against).conclusion
+
+
+def test_who_leads_on_the_questions_of_both_is_named_first(tmp_path: Path) -> None:
+    """The order of the rows is that of all questions of each: the sentence gave a negative lead."""
+    two = ("conv-1", "conv-2")
+    rag = stored(tmp_path, "rag", 0.5, conversations=two[:1])
+    uneven = FakeRun(memory="amem", conversations=two, values=lambda n, metric: 0.4 if n < 10 else 1.0)
+    amem = read_run(uneven.write(tmp_path))
+    assert isinstance(amem, StoredRun)
+    report = make_report([rag, amem], CLAG)
+    assert [row.label for row in report.rows] == ["amem", "rag"]
+    assert report.conclusion.startswith("On 10 questions of one conversation rag leads amem by 10.0 points F1")
+
+
 def test_constants_stand_beside_the_runs_on_their_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Comparing a run with a constant ended with "protocol='None' is unknown"."""
     rag = FakeRun(values=lambda number, metric: 0.5, data_sha256="7" * 64, questions_each=5).write(tmp_path / "runs")
@@ -139,7 +161,7 @@ def test_means_over_fewer_questions_than_asked_say_so(tmp_path: Path) -> None:
     amem = read_run(half)
     assert isinstance(amem, StoredRun)
     report = make_report([stored(tmp_path, "rag"), amem], CLAG)
-    line = "n: questions asked; scored were fewer: F1 w/o 5 16; abstain 4; R@10 10 to 20"
+    line = "n: questions asked; means over fewer: F1 w/o 5: 16; abstain: 4; R@10: 10 to 20"
     assert line in report.legend
     assert f"- {line}" in render_markdown(report)
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from eval.export import export_run, main
+from eval.scoring.summary import summarise
 from eval.tables.__main__ import main as tables
 from eval.tables.places import without_places
 from memsys.errors import RunDirectoryError
-from tests.support.fake_run import FakeRun
+from tests.support.fake_run import FakeRun, rewrite
 
 TEN = tuple(f"conv-{number}" for number in range(10))
 
@@ -63,6 +64,36 @@ def test_no_text_and_no_place_is_kept(tmp_path: Path) -> None:
     assert not any(word in text for word in ("secret", "/somewhere", "node17"))
     trace = json.loads((target / "summary.json").read_text())["trace"]["values"]
     assert trace == {"mode": {"global": 10}}
+
+
+def test_keywords_of_one_word_are_text_too(tmp_path: Path) -> None:
+    """Of a run on a few questions single keywords stood in the summary, as names of a method's ways do."""
+    path = FakeRun(conversations=("conv-26",)).write(tmp_path / "runs")
+    traced = {"keywords": "Pixel", "query": "Pixel", "mode": "global"}
+    rewrite(path, "retrievals.jsonl", lambda n, row: row.update(trace=traced))
+    summarise(path)
+    kept = json.loads((export_run(path, tmp_path / "out") / "summary.json").read_text())["trace"]["values"]
+    assert kept == {"mode": {"global": 10}}
+
+
+@pytest.mark.parametrize("trec", [[], ["--trec"]])
+def test_runs_of_one_name_do_not_overwrite_each_other(
+    trec: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last of them was kept, and both were said to be exported."""
+    paths = []
+    for day in ("01", "02"):
+        path = FakeRun().write(tmp_path / day)
+        record = json.loads((path / "run.json").read_text())
+        (path / "run.json").write_text(json.dumps({**record, "started": f"2026-01-{day}T00:00:00+00:00"}))
+        paths.append(str(path))
+    out = tmp_path / "out"
+    assert main([*paths, *trec, "--out", str(out)]) == 2
+    assert "would both be written to" in " ".join(capsys.readouterr().err.split())
+    assert not out.exists()
+    assert main([paths[0], paths[0], *trec, "--out", str(out)]) == 0
+    if not trec:
+        assert main([paths[0], str(out), "--out", str(tmp_path / "again")]) == 0  # the run and its summary
 
 
 def test_provenance_is_kept(tmp_path: Path) -> None:

@@ -193,6 +193,32 @@ def test_another_judge_of_the_same_name_is_refused(
     ]
 
 
+@pytest.mark.parametrize("text", ["{", "[]", '{"status": "complete", "inputs": {}, "column": "x"}'])
+def test_what_made_the_verdicts_is_damaged(
+    tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    """A file that lacks the judge's settings ended in a ``KeyError``."""
+    path = write_run(tmp_path)
+    meta = path / "judgements" / "lenient-smollm2_135m_vllm.json"
+    meta.parent.mkdir()
+    meta.write_text(text)
+    assert main([str(path), *arguments(server, tmp_path)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"{meta}" in said and "delete it" in said and server.state.count == 0
+
+
+def test_verdicts_of_an_unknown_judge_are_not_taken(tmp_path: Path, server: StubServer) -> None:
+    """Without the file that says who gave them they counted as this judge's."""
+    path = write_run(tmp_path)
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    before = load_judged(path)[0].verdicts
+    (path / "judgements" / "lenient-smollm2_135m_vllm.json").unlink()
+    verdicts = path / "judgements" / "lenient-smollm2_135m_vllm.jsonl"
+    verdicts.write_text(verdicts.read_text().replace('"CORRECT"', '"WRONG"'))
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    assert load_judged(path)[0].verdicts == before
+
+
 def test_more_repeats_add_to_those_there(tmp_path: Path, server: StubServer) -> None:
     path = write_run(tmp_path)
     assert main([str(path), *arguments(server, tmp_path)]) == 0

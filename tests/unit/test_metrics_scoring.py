@@ -240,7 +240,7 @@ def _rows() -> list[ScoreRow]:
 )
 def test_protocols_average_differently(adversarial: Any, weighting: Any, overall: float) -> None:
     labels = {"multi_hop": "multi-hop", "single_hop": "single-hop", "adversarial": "adversarial"}
-    protocol = Protocol("p", "here", adversarial, weighting, labels, {"F1": "f1_set"})
+    protocol = Protocol(adversarial, weighting, "p", "here", labels, {"F1": "f1_set"})
     means = aggregate(_rows(), protocol)
     assert means.overall["F1"].value == pytest.approx(overall)
     assert means.overall["F1"].unscored == 1

@@ -62,6 +62,8 @@ def test_a_memory_that_is_not_open_says_so_at_once() -> None:
     [
         ("Ann likes cats", r"add\(\) takes a list of turns"),
         (("Ann", "A cat."), r"add\(\) takes a list of turns"),
+        (memsys.Turn("1", "S1", "Ann", "A cat."), r"add\(\) takes a list of turns"),
+        (None, r"add\(\) takes a list of turns"),
         ({"speaker": "Ann", "text": "A cat."}, r"add\(\) takes a list of turns"),
         ([{"role": "user", "content": "A cat."}], "all of them texts, not {'role'"),
         ([("Ann", None)], r"all of them texts, not \('Ann', None\)"),

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import ir_measures
 import pytest
 
 import memsys
+from eval.api.parts import choose
 from eval.export import main as export
 from eval.runs.trec import _id, ranked_turns
 from memsys.errors import ConfigError, RunDirectoryError
 from memsys.llm.scripted import ScriptedModel
+from memsys.protocol import MemorySystem, Parts
+from memsys.vocabulary import Retrieval
 from tests.support.sample_run import retrieval_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +48,31 @@ def test_the_reader_sees_question_and_memories() -> None:
         answer = memory.answer("What is the cat called?")
     assert "What is the cat called?" in answer.prediction and "Pixel" in answer.prediction
     assert "bread" not in answer.prediction and len(model.calls) == 1
+
+
+class AnsweringConfig:
+    """RAG that answers questions with "cat" in them itself."""
+
+    name, uses_gold = "answering", False
+
+    def build(self, parts: Parts) -> MemorySystem:
+        memory = choose("rag", None, "hashing", "sage").memory.build(parts)
+        search = memory.retrieve
+
+        async def retrieve(query: str) -> Retrieval:
+            return replace(await search(query), answer="Pixel" if "cat" in query else None)
+
+        memory.retrieve = retrieve  # type: ignore[method-assign]
+        return memory
+
+
+def test_a_memorys_own_answer_is_the_answer_as_in_a_run() -> None:
+    """The reader was asked in its place, so that ``memgpt/native`` answered as MemGPT with the shared reader."""
+    model = ScriptedModel(echo)
+    with memsys.open_memory(AnsweringConfig(), backbone=model, embedder="hashing") as memory:
+        memory.add(TURNS)
+        assert memory.answer("What is the cat called?").prediction == "Pixel" and not model.calls
+        assert "What bakes Ben?" in memory.answer("What bakes Ben?").prediction and len(model.calls) == 1
 
 
 def test_a_program_with_an_event_loop_waits_itself() -> None:

@@ -291,7 +291,7 @@ def test_without_a_backbone_a_package_is_refused(tmp_path: Path) -> None:
         finally:
             await one.close()
 
-    with pytest.raises(ConfigError, match=r"mode=retrieval_only and .* have none"):
+    with pytest.raises(ConfigError, match=r"mode=retrieval_only and open_memory\(backbone=None\) have none"):
         asyncio.run(run())
 
 

@@ -131,7 +131,8 @@ function forest(group, board) {
   const height = top + step * rows.length + 42,
     ends = rows.flatMap((row) => row.figures);
   const room = Math.max(1, (Math.max(...ends) - Math.min(...ends)) * 0.06);
-  const low = Math.max(0, Math.min(...ends) - room),
+  const least = Math.min(...ends);
+  const low = least < 0 ? least - room : Math.max(0, least - room), // an interval of few questions may begin below 0
     high = Math.max(...ends) + room;
   const x = (value) => 8 + ((value - low) / (high - low)) * (width - 16);
   const bottom = height - 38;

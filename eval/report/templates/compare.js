@@ -32,7 +32,7 @@ function compareParts(draw) {
 function pairParts(group, a, b, metric) {
   const both = DATA.questions
     .filter((one) => one.answers[a]?.scores[metric] !== undefined && one.answers[b]?.scores[metric] !== undefined)
-    .filter((one) => one.category !== 5 || params.get("with5") === "1")
+    .filter((one) => !isAdversarial(one.dataset, one.category) || params.get("with5") === "1")
     .map((question) => ({ question, change: question.answers[b].scores[metric] - question.answers[a].scores[metric] }));
   const gained = both.filter((one) => one.change > 1e-9).sort((one, two) => two.change - one.change);
   const lost = both.filter((one) => one.change < -1e-9).sort((one, two) => one.change - two.change);

@@ -120,6 +120,12 @@ function facts(pairs) {
   );
 }
 
+/** The menu's entry of a metric: its source, its unit, and whether lower is better. */
+const metricOf = (name) => DATA.metrics.find((one) => one.name === name);
+
+/** Whether a category of a data set holds the questions without an answer; LoCoMo's is 5. */
+const isAdversarial = (dataset, category) => (DATA.adversarial[dataset] ?? []).includes(String(category));
+
 const words = (name) => name.replaceAll("_", " ");
 
 /** Settings that several views share. */

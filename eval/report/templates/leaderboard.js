@@ -13,7 +13,7 @@ function scoreFilters(draw, withCategory = true) {
   const whole = !valueOf(category);
   const shown = [DATASET, BACKBONE, METRIC];
   if (withCategory) shown.push(category);
-  if (whole && known.includes("5")) shown.push(FIVE);
+  if (whole && chosenSets().some((name) => DATA.adversarial[name].length)) shown.push(FIVE);
   if (whole && known.length > 2) shown.push(WEIGHTS);
   return el(
     "div",
@@ -30,11 +30,13 @@ function filteredRuns() {
   return DATA.runs.map((_, number) => number).filter((number) => fits(DATA.runs[number]));
 }
 
+/** Figures of runs, the best first. */
 function scored(numbers, metric, key) {
+  const sign = metricOf(metric)?.lower ? -1 : 1;
   return numbers
     .map((number) => ({ number, figures: DATA.scores[number][metric]?.[key] }))
     .filter((row) => row.figures)
-    .sort((one, two) => two.figures[0] - one.figures[0]);
+    .sort((one, two) => sign * (two.figures[0] - one.figures[0]));
 }
 
 function leaderboardView() {
@@ -46,7 +48,7 @@ function leaderboardView() {
     el(
       "p",
       { class: "faint" },
-      `${plural(DATA.runs.length, "run")} on ${plural(datasets.length, "data set")}. Percent; bars and brackets: mean with its 95 % cluster t interval.`,
+      `${plural(DATA.runs.length, "run")} on ${plural(datasets.length, "data set")}. Bars and brackets: mean with its 95 % cluster t interval.`,
     ),
     body,
   ];
@@ -54,7 +56,7 @@ function leaderboardView() {
 
 function leaderboard() {
   const metric = valueOf(METRIC),
-    source = DATA.metrics.find((one) => one.name === metric);
+    source = metricOf(metric);
   const key = scoreKey(),
     numbers = filteredRuns();
   const rows = scored(numbers, metric, key);
@@ -91,7 +93,7 @@ function leaderboard() {
     el(
       "p",
       { class: "small faint" },
-      `${metric}: ${source.source}. ${fooledNote(metric, key)}scored: questions that the mean is over. context: tokens that the reader sees; tokens: prompt and completion tokens per question. ‡ interval over the questions of one conversation.`,
+      `${metric}: ${source.source}; ${source.unit}${source.lower ? ", lower is better" : ""}. ${fooledNote(rows, metric, key)}scored: questions that the mean is over. context: tokens that the reader sees; tokens: prompt and completion tokens per question. ‡ interval over the questions of one conversation.`,
     ),
     ...judgesLeftOut(),
     unscored.length
@@ -108,9 +110,10 @@ function boardRow(row, own, most) {
   const run = DATA.runs[row.number],
     [value, low, high, unit, scoredOn] = row.figures;
   const unranked = run.reference || Boolean(DATA.judgeFaults[valueOf(METRIC)]);
+  const sign = metricOf(valueOf(METRIC)).lower ? -1 : 1;
   const place = unranked
     ? 0
-    : 1 + own.filter((other) => !DATA.runs[other.number].reference && other.figures[0] > value).length;
+    : 1 + own.filter((other) => !DATA.runs[other.number].reference && sign * (other.figures[0] - value) > 0).length;
   const interval = low === undefined ? "" : `[${fixed(low)}, ${fixed(high)}]${unit === "question" ? "‡" : ""}`;
   return el(
     "tr",
@@ -142,7 +145,12 @@ function boardsOf(numbers) {
 }
 
 /** In category 5 a word overlap counts what agrees with the false answer: said where such a mean is shown. */
-function fooledNote(metric, key) {
-  const overlap = DATA.metrics.find((one) => one.name === metric)?.group === "answers";
-  return overlap && (key === "5" || key.startsWith("paper_trap")) ? "Category 5 is scored against the false answer: to be fooled counts as right. " : "";
+function fooledNote(rows, metric, key) {
+  const overlap = metricOf(metric)?.group === "answers";
+  const fooled = rows.some(({ number }) => {
+    const { dataset } = DATA.runs[number];
+    const trapped = DATA.adversarial[dataset].filter((category) => DATA.scores[number][metric]?.[category]);
+    return key.startsWith("paper_trap") ? trapped.length > 0 : trapped.includes(key);
+  });
+  return overlap && fooled ? "Category 5 is scored against the false answer: to be fooled counts as right. " : "";
 }

@@ -23,7 +23,7 @@ function plots(draw) {
     "div",
     {},
     legend(numbers.map((number) => names.get(number))),
-    el("h3", {}, `${words(metric)} by category, percent`),
+    el("h3", {}, `${words(metric)} by category, ${metricOf(metric).unit}`),
     categoryPanels(numbers, names, metric),
     costPlot(numbers, names, metric),
     lenses.map((lens) => [
@@ -75,7 +75,7 @@ function categoryPanels(numbers, names, metric) {
     el(
       "p",
       { class: "small faint" },
-      `Tracks end at ${most}; lines: 95 % intervals, as far as the tracks go. ${categories.some(([key]) => key === "5") ? fooledNote(metric, "5") : ""}`,
+      `Tracks end at ${most}; lines: 95 % intervals, as far as the tracks go. ${fooledNote(numbers.map((number) => ({ number })), metric, "paper_trap")}`,
     ),
   ];
 }
@@ -94,5 +94,5 @@ function costPlot(numbers, names, metric) {
     }))
     .filter((point) => point.cost !== undefined);
   if (!points.length) return null;
-  return [el("h3", {}, `${words(metric)} against cost`), scatter(points, cost[1], `${words(metric)}, percent`)];
+  return [el("h3", {}, `${words(metric)} against cost`), scatter(points, cost[1], `${words(metric)}, ${metricOf(metric).unit}`)];
 }
