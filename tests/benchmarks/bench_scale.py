@@ -23,6 +23,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from statistics import mean
 from typing import Any, get_args
@@ -127,9 +128,9 @@ def _usable(name: str) -> bool:
 def conversation(turns: int) -> Conversation:
     """Turns whose words fall off in frequency as in speech."""
     words = [f"word{number}" for number in range(8000)]
-    weights = [1 / (rank + 1) for rank in range(len(words))]
+    weights = list(accumulate(1 / (rank + 1) for rank in range(len(words))))
     rng = random.Random(0)
-    drawn = (" ".join(rng.choices(words, weights, k=25)) for _ in range(turns))
+    drawn = (" ".join(rng.choices(words, cum_weights=weights, k=25)) for _ in range(turns))
     made = (
         Turn(f"t{number}", f"s{number // 30}", ("Ann", "Ben")[number % 2], text, date_time="1 May 2023")
         for number, text in enumerate(drawn)
