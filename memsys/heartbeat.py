@@ -11,6 +11,7 @@ import socket
 import threading
 from pathlib import Path
 
+from memsys.files import replace_file
 from memsys.repeating import RepeatedCall
 
 logger = logging.getLogger(__name__)
@@ -57,10 +58,8 @@ class Heartbeat:
 
     @classmethod
     def with_text(cls, path: Path, text: str) -> "Heartbeat":
-        """Write the file first, whole."""
-        temporary = path.with_name(f".{path.name}.{own_name()}")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        """Write the file first."""
+        replace_file(path, text.encode())
         return cls(path)
 
     def touch(self) -> None:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from memsys.assets.paths import models_dir
+from memsys.files import replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -61,10 +62,8 @@ def _read_note(note: Path) -> dict[str, object]:
 
 
 def _write_note(note: Path, stamp: list[int], digest: str) -> None:
-    temporary = note.with_suffix(f".{os.getpid()}")
     try:
         note.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps({"stamp": stamp, "sha256": digest}), encoding="utf-8")
-        temporary.replace(note)
+        replace_file(note, json.dumps({"stamp": stamp, "sha256": digest}).encode())
     except OSError as error:  # models that came with the machine may lie where we must not write
         logger.debug("a checksum is not remembered: %s", error)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from memsys.credentials import redacted
 from memsys.errors import MemsysError
+from memsys.files import replace_file
 from memsys.heartbeat import Heartbeat, disk_time, is_young, own_name
 from memsys.vocabulary import Json
 
@@ -91,7 +92,7 @@ class Registry:
 
     def fail(self, reason: str) -> None:
         """Note that a server did not come up, so that nobody waits for it."""
-        Heartbeat.with_text(self._prepared() / "failure", redacted(reason))
+        replace_file(self._prepared() / "failure", redacted(reason).encode())
 
     def forgive(self) -> None:
         """Forget former failures: somebody tries again."""
