@@ -395,7 +395,8 @@ def test_the_agents_message_is_the_answer_where_it_is_asked_for_one() -> None:
     assert "its message is the answer" in model.prompts[-1]
     # Said at once: nothing was searched, so nothing it has not seen counts as found.
     system = ingested(replying(search=[said]), preset="memgpt_native")
-    assert asked(system).answer == "Ben" and asked(system).trace["found"] == 0
+    found = asked(system)
+    assert found.answer == "Ben" and (found.trace["found"], found.trace["searched"], found.ranked) == (0, "none", False)
     for reader_answers in (
         ingested(replying(search=[said])),
         ingested(replying(search=[call("send_message", message=" ")]), preset="memgpt_native"),

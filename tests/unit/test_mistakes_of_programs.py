@@ -220,9 +220,10 @@ def test_a_plug_in_is_named_as_it_is_imported(monkeypatch: pytest.MonkeyPatch, n
         ("no_such.Config", r"memory.inner._target_=no_such.Config cannot be imported \(.*No module named"),
         ("memsys.errors.ConfigEror", r"memory.inner.*memsys.errors has no ConfigEror; did you mean ConfigError"),
         ("Config", "memory.inner._target_=Config cannot be imported"),
+        (None, "memory.inner._target_=None cannot be imported"),
     ],
 )
-def test_a_class_that_cannot_be_imported_is_named_with_its_setting(target: str, message: str) -> None:
+def test_a_class_that_cannot_be_imported_is_named_with_its_setting(target: str | None, message: str) -> None:
     """It ended in Hydra's traceback."""
     with pytest.raises(ConfigError, match=message):
         check_targets({"_target_": "memsys.errors.ConfigError", "inner": {"_target_": target}}, "memory")
