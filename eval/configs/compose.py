@@ -93,13 +93,13 @@ def compose(loader: Any, overrides: Sequence[str], *, sweep: bool = False, name:
     from hydra.types import RunMode
 
     mode = RunMode.MULTIRUN if sweep else RunMode.RUN
-    with _readable_files():
+    with _readable_files(loader):
         config: DictConfig = loader.load_configuration(name, list(overrides), mode, from_shell=False)
     return config
 
 
 @contextmanager
-def _readable_files() -> Iterator[None]:
+def _readable_files(loader: Any) -> Iterator[None]:
     """Say in one message which file of configuration is no YAML, or no text, where the block meets one.
 
     Raises:
@@ -115,5 +115,17 @@ def _readable_files() -> Iterator[None]:
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise ConfigError(f"{place}: is no YAML ({problem}); correct it") from error
     except UnicodeDecodeError as error:
-        begins = error.object[:60].decode("latin-1").partition("\n")[0]
-        raise ConfigError(f"the file of configuration that begins {begins!r} is no UTF-8; save it as UTF-8") from error
+        raise ConfigError(f"{_not_utf8(loader)} is no UTF-8; save it as UTF-8") from error
+
+
+def _not_utf8(loader: Any) -> str:
+    """Name the file that cannot be decoded: what is raised knows only the part of it that was read."""
+    for source in loader.repository.sources:
+        for path in sorted(Path(source.path).rglob("*.yaml")):
+            content = path.read_bytes()
+            try:
+                content.decode("utf-8")
+            except UnicodeDecodeError:
+                begins = content[:60].decode("latin-1").partition("\n")[0]
+                return f"{path}: the file that begins {begins!r}"
+    return "a file of configuration"

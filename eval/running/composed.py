@@ -30,7 +30,7 @@ def make_plan(config: "DictConfig") -> Any:
     from memsys.errors import ConfigError
 
     load_plugins()
-    check_parts(config, PARTS)
+    check_parts(config, PARTS if config.second is None else (*PARTS, "second"))
     config = with_prompts(with_host(config))
     try:
         settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
