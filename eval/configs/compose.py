@@ -100,7 +100,7 @@ def compose(loader: Any, overrides: Sequence[str], *, sweep: bool = False, name:
 
 @contextmanager
 def _readable_files(loader: Any) -> Iterator[None]:
-    """Say in one message which file of configuration is no YAML, or no text, where the block meets one.
+    """Turn what a file of configuration that is no YAML or no UTF-8 raises into a message that names the file.
 
     Raises:
         ConfigError: names file, line and what is wrong.

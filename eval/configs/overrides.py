@@ -93,7 +93,7 @@ class Checker:
                 override = parser.parse_override(text)
             except HydraException as error:
                 raise ConfigError(redacted(self._unreadable(text))) from error
-            override.config_loader = self._loader  # which glob(...) asks for the choices there are
+            override.config_loader = self._loader  # glob(...) asks it which choices exist
             parsed.append(override)
         return parsed
 

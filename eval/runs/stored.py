@@ -30,7 +30,7 @@ def load_json(path: Path) -> dict[str, Any]:
     """Read a JSON file of the run directory, which holds an object.
 
     Raises:
-        ScoringError: it is missing, no JSON, or something else.
+        ScoringError: it is missing, no JSON, or no object.
     """
     again = f"run `python -m eval.score {path.parent}`"
     advice = again if path.name.startswith("scores") else "restore it, or start the run's command again"

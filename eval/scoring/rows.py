@@ -91,7 +91,7 @@ def _sha256(path: Path) -> str | None:
 
 
 def changed_inputs(before: Mapping[str, str | None], now: Mapping[str, str | None]) -> list[str]:
-    """Name the files whose rows are others than they were.
+    """Name the files whose content has changed.
 
     A file without rows counts as one that does not exist: opening a run, as judging does, makes what it lacks.
 
