@@ -11,7 +11,7 @@ from typing import Any
 from eval.api.parts import MemoryParts, choose
 from eval.running.clocks import ConversationClock
 from eval.running.ingestion import ConversationIngestion
-from eval.running.reader import Answer, ReaderConfig
+from eval.running.reader import Answer, ReaderConfig, own_answer
 from eval.running.schedule import Schedule
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError
@@ -108,7 +108,7 @@ class AsyncMemory:
         return await memory.retrieve(query)
 
     async def answer(self, question: str) -> Answer:
-        """Answer a question from the memory.
+        """Answer a question from the memory: by the reader, unless the memory answers itself (``memgpt/native``).
 
         Raises:
             MemsysError: there is no backbone, or it failed.
@@ -117,6 +117,8 @@ class AsyncMemory:
             raise ConfigError("answers need a backbone: name one in open_memory(..., backbone=...), or use retrieve()")
         retrieval = await self.retrieve(question)
         self._questions += 1
+        if retrieval.answer is not None:
+            return own_answer(retrieval.answer)
         asked = Question(f"q{self._questions}", _CONVERSATION, question, _PLAIN_QUESTION)
         call_scope.set(CallScope("answer", asked.question_id))
         assert self._llm is not None

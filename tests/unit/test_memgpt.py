@@ -473,3 +473,5 @@ def test_planned_calls_follow_the_mode() -> None:
     assert planned("memgpt_small")["search"] == 2 * 1986
     answers = [reader_calls(READER, memory_config(name), shape) for name in ("memgpt", "memgpt_native")]
     assert [sum(each.calls for each in calls) for calls in answers] == [1986, 0]
+    gates = [memory_config("gated", host=memory_config(name)) for name in ("memgpt", "memgpt_native")]
+    assert [sum(each.calls for each in reader_calls(READER, gate, shape)) for gate in gates] == [1986, 0]
