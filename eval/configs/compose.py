@@ -115,17 +115,15 @@ def _readable_files(loader: Any) -> Iterator[None]:
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise ConfigError(f"{place}: is no YAML ({problem}); correct it") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{_not_utf8(loader)} is no UTF-8; save it as UTF-8") from error
+        raise ConfigError(f"{_file_with(error.object, loader)} is no UTF-8; save it as UTF-8") from error
 
 
-def _not_utf8(loader: Any) -> str:
-    """Name the file that cannot be decoded: what is raised knows only the part of it that was read."""
-    for source in loader.repository.sources:
-        for path in sorted(Path(source.path).rglob("*.yaml")):
-            content = path.read_bytes()
-            try:
-                content.decode("utf-8")
-            except UnicodeDecodeError:
-                begins = content[:60].decode("latin-1").partition("\n")[0]
-                return f"{path}: the file that begins {begins!r}"
+def _file_with(part: bytes, loader: Any) -> str:
+    """Name the file that a part belongs to: an error of decoding knows only the part that was being read."""
+    folders = [Path(source.path) for source in loader.repository.sources]
+    for path in (path for folder in folders if folder.is_absolute() for path in sorted(folder.rglob("*.yaml"))):
+        content = path.read_bytes()
+        if part in content:
+            begins = content[:60].decode("latin-1").partition("\n")[0]
+            return f"{path}: the file that begins {begins!r}"
     return "a file of configuration"

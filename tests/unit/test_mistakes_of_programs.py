@@ -278,6 +278,7 @@ def test_a_preset_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, con
     """Each ended in some fifty lines of traceback."""
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory" / "mine.yaml").write_bytes(content)
+    (tmp_path / "memory" / "earlier.yaml").write_bytes(b"# Not read.\nname: \xfc\xfc\n")
     with pytest.raises(ConfigError, match=message):
         compose(config_loader(tmp_path), ["memory=mine"])
 
