@@ -11,9 +11,10 @@ from pathlib import Path
 from eval.cli.commands import EXIT_ERROR, explains_errors, program, start
 from eval.cli.terminal import say
 from eval.loaders.contract import DatasetInfo, PinnedFile
-from eval.loaders.fetch import FetchOutcome, copy, fetch, sha256_of
+from eval.loaders.fetch import FetchOutcome, copy, fetch
 from eval.loaders.locate import data_folder
 from eval.loaders.registry import DATASETS
+from memsys.assets.checksums import sha256
 from memsys.errors import DataError
 
 
@@ -66,7 +67,7 @@ def _get(info: DatasetInfo, file: PinnedFile, folder: Path, source: Path | None)
         return False
     if outcome in (FetchOutcome.DOWNLOADED, FetchOutcome.RESUMED):
         _warn("")
-    digest = sha256_of(folder / file.name)
+    digest = sha256(folder / file.name)
     note = "" if file.sha256 else " (no published checksum to compare with)"
     say(f"  {folder / file.name}: {outcome.value}, sha256 {digest}{note}")
     return True

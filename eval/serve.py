@@ -40,7 +40,7 @@ def serve_plan(plan: Plan, host: str) -> str:
     try:
         engine = make_engine(plan, host, registry)
     except MemsysError as error:
-        registry.fail(str(error))  # or jobs would wait for what cannot come
+        registry.note_failure(str(error))  # or jobs would wait for what cannot come
         raise
     return serve(engine, registry, log_dir, host=host, idle_s=plan.serving.idle_s)
 

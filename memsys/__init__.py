@@ -55,5 +55,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What there is, for completion and for Python's own ``Did you mean``."""
+    """Public names, for completion and for Python's ``Did you mean``."""
     return sorted({*__all__, *globals()})

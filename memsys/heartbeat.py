@@ -1,9 +1,8 @@
-"""Files that are young while their owner lives, in a folder that several machines see.
+"""Files that a process touches every few seconds, so that other machines can see in a shared folder that it still runs.
 
-Ages are differences between times of files in that folder: the clocks of the machines do not enter.
+Ages are differences between times of files in that folder, so that the clocks of the machines need not agree.
 """
 
-import contextlib
 import logging
 import os
 import re
@@ -11,11 +10,12 @@ import socket
 import threading
 from pathlib import Path
 
+from memsys.files import replace_file
 from memsys.repeating import RepeatedCall
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two signs of life, and until one that gives none counts as gone.
+#: Seconds between two touches, and the age of a file from which on its process counts as gone.
 BEAT_SECONDS = 5.0
 GONE_SECONDS = 45.0
 
@@ -36,20 +36,24 @@ def disk_time(folder: Path) -> float:
 
 
 def is_young(path: Path, now: float) -> bool:
-    """Whether a file was touched lately.
+    """Whether a file was touched less than :data:`GONE_SECONDS` ago.
 
     Args:
         path: in a folder that several machines see.
-        now: from :func:`disk_time`.
+        now: seconds, from :func:`disk_time`.
 
     Raises:
-        FileNotFoundError: it has gone.
+        FileNotFoundError: it was removed.
     """
     return now - path.stat().st_mtime < GONE_SECONDS
 
 
 class Heartbeat:
-    """A file that is young while its owner lives."""
+    """A file that is touched while its process runs.
+
+    Args:
+        path: of the file, which is there.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,35 +61,35 @@ class Heartbeat:
 
     @classmethod
     def with_text(cls, path: Path, text: str) -> "Heartbeat":
-        """Write the file first, whole."""
-        temporary = path.with_name(f".{path.name}.{own_name()}")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        """Write the file first.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        replace_file(path, text.encode())
         return cls(path)
 
     def touch(self) -> None:
-        """Give a sign of life."""
-        with contextlib.suppress(FileNotFoundError):
+        """Touch the file once, if it is there; a disk that refuses is a warning, as the next touch may be in time."""
+        try:
             os.utime(self.path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            logger.warning("cannot touch %s to show that we run (%s); trying again", self.path, error.strerror)
 
     def start(self) -> "Heartbeat":
-        """Give signs of life from a thread until :meth:`stop`."""
-        self._repeated = RepeatedCall(self._beat, BEAT_SECONDS, f"beat {self.path.name}").start()
+        """Touch it every :data:`BEAT_SECONDS` from a thread until :meth:`stop`."""
+        self._repeated = RepeatedCall(self.touch, BEAT_SECONDS, f"beat {self.path.name}").start()
         return self
 
     def stop(self) -> None:
-        """Give no more signs of life; safe to call twice, and before :meth:`start`."""
+        """Touch it no more; safe to call twice, and before :meth:`start`."""
         if self._repeated is not None:
             self._repeated.stop()
             self._repeated = None
 
     def remove(self) -> None:
-        """Stop, and take the file away; safe to call twice."""
+        """Stop, and remove the file; safe to call twice."""
         self.stop()
         self.path.unlink(missing_ok=True)
-
-    def _beat(self) -> None:
-        try:
-            self.touch()
-        except OSError as error:  # a shared disk has its bad moments; its end would look like ours
-            logger.warning("no sign of life in %s (%s); trying again", self.path, error.strerror)

@@ -1,4 +1,4 @@
-"""Names of files that one process writes into a folder that many share."""
+"""Names of files that one process writes into a folder that several processes share."""
 
 import os
 import time

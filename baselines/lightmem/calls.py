@@ -17,7 +17,7 @@ LINE_TOKENS, REPLY_FACT_TOKENS = 20, 30
 
 
 def expected_calls(config: "LightMemConfig", shape: DataShape) -> list[ExpectedCalls]:
-    """Each batch is extracted once, a conversation's last at its end; then a small share of the facts is revised."""
+    """Each batch is extracted once, the last of a conversation when it ends; then a small share of facts is revised."""
     prompts, roles = "baselines/lightmem/prompts", config.roles
     rate = config.compressor["keep_rate"] if config.compress["mode"] != "off" else 1.0
     batches = sum(ceil(turns * shape.turn_tokens * rate / (config.stm_tokens * FILLED)) for turns in shape.turns)

@@ -91,8 +91,9 @@ class QuestionSearcher:
     def _answer(self, call: FunctionCall) -> str | None:
         """Return the text of the message where the agent answers itself; ``None`` where there is none."""
         message = call.args.get("message")
-        text = message.strip() if isinstance(message, str) else ""
-        return text or None if self.rules.answer == "agent" else None
+        if self.rules.answer != "agent" or not isinstance(message, str):
+            return None
+        return message.strip() or None
 
     async def _note(self, found: QuestionSearch, call: FunctionCall, returned: FunctionResult) -> None:
         for message in (

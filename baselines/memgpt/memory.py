@@ -121,7 +121,8 @@ class MemGptMemory(BaseMemory):
         hits = [record.hit(score) for record, score in found.values()]
         hits += [record.hit(0.0) for record in latest if record.record_id not in found]
         trace = {**self._trace(search, hits), "left_out": written.left_out, "spans": spans}
-        return Retrieval(tuple(hits), written.text, trace, answer=search.answer)
+        ranked = search.forced or search.chain.searched
+        return Retrieval(tuple(hits), written.text, trace, ranked=ranked, answer=search.answer)
 
     def _trace(self, search: QuestionSearch, hits: Sequence[Hit]) -> dict[str, Json]:
         chain = search.chain
@@ -131,7 +132,7 @@ class MemGptMemory(BaseMemory):
             "calls": dict(sorted(Counter(chain.calls).items())),
             "failed": list(chain.failures),
             "ended_by": search.ended_by,
-            "searched": "forced" if search.forced else "agent",
+            "searched": "forced" if search.forced else "agent" if chain.searched else "none",
             **({} if search.answer is None else {"answered": "agent"}),
             "found": len(chain.found),
             "recent": len(hits) - len(chain.found),

@@ -95,8 +95,7 @@ def start(main: Callable[[], object]) -> NoReturn:
                 sys.stdout.flush()
             raise SystemExit(status if isinstance(status, int) else 0)
     except SystemExit as end:
-        if end.code == EXIT_INTERRUPTED:  # asyncio reports tasks that an interruption leaves behind as errors
-            logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+        _TASK_FAILURES.interrupted = end.code == EXIT_INTERRUPTED
         raise
 
 
@@ -125,12 +124,25 @@ def use_safe_streams() -> None:
         cast(Any, stream).reconfigure(errors="backslashreplace")
     sys.stdout, sys.stderr = cast(Any, _Output(sys.stdout)), cast(Any, _Messages(sys.stderr))
     logging.setLogRecordFactory(_SafeRecord)
-    logging.getLogger("asyncio").addFilter(_is_failure)
+    logging.getLogger("asyncio").addFilter(_TASK_FAILURES)
 
 
-def _is_failure(record: logging.LogRecord) -> bool:
-    """Whether a line of asyncio's log is about an error: the end of the process, met in a task, is none."""
-    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt | SystemExit))
+class _TaskFailures(logging.Filter):
+    """Keeps what asyncio logs of failed tasks, and drops what it logs of tasks that ended because the process ends.
+
+    Attributes:
+        interrupted: the process ends by Ctrl-C; whatever became of its tasks is of no interest any longer.
+    """
+
+    interrupted = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a line is about a failure."""
+        error = record.exc_info[1] if record.exc_info else None
+        return not (self.interrupted or isinstance(error, KeyboardInterrupt | SystemExit))
+
+
+_TASK_FAILURES = _TaskFailures()
 
 
 class _SafeRecord(logging.LogRecord):

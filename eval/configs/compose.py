@@ -93,14 +93,14 @@ def compose(loader: Any, overrides: Sequence[str], *, sweep: bool = False, name:
     from hydra.types import RunMode
 
     mode = RunMode.MULTIRUN if sweep else RunMode.RUN
-    with _readable_files():
+    with _readable_files(loader):
         config: DictConfig = loader.load_configuration(name, list(overrides), mode, from_shell=False)
     return config
 
 
 @contextmanager
-def _readable_files() -> Iterator[None]:
-    """Say in one message which file of configuration is no YAML, or no text, where the block meets one.
+def _readable_files(loader: Any) -> Iterator[None]:
+    """Turn what a file of configuration that is no YAML or no UTF-8 raises into a message that names the file.
 
     Raises:
         ConfigError: names file, line and what is wrong.
@@ -115,5 +115,15 @@ def _readable_files() -> Iterator[None]:
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise ConfigError(f"{place}: is no YAML ({problem}); correct it") from error
     except UnicodeDecodeError as error:
-        begins = error.object[:60].decode("latin-1").partition("\n")[0]
-        raise ConfigError(f"the file of configuration that begins {begins!r} is no UTF-8; save it as UTF-8") from error
+        raise ConfigError(f"{_file_with(error.object, loader)} is no UTF-8; save it as UTF-8") from error
+
+
+def _file_with(part: bytes, loader: Any) -> str:
+    """Name the file that a part belongs to: an error of decoding knows only the part that was being read."""
+    folders = [Path(source.path) for source in loader.repository.sources]
+    for path in (path for folder in folders if folder.is_absolute() for path in sorted(folder.rglob("*.yaml"))):
+        content = path.read_bytes()
+        if part in content:
+            begins = content[:60].decode("latin-1").partition("\n")[0]
+            return f"{path}: the file that begins {begins!r}"
+    return "a file of configuration"

@@ -19,7 +19,7 @@ def wrong_types(settings: Mapping[str, Any], group: str) -> list[str]:
 
 
 def misfits(settings: Mapping[str, Any], group: str) -> list[str]:
-    """Describe the settings of a part that its class does not have, those that it lacks, and those of a wrong type.
+    """Describe the settings that the class of a part does not have, those that are missing, and those of a wrong type.
 
     Args:
         settings: of the part; ``_target_`` names its class.

@@ -93,7 +93,7 @@ class Checker:
                 override = parser.parse_override(text)
             except HydraException as error:
                 raise ConfigError(redacted(self._unreadable(text))) from error
-            override.config_loader = self._loader  # which glob(...) asks for the choices there are
+            override.config_loader = self._loader  # glob(...) asks it which choices exist
             parsed.append(override)
         return parsed
 
@@ -140,7 +140,7 @@ class Checker:
         key, text = override.key_or_group, override.input_line
         if override.is_delete() and key in self._needed():
             raise ConfigError(f"{text}: every run needs {key}; give it a value, as in {key}=VALUE")
-        if override.is_sweep_override() and not any(True for _ in _sweep(override)):
+        if override.is_sweep_override() and next(_sweep(override), None) is None:
             raise ConfigError(f"{text}: this is no value at all, so there would be nothing to run")
 
     def _needed(self) -> set[str]:
@@ -234,7 +234,7 @@ def _sweep(override: Any) -> Iterator[str]:
     """The values of a sweep as texts.
 
     Raises:
-        ConfigError: they cannot be counted up.
+        ConfigError: the sweep cannot be made, such as a range whose step is 0.
     """
     try:
         yield from override.sweep_string_iterator()

@@ -49,8 +49,8 @@ def check_targets(settings: Mapping[str, Any], group: str) -> None:
     """
     from hydra._internal.utils import _locate  # get_object logs what it raises
 
-    target = settings.get("_target_")
-    if target is not None:
+    if "_target_" in settings:
+        target = settings["_target_"]
         try:
             _locate(str(target))
         except (ImportError, ValueError) as error:
@@ -84,7 +84,7 @@ def check_part(made: object, group: str, settings: Mapping[str, Any]) -> None:
 
 
 def _cause(target: str, error: BaseException) -> str:
-    """What was raised at the import; Hydra puts a question in front of it and behind it."""
+    """What was raised at the import, without what Hydra's message puts before and after it."""
     module, _, name = target.rpartition(".")
     if module in sys.modules:
         there = [each for each, value in vars(sys.modules[module]).items() if isinstance(value, type)]

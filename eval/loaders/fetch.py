@@ -1,6 +1,5 @@
 """Download data files: resumable, checked against the pinned checksum, moved into place only when whole."""
 
-import hashlib
 import shutil
 from collections.abc import Callable
 from enum import Enum
@@ -10,6 +9,7 @@ import httpx
 
 from eval.loaders.contract import DatasetInfo, PinnedFile
 from eval.loaders.locate import DATA_VARIABLE
+from memsys.assets.checksums import sha256
 from memsys.errors import DataError
 
 #: Called with bytes so far and bytes in all (0 where the server does not say).
@@ -90,7 +90,7 @@ def is_there(file: PinnedFile, target: Path) -> bool:
     """
     if not target.is_file():
         return False
-    found = sha256_of(target)
+    found = sha256(target)
     if file.sha256 and found != file.sha256:
         raise DataError(
             f"{target}: is there with sha256 {found}, but the published file has {file.sha256}. "
@@ -106,12 +106,6 @@ def by_hand(file: PinnedFile, folder: Path) -> str:
     return (
         f"{source}, save it as {folder / file.name}{check}, or set {DATA_VARIABLE} to the folder that holds {file.name}"
     )
-
-
-def sha256_of(path: Path) -> str:
-    """Hash a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _download(url: str, part: Path, progress: Progress, timeout: float) -> bool:
@@ -140,7 +134,7 @@ def _continues(response: httpx.Response, have: int) -> bool:
 
 
 def _into_place(file: PinnedFile, part: Path, target: Path) -> None:
-    found = sha256_of(part)
+    found = sha256(part)
     if file.sha256 and found != file.sha256:
         size = part.stat().st_size
         part.unlink()

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from eval.loaders.fetch import sha256_of
 from eval.loaders.label_problems import answer_is_doubtful
 from eval.loaders.locomo import LOCOMO
 from eval.loaders.locomo_labels import read_audit
 from eval.recorded.catalogue import VARIABLE, CatalogueEntry, recorded_folder
+from memsys.assets.checksums import sha256
 from memsys.errors import DataError
 
 #: The audit's file of objections; its text is CC BY-NC 4.0.
@@ -41,7 +41,7 @@ def corrected_answers(path: Path | None = None) -> Mapping[str, str] | None:
     path = path or recorded_folder() / CORRECTIONS.pinned[0].name
     if not path.is_file():
         return None
-    if sha256_of(path) != CORRECTIONS.pinned[0].sha256:
+    if sha256(path) != CORRECTIONS.pinned[0].sha256:
         raise DataError(f"{path}: not the published file (sha256 differs); fetch it with `make recorded`")
     doubtful = {name for name, kind in read_audit(LOCOMO.files[0].sha256).items() if answer_is_doubtful(kind)}
     found = {}

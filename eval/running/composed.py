@@ -1,4 +1,4 @@
-"""Plans of runs from configurations that Hydra composed: its nodes become objects and plain settings here."""
+"""Plans of runs from configurations that Hydra composed: parts become objects, and the rest plain settings."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -30,11 +30,11 @@ def make_plan(config: "DictConfig") -> Any:
     from memsys.errors import ConfigError
 
     load_plugins()
-    check_parts(config, PARTS)
+    check_parts(config, PARTS if config.second is None else (*PARTS, "second"))
     config = with_prompts(with_host(config))
     try:
         settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-    except OmegaConfBaseException as error:  # Hydra puts a line of its own before what is raised through it
+    except OmegaConfBaseException as error:  # Hydra's message has a line of its own before the cause
         raise ConfigError(plain_message(error)) from error
     parts: dict[str, Any] = {"backbone": None, "second": None}
     for name in PARTS:

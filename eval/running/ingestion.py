@@ -1,6 +1,6 @@
 """Writing one conversation into one memory, from its last snapshot on.
 
-``prepare`` runs ahead of ``write`` within a bound, and writes stay in order.
+``prepare`` of up to ``schedule.prepare_ahead`` units runs before their turn to be written; they are written in order.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from memsys.vocabulary import Sample, Unit
 
 
 class ConversationIngestion:
-    """Writes one conversation into one memory, from its last snapshot on. Its seconds are without loading."""
+    """Writes one conversation into one memory, from its last snapshot on. Its times leave out the loading of models."""
 
     def __init__(
         self,

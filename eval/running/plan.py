@@ -73,11 +73,14 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     for key, choices in (("mode", MODES), ("timing", TIMINGS), ("progress", ("auto", "bars", "lines"))):
         if settings[key] not in choices:
             raise ConfigError(f"{key}={settings[key]!r} is unknown; choose one of {', '.join(choices)}")
+    for key in ("schedule", "serving", "index"):
+        _check_group(key, settings.get(key, {}))
     index = IndexSettings(**settings.get("index", {}))
     if index.kind == "flat":  # what runs had before there was a choice
         settings = without(settings, ("index",))
     roles = delegated_roles(settings)
-    _check_memory_name(parts["memory"].name)
+    for part in ("memory", "backbone"):
+        _check_name(part, parts[part])
     schedule = Schedule(latency=settings["timing"] == "latency", **settings["schedule"])
     return Plan(
         settings=settings,
@@ -91,7 +94,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         cache_dir=folder("cache_dir", settings["cache_dir"]),
         use_cache=flag("use_cache", settings["use_cache"]),
         cache_shared=flag("cache_shared", settings["cache_shared"]),
-        serving=Serving(**{**settings["serving"], "folder": Path(settings["serving"]["folder"])}),
+        serving=Serving(**{**settings["serving"], "folder": folder("serving.folder", settings["serving"]["folder"])}),
         budget=read_limits(settings.get("budget")),
         progress=settings["progress"],
         score=flag("score", settings["score"]),
@@ -102,10 +105,19 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     )
 
 
-def _check_memory_name(name: str) -> None:
-    """Refuse a name of a memory that is no part of a folder's name, which it begins."""
+def _check_group(key: str, value: object) -> None:
+    """Refuse a value where settings by name are needed."""
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{key}={value!r} must be settings by name, as in {key}.NAME=VALUE")
+
+
+def _check_name(part: str, made: Any) -> None:
+    """Refuse a name of a memory or backbone that cannot be part of a folder's name."""
+    if made is None:
+        return
+    name, where = made.name, "begins" if part == "memory" else "is part of"
     if not name.strip() or Path(name).name != name:
-        raise ConfigError(f"memory.name={name!r} begins the name of the run's folder; write it without /")
+        raise ConfigError(f"{part}.name={name!r} {where} the name of the run's folder; write it without /")
 
 
 def experiment_name(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What came of one question, and how it is stored."""
+"""Retrieval and answer of one question, and the records that are stored of them."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,10 @@ from memsys.vocabulary import Question, Retrieval
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """One question's retrieval and answer with the wall time of both steps."""
+    """One question's retrieval and answer with the wall time of both steps, in seconds.
+
+    ``answer`` is ``None`` in a retrieval-only run.
+    """
 
     retrieval: Retrieval
     answer: Answer | None
@@ -18,7 +21,7 @@ class QuestionResult:
 
 
 def retrieval_record(question: Question, retrieval: Retrieval, tokens: int | None) -> RetrievalRecord:
-    """Make the stored form of a retrieval."""
+    """Make the stored form of a retrieval; ``tokens`` are those of its context, ``None`` where they are not counted."""
     hits = [HitRecord(hit.memory_id, hit.text, float(hit.score), list(hit.turn_ids)) for hit in retrieval.hits]
     return RetrievalRecord(
         question_id=question.question_id,
@@ -35,7 +38,16 @@ def retrieval_record(question: Question, retrieval: Retrieval, tokens: int | Non
 
 
 def answer_record(question: Question, asked: QuestionResult, *, measured: bool) -> AnswerRecord:
-    """Make the stored form of an answer."""
+    """Make the stored form of an answer.
+
+    Args:
+        question: that was asked.
+        asked: what came of it.
+        measured: whether it was timed alone, with fresh replies.
+
+    Raises:
+        ValueError: there is no answer.
+    """
     answer = asked.answer
     if answer is None:
         raise ValueError("a retrieval-only question has no answer to store")

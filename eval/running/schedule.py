@@ -26,7 +26,7 @@ class Schedule:
     warmup: int = 3
 
     def __post_init__(self) -> None:
-        """Refuse what is no number of things, and what would never begin a question.
+        """Refuse what is no count, and 0 where nothing would ever be asked.
 
         Raises:
             ConfigError: names the setting.

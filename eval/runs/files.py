@@ -1,6 +1,5 @@
 """Writing that survives a kill and a full disk: whole-line appends by one writer, and temp file plus rename."""
 
-import contextlib
 import errno
 import json
 import os
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from memsys.errors import RunDirectoryError
+from memsys.files import replace_file
 
 
 def disk_error(path: Path, error: OSError, *, resumes: bool = False) -> RunDirectoryError:
@@ -26,22 +26,15 @@ def disk_error(path: Path, error: OSError, *, resumes: bool = False) -> RunDirec
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write a file so that a reader sees the old content or the new, never a part.
+    """Write a file, and the folders above it, so that a reader sees the old content or the new, never a part.
 
     Raises:
         RunDirectoryError: the disk is full or the folder cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as handle:
-            handle.write(data)
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(path)
+        replace_file(path, data)
     except OSError as error:
-        with contextlib.suppress(OSError):  # where nothing can be written there is nothing to remove
-            temporary.unlink(missing_ok=True)
         raise disk_error(path, error) from error
 
 

@@ -1,4 +1,4 @@
-"""Where runs and their committed summaries lie, and which are below the places that a user names."""
+"""Where runs and their committed summaries are stored, and which are below the folders that a user names."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,10 +24,10 @@ def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
 
 
 def named_run_folders(roots: Sequence[Path]) -> list[Path]:
-    """Folders with a ``run.json`` in each of the places a user named.
+    """Folders with a ``run.json`` in each of the folders a user named.
 
     Raises:
-        RunDirectoryError: a place does not exist, or holds no run.
+        RunDirectoryError: a folder does not exist, or holds no run.
     """
     found = {root: list(find_run_folders([root])) for root in roots}
     empty = [str(root) for root, folders in found.items() if not folders]
@@ -40,11 +40,11 @@ def named_run_folders(roots: Sequence[Path]) -> list[Path]:
 
 
 def stored_folders() -> list[Path]:
-    """Where runs and summaries lie if nobody names a place: those of the two folders that are there."""
+    """Where runs and summaries are stored if a user names no folder: those of the two folders that exist."""
     return [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()]
 
 
 def short_path(path: Path) -> str:
-    """A path as seen from the checkout, for people."""
+    """A path relative to the checkout where it is in it, for messages."""
     absolute, root = path.resolve(), workplace()
     return str(absolute.relative_to(root)) if absolute.is_relative_to(root) else str(path)

@@ -1,4 +1,4 @@
-"""The settings that make a run the one it is: their hash, and in which of them two runs differ."""
+"""The settings that identify a run: their hash, and in which of them two runs differ."""
 
 import hashlib
 import json

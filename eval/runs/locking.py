@@ -5,6 +5,7 @@ import os
 import time
 from pathlib import Path
 
+from eval.runs.files import disk_error
 from memsys.errors import RunDirectoryError
 
 _POLL_SECONDS = 0.5
@@ -18,10 +19,11 @@ def lock_folder(folder: Path, wait_s: float) -> int:
         wait_s: seconds to wait for another process that holds the lock.
 
     Returns:
-        An open file; closing it gives the folder free.
+        An open file; closing it unlocks the folder.
 
     Raises:
-        RunDirectoryError: the folder cannot be made or written, another process holds it, or its disk has no locks.
+        RunDirectoryError: the folder cannot be made or written, another process holds it, or its disk is full or has
+            no locks.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,8 +43,12 @@ def lock_folder(folder: Path, wait_s: float) -> int:
         raise RunDirectoryError(
             f"the disk of {folder} cannot lock files ({error.strerror}); set runs_dir to a folder elsewhere"
         ) from error
-    os.ftruncate(lock, 0)
-    os.write(lock, f"{os.getpid()}\n".encode())
+    try:
+        os.ftruncate(lock, 0)
+        os.write(lock, f"{os.getpid()}\n".encode())
+    except OSError as error:
+        os.close(lock)
+        raise disk_error(folder / ".lock", error) from error
     return lock
 
 

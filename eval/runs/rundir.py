@@ -25,6 +25,9 @@ class RunDirectory:
     Args:
         path: made if it does not exist.
         wait_s: seconds to wait for another process that has it open.
+
+    Raises:
+        RunDirectoryError: another process has it open, a file cannot be opened, or a row of the ledger is damaged.
     """
 
     def __init__(self, path: Path, *, wait_s: float = 0.0) -> None:
@@ -32,17 +35,16 @@ class RunDirectory:
         self._lock = lock_folder(path, wait_s)
         self._closed = False
         self._run = ""
-        self._answers = JsonLines(path / "answers.jsonl")
-        self._retrievals = JsonLines(path / "retrievals.jsonl")
-        self._conversations = JsonLines(path / "conversations.jsonl")
-        self._calls = JsonLines(path / "calls.jsonl")
-        self._known_calls = self._booked_calls()
-
-    def _booked_calls(self) -> set[tuple[Any, ...]]:
+        opened: list[JsonLines] = []
         try:
-            return {_call_identity(call) for call in rows.read_rows(self.path / "calls.jsonl", CallRecord)}
+            for name in ("answers", "retrievals", "conversations", "calls"):
+                opened.append(JsonLines(self._file(name)))
+            self._answers, self._retrievals, self._conversations, self._calls = opened
+            self._known_calls = {_call_identity(call) for call in rows.read_rows(self._file("calls"), CallRecord)}
         except RunDirectoryError:
-            self.close()
+            for file in opened:
+                file.close()
+            os.close(self._lock)
             raise
 
     def begin(self, record: RunRecord) -> RunRecord:
@@ -169,9 +171,10 @@ class RunDirectory:
     def _keep(self, file: JsonLines, done: set[str]) -> JsonLines:
         """Drop the rows of all other questions from a file."""
         kept = [row for row in read_json_lines(file.path) if row["question_id"] in done]
-        file.close()
         write_atomic(file.path, b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in kept))
-        return JsonLines(file.path)
+        reopened = JsonLines(file.path)
+        file.close()  # last: where the disk is full, the directory still closes it
+        return reopened
 
     def ingested_conversations(self) -> set[str]:
         """Ids of the conversations whose record is stored.

@@ -12,7 +12,7 @@ from memsys.errors import RunDirectoryError
 from memsys.rows import RowError, record_from
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
-#: Characters of a name without its suffix; disks take 255 bytes, and writing adds a dot, a process id and ``.tmp``.
+#: Characters of a name without its suffix; disks take 255 bytes, and writing adds ten characters and ``.tmp``.
 _LONGEST = 200
 #: Characters of a file name that disks take.
 _LONGEST_EVER = 255

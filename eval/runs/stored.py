@@ -26,11 +26,11 @@ R = TypeVar("R")
 K = TypeVar("K", bound=_Keyed)
 
 
-def load_json(path: Path) -> Any:
+def load_json(path: Path) -> dict[str, Any]:
     """Read a JSON file of the run directory, which holds an object.
 
     Raises:
-        ScoringError: it is missing, no JSON, or something else.
+        ScoringError: it is missing, no JSON, or no object.
     """
     again = f"run `python -m eval.score {path.parent}`"
     advice = again if path.name.startswith("scores") else "restore it, or start the run's command again"
@@ -99,8 +99,8 @@ def load_calls(run_dir: Path) -> list[CallRecord]:
     """
     calls = list(_rows(run_dir / "calls.jsonl", CallRecord))
     path = run_dir / "run.json"
-    record = load_json(path) if path.is_file() else None
-    if isinstance(record, dict) and record.get("status") == "complete":
+    record = load_json(path) if path.is_file() else {}
+    if record.get("status") == "complete":
         lost = lost_calls(run_dir, len(calls), record)
         if lost:
             raise ScoringError(lost)

@@ -37,7 +37,8 @@ def score_answer(metric: Metric, prediction: str, answers: Sequence[str], catego
         category: the question's category.
 
     Raises:
-        ScoringError: the metric gives what is no score.
+        ScoringError: the metric returned something that is no score.
+        ValueError: the metric is not lexical.
     """
     if metric.rule is not None:
         found = metric.rule(prediction, JOINER.join(answers), category)
@@ -55,7 +56,7 @@ def answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Seq
     Args:
         answer: of the run.
         reference: of the same question.
-        metrics: those that are no lexical ones are passed over.
+        metrics: those that are not lexical are skipped.
     """
     answers = gold_answers(reference)
     scores: Scores = {}
@@ -76,7 +77,7 @@ def answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Seq
 
 
 def corrected_scores(answer: AnswerRecord, correction: str, metrics: Sequence[Metric]) -> Scores:
-    """Lexical scores against the gold answer of a label audit."""
+    """Lexical scores against the gold answer of a label audit, by names that end in :data:`CORRECTED`."""
     return {
         metric.name + CORRECTED: score_answer(metric, answer.prediction, (correction,), answer.category)
         for metric in metrics

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from eval.metrics.registry import METRICS
-from eval.runs.files import read_json_lines
+from eval.runs.rows import read_rows
 from eval.runs.stored import load_json
-from eval.scoring.rows import SCORES, SCORES_META, changed_inputs
+from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, changed_inputs
 from memsys.errors import MemsysError
 
 #: Metrics of a model -> the settings and the entry of ``models`` that say which one it was.
@@ -54,8 +54,7 @@ def kept_scores(run_dir: Path, inputs: Mapping[str, str | None], made: Collectio
         What is kept; nothing where there was no earlier scoring, its files are damaged, or its answers were others.
     """
     meta, rows = _earlier(run_dir)
-    before = meta.get("inputs")
-    if not rows or not isinstance(before, Mapping) or changed_inputs(before, inputs):
+    if not rows or "inputs" not in meta or changed_inputs(meta["inputs"], inputs):
         return KeptScores()
     names = {name for scores in rows.values() for name in scores if name in METRICS} - set(made)
     config: dict[str, Any] = {}
@@ -68,9 +67,11 @@ def kept_scores(run_dir: Path, inputs: Mapping[str, str | None], made: Collectio
 
 
 def _earlier(run_dir: Path) -> tuple[dict[str, Any], dict[str, Mapping[str, float | None]]]:
+    """What describes the earlier scores, and the scores by question id; nothing where a file is damaged."""
     try:
         meta = load_json(run_dir / SCORES_META) if (run_dir / SCORES_META).is_file() else {}
-        rows = {row["question_id"]: row["metrics"] for row in read_json_lines(run_dir / SCORES)}
-    except (MemsysError, KeyError, TypeError):  # damaged scores are made again, as before
+        rows = {row.question_id: row.metrics for row in read_rows(run_dir / SCORES, ScoreRow)}
+    except MemsysError:
         return {}, {}
-    return meta if isinstance(meta, dict) else {}, rows
+    whole = all(isinstance(meta.get(key, {}), Mapping) for key in ("inputs", "config", "models"))
+    return (meta, rows) if whole else ({}, {})

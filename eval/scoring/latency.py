@@ -20,44 +20,52 @@ def latency(answers: Iterable[AnswerRecord], retrievals: Mapping[str, RetrievalR
 
     ``retrieval_ms`` leaves out the making of the query's keywords, ``end_to_end_ms`` has it in.
     """
-    measured = [answer for answer in answers if answer.measured]
+    clocks: dict[str, list[float]] = defaultdict(list)
     spans: dict[str, list[float]] = defaultdict(list)
-    retrieval_ms = []
-    for answer in measured:
-        own: Mapping[str, float] = retrievals[answer.question_id].trace.get("spans", {})
-        for name, seconds in own.items():
-            spans[name].append(1000 * seconds)
-        retrieval_ms.append(1000 * (answer.measured_seconds[0] - own.get(UNTIMED_SPAN, 0.0)))
-    if not measured:
+    for answer in answers:
+        if answer.measured:
+            own = _spans(retrievals[answer.question_id].trace)
+            for name, seconds in own.items():
+                spans[name].append(1000 * seconds)
+            for name, milliseconds in _clocks(answer, own).items():
+                clocks[name].append(milliseconds)
+    if not clocks:
         return None
-    return {
-        "retrieval_ms": described(retrieval_ms),
-        "end_to_end_ms": described(1000 * sum(answer.measured_seconds) for answer in measured),
-        "answer_ms": described(1000 * answer.measured_seconds[1] for answer in measured),
-        "spans_ms": {name: described(values) for name, values in sorted(spans.items())},
-    }
+    by_span = {name: described(values) for name, values in sorted(spans.items())}
+    return {**{name: described(values) for name, values in clocks.items()}, "spans_ms": by_span}
 
 
 def measured_latencies(path: Path) -> dict[str, dict[str, float]]:
     """Milliseconds by question, of the answers that were timed one at a time with fresh replies.
 
-    CLAG's clocks: retrieval starts after the keywords of the question were generated, end-to-end before.
+    Args:
+        path: of the run.
     """
-    keywords = {
-        row.question_id: _keyword_seconds(row.trace) for row in read_rows(path / "retrievals.jsonl", RetrievalRecord)
+    spans = {row.question_id: _spans(row.trace) for row in read_rows(path / "retrievals.jsonl", RetrievalRecord)}
+    return {
+        row.question_id: {
+            name: round(milliseconds, 6)
+            for name, milliseconds in _clocks(row, spans.get(row.question_id, {})).items()
+            if name != "answer_ms"
+        }
+        for row in read_answers(path / "answers.jsonl")
+        if row.measured
     }
-    found = {}
-    for row in read_answers(path / "answers.jsonl"):
-        if row.measured:
-            retrieve, answer = row.measured_seconds
-            found[row.question_id] = {
-                "retrieval_ms": round(1000 * (retrieve - keywords.get(row.question_id, 0.0)), 6),
-                "end_to_end_ms": round(1000 * (retrieve + answer), 6),
-            }
-    return found
 
 
-def _keyword_seconds(trace: Mapping[str, Any]) -> float:
+def _clocks(answer: AnswerRecord, spans: Mapping[str, float]) -> dict[str, float]:
+    """CLAG's clocks in milliseconds: retrieval begins when the question has keywords, end-to-end before that."""
+    retrieve, reply = answer.measured_seconds
+    return {
+        "retrieval_ms": 1000 * (retrieve - spans.get(UNTIMED_SPAN, 0.0)),
+        "end_to_end_ms": 1000 * (retrieve + reply),
+        "answer_ms": 1000 * reply,
+    }
+
+
+def _spans(trace: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds by name of a span; what is no number in the trace of somebody's memory is left out."""
     spans = trace.get("spans")
-    seconds = spans.get(UNTIMED_SPAN, 0.0) if isinstance(spans, Mapping) else 0.0
-    return float(seconds) if isinstance(seconds, int | float) else 0.0
+    if not isinstance(spans, Mapping):
+        return {}
+    return {name: float(seconds) for name, seconds in spans.items() if type(seconds) in (int, float)}

@@ -16,8 +16,8 @@ def neural_scores(
     """Score answers by the metrics that run a model.
 
     Args:
-        answered: answers with their references; those without gold are passed over.
-        metrics: those that run no model are passed over.
+        answered: answers with their references; those without gold are skipped.
+        metrics: those that run no model are skipped.
         config: names the models.
 
     Returns:

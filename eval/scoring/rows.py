@@ -91,7 +91,7 @@ def _sha256(path: Path) -> str | None:
 
 
 def changed_inputs(before: Mapping[str, str | None], now: Mapping[str, str | None]) -> list[str]:
-    """Name the files whose rows are others than they were.
+    """Name the files whose content has changed.
 
     A file without rows counts as one that does not exist: opening a run, as judging does, makes what it lacks.
 
@@ -110,8 +110,7 @@ def load_scores(run_dir: Path) -> list[ScoreRow]:
     """
     if not ((run_dir / SCORES_META).is_file() and (run_dir / SCORES).is_file()):
         raise ScoringError(f"{run_dir} has no scores; run `python -m eval.score {run_dir}`")
-    meta = load_json(run_dir / SCORES_META)
-    inputs = meta.get("inputs") if isinstance(meta, dict) else None
+    inputs = load_json(run_dir / SCORES_META).get("inputs")
     if not isinstance(inputs, dict):
         raise ScoringError(f"{run_dir / SCORES_META} names no inputs; run `python -m eval.score {run_dir}`")
     changed = changed_inputs(inputs, checksums(run_dir))

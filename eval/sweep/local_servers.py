@@ -26,7 +26,7 @@ def local_servers(portion: LaunchGroup) -> Iterator[list[str]]:
         return
     cell = portion.cells[0]
     plan = cell.valid_plan()
-    Registry(plan.serving.folder / cell.group).forgive()
+    Registry(plan.serving.folder / cell.group).clear_failure()
     with ExitStack() as stack:
         for number, devices in enumerate(device_shares(portion)):
             variables = dict(os.environ) if devices is None else {**os.environ, "CUDA_VISIBLE_DEVICES": devices}

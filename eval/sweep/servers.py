@@ -65,7 +65,7 @@ class ServerJob:
 
 def request_servers(registry: Registry, request: ServerRequest) -> list[str]:
     """Submit a group's servers, but for those that are queued or running; returns the numbers of all their jobs."""
-    registry.forgive()
+    registry.clear_failure()
     write_json(registry.folder / _REQUEST, asdict(request))
     return _submit_missing(registry.folder)
 

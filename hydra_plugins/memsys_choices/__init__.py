@@ -155,7 +155,7 @@ class ChoiceSource(ConfigSource):
 @lru_cache(maxsize=1024)
 def _parsed(path: Path, _modified_ns: int, _size: int) -> tuple[dict[str, str | None], Any]:
     """Header (``# @package ...``) and settings of a file in this state."""
-    with path.open(encoding="utf-8") as stream:  # what is wrong in a stream is told with its name
+    with path.open(encoding="utf-8") as stream:  # errors in a stream name its file
         header = ConfigSource._get_header_dict(stream.read()[:512])
         stream.seek(0)
         settings = yaml.load(stream, Loader=_yaml_loader())

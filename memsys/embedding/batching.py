@@ -260,4 +260,4 @@ def _settle(own: "asyncio.Future[Vector]", done: Future[Vector]) -> None:
         own.set_result(done.result())
     else:
         own.set_exception(error)
-        own.exception()  # retrieved: a caller that is cancelled before it wakes never asks
+        own.exception()  # or asyncio would log it as never retrieved where the caller was cancelled meanwhile

@@ -149,7 +149,7 @@ class _LocalModel:
         if config.device == "cuda" or (config.device == "auto" and _sees_gpu()):
             return None
         settings = {
-            "dimension": config.dimension,  # rows of another length would be read as altered ones
+            "dimension": config.dimension,  # or rows of another length would count as damaged
             "max_word_pieces": config.max_word_pieces,
             "pad_to_multiple_of": config.pad_to_multiple_of,
             "threads": self._threads(),

@@ -8,7 +8,7 @@ from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.gate.decisions import GateRule
 from memsys.gate.vmf import KappaRule
-from memsys.protocol import MemoryConfig, MemorySystem, NeedsAssets, Parts
+from memsys.protocol import MayAnswer, MemoryConfig, MemorySystem, NeedsAssets, Parts
 from memsys.settings import check_choices, check_minimum
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Json
@@ -91,6 +91,11 @@ class GatedConfig:
         """Check what the host needs; see :class:`memsys.protocol.NeedsAssets`."""
         if isinstance(self.host, NeedsAssets):
             self.host.check_assets()
+
+    @property
+    def answers(self) -> bool:
+        """Whether the host answers questions itself; see :class:`memsys.protocol.MayAnswer`."""
+        return isinstance(self.host, MayAnswer) and self.host.answers
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls] | None:
         """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""

@@ -29,7 +29,7 @@ class Claim:
         return os.pread(self._file, 1, self._position) == _BEGUN
 
     def begin(self) -> None:
-        """Note that one is. Before the call: one killed right after it stored its reply has left the note.
+        """Note that a call is begun; before it is made, as a process may be killed right after it stored the reply.
 
         Raises:
             MemsysError: the disk is full or the file cannot be written.
@@ -82,7 +82,7 @@ class CallClaims:
         self._file = None
 
     def _opened(self) -> int:
-        """Apart from the lock: a file that we may not open must not pass for a claim that another process holds."""
+        """Open the file. Its errors are apart from the lock's, which say that another process holds a claim."""
         if self._file is None:
             with cache_write_errors(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)

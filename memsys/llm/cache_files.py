@@ -31,7 +31,10 @@ class _RowPlace(NamedTuple):
 
 @contextmanager
 def cache_write_errors(folder: Path) -> Iterator[None]:
-    """Say what a failed write to the reply cache means and what to do.
+    """Turn a failed write to the reply cache into a message that says what to do.
+
+    Args:
+        folder: of the cache, for the message.
 
     Raises:
         MemsysError: the disk is full or the folder cannot be written.
@@ -111,10 +114,10 @@ class ReplyFiles:
         self._note(bytes.fromhex(key), place)
 
     def flush(self) -> None:
-        """Wait until our rows are on the disk: other machines read what has reached it.
+        """Wait until our rows are on the disk, where other machines read them.
 
         Raises:
-            MemsysError: the disk is full, which network disks say only here.
+            MemsysError: the disk is full, which a network disk may report only here.
         """
         if self._file is not None:
             with cache_write_errors(self.folder):

@@ -1,4 +1,4 @@
-"""No backbone: what a retrieval-only run, or a program that names none, hands to its memories."""
+"""The backbone of memories in a retrieval-only run, or in a program that names none: every call is refused."""
 
 from collections.abc import Mapping
 from typing import NoReturn
@@ -7,7 +7,7 @@ from memsys.errors import ConfigError
 from memsys.llm.contract import Role
 from memsys.llm.foreign import ForeignCall
 
-_WITHOUT = "a memory that retrieves without a model (rag, bm25_turn, hybrid_turn)"
+_MODEL_FREE = "a memory that retrieves without a model (rag, bm25_turn, hybrid_turn)"
 
 
 class NoBackbone:
@@ -21,7 +21,7 @@ class NoBackbone:
     def _refuse(self, needs: str) -> NoReturn:
         raise ConfigError(
             f"memory={self._memory_name} {needs}, and mode=retrieval_only and open_memory(backbone=None) have none: "
-            f"use mode=answers, name a backbone, or take {_WITHOUT}"
+            f"use mode=answers, name a backbone, or take {_MODEL_FREE}"
         )
 
     async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> NoReturn:

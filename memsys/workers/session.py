@@ -73,7 +73,7 @@ class CallerContext:
         error = None if task.cancelled() else task.exception()
         if error is not None and not self._failed.done():
             self._failed.set_exception(error)
-            self._failed.exception()  # retrieved: no step need follow that waits for it
+            self._failed.exception()  # or asyncio would log it as never retrieved where no step follows
 
     async def unless_failed(self, step: Coroutine[Any, Any, T]) -> T:
         """Wait for a step; give it up when something that was asked for fails, whatever the package makes of that."""

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,20 @@ def test_full_disk_while_writing_keeps_the_old_file(tmp_path: Path, monkeypatch:
         write_json(path, {"status": "complete"})
     assert path.read_text() == '{\n  "status": "running"\n}\n'
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_threads_that_write_one_file_do_not_take_each_others_half(tmp_path: Path) -> None:
+    """They wrote under one name, which the first moved away from under the second."""
+    path, contents = tmp_path / "page.html", [bytes([letter]) * 300_000 for letter in b"abcd"]
+
+    def write(content: bytes) -> bytes:
+        for _ in range(20):
+            write_atomic(path, content)
+        return path.read_bytes()
+
+    with ThreadPoolExecutor(len(contents)) as threads:
+        assert set(threads.map(write, contents)) <= set(contents)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_snapshot_round_trip_keeps_arrays_and_order(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """The embedded engine with its real model: constrained replies, log-probabilities, the same text for the same seed."""
 
 import asyncio
+import threading
 from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +154,37 @@ def test_the_number_of_sequences_is_a_runtime_field_only_if_it_cannot_move_a_rep
 
     assert "engine.parallel" in names() and "engine.threads" in names() and "max_in_flight" in names()
     assert "engine.parallel" not in names(batch_invariant=False)
+
+
+class _Embedded:
+    """What xllamacpp's server tells of itself."""
+
+    def __init__(self, address: str) -> None:
+        self.listening_address = address
+
+
+def test_an_embedded_server_is_asked_past_proxies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that answers is kept; one that is stopped is asked for its slots, as it answers that from its queue."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # nobody listens there
+    asked: list[str] = []
+
+    class Server(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing."""
+
+    engine: Any = engine_config(model_file=str(tmp_path / "model.gguf")).build()
+    (tmp_path / "model.gguf").touch()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as listening:
+        threading.Thread(target=listening.serve_forever, args=(0.01,), daemon=True).start()
+        url = f"http://127.0.0.1:{listening.server_port}"
+        engine._server = _Embedded(url)
+        assert [endpoint.base_url for endpoint in engine.recover(tmp_path)] == [f"{url}/v1"]
+        engine.stop()
+        engine.stop()
+        listening.shutdown()
+    assert asked == ["/health", "/slots"]

@@ -395,7 +395,8 @@ def test_the_agents_message_is_the_answer_where_it_is_asked_for_one() -> None:
     assert "its message is the answer" in model.prompts[-1]
     # Said at once: nothing was searched, so nothing it has not seen counts as found.
     system = ingested(replying(search=[said]), preset="memgpt_native")
-    assert asked(system).answer == "Ben" and asked(system).trace["found"] == 0
+    found = asked(system)
+    assert found.answer == "Ben" and (found.trace["found"], found.trace["searched"], found.ranked) == (0, "none", False)
     for reader_answers in (
         ingested(replying(search=[said])),
         ingested(replying(search=[call("send_message", message=" ")]), preset="memgpt_native"),
@@ -472,3 +473,5 @@ def test_planned_calls_follow_the_mode() -> None:
     assert planned("memgpt_small")["search"] == 2 * 1986
     answers = [reader_calls(READER, memory_config(name), shape) for name in ("memgpt", "memgpt_native")]
     assert [sum(each.calls for each in calls) for calls in answers] == [1986, 0]
+    gates = [memory_config("gated", host=memory_config(name)) for name in ("memgpt", "memgpt_native")]
+    assert [sum(each.calls for each in reader_calls(READER, gate, shape)) for gate in gates] == [1986, 0]

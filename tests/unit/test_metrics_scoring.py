@@ -1,7 +1,7 @@
 """Scoring, averaging and summarising a small stored run whose numbers are worked out by hand."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pytest
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.score import main
 from eval.scoring.aggregate import aggregate, mean_of
+from eval.scoring.latency import measured_latencies
 from eval.scoring.protocols import Protocol, load_protocol, protocol_names
 from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores
 from eval.scoring.score_run import score_run
@@ -342,6 +343,35 @@ def test_summary_by_hand(run_dir: Path) -> None:
     evidence = summary["evidence"]
     assert evidence["all"]["e_recall"] == {"mean": 0.625, "scored": 4, "unscored": 1}
     assert evidence["without_adversarial"]["e_recall"] == {"mean": 0.75, "scored": 2, "unscored": 1}
+
+
+def test_spans_that_are_no_times_do_not_stop_the_scoring(run_dir: Path) -> None:
+    """A memory of somebody else's that wrote null for its spans ended the summary in a traceback."""
+    traces: list[Any] = [{"spans": None}, {"spans": {"search": "fast", "keywords": 0.1}}, {}]
+    changed = [replace(row, trace=trace) for row, trace in zip(RETRIEVALS, traces, strict=False)]
+    _write(run_dir / "retrievals.jsonl", [*changed, *RETRIEVALS[3:]])
+    score_run(run_dir, CONFIG)
+    found = summarise(run_dir)["latency"]
+    assert (found["retrieval_ms"]["min"], found["retrieval_ms"]["max"]) == (200.0, 300.0)
+    assert found["spans_ms"]["search"]["count"] == 1
+    clocks = measured_latencies(run_dir)
+    assert {question: row["retrieval_ms"] for question, row in clocks.items()} == {
+        "q1": 300.0, "q2": 200.0, "q3": 300.0, "q6": 200.0
+    }  # fmt: skip
+    assert {row["end_to_end_ms"] for row in clocks.values()} == {800.0}
+
+
+@pytest.mark.parametrize("damage", [{"config": None}, {"inputs": []}, {"models": 3}])
+def test_damaged_scores_are_made_again(run_dir: Path, damage: Mapping[str, Any]) -> None:
+    score_run(run_dir)
+    path = run_dir / "scores_meta.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
+    rows = [json.loads(line) for line in (run_dir / "scores.jsonl").read_text().splitlines()]
+    lines = [json.dumps({**row, "metrics": {**row["metrics"], "sbert": 0.5}}) for row in rows]
+    (run_dir / "scores.jsonl").write_text("\n".join(lines) + "\n")
+    assert "sbert" not in score_run(run_dir, CONFIG)[0].metrics
+    (run_dir / "scores.jsonl").write_text('{"question_id": "q1", "metrics": ["f1_set"]}\n')
+    assert score_run(run_dir, CONFIG) == load_scores(run_dir)
 
 
 def test_latency_is_null_unless_measured(run_dir: Path) -> None:

@@ -222,9 +222,10 @@ def test_a_plug_in_is_named_as_it_is_imported(monkeypatch: pytest.MonkeyPatch, n
         ("no_such.Config", r"memory.inner._target_=no_such.Config cannot be imported \(.*No module named"),
         ("memsys.errors.ConfigEror", r"memory.inner.*memsys.errors has no ConfigEror; did you mean ConfigError"),
         ("Config", "memory.inner._target_=Config cannot be imported"),
+        (None, "memory.inner._target_=None cannot be imported"),
     ],
 )
-def test_a_class_that_cannot_be_imported_is_named_with_its_setting(target: str, message: str) -> None:
+def test_a_class_that_cannot_be_imported_is_named_with_its_setting(target: str | None, message: str) -> None:
     """It ended in Hydra's traceback."""
     with pytest.raises(ConfigError, match=message):
         check_targets({"_target_": "memsys.errors.ConfigError", "inner": {"_target_": target}}, "memory")
@@ -269,12 +270,17 @@ def test_a_folder_of_configuration_must_be_there(tmp_path: Path) -> None:
         (b"# Mine.\nname: a\n\tk: 3\n", r"mine.yaml, line 3: is no YAML"),
         (b"# Mine.\nname: a\nk: 3\nk: 4\n", r"mine.yaml, line 4: is no YAML \(found duplicate key k\)"),
         (b"# Mine.\nname: \xfc\n", r"begins '# Mine\.' is no UTF-8; save it as UTF-8"),
+        (
+            b"# Mine.\n" + b"# More.\n" * 2000 + b"name: \xfc\n",
+            r"mine\.yaml: the file that begins '# Mine\.' is no UTF-8",
+        ),
     ],
 )
 def test_a_preset_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:
     """Each ended in some fifty lines of traceback."""
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory" / "mine.yaml").write_bytes(content)
+    (tmp_path / "memory" / "earlier.yaml").write_bytes(b"# Not read.\nname: \xfc\xfc\n")
     with pytest.raises(ConfigError, match=message):
         compose(config_loader(tmp_path), ["memory=mine"])
 
@@ -314,6 +320,26 @@ def test_the_name_of_a_memory_begins_that_of_a_folder(name: str) -> None:
     """A run named a/b lay where neither a sweep nor another run looked for it."""
     with pytest.raises(ConfigError, match=r"^memory\.name='.*' begins the name of the run's folder"):
         compose_plan([f"memory.name={name}", "mode=retrieval_only", "embedder=hashing"])
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("backbone.name=org/model", r"backbone\.name='org/model' is part of the name of the run's folder"),
+        ("schedule=null", "schedule=None must be settings by name"),
+        ("index=3", "index=3 must be settings by name"),
+        ("serving=null", "serving=None must be settings by name"),
+        ("serving.folder=null", "serving.folder=None must be the name of a folder"),
+        ("serving.shared=maybe", "serving.shared='maybe' must be true or false"),
+        ("serving.wait_s=long", "serving.wait_s='long' must be a number"),
+        ("budget=3", "budget=3 must be settings by name"),
+        ("second=3", "second=3 are no settings"),
+    ],
+)
+def test_a_group_of_settings_that_is_a_value_is_named(override: str, message: str) -> None:
+    """Each ended in a ``TypeError``, or ran in a folder within the folder."""
+    with pytest.raises(ConfigError, match=message):
+        compose_plan([override, "embedder=hashing"])
 
 
 def test_a_protocol_names_the_column_that_has_no_metric() -> None:

@@ -75,6 +75,20 @@ def test_a_memorys_own_answer_is_the_answer_as_in_a_run() -> None:
         assert "What bakes Ben?" in memory.answer("What bakes Ben?").prediction and len(model.calls) == 1
 
 
+def test_a_memory_that_answers_itself_is_not_read_by_the_reader() -> None:
+    """The reader was asked, and its answer given."""
+
+    def reply(role: str, values: Mapping[str, str], key: str) -> Any:
+        return {"thought": "known", "function": "send_message", "args": {"message": "Pixel"}}
+
+    model = ScriptedModel(reply)
+    settings = ["memory.ingest.mode=insert"]
+    with memsys.open_memory("memgpt/native", backbone=model, embedder="hashing", settings=settings) as memory:
+        memory.add(TURNS)
+        answer = memory.answer("What is the cat called?")
+    assert answer.prediction == "Pixel" and {call.role for call in model.calls} == {"search"}
+
+
 def test_a_program_with_an_event_loop_waits_itself() -> None:
     async def run() -> list[str]:
         async with memsys.open_async_memory("bm25_turn", backbone=None, embedder="hashing") as memory:

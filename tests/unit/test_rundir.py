@@ -1,5 +1,7 @@
 """The run directory: one writer, the same settings, no call booked twice."""
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,28 @@ def test_second_process_is_refused_with_the_owner(tmp_path: Path) -> None:
         RunDirectory(tmp_path / "run")
     first.close()
     RunDirectory(tmp_path / "run").close()
+
+
+def full(descriptor: int, data: bytes = b"") -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_file_that_cannot_be_opened_leaves_the_directory_unlocked(tmp_path: Path) -> None:
+    """The next attempt of the same process was told that the process itself had the directory open."""
+    (tmp_path / "calls.jsonl").mkdir()
+    with pytest.raises(RunDirectoryError, match=r"cannot write .*calls\.jsonl"):
+        RunDirectory(tmp_path)
+    (tmp_path / "calls.jsonl").rmdir()
+    RunDirectory(tmp_path).close()
+
+
+def test_a_full_disk_at_the_lock_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was a traceback, and the directory stayed locked."""
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(RunDirectoryError, match=r"cannot write .*\.lock: the disk is full"):
+            RunDirectory(tmp_path)
+    RunDirectory(tmp_path).close()
 
 
 def test_departures_are_no_part_of_what_names_a_run(tmp_path: Path) -> None:
@@ -90,6 +114,20 @@ def test_a_retrieval_whose_answer_was_lost_is_dropped(tmp_path: Path) -> None:
     directory.add_answer(answer("q2"))
     directory.close()
     assert (tmp_path / "retrievals.jsonl").read_text().count('"q2"') == 1
+
+
+def test_a_full_disk_while_a_row_is_dropped_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The directory closed a file that was closed already, whose error took the place of the message."""
+    directory = RunDirectory(tmp_path)
+    directory.add_retrieval(retrieval("q1"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(RunDirectoryError, match="the disk is full"):
+            directory.finished_questions("answers")
+    directory.close()
+    again = RunDirectory(tmp_path)
+    assert again.finished_questions("answers") == set() and again.finished_questions("retrieval_only") == set()
+    again.close()
 
 
 def test_retrieval_only_counts_retrievals(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_nobody_waits_for_a_server_that_could_not_start(registry: Registry, tmp_
     engine = SharedEngine("vllm", registry, wait_s=60)
     with pytest.raises(BackboneError, match=r"did not come up: no GPU here"):
         engine.start(tmp_path)
-    registry.forgive()
+    registry.clear_failure()
     engine.stop()
     with pytest.raises(BackboneError, match=r"serving.wait_s"):
         SharedEngine("vllm", registry, wait_s=0.1).start(tmp_path)
@@ -195,6 +195,30 @@ def test_signs_of_life_outlast_a_bad_moment_of_the_disk(registry: Registry, monk
         time.sleep(0.01)
     lease.remove()
     assert len(touched) >= 5
+
+
+def test_a_server_outlasts_a_disk_that_fails_for_a_moment(
+    registry: Registry, stub: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server of all jobs ended in a traceback."""
+    asked, leases, touch = [], registry.leases, os.utime
+
+    def stale(path: Path, times: None = None) -> None:
+        if path.name.startswith("server-"):
+            raise OSError(errno.ESTALE, "Stale file handle")
+        touch(path, times)
+
+    def flaky() -> int:
+        asked.append(1)
+        if len(asked) < 3:
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return leases()
+
+    monkeypatch.setattr("memsys.heartbeat.os.utime", stale)
+    monkeypatch.setattr(registry, "leases", flaky)
+    own = OwnServer(stub)
+    assert serve(own, registry, tmp_path, host="127.0.0.1", idle_s=0.1) == "no job has needed it for 0 s"
+    assert own.stops == 1 and len(asked) > 3
 
 
 def test_waiting_ends_when_the_job_does(registry: Registry, tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ import os
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -20,6 +18,7 @@ from memsys.assets.fetch import known_sha256
 from memsys.assets.paths import models_dir, workplace
 from memsys.errors import AssetError, BackboneError, ConfigError
 from memsys.llm.engines.contract import Endpoint, Engine
+from memsys.llm.engines.servers import is_healthy, responds
 from memsys.vocabulary import Json
 
 #: The server's threads that hold connections; idle ones cost nothing.
@@ -144,7 +143,7 @@ class LlamaCppEngine:
             BackboneError: it does not come back.
         """
         with self._lock:
-            if self._server is not None and not _answers(self._server.listening_address, "health"):
+            if self._server is not None and not is_healthy(self._server.listening_address):
                 self._server = None
         return self.start(log_dir)
 
@@ -152,9 +151,9 @@ class LlamaCppEngine:
         """Free the model; safe to call twice."""
         with self._lock:
             if self._server is not None:
-                # A server that is told to end before it works on its tasks does not hear it, and the wait has no end.
-                # It says that it is healthy a moment before; what its slots do is a task like any other.
-                _answers(self._server.listening_address, "slots")
+                # A server that is told to end before it works on its queue of tasks never ends. It says that it is
+                # healthy a moment before that; the page of its slots is answered from the queue.
+                responds(f"{self._server.listening_address}/slots")
             self._server = None
 
     def fingerprint(self) -> Mapping[str, Json]:
@@ -273,12 +272,3 @@ def _wait_for_content(log: Path) -> None:
     patience = time.monotonic() + _LOG_PATIENCE_SECONDS
     while not log.stat().st_size and time.monotonic() < patience:
         time.sleep(0.01)
-
-
-def _answers(address: str, page: str) -> bool:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(f"{address}/{page}", timeout=10) as reply:
-            return bool(reply.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False

@@ -1,8 +1,8 @@
 """The folder through which jobs and the servers that they share find each other.
 
-A server writes ``server-<name>.json`` (where it listens, what it serves) and touches it while it lives; a job that
-needs one writes ``lease-<name>`` and touches that. So a job finds the servers that live, waits while there is none, and
-a server sees whether anybody needs it.
+A server writes ``server-<name>.json`` (where it listens, what it serves) and touches it while it runs; a job that
+needs one writes ``lease-<name>`` and touches that. So a job finds the servers that run, waits while there is none, and
+a server sees whether any job needs it.
 """
 
 import contextlib
@@ -16,16 +16,17 @@ from pathlib import Path
 
 from memsys.credentials import redacted
 from memsys.errors import MemsysError
+from memsys.files import replace_file
 from memsys.heartbeat import Heartbeat, disk_time, is_young, own_name
 from memsys.vocabulary import Json
 
-#: What an address begins with that only its own machine reaches, after the scheme.
+#: How an address that only its own machine reaches goes on after the scheme.
 LOOPBACK = "//127.0.0.1:"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
-    """What a server says of itself.
+    """What a server announces.
 
     Attributes:
         urls: base URLs up to and including ``/v1``.
@@ -44,7 +45,7 @@ class ServerRecord:
     job: str
 
     def reachable(self) -> bool:
-        """Whether this machine can reach it: another's loopback address is none, or leads to a stranger here."""
+        """Whether this machine can reach it: the loopback address of another would lead to whatever listens here."""
         return self.host == socket.gethostname() or not self.loopback
 
     @property
@@ -60,7 +61,7 @@ class Registry:
         self.folder = folder
 
     def servers(self) -> list[ServerRecord]:
-        """Servers that gave a sign of life lately."""
+        """Servers that were announced or seen running within :data:`memsys.heartbeat.GONE_SECONDS`."""
         records = []
         for path in self._fresh("server-*.json"):
             with contextlib.suppress(FileNotFoundError):  # it has just left
@@ -73,7 +74,7 @@ class Registry:
 
     @contextlib.contextmanager
     def published(self, name: str, record: ServerRecord) -> Iterator[Heartbeat]:
-        """Announce a server for the length of a ``with`` block, while its :class:`Heartbeat` is beaten."""
+        """Announce a server for the length of a ``with`` block, in which its :class:`Heartbeat` is to be touched."""
         beat = Heartbeat.with_text(self._prepared() / f"server-{name}.json", json.dumps(asdict(record)))
         try:
             yield beat
@@ -85,16 +86,16 @@ class Registry:
         return Heartbeat.with_text(self._prepared() / f"lease-{name}", "")
 
     def failure(self) -> str:
-        """Why the latest attempt to start a server failed; empty if none did since :meth:`forgive`."""
+        """Why the latest attempt to start a server failed; empty if none did since :meth:`clear_failure`."""
         path = self.folder / "failure"
         return path.read_text(encoding="utf-8") if path.is_file() else ""
 
-    def fail(self, reason: str) -> None:
-        """Note that a server did not come up, so that nobody waits for it."""
-        Heartbeat.with_text(self._prepared() / "failure", redacted(reason))
+    def note_failure(self, reason: str) -> None:
+        """Note that a server did not start, so that nobody waits for it."""
+        replace_file(self._prepared() / "failure", redacted(reason).encode())
 
-    def forgive(self) -> None:
-        """Forget former failures: somebody tries again."""
+    def clear_failure(self) -> None:
+        """Remove the note of a failed start: somebody tries again."""
         (self.folder / "failure").unlink(missing_ok=True)
 
     def key(self) -> str:

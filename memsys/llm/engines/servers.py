@@ -1,4 +1,4 @@
-"""Servers that are reached over HTTP and are not ours: their address, and whether they say that they can serve."""
+"""Servers that are reached over HTTP: their address, and whether they say that they can serve."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,21 +15,40 @@ def server_root(url: str) -> str:
 
 
 def get_page(url: str, headers: Mapping[str, str] | None = None, timeout: float = _TIMEOUT_SECONDS) -> httpx.Response:
-    """Ask without the environment's proxies: they are for hosted servers, not for ours."""
+    """Ask without the environment's proxies: they are for hosted servers, not for these.
+
+    Args:
+        url: of the page.
+        headers: of the request.
+        timeout: seconds to connect, and between two parts of the reply.
+
+    Raises:
+        httpx.HTTPError: there is no reply.
+    """
     return httpx.get(url, headers=headers, timeout=timeout, trust_env=False)
 
 
-def is_healthy(root: str, patience: float = _TIMEOUT_SECONDS) -> bool:
+def responds(url: str, timeout: float = _TIMEOUT_SECONDS) -> bool:
+    """Whether a server answers a page without an error.
+
+    Args:
+        url: of the page.
+        timeout: seconds to wait for an answer; where no server listens, none are waited.
+    """
+    try:
+        return get_page(url, timeout=timeout).is_success
+    except httpx.HTTPError:
+        return False
+
+
+def is_healthy(root: str, timeout: float = _TIMEOUT_SECONDS) -> bool:
     """Whether a server says that it can serve.
 
     Args:
         root: its address without ``/v1``.
-        patience: seconds to wait for a word of it; one that is not there is known at once.
+        timeout: seconds to wait for an answer.
     """
-    try:
-        return get_page(f"{root}/health", timeout=patience).is_success
-    except httpx.HTTPError:
-        return False
+    return responds(f"{root}/health", timeout)
 
 
 def still_healthy(urls: Sequence[str], kind: str) -> list[str]:

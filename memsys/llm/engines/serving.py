@@ -1,4 +1,4 @@
-"""Serving a model to other jobs: start, announce, look after and end a server."""
+"""Serving a model to other jobs: start, announce, watch and stop a server."""
 
 import logging
 import os
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 def serve(engine: Engine, registry: Registry, log_dir: Path, *, host: str, idle_s: float) -> str:
     """Serve a group until nobody needs the server any longer.
 
-    The server is started, announced and looked after; one that died is started again as often as its engine allows.
+    The server is started, announced and watched; one that died is started again as often as its engine allows.
 
     Args:
         engine: starts and restarts the server.
@@ -35,24 +35,33 @@ def serve(engine: Engine, registry: Registry, log_dir: Path, *, host: str, idle_
     """
     try:
         endpoints = engine.start(log_dir)
-        registry.forgive()
+        registry.clear_failure()
         needed = time.monotonic()
         while True:
             with registry.published(own_name(), _record(engine, endpoints, host)) as beat:
                 logger.info("serving %s on %s", registry.folder.name, host)
                 while (found := engine.recover(log_dir)) == endpoints:
                     beat.touch()
-                    if registry.leases():
+                    if _is_needed(registry):
                         needed = time.monotonic()
                     if time.monotonic() - needed > idle_s:
                         return f"no job has needed it for {idle_s:.0f} s"
                     time.sleep(BEAT_SECONDS)
             endpoints = found
     except MemsysError as error:
-        registry.fail(str(error))
+        registry.note_failure(str(error))
         raise
     finally:
         engine.stop()
+
+
+def _is_needed(registry: Registry) -> bool:
+    """Whether a job needs the server; also where the disk cannot say, so that jobs do not lose it for that."""
+    try:
+        return registry.leases() > 0
+    except OSError as error:
+        logger.warning("cannot read %s (%s); trying again", registry.folder, error.strerror)
+        return True
 
 
 def _record(engine: Engine, endpoints: Sequence[Endpoint], host: str) -> ServerRecord:

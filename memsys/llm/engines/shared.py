@@ -19,7 +19,6 @@ logger = logging.getLogger(__name__)
 
 _POLL_SECONDS = 2.0
 _REPORT_SECONDS = 60.0
-_PATIENCE_SECONDS = 10.0
 
 
 class SharedEngine:
@@ -98,7 +97,7 @@ class SharedEngine:
     def _alive(self) -> list[Endpoint]:
         endpoints = []
         for record in filter(ServerRecord.reachable, self._registry.servers()):
-            answering = [url for url in record.urls if is_healthy(server_root(url), _PATIENCE_SECONDS)]
+            answering = [url for url in record.urls if is_healthy(server_root(url))]
             if answering:
                 self._check(record)
                 endpoints += [Endpoint(url, record.model, self._key_variable()) for url in answering]

@@ -8,7 +8,8 @@ from memsys.credentials import bearer
 from memsys.errors import BackboneError
 from memsys.llm.engines.servers import get_page
 
-#: A server that is not there or refuses, and one of another program, whose pages are no JSON or lack the field.
+#: What is raised where no server listens or it refuses, and where another program listens, whose pages are no JSON or
+#: lack the field.
 _NO_ANSWER = (httpx.HTTPError, ValueError, KeyError, TypeError)
 _ADVICE = "check backbone.engine.urls: the server may be of another program"
 
