@@ -76,6 +76,8 @@ def make_config(options: argparse.Namespace) -> "ScoringConfig":
     Raises:
         ConfigError: unknown preset or metric, or no run named.
     """
+    if options.list and options.runs:
+        raise ConfigError(f"--list shows every metric and scores nothing; leave {options.runs[0]} out, or --list")
     if not options.runs:
         raise ConfigError("name at least one run directory, e.g. results/runs/quickstart/<run>")
     config = load_preset(options.preset)

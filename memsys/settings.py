@@ -81,7 +81,7 @@ def check_name(key: str, value: object) -> None:
         ConfigError: it is no text, blank, or has a slash.
     """
     if not isinstance(value, str) or not value.strip():
-        raise ConfigError(f"{key}={value!r} names a run's folder and its row of a table; give it a name")
+        raise ConfigError(f"{key}={value!r} is a part of the name of a run's folder; give it one that is not blank")
     if "/" in value or "\0" in value or value in (".", ".."):
         raise ConfigError(f"{key}={value!r} is a part of the name of a run's folder; write it without /")
 

@@ -9,7 +9,7 @@ from eval.cli.commands import explains_errors, start
 from eval.cli.places import check_folder
 from eval.cli.terminal import complain, say, stage
 from eval.cli.whole_numbers import count
-from memsys.errors import DataError
+from memsys.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from eval.audit.field import Row
@@ -35,11 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(SHOW_ANYWAY, action="store_true", help=SHOW_ANYWAY_HELP)
     options = parser.parse_args(arguments)
+    if options.page and options.runs:
+        raise ConfigError(f"--page scores nothing; leave {' '.join(options.runs)} out, or --page")
     if options.page:
         rewrite(options.out, unmeasured_judges=options.unmeasured_judges)
         return 0
     if options.out != OUT:
         check_folder(options.out)
+    check_folder(options.cache, "--cache")
     audit(options.runs, options.out, options.cache, options.workers, unmeasured_judges=options.unmeasured_judges)
     return 0
 

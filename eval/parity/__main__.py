@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
+from eval.cli.places import check_folder
 from eval.cli.terminal import say
 from eval.cli.whole_numbers import count
+from eval.configs.overrides import check_once
 from eval.parity.config import counterparts
 from memsys.errors import ConfigError
 
@@ -25,6 +27,8 @@ OUT = Path("results") / "parity"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare as the command line says; returns the exit status."""
     options = _parser().parse_intermixed_args(arguments)
+    check_once(options.overrides)
+    check_folder(options.out)
     own, overrides = _split(options.overrides)
     if "against" not in own:
         raise ConfigError(f"say what to compare with: against={' or against='.join(counterparts())}")

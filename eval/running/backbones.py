@@ -18,6 +18,7 @@ from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import LanguageModel
 from memsys.llm.delegate import DelegatingModel
 from memsys.llm.engines.contract import Engine
+from memsys.settings import check_flags, check_minimum
 from memsys.vocabulary import Json
 
 if TYPE_CHECKING:
@@ -40,6 +41,15 @@ class Serving:
     folder: Path
     wait_s: float
     idle_s: float
+
+    def __post_init__(self) -> None:
+        """Refuse what no job could wait for.
+
+        Raises:
+            ConfigError: names the setting.
+        """
+        check_flags(self, "serving", "shared")
+        check_minimum(self, "serving", wait_s=0, idle_s=0)
 
 
 @dataclass(frozen=True, slots=True)

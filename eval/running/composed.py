@@ -42,6 +42,8 @@ def make_plan(config: "DictConfig") -> Any:
             continue
         parts[name] = make_part(config, name)
     if config.second is not None and config.mode != "retrieval_only":
+        if isinstance(config.second, str):
+            raise ConfigError(f"second={config.second} is no choice; write +backbone@second={config.second}")
         parts["second"] = make_part(config, "second")
     return plan(settings, parts)
 

@@ -19,7 +19,7 @@ from eval.papers.departures import load_departures, render_departures
 from eval.papers.faults import check_all, render_faults
 from eval.papers.printed import load_printed
 from eval.runs.files import write_atomic
-from eval.runs.folders import short_path, stored_folders
+from eval.runs.folders import chosen_folders, short_path
 from eval.scoring.labels import VIEW_HELP, LabelView, check_view
 from eval.scoring.protocols import load_protocol
 from eval.tables.build import TableBuilder
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     papers = options.paper or _papers_with(options.table)
     _check_tables(papers, options.table or ())
     with stage("reading the runs"):
-        runs = _runs(options.runs or stored_folders(), options.labels)
+        runs = _runs(chosen_folders(options.runs), options.labels)
     _run(papers, options.table, runs, out)
     if tracked_remark(out):
         console().print(tracked_remark(out), highlight=False, markup=False)
