@@ -112,18 +112,23 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int, *, unmeasu
 
 def _present(entries: "Sequence[CatalogueEntry]") -> "list[CatalogueEntry]":
     """Entries whose files are here; the others are named."""
-    from eval.recorded.catalogue import paths_of
+    from eval.recorded.catalogue import VARIABLE, paths_of, recorded_folder
 
-    found = []
+    found, problems = [], []
+    folder = recorded_folder()
     for entry in entries:
         try:
-            paths_of(entry)
+            paths_of(entry, folder)
         except DataError as error:
-            complain(f"left out: {error}")
+            problems.append(f"left out: {error}")
             continue
         found.append(entry)
     if not found:
-        raise DataError("no file of the catalogue is here; `make recorded` fetches them")
+        raise DataError(
+            f"{folder} holds no file of the catalogue; `make recorded` fetches them, or {VARIABLE} names their folder"
+        )
+    for problem in problems:
+        complain(problem)
     return found
 
 

@@ -9,6 +9,7 @@ from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.folding import show_table
 from eval.cli.places import RESULTS, check_folder, tracked_remark
 from eval.cli.terminal import console, stage
+from eval.cli.whole_numbers import count
 from eval.funnel.report import FORMATS as QUALITY_FORMATS
 from eval.funnel.report import NAME as QUALITY
 from eval.funnel.report import quality_groups
@@ -78,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--paper", action="append", help="paper in eval/tables/specs; repeatable (default: all that have the tables)"
     )
-    parser.add_argument("--table", type=int, action="append", help="number of a table; repeatable (default: all)")
+    parser.add_argument("--table", type=count(1), action="append", help="number of a table; repeatable (default: all)")
     add_runs_option(parser)
     parser.add_argument("--labels", default="printed", help=f"{VIEW_HELP} (default: %(default)s)")
     parser.add_argument(
