@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     check_folder(options.out)
     for dataset in options.datasets:
-        find_preset(dataset, CONF / "dataset", "dataset")
+        read_config(dataset, {})  # before the first is scored
     for dataset in options.datasets:
         for path in write_floors(dataset, options.reader, options.out):
             say(f"written: {path}")

@@ -307,7 +307,7 @@ def _check_kind(override: Any, config: "DictConfig") -> None:
     if override.is_delete() or override.is_sweep_override() or not isinstance(node, DictConfig) or not len(node):
         return
     key, value = override.key_or_group, override.value()
-    first = next(iter(node))
+    first = str(next(iter(node.keys())))
     if isinstance(value, list):
         raise ConfigError(
             f"{override.input_line}: {key} holds settings by name; write each by its own, as {key}.{first}="
