@@ -10,7 +10,6 @@ from memsys.clag.cluster import ProvisionalRules
 from memsys.clag.geometry import Metric
 from memsys.clag.profiling import SampleLabels
 from memsys.clag.roles import make_roles
-from memsys.errors import ConfigError
 from memsys.notes.context import NoteContextRules, context_rules, note_labels
 from memsys.notes.evolve import EvolutionRules
 from memsys.protocol import MemorySystem, Parts
@@ -196,11 +195,6 @@ class ClagConfig:
         check_flags(self, "memory", "selector_without_tags")
         refuse_gold(self, "CLAG")
         check_cosines(self, "memory", "tau")
-        if self.n_init > self.buffer_size:
-            raise ConfigError(
-                f"memory.n_init={self.n_init} exceeds memory.buffer_size={self.buffer_size}, the notes that the first "
-                "clusters are made of"
-            )
         _ = self.evolution, self.context_rules, self.provisional_rules, self.card_rules, self.profile_labels
         make_roles(self.roles)
 

@@ -165,7 +165,6 @@ def test_a_prompt_that_is_no_text_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("preset", "changes", "message"),
     [
-        ("clag", {"n_init": 200}, "memory.n_init=200 exceeds memory.buffer_size=100"),
         ("gated+rag", {"tau_noop": 5, "calibration": None}, "memory.tau_noop=5 must be at most 1"),
         ("sage", {"tau_min": 5}, "memory.tau_min=5 must be a number from 0 to 1"),
         ("sage_code", {"tau_0": 2.5}, "memory.tau_0=2.5 must be a number from 0 to 2"),
@@ -175,7 +174,7 @@ def test_a_prompt_that_is_no_text_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_memory_refuses_what_has_no_effect(preset: str, changes: dict[str, Any], message: str) -> None:
-    """Each was taken: a threshold that no score reaches, or clusters of fewer notes than there are clusters."""
+    """Each was taken: a threshold that no score reaches, weights that rank nothing, layers that are none."""
     before = composed(preset)
     merged = {key: {**before[key], **value} if isinstance(value, dict) else value for key, value in changes.items()}
     with pytest.raises(ConfigError) as raised:
