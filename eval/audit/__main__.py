@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.cli.commands import explains_errors, start
-from eval.cli.places import check_folder
+from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import complain, say, stage
 from eval.cli.whole_numbers import count
 from memsys.errors import ConfigError, DataError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from eval.audit.scores import ScoredRun
     from eval.recorded.catalogue import CatalogueEntry
 
-OUT, CACHE = Path("results") / "audit", Path("results") / "cache" / "audit"
+OUT, CACHE = RESULTS / "audit", RESULTS / "cache" / "audit"
 
 
 @explains_errors
@@ -27,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     parser = argparse.ArgumentParser(prog="python -m eval.audit", description=__doc__)
     parser.add_argument("runs", nargs="*", metavar="NAME", help="runs of the catalogue (default: all that are there)")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder of the tables (default: %(default)s)")
-    parser.add_argument("--cache", type=Path, default=CACHE, help="scores by question (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the tables (default: results/audit)")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="scores by question (default: results/cache/audit)")
     parser.add_argument("--workers", type=count(1), default=default_workers(), help="processes (default: %(default)s)")
     parser.add_argument(
         "--page", action="store_true", help="score nothing: make the page anew of the CSV files in --out"

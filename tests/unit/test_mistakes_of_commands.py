@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from eval.audit.__main__ import main as audit
 from eval.cli.commands import use_safe_streams
-from eval.cli.places import check_current_folder, use_checkout
+from eval.cli.places import RESULTS, check_current_folder, use_checkout
 from eval.data import main as data
 from eval.explain.__main__ import main as explain
 from eval.floors import main as floors
@@ -87,6 +88,14 @@ def test_an_audit_without_files_is_one_message(
         "empty": f"{place}/empty holds no file of the catalogue",
     }
     assert wanted[folder] in said and said.count("error:") == 1, said
+
+
+@pytest.mark.parametrize("command", ["audit", "parity", "recorded"])
+def test_what_nobody_named_lies_in_the_checkout(command: str) -> None:
+    """It lay below the folder in which the command was started."""
+    module = import_module(f"eval.{command}.__main__")
+    places = [getattr(module, name) for name in ("OUT", "CACHE", "RUNS") if hasattr(module, name)]
+    assert places and all(place.is_relative_to(RESULTS) for place in places)
 
 
 def test_a_table_is_a_number(capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,6 +59,8 @@ QUICK = ("mode=retrieval_only", "embedder=hashing")
         ),
         ("dataset.categories=[]", "dataset.categories=[] keeps nothing; name what to keep, or write null for all"),
         ("memory.bm25.b=2", "memory.bm25.b=2 must be a number from 0 to 1"),
+        ("second_roles=router", "second_roles=router must be a list, e.g. second_roles=[router]"),
+        ("reader.abstention=", "reader.abstention='' must say how a question is declined"),
     ],
 )  # fmt: skip
 def test_a_run_refuses_a_setting(setting: str, message: str) -> None:
@@ -151,6 +153,14 @@ def test_a_role_names_what_it_lacks(tmp_path: Path) -> None:
         make_role("ask", {"temperature": 0.0}, tmp_path, None)
     with pytest.raises(ConfigError, match=r"^roles\.ask=5 must be settings by name$"):
         make_role("ask", 5, tmp_path, None)  # type: ignore[arg-type]
+
+
+def test_a_host_that_is_none_is_one_short_message() -> None:
+    """A hundred names stood in it."""
+    with pytest.raises(ConfigError) as raised:
+        compose_plan([*QUICK, "memory=gated", "memory.host=raag"])
+    assert str(raised.value).startswith("memory.host=raag is no preset of conf/memory; did you mean rag?")
+    assert len(str(raised.value)) < 160
 
 
 def test_a_prompt_that_is_no_text_is_named(tmp_path: Path) -> None:
