@@ -12,7 +12,7 @@ from eval.explain.find import CellPlace, find_cells
 from eval.explain.questions import read_questions, worst
 from eval.explain.settings import differences
 from eval.explain.show import cell_lines, heading, question_lines, run_lines, setting_lines
-from eval.runs.folders import chosen_folders, find_run_folders, short_path
+from eval.runs.folders import find_run_folders, short_path, stored_folders
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.candidates import mean_over_runs
@@ -25,7 +25,7 @@ from memsys.errors import ConfigError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and explain; returns the exit status."""
     options = _parser().parse_args(arguments)
-    folders = chosen_folders(options.runs)
+    folders = options.runs or stored_folders()
     runs, _ = read_runs(folders)
     table = _table(options.table, runs)
     by_id, folder_of = {run.run_id: run for run in runs}, run_folders(folders)

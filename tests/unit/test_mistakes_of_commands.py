@@ -11,7 +11,6 @@ from eval.audit.__main__ import main as audit
 from eval.cli.commands import use_safe_streams
 from eval.cli.places import RESULTS, check_current_folder, use_checkout
 from eval.data import main as data
-from eval.explain.__main__ import main as explain
 from eval.floors import main as floors
 from eval.models import main as models
 from eval.parity.__main__ import main as parity
@@ -43,9 +42,8 @@ def place(tmp_path: Path) -> Path:
         (plots, ["--runs", "HERE/empty", "--out", "HERE/out"], "no run.json in HERE/empty, nor below"),
         (plots, ["--runs", "HERE/run", "--protocol", "nope", "--out", "HERE/out"], "protocol='nope' is unknown"),
         (tables, ["--table", "1", "--runs", "HERE/empty", "--out", "HERE/out"], "no run.json in HERE/empty"),
-        (explain, ["1", "RAG", "F1", "--runs", "HERE/empty"], "no run.json in HERE/empty"),
-        (score, ["HERE/none"], "HERE/none does not exist; name run directories"),
-        (score, ["HERE/file"], "HERE/file is a file; name run directories"),
+        (score, ["HERE/none"], "HERE/none does not exist and has no references.jsonl; name run"),
+        (score, ["HERE/file"], "HERE/file is a file and has no references.jsonl; name run"),
         (score, ["HERE/run", "--list"], "--list shows every metric and scores nothing; leave HERE/run out, or --list"),
         (score, ["HERE/run", "--bertscore-layers", "3"], "--bertscore-layers changes nothing: no metric here needs it"),
         (score, ["HERE/run", "--bertscore-model", "x"], "--bertscore-model changes nothing: no metric here needs it"),
