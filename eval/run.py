@@ -47,10 +47,10 @@ def compose_and_run(arguments: Sequence[str]) -> None:
     from omegaconf.errors import OmegaConfBaseException
 
     from eval.configs.compose import compose_run
-    from eval.configs.overrides import check_command_line, check_effect, check_once, explained
+    from eval.configs.overrides import check_command_line, check_effect, explained, tell_repeated
 
     line = check_command_line(arguments)
-    check_once(line.overrides)
+    tell_repeated(line.overrides)
     config = None if line.options else compose_run(line.overrides)
     try:
         if config is not None:

@@ -6,6 +6,7 @@ where Hydra has failed, to say why. A setting that nothing reads is refused.
 """
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,23 +44,19 @@ def check_command_line(arguments: Sequence[str]) -> CommandLine:
     return line
 
 
-def check_once(settings: Iterable[str]) -> None:
-    """Refuse a setting that somebody gives twice: the last would hold, and the others have no effect.
+def tell_repeated(settings: Iterable[str]) -> None:
+    """Say on standard error which settings have no effect because the same one comes again.
+
+    That the last holds is what scripts rely on that put settings of their own before those they are called with.
 
     Args:
         settings: as on the command line.
-
-    Raises:
-        ConfigError: names both.
     """
     given: dict[str, str] = {}
     for text in settings:
         key = text.partition("=")[0].lstrip("+~")
         if key in given:
-            raise ConfigError(
-                f"{redacted(given[key])} and {redacted(text)}: {key} is given twice; leave one out, or, for one run "
-                "each, write both values after one = with a comma, and -m"
-            )
+            sys.stderr.write(f"note: {redacted(given[key])} has no effect: {redacted(text)} comes after it\n")
         given[key] = text
 
 

@@ -16,7 +16,7 @@ from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, progra
 from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import say
 from eval.cli.whole_numbers import count
-from eval.configs.overrides import check_once
+from eval.configs.overrides import tell_repeated
 from eval.parity.config import counterparts
 from memsys.errors import ConfigError
 
@@ -27,7 +27,7 @@ OUT = RESULTS / "parity"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare as the command line says; returns the exit status."""
     options = _parser().parse_intermixed_args(arguments)
-    check_once(options.overrides)
+    tell_repeated(options.overrides)
     check_folder(options.out)
     own, overrides = _split(options.overrides)
     if "against" not in own:

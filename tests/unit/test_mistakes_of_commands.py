@@ -56,12 +56,9 @@ def place(tmp_path: Path) -> Path:
         (data, ["custom", "--to", "HERE/out"], "custom: there is nothing to fetch of data of your own"),
         (models, ["--list", "nope"], "--list shows every asset; leave nope out, or --list"),
         (proxy, ["--out", "HERE/file"], "--out HERE/file is a file; name a folder"),
-        (proxy, ["seed=1", "seed=2"], "seed=1 and seed=2: seed is given twice"),
         (parity, ["memory=clag_code", "against=authors_clag", "--out", "HERE/file"], "--out HERE/file is a file"),
-        (parity, ["memory=clag_code", "against=authors_clag", "against=x"], "against is given twice"),
         (sweep, ["plan", "memory=rag", "--out", "HERE/out"], "--out is for collect; plan writes nothing"),
         (sweep, ["status", "memory=rag", "--gpu", "h100"], "--gpu is for plan; status counts no hours"),
-        (sweep, ["plan", "memory=rag", "memory=clag"], "memory is given twice"),
     ],
 )  # fmt: skip
 def test_a_command_refuses_what_it_cannot_use(

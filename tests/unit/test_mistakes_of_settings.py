@@ -7,7 +7,7 @@ import pytest
 
 from baselines.packages.config import CallCounts
 from eval.configs.compose import compose, config_loader
-from eval.configs.overrides import check_command_line, check_effect, check_once, explained
+from eval.configs.overrides import check_command_line, check_effect, explained, tell_repeated
 from eval.configs.targets import check_part
 from eval.loaders.custom import CustomConfig
 from eval.loaders.locomo import LocomoConfig
@@ -294,14 +294,18 @@ def test_a_part_that_cannot_be_replaced_names_the_choices_that_have_it() -> None
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [["memory.k=3", "seed=1", "memory.k=5"], ["memory=rag", "memory=clag"], ["+reader.x=1", "++reader.x=2"]],
+    ("settings", "said"),
+    [
+        (["memory.k=3", "seed=1", "memory.k=5"], "note: memory.k=3 has no effect: memory.k=5 comes after it\n"),
+        (["memory=rag", "memory=clag"], "note: memory=rag has no effect: memory=clag comes after it\n"),
+        (["+reader.x=1", "++reader.x=2"], "note: +reader.x=1 has no effect: ++reader.x=2 comes after it\n"),
+        (["memory=rag", "memory.k=3", "+backbone@second=x", "backbone=y"], ""),
+    ],
 )
-def test_a_setting_is_given_once(settings: list[str]) -> None:
-    """The last held, and the others had no effect."""
-    with pytest.raises(ConfigError, match=f"^{settings[0].replace('+', '.')} and .* is given twice; leave one out"):
-        check_once(settings)
-    check_once(["memory=rag", "memory.k=3", "+backbone@second=x", "backbone=y"])
+def test_a_setting_that_comes_again_is_told(settings: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last held, and nothing said that the others had no effect."""
+    tell_repeated(settings)
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize(
