@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.cli.commands import EXIT_ERROR, explains_errors, program, start
+from eval.cli.places import check_folder
 from eval.cli.terminal import say
 from eval.loaders.contract import DatasetInfo, PinnedFile
 from eval.loaders.fetch import FetchOutcome, copy, fetch
-from eval.loaders.locate import data_folder
+from eval.loaders.locate import DATA_VARIABLE, data_folder
 from eval.loaders.registry import DATASETS
 from memsys.assets.checksums import sha256
 from memsys.errors import DataError
@@ -23,7 +24,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Fetch what the command line names; returns the exit status."""
     options = _parser().parse_args(arguments)
     folder = options.to or data_folder()
+    check_folder(folder, "--to" if options.to else DATA_VARIABLE)
+    if options.source and not options.source.is_dir():
+        raise DataError(f"--from {options.source} is no folder; name the one that holds the files")
     infos = list(DATASETS.values()) if "all" in options.names else [DATASETS[name] for name in options.names]
+    if own := [info.key for info in infos if not info.files and "all" not in options.names]:
+        raise DataError(
+            f"{', '.join(own)}: there is nothing to fetch of data of your own; see {DATASETS[own[0]].homepage}"
+        )
     missing: list[str] = []
     for info in infos:
         say(f"{info.title}: {info.licence}. {info.homepage}\n  Please cite: {info.citation}")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from eval.cli.commands import explains_errors, program, start
+from eval.cli.places import check_folder
 from eval.cli.terminal import say
 from eval.configs.presets import CONF, find_preset, read_settings
 from eval.inspect_data import read_config
@@ -160,6 +161,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--reader", default="clag", help="whose abstention is given (default: clag)")
     parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")
     options = parser.parse_args(arguments)
+    check_folder(options.out)
+    for dataset in options.datasets:
+        read_config(dataset, {})  # before the first is scored
     for dataset in options.datasets:
         for path in write_floors(dataset, options.reader, options.out):
             say(f"written: {path}")

@@ -88,11 +88,14 @@ def presets() -> list[str]:
 def describe(config: DatasetConfig, data: LoadedData) -> dict[str, Json]:
     """Measure a loaded data set; JSON values throughout."""
     render = config.turn_format.render
+    own = data.notes.get("pinned") is False and bool(getattr(config, "path", None)) and bool(config.info.files)
     turn_tokens = [[count_tokens(render(turn)) for turn in sample.conversation.turns] for sample in data.samples]
     return {
         "name": config.name,
-        "title": config.info.title,
-        "licence": config.info.licence,
+        "title": f"in the format of {config.info.title}, by its checksum no file known here"
+        if own
+        else config.info.title,
+        "licence": "that of the file" if own else config.info.licence,
         "source": data.source_name,
         "sha256": data.sha256,
         "card": f"datasets/{config.info.card or config.info.key}/README.md",

@@ -10,6 +10,7 @@ from memsys.assets.catalog import CATALOG, find_asset
 from memsys.assets.contract import Asset
 from memsys.assets.fetch import fetch
 from memsys.assets.paths import models_dir
+from memsys.errors import ConfigError
 
 
 @explains_errors
@@ -25,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    if options.list and options.names:
+        raise ConfigError(f"--list shows every asset; leave {' '.join(options.names)} out, or --list")
     if options.list:
         for asset in CATALOG.values():
             size = f"{asset.download_bytes / 10**6:.0f} MB"

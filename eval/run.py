@@ -47,12 +47,14 @@ def compose_and_run(arguments: Sequence[str]) -> None:
     from omegaconf.errors import OmegaConfBaseException
 
     from eval.configs.compose import compose_run
-    from eval.configs.overrides import check_command_line, explained
+    from eval.configs.overrides import check_command_line, check_effect, explained, tell_repeated
 
     line = check_command_line(arguments)
+    tell_repeated(line.overrides)
     config = None if line.options else compose_run(line.overrides)
     try:
         if config is not None:
+            check_effect(config, line.overrides)
             run_single(config)
         else:
             _run_in_hydra(line.arguments())
@@ -68,7 +70,8 @@ def _run_in_hydra(arguments: list[str]) -> None:
     from eval.configs.presets import CONF
     from eval.sweep.comparison import callback_faults_raised
 
-    sys.argv[1:] = arguments
+    # Hydra takes what follows a bare --info for its topic.
+    sys.argv[1:] = ["--info=all" if each in ("--info", "-i") else each for each in arguments]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors are raised, not printed
     with callback_faults_raised():
         hydra.main(version_base=VERSION_BASE, config_path=str(CONF), config_name="config")(run_composed)()

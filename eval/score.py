@@ -30,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     from eval.scoring.labels import check_view
 
+    if options.list and options.runs:
+        raise ConfigError(f"--list shows every metric and scores nothing; leave {options.runs[0]} out, or --list")
     if options.list:
         _list_metrics()
         return 0
@@ -76,6 +78,8 @@ def make_config(options: argparse.Namespace) -> "ScoringConfig":
     Raises:
         ConfigError: unknown preset or metric, or no run named.
     """
+    from eval.metrics.registry import select_metrics
+
     if not options.runs:
         raise ConfigError("name at least one run directory, e.g. results/runs/quickstart/<run>")
     config = load_preset(options.preset)
@@ -84,7 +88,12 @@ def make_config(options: argparse.Namespace) -> "ScoringConfig":
         "bertscore_model": options.bertscore_model,
         "bertscore_layers": options.bertscore_layers,
     }
-    return replace(config, **{key: value for key, value in chosen.items() if value is not None})
+    config = replace(config, **{key: value for key, value in chosen.items() if value is not None})
+    given = [key for key in ("bertscore_model", "bertscore_layers") if chosen[key] is not None]
+    if given and not any("bertscore_model" in metric.needs for metric in select_metrics(config.metrics)):
+        option = f"--{given[0].replace('_', '-')}"
+        raise ConfigError(f"{option} changes nothing: no metric here needs it; add one, as --metrics bert_f1")
+    return config
 
 
 def load_preset(name: str) -> "ScoringConfig":

@@ -74,6 +74,18 @@ def check_template(key: str, text: object, *places: str) -> None:
         raise ConfigError(f"{key}={text!r} cannot be filled in; its places in braces are {known}") from error
 
 
+def check_name(key: str, value: object) -> None:
+    """Check a name that is a part of a folder's name.
+
+    Raises:
+        ConfigError: it is no text, blank, or has a slash.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(f"{key}={value!r} is a part of the name of a run's folder; give it one that is not blank")
+    if "/" in value or "\0" in value or value in (".", ".."):
+        raise ConfigError(f"{key}={value!r} is a part of the name of a run's folder; write it without /")
+
+
 def refuse_gold(settings: Any, system: str) -> None:
     """Check that ``uses_gold`` is false: the record of a run says whether its memory saw gold evidence.
 
@@ -101,6 +113,40 @@ def check_cosines(settings: object, group: str, *keys: str) -> None:
     for key in keys:
         if getattr(settings, key) > 1:
             raise ConfigError(f"{group}.{key}={getattr(settings, key)} must be at most 1: it is compared with a cosine")
+
+
+def check_between(key: str, value: object, least: float, most: float, *, above: bool = False) -> None:
+    """Check a number that has two bounds.
+
+    Args:
+        key: name of the setting.
+        value: as read from YAML.
+        least: smallest number that is taken.
+        most: largest number that is taken.
+        above: take only numbers above ``least``, not ``least`` itself.
+
+    Raises:
+        ConfigError: it is no number, or outside its bounds.
+    """
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+    if not fits or (above and value == least):
+        bounds = f"above {least:g} and at most {most:g}" if above else f"from {least:g} to {most:g}"
+        raise ConfigError(f"{key}={value!r} must be a number {bounds}")
+
+
+def check_mapping(key: str, value: object, example: str) -> None:
+    """Check a setting that holds settings.
+
+    Args:
+        key: name of the setting.
+        value: as it was composed.
+        example: one of the settings in it.
+
+    Raises:
+        ConfigError: it holds none; says how one of them is written.
+    """
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{key}={value!r} must be settings by name; write each by its own, as in {key}.{example}")
 
 
 def check_share(settings: object, group: str, *keys: str) -> None:

@@ -41,7 +41,9 @@ class TurnFormat:
         known = (("style", get_args(Style)), ("captions", get_args(Captions)), ("queries", get_args(ImageQueries)))
         for name, choices in known:
             if getattr(self, name) not in choices:
-                raise ConfigError(f"turn_{name}={getattr(self, name)!r} is unknown; choose one of {', '.join(choices)}")
+                raise ConfigError(
+                    f"dataset.turn_{name}={getattr(self, name)!r} is unknown; choose one of {', '.join(choices)}"
+                )
 
     def caption(self, turn: Turn) -> str:
         """Return the caption to show, or the empty string."""

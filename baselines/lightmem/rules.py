@@ -69,6 +69,8 @@ class SegmentRules:
             raise ConfigError(f"memory.segment.tau={list(self.tau)} must be the first, the last and the step above 0")
         if not self.layers:
             raise ConfigError("memory.segment.layers=[] must name at least one layer of the encoder")
+        if any(isinstance(layer, bool) or not isinstance(layer, int) or layer < 0 for layer in self.layers):
+            raise ConfigError(f"memory.segment.layers={list(self.layers)} must be numbers of layers, from 0 on")
 
     @property
     def needs_encoder(self) -> bool:

@@ -32,6 +32,9 @@ class CallCounts:
     template_tokens: float
     reply_tokens: float
 
+    def __post_init__(self) -> None:
+        check_minimum(self, "memory.calls", per_write=0, per_question=0, template_tokens=0, reply_tokens=0)
+
 
 @dataclass(frozen=True)
 class PackageConfig:

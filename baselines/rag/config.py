@@ -9,7 +9,7 @@ from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.notes.roles import note_role
 from memsys.protocol import MemorySystem, Parts
-from memsys.settings import check_choices, check_minimum, from_settings, refuse_gold
+from memsys.settings import check_choices, check_minimum, check_share, from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 PassageUnit = Literal["turn", "chunk"]
@@ -89,8 +89,11 @@ class RagConfig:
             )
         limit = "budget_tokens" if self.k is None else "k"
         check_minimum(self, "memory", **{limit: 1})
-        check_minimum(self.bm25_settings, "memory.bm25", k1=0, b=0, epsilon=0)
+        check_minimum(self.bm25_settings, "memory.bm25", k1=0, epsilon=0)
+        check_share(self.bm25_settings, "memory.bm25", "b")
         check_minimum(self.fusion_settings, "memory.fusion", k=0, depth=1, dense_weight=0, bm25_weight=0)
+        if not self.fusion_settings.dense_weight and not self.fusion_settings.bm25_weight:
+            raise ConfigError("memory.fusion.dense_weight=0 and memory.fusion.bm25_weight=0 rank nothing; raise one")
         if set(self.roles) != {"keywords"}:
             raise ConfigError(f"memory.roles has {', '.join(sorted(self.roles)) or 'nothing'}; it must have keywords")
         note_role("keywords", self.roles["keywords"])

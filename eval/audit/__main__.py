@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.cli.commands import explains_errors, start
-from eval.cli.places import check_folder
+from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import complain, say, stage
 from eval.cli.whole_numbers import count
-from memsys.errors import DataError
+from memsys.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from eval.audit.field import Row
     from eval.audit.scores import ScoredRun
     from eval.recorded.catalogue import CatalogueEntry
 
-OUT, CACHE = Path("results") / "audit", Path("results") / "cache" / "audit"
+OUT, CACHE = RESULTS / "audit", RESULTS / "cache" / "audit"
 
 
 @explains_errors
@@ -27,19 +27,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     parser = argparse.ArgumentParser(prog="python -m eval.audit", description=__doc__)
     parser.add_argument("runs", nargs="*", metavar="NAME", help="runs of the catalogue (default: all that are there)")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder of the tables (default: %(default)s)")
-    parser.add_argument("--cache", type=Path, default=CACHE, help="scores by question (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the tables (default: results/audit)")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="scores by question (default: results/cache/audit)")
     parser.add_argument("--workers", type=count(1), default=default_workers(), help="processes (default: %(default)s)")
     parser.add_argument(
         "--page", action="store_true", help="score nothing: make the page anew of the CSV files in --out"
     )
     parser.add_argument(SHOW_ANYWAY, action="store_true", help=SHOW_ANYWAY_HELP)
     options = parser.parse_args(arguments)
+    if options.page and options.runs:
+        raise ConfigError(f"--page scores nothing; leave {' '.join(options.runs)} out, or --page")
     if options.page:
         rewrite(options.out, unmeasured_judges=options.unmeasured_judges)
         return 0
     if options.out != OUT:
         check_folder(options.out)
+    check_folder(options.cache, "--cache")
     audit(options.runs, options.out, options.cache, options.workers, unmeasured_judges=options.unmeasured_judges)
     return 0
 
@@ -109,18 +112,23 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int, *, unmeasu
 
 def _present(entries: "Sequence[CatalogueEntry]") -> "list[CatalogueEntry]":
     """Entries whose files are here; the others are named."""
-    from eval.recorded.catalogue import paths_of
+    from eval.recorded.catalogue import VARIABLE, paths_of, recorded_folder
 
-    found = []
+    found, problems = [], []
+    folder = recorded_folder()
     for entry in entries:
         try:
-            paths_of(entry)
+            paths_of(entry, folder)
         except DataError as error:
-            complain(f"left out: {error}")
+            problems.append(f"left out: {error}")
             continue
         found.append(entry)
     if not found:
-        raise DataError("no file of the catalogue is here; `make recorded` fetches them")
+        raise DataError(
+            f"{folder} holds no file of the catalogue; `make recorded` fetches them, or {VARIABLE} names their folder"
+        )
+    for problem in problems:
+        complain(problem)
     return found
 
 

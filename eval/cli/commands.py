@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, cast
 
 from eval.cli.escaping import terminal
+from eval.cli.places import check_current_folder
 from eval.cli.terminal import complain
 from memsys.credentials import redacted
 from memsys.errors import MemsysError
@@ -88,6 +89,7 @@ def start(main: Callable[[], object]) -> NoReturn:
     use_safe_streams()
     try:
         with one_message():
+            check_current_folder()
             load_plugins()
             try:
                 status = main()
@@ -120,6 +122,11 @@ def program(command: str) -> str:
 
 def use_safe_streams() -> None:
     """Let standard output and standard error end the process in order where they cannot be written."""
+    if sys.stderr is None:  # closed: whatever is opened next would be standard error to libraries
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (open to the end of the process)
+    if sys.stdout is None:
+        complain("standard output is closed; send it somewhere, if only to /dev/null, and start the command again")
+        raise SystemExit(EXIT_ERROR)
     for stream in (sys.stdout, sys.stderr):
         cast(Any, stream).reconfigure(errors="backslashreplace")
     sys.stdout, sys.stderr = cast(Any, _Output(sys.stdout)), cast(Any, _Messages(sys.stderr))

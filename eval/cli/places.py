@@ -6,6 +6,7 @@ such a place the last one is made, further ones must be there: a misspelt path i
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from memsys.assets.paths import ROOT, is_installed, workplace
@@ -21,8 +22,21 @@ HOME_VARIABLE = "MEMSYS_HOME"
 
 def use_checkout() -> None:
     """Let the default folders of the configuration lie in the checkout, from whatever folder a command is started."""
-    if not is_installed() and Path.cwd() != ROOT:
-        os.environ.setdefault(HOME_VARIABLE, str(ROOT))
+    with suppress(FileNotFoundError):  # for check_current_folder
+        if not is_installed() and Path.cwd() != ROOT:
+            os.environ.setdefault(HOME_VARIABLE, str(ROOT))
+
+
+def check_current_folder() -> None:
+    """Refuse to start in a folder that has been removed: no path could be told from it.
+
+    Raises:
+        RunDirectoryError: it has.
+    """
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise RunDirectoryError("the current folder has been removed; change to one that is there") from error
 
 
 def check_file(path: Path) -> Path:
@@ -37,24 +51,28 @@ def check_file(path: Path) -> Path:
     return path
 
 
-def check_folder(path: Path) -> Path:
+def check_folder(path: Path, option: str = "--out") -> Path:
     """Check where a folder of files is to be written, before any work.
+
+    Args:
+        path: as the user named it.
+        option: by which.
 
     Raises:
         RunDirectoryError: it is a file, or the folder that it would lie in is missing.
     """
     if path.exists() and not path.is_dir():
-        raise RunDirectoryError(f"--out {path} is a file; name a folder")
-    _check_parent(path, path)
+        raise RunDirectoryError(f"{option} {path} is a file; name a folder")
+    _check_parent(path, path, option)
     return path
 
 
-def _check_parent(named: Path, folder: Path) -> None:
+def _check_parent(named: Path, folder: Path, option: str = "--out") -> None:
     if folder.exists() and not folder.is_dir():
-        raise RunDirectoryError(f"cannot write {named}: {folder} is a file; name another --out")
+        raise RunDirectoryError(f"cannot write {named}: {folder} is a file; name another {option}")
     above = folder.absolute().parent
     if not folder.is_dir() and not above.is_dir() and not folder.absolute().is_relative_to(RESULTS):
-        raise RunDirectoryError(f"--out {named}: there is no folder {above}; make it, or name another place")
+        raise RunDirectoryError(f"{option} {named}: there is no folder {above}; make it, or name another place")
 
 
 def tracked_remark(path: Path) -> str:

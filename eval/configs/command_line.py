@@ -75,9 +75,20 @@ def _option(argument: str, rest: Iterator[str]) -> list[str]:
         settings = f"; settings have no dashes: write {bare}={value}" if bare else ""
         guess = did_you_mean(name, [each for each in actions if each.startswith("--")])
         raise ConfigError(f"{name} is no option of run{settings}{guess}")
-    if actions[name].nargs is None and not equals:
-        return [argument, *islice(rest, 1)]
-    return [argument]
+    if actions[name].nargs is not None or equals:
+        _check_value(name, argument.partition("=")[2] if equals else None, actions[name])
+        return [argument]
+    given = [*islice(rest, 1)]
+    _check_value(name, given[0] if given else "", actions[name])
+    return [argument, *given]
+
+
+def _check_value(name: str, value: str | None, action: Any) -> None:
+    """Refuse a value that an option does not take, and options that choose another configuration than memsys's."""
+    if action.dest in ("config_name", "config_path"):
+        raise ConfigError(f"{name} is not for run, whose configuration is conf/config.yaml; write --config-dir FOLDER")
+    if value is not None and action.choices and value not in action.choices:
+        raise ConfigError(f"{name} needs one of {', '.join(action.choices)}, not {value or 'nothing'}")
 
 
 def _with_optional_values(options: list[str], overrides: list[str]) -> CommandLine:
@@ -85,6 +96,7 @@ def _with_optional_values(options: list[str], overrides: list[str]) -> CommandLi
     if "--info" in options or "-i" in options:
         topics = [each for each in overrides if "=" not in each and not each.startswith(("+", "~"))]
         place = options.index("--info" if "--info" in options else "-i")
+        _check_value("--info", topics[0] if topics else None, _actions()["--info"])
         options[place] = f"--info={topics[0]}" if topics else "--info"
         overrides = [each for each in overrides if each not in topics[:1]]
     return CommandLine(tuple(options), tuple(overrides))

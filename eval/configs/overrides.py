@@ -6,6 +6,7 @@ where Hydra has failed, to say why. A setting that nothing reads is refused.
 """
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ from memsys.errors import ConfigError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+#: Parts that only a run with a backbone has.
+_PARTS_OF_ANSWERS = ("backbone", "second", "reader")
 #: Parts of the configuration with free-form mappings, to which a key may be added.
 _OPEN_PARTS = ("backbone", "second", "embedder", "memory", "dataset", "reader", "protocol", "scoring", "hydra")
 
@@ -36,9 +39,25 @@ def check_command_line(arguments: Sequence[str]) -> CommandLine:
     checker = Checker(line.config_dir)
     parsed = checker.parse(line.overrides)
     checker.check_choices(parsed)
-    if line.multirun or line.config_dir or any(each.is_sweep_override() or _adds_key(each, checker) for each in parsed):
+    if line.multirun or line.config_dir or any(_needs_keys(each, checker) for each in parsed):
         checker.check_keys(parsed, line.multirun)
     return line
+
+
+def tell_repeated(settings: Iterable[str]) -> None:
+    """Say on standard error which settings have no effect because the same one comes again.
+
+    That the last holds is what scripts rely on that put settings of their own before those they are called with.
+
+    Args:
+        settings: as on the command line.
+    """
+    given: dict[str, str] = {}
+    for text in settings:
+        key = text.partition("=")[0].lstrip("+~")
+        if key in given:
+            sys.stderr.write(f"note: {redacted(given[key])} has no effect: {redacted(text)} comes after it\n")
+        given[key] = text
 
 
 def explained(arguments: Sequence[str], error: Exception) -> ConfigError:
@@ -138,9 +157,12 @@ class Checker:
 
     def _check_something_is_left(self, override: Any) -> None:
         key, text = override.key_or_group, override.input_line
+        values = [*_sweep(override)] if override.is_sweep_override() else []
+        if repeated := [value for value in dict.fromkeys(values) if values.count(value) > 1]:
+            raise ConfigError(f"{text}: {repeated[0]} is there twice, and would be the same run; leave one out")
         if override.is_delete() and key in self._needed():
             raise ConfigError(f"{text}: every run needs {key}; give it a value, as in {key}=VALUE")
-        if override.is_sweep_override() and next(_sweep(override), None) is None:
+        if override.is_sweep_override() and not values:
             raise ConfigError(f"{text}: this is no value at all, so there would be nothing to run")
 
     def _needed(self) -> set[str]:
@@ -160,6 +182,12 @@ class Checker:
         if override.is_add() and not override.package and group in self._default_groups():
             raise ConfigError(f"{text}: {group} is chosen already, a choice replaces it; write {text.lstrip('+')}")
         if group in GLOBAL_GROUPS and not (override.is_add() or override.is_force_add()):
+            value = override.value()
+            if group == "experiment" and isinstance(value, str) and not self._has(group, value):
+                raise ConfigError(
+                    f"{text}: there is no experiment/{value} to choose with +{text}; a folder of your own for the run "
+                    f"is run_dir=FOLDER{did_you_mean(value, self._options(group))}"
+                )
             raise ConfigError(f"{text}: {group} is no part of the default configuration; write +{text}")
 
     def _default_groups(self) -> set[str]:
@@ -169,7 +197,7 @@ class Checker:
     def _unknown_choice(self, group: str, value: str) -> str:
         options = self._options(group)
         few = f"; choose one of {', '.join(options)}" if len(options) <= 12 else ""
-        guess = did_you_mean(value, options) or few
+        guess = did_you_mean(value, options) or did_you_mean(value.lower(), options) or few
         added = "+" if group in GLOBAL_GROUPS else ""
         problem = f"there is no {group}/{value}"
         if self._is_part(group, value):
@@ -189,7 +217,7 @@ class Checker:
         try:
             config = compose(self._loader, choices, sweep=True, name=self._name)
         except HydraException as error:
-            raise ConfigError(_unfit_choice(error)) from error
+            raise ConfigError(self._unfit_choice(error)) from error
         for override in parsed:
             if not self.is_group(override.key_or_group):
                 self._check_key(override, config)
@@ -197,11 +225,42 @@ class Checker:
         if several and not multirun and str(config.hydra.mode).rpartition(".")[2] != "MULTIRUN":
             raise ConfigError(f"{several[0]}: several values are one run each, which needs -m; or name one value")
 
+    def _unfit_choice(self, error: Exception) -> str:
+        """Why choices that exist do not go together."""
+        found = re.search(r"Could not override '([\w/@.]+)'", str(error))
+        if not found:
+            return plain_message(error)
+        parent, _, child = found[1].rpartition("/")
+        if not parent:
+            return f"{found[1]} is no part of this configuration; `memsys run --help` lists the choices"
+        able = [name for name in self._options(parent) if self._chooses(f"{parent}/{name}", child)]
+        which = f", which may be {', '.join(able)}" if able else ""
+        return f"{found[1]}: the chosen {parent} has no {child} that could be replaced; choose another {parent}{which}"
+
+    def _chooses(self, name: str, child: str) -> bool:
+        """Whether the defaults of a choice, or of what it starts from, choose in a group below its own."""
+        source: Any = self._loader.repository.load_config(name)
+        group = name.rpartition("/")[0]
+        for entry in source.defaults_list or ():
+            if getattr(entry, "group", None) == child:
+                return True
+            base = str(getattr(entry, "path", "") or "").partition("@")[0]
+            if base and base != "_self_":
+                base = base.lstrip("/") if base.startswith("/") else f"{group}/{base}"
+                if self._loader.repository.config_exists(base) and self._chooses(base, child):
+                    return True
+        return False
+
     def _check_key(self, override: Any, config: "DictConfig") -> None:
         key, text = override.key_or_group, override.input_line
+        if key == "hydra.run.dir":
+            raise ConfigError(
+                f"{text}: a run does not lie there; write run_dir=FOLDER, or runs_dir=FOLDER for all runs"
+            )
         if _exists(config, key):
             if override.is_add():
                 raise ConfigError(f"{text}: {key} is there already; write {text.lstrip('+')}")
+            _check_kind(override, config)
             return
         if (override.is_add() or override.is_force_add()) and _is_open(config, key):
             return
@@ -226,8 +285,55 @@ class Checker:
         return f"{text}: {parent} has no setting {name}; there are {', '.join(beside) or 'none'}"
 
 
-def _adds_key(override: Any, checker: Checker) -> bool:
-    return (override.is_add() or override.is_force_add()) and not checker.is_group(override.key_or_group)
+def _needs_keys(override: Any, checker: Checker) -> bool:
+    """Whether Hydra would take a setting without a word, or with one of its own, that does not fit the others."""
+    if override.is_sweep_override() or override.key_or_group == "hydra.run.dir":
+        return True
+    if checker.is_group(override.key_or_group) or override.is_delete():
+        return False
+    return override.is_add() or override.is_force_add() or override.value() in ({}, [])
+
+
+def _check_kind(override: Any, config: "DictConfig") -> None:
+    """Refuse a list in place of settings by name, and no settings: Hydra would merge these into those there are."""
+    from omegaconf import DictConfig
+
+    node: Any = config
+    for part in override.key_or_group.split("."):
+        node = _child(node, part)
+    if override.is_delete() or override.is_sweep_override() or not isinstance(node, DictConfig) or not len(node):
+        return
+    key, value = override.key_or_group, override.value()
+    first = str(next(iter(node.keys())))
+    if isinstance(value, list):
+        raise ConfigError(
+            f"{override.input_line}: {key} holds settings by name; write each by its own, as {key}.{first}="
+        )
+    if value == {}:
+        raise ConfigError(
+            f"{override.input_line} changes nothing: settings are merged into those that there are; take one away with "
+            f"~{key}.{first}"
+        )
+
+
+def check_effect(config: "DictConfig", overrides: Sequence[str]) -> None:
+    """Refuse settings of the parts that a run without a backbone does not have.
+
+    Args:
+        config: as composed.
+        overrides: that it was composed of.
+
+    Raises:
+        ConfigError: names the setting.
+    """
+    if config.get("mode") != "retrieval_only":
+        return
+    for text in overrides:
+        part = re.split(r"[.=/@]", text.lstrip("+~"), maxsplit=1)[0]
+        if part in _PARTS_OF_ANSWERS:
+            raise ConfigError(
+                f"{redacted(text)} changes nothing: mode=retrieval_only has no {part}; leave one of them out"
+            )
 
 
 def _sweep(override: Any) -> Iterator[str]:
@@ -310,14 +416,3 @@ def _keys(node: Any, prefix: str = "") -> Iterator[str]:
         key = f"{prefix}.{name}" if prefix else str(name)
         yield key
         yield from _keys(node._get_node(name), key)
-
-
-def _unfit_choice(error: Exception) -> str:
-    """Why choices that exist do not go together."""
-    found = re.search(r"Could not override '([\w/@.]+)'", str(error))
-    if not found:
-        return plain_message(error)
-    parent, _, child = found[1].rpartition("/")
-    if not parent:
-        return f"{found[1]} is no part of this configuration; `memsys run --help` lists the choices"
-    return f"{found[1]}: the chosen {parent} has no {child} that could be replaced; choose another {parent}"

@@ -77,6 +77,8 @@ def check_part(made: object, group: str, settings: Mapping[str, Any]) -> None:
     if "_target_" not in settings:
         named = f"{group}={settings['name']}" if isinstance(settings.get("name"), str) else group
         raise ConfigError(f"{named}: its file has no _target_; name the class of the {group} there")
+    if group != "memory" and isinstance(settings.get("name"), str) and not settings["name"].strip():
+        raise ConfigError(f"{group}.name={settings['name']!r} is what tables and records call it; give it a name")
     lacking = [name for name in _NEEDED.get(group, ()) if not hasattr(made, name)]
     if lacking:
         target = settings["_target_"]

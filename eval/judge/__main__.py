@@ -117,7 +117,7 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     from eval.configs.presets import CONF
     from eval.judge.work import JudgePlan
     from eval.running.composed import make_part
-    from eval.running.plan import flag, folder, whole_number
+    from eval.running.plan import LAST_SEED, flag, whole_number, working_folder
 
     checker = Checker(name="judging")
     parsed = checker.parse(overrides)
@@ -134,8 +134,8 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
         settings={str(key): value for key, value in settings.items()},
         judge=make_part(config, "judge"),
         backbone=make_part(config, "backbone"),
-        seed=whole_number("seed", config.seed),
-        cache_dir=folder("cache_dir", config.cache_dir),
+        seed=whole_number("seed", config.seed, least=0, most=LAST_SEED),
+        cache_dir=working_folder("cache_dir", config.cache_dir),
         use_cache=flag("use_cache", config.use_cache),
         in_flight=whole_number("verdicts_in_flight", config.verdicts_in_flight, least=1),
     )

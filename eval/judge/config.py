@@ -69,6 +69,8 @@ class JudgeConfig:
         if self.adversarial not in get_args(JudgedAdversarial):
             choices = ", ".join(get_args(JudgedAdversarial))
             raise ConfigError(f"judge.adversarial={self.adversarial!r}; choose one of {choices}")
+        if self.adversarial == "abstain" and not str(self.abstention).strip():
+            raise ConfigError(f"judge.abstention={self.abstention!r} is what answers are judged by; say it")
         if self.repeats < 1:
             raise ConfigError(f"judge.repeats={self.repeats}; it must be at least 1")
         named = {"prompt": self.prompt} | {f"by_kind.{kind}": prompt for kind, prompt in self.by_kind.items()}

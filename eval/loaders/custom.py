@@ -71,6 +71,8 @@ class CustomConfig(Selection):
         if chosen is None:
             raise DataError(f"dataset=custom needs dataset.data_dir=FOLDER. {CUSTOM.how_to_get}")
         folder = Path(chosen).expanduser()
+        if folder.is_file():
+            raise DataError(f"{folder} is a file; name the folder that holds turns.jsonl and questions.jsonl")
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder. {CUSTOM.how_to_get}")
         return folder

@@ -59,6 +59,8 @@ class Selection:
             return
         if isinstance(value, str) or not isinstance(value, Sequence) or not all(type(item) is kind for item in value):
             raise ConfigError(f"dataset.{name}={value!r} must be a list of {kind.__name__}, or null for all")
+        if not value:
+            raise ConfigError(f"dataset.{name}=[] keeps nothing; name what to keep, or write null for all")
         object.__setattr__(self, name, tuple(value))
 
     def apply(self, samples: Sequence[Sample], category_names: Mapping[int, str]) -> tuple[Sample, ...]:
@@ -81,7 +83,9 @@ class Selection:
         if not any(sample.questions for sample in samples):
             raise DataError("the data set holds no question")
         if not any(sample.questions for sample in picked):
-            raise ConfigError(f"the selection leaves no question: dataset.categories={self.categories!r}")
+            settings = ("conversations", "limit_conversations", "limit_sessions", "categories")
+            given = [f"dataset.{key}={getattr(self, key)!r}" for key in settings if getattr(self, key) is not None]
+            raise ConfigError(f"the selection leaves no question: {', '.join(given)}; keep more")
         return picked
 
     def _pick_questions(self, sample: Sample) -> Sample:

@@ -13,18 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
+from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import say
 from eval.cli.whole_numbers import count
+from eval.configs.overrides import tell_repeated
 from eval.parity.config import counterparts
 from memsys.errors import ConfigError
 
-OUT = Path("results") / "parity"
+OUT = RESULTS / "parity"
 
 
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare as the command line says; returns the exit status."""
     options = _parser().parse_intermixed_args(arguments)
+    tell_repeated(options.overrides)
+    check_folder(options.out)
     own, overrides = _split(options.overrides)
     if "against" not in own:
         raise ConfigError(f"say what to compare with: against={' or against='.join(counterparts())}")
@@ -50,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--spoil", type=count(), default=0, metavar="N", help="cut, fence or pad one reply in N (default: none)"
     )
-    parser.add_argument("--out", type=Path, default=OUT, help="folder of the report (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the report (default: results/parity)")
     parser.add_argument(
         "--skip-without-sources",
         action="store_true",

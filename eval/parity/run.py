@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.terminal import stage
+from eval.configs.choices import find, settings_of
 from eval.parity.authors import AuthorsRun, interpreter, note_inputs, write_sources
 from eval.parity.compare import Comparer
 from eval.parity.config import Counterpart, backbone_settings, find_counterpart
@@ -64,6 +65,9 @@ class ParityRun:
             MemsysError: a setting is wrong, or the data set cannot be read.
         """
         counterpart = find_counterpart(against)
+        for preset in [find(text.partition("=")[2]) for text in overrides if text.startswith("memory=")]:
+            if preset is not None and system_of(str(settings_of(preset)["_target_"]))[0] != counterpart.system:
+                raise ConfigError(f"against={against} is code of {counterpart.system}; memory={preset.name} is another")
         chosen = [f"dataset.conversations=[{conversation}]"] if conversation else []
         plan = plan_of([*backbone_settings().overrides, *overrides_for(counterpart, overrides), *chosen])
         if system_of(str(plan.settings["memory"]["_target_"]))[0] != counterpart.system:

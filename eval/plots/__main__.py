@@ -13,7 +13,7 @@ from eval.plots.funnel import funnel_sheets
 from eval.plots.own import groups, own_sheets
 from eval.plots.papers import Source, needed_tables, paper_sheets
 from eval.plots.sheet import Sheet
-from eval.runs.folders import stored_folders
+from eval.runs.folders import chosen_folders
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.stored import StoredRun, read_runs
@@ -54,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the figures (default: results/figures)")
     options = parser.parse_args(arguments)
     check_folder(options.out)
-    runs, _ = read_runs(options.runs or stored_folders())
+    load_protocol(options.protocol)
+    runs, _ = read_runs(chosen_folders(options.runs))
     for sheet in sheets(runs, options.protocol):
         svg, _ = draw_sheet(sheet, options.out)
         say(f"drawn: {svg.with_suffix('')}.{{svg,png}}")

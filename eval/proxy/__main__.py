@@ -18,7 +18,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eval.cli.commands import EXIT_DONE, explains_errors, program, start, terminated_as_interrupted
+from eval.cli.places import check_folder
 from eval.cli.terminal import say
+from eval.configs.overrides import tell_repeated
 from eval.configs.presets import make_preset
 from eval.configs.prices import load_prices
 from eval.proxy.ledger import EmbeddingLedger, summary
@@ -46,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_DONE
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     _check_settings(options.overrides)
+    tell_repeated(options.overrides)
+    if options.out is not None:
+        check_folder(options.out)
     plan = plan_of(options.overrides)
     if plan.backbone is None:
         raise ConfigError("mode=retrieval_only has no backbone to serve")

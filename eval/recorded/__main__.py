@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.commands import explains_errors, start
+from eval.cli.places import RESULTS
 from eval.cli.terminal import console, say, stage
 from memsys.errors import ConfigError, DataError
 
 #: Where run folders are put, beside those of experiments.
-RUNS = Path("results") / "runs" / "recorded"
+RUNS = RESULTS / "runs" / "recorded"
 
 
 @explains_errors

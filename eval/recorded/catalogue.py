@@ -140,9 +140,16 @@ def _entry(name: str, settings: Mapping[str, Any], shapes: Mapping[str, Shape], 
 
 
 def recorded_folder() -> Path:
-    """Folder of the recorded files: ``MEMSYS_RECORDED``, else ``data/recorded`` of the checkout."""
+    """Folder of the recorded files: ``MEMSYS_RECORDED``, else ``data/recorded`` of the checkout.
+
+    Raises:
+        DataError: the variable names a file.
+    """
     chosen = os.environ.get(VARIABLE)
-    return Path(chosen).expanduser() if chosen else ROOT / "data" / "recorded"
+    folder = Path(chosen).expanduser() if chosen else ROOT / "data" / "recorded"
+    if folder.is_file():
+        raise DataError(f"{VARIABLE}={folder} is a file; name the folder of the recorded files")
+    return folder
 
 
 def find_entry(name: str) -> CatalogueEntry:

@@ -43,7 +43,7 @@ class Serving:
     idle_s: float
 
     def __post_init__(self) -> None:
-        """Refuse what is no truth value or no time.
+        """Refuse what is no truth value, or no time that a job could wait.
 
         Raises:
             ConfigError: names the setting.
@@ -105,7 +105,10 @@ def delegated_roles(settings: Mapping[str, Any]) -> tuple[str, ...]:
     Raises:
         ConfigError: a role without second backbone, a second backbone without roles, or a role that no memory has.
     """
-    second, wanted = settings.get("second"), tuple(settings.get("second_roles") or ())
+    second, given = settings.get("second"), settings.get("second_roles") or ()
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ConfigError(f"second_roles={given} must be a list, e.g. second_roles=[{given}]")
+    wanted = tuple(given)
     if bool(second) != bool(wanted):
         raise ConfigError(
             "second and second_roles belong together: `+backbone@second=NAME second_roles=[ROLE]` lets another "

@@ -42,6 +42,8 @@ def make_plan(config: "DictConfig") -> Any:
             continue
         parts[name] = make_part(config, name)
     if config.second is not None and config.mode != "retrieval_only":
+        if isinstance(config.second, str):
+            raise ConfigError(f"second={config.second} is no choice; write +backbone@second={config.second}")
         parts["second"] = make_part(config, "second")
     return plan(settings, parts)
 
@@ -100,6 +102,7 @@ def with_host(config: "DictConfig") -> "DictConfig":
     from hydra.core.global_hydra import GlobalHydra
     from omegaconf import open_dict
 
+    from eval.cli.suggestions import did_you_mean
     from eval.configs.choices import find, presets, settings_of
     from memsys.errors import ConfigError
 
@@ -108,9 +111,10 @@ def with_host(config: "DictConfig") -> "DictConfig":
         return config
     preset = find(host)
     if preset is None or "host" in settings_of(preset):
-        choices = ", ".join(name for name, other in presets().items() if "host" not in settings_of(other))
+        choices = [name for name, other in presets().items() if "host" not in settings_of(other)]
         problem = "is no preset of conf/memory" if preset is None else "is a gate itself"
-        raise ConfigError(f"memory.host={host} {problem}; choose one of {choices}")
+        advice = did_you_mean(host, choices) or "; choose a memory, as memory.host=rag"
+        raise ConfigError(f"memory.host={host} {problem}{advice}\n`memsys run --help memory` says what each choice is")
     running = GlobalHydra.instance().is_initialized()
     with nullcontext() if running else initialize_config_dir(str(CONF), version_base=VERSION_BASE):
         hosted = compose(None, overrides=[f"+memory={preset.choice}"]).memory

@@ -19,6 +19,7 @@ from memsys.errors import ConfigError
 from memsys.index.settings import FLAT, IndexSettings
 from memsys.llm.config import BackboneConfig
 from memsys.protocol import MemoryConfig
+from memsys.settings import check_mapping
 from memsys.vocabulary import Json
 
 MODES = ("answers", "retrieval_only")
@@ -28,6 +29,10 @@ NOT_IDENTITY = (
     "experiment", "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving", "budget",
     "progress", "score", "show_answers", "scoring", "protocol", "schedule",
 )  # fmt: skip
+#: Settings that hold settings, and how one of these is written.
+SECTIONS = {"index": "kind=hnsw", "schedule": "warmup=0", "serving": "shared=true", "budget": "tokens=100000"}
+#: Largest seed that files of a run hold.
+LAST_SEED = 2**63 - 1
 #: Parts of the configuration that only say how stored answers are scored and averaged.
 EVALUATION = ("protocol", "scoring")
 
@@ -73,8 +78,8 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     for key, choices in (("mode", MODES), ("timing", TIMINGS), ("progress", ("auto", "bars", "lines"))):
         if settings[key] not in choices:
             raise ConfigError(f"{key}={settings[key]!r} is unknown; choose one of {', '.join(choices)}")
-    for key in ("schedule", "serving", "index"):
-        _check_group(key, settings.get(key, {}))
+    for key, example in SECTIONS.items():
+        check_mapping(key, settings.get(key, {}), example)
     index = IndexSettings(**settings.get("index", {}))
     if index.kind == "flat":  # what runs had before there was a choice
         settings = without(settings, ("index",))
@@ -86,15 +91,17 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         settings=settings,
         schedule=schedule,
         experiment=experiment_name(settings["experiment"]),
-        seed=whole_number("seed", settings["seed"]),
+        seed=whole_number("seed", settings["seed"], least=0, most=LAST_SEED),
         mode=settings["mode"],
         timing=settings["timing"],
         run_dir=run_folder(settings["run_dir"]) if settings["run_dir"] else None,
         runs_dir=folder("runs_dir", settings["runs_dir"]),
-        cache_dir=folder("cache_dir", settings["cache_dir"]),
+        cache_dir=working_folder("cache_dir", settings["cache_dir"]),
         use_cache=flag("use_cache", settings["use_cache"]),
         cache_shared=flag("cache_shared", settings["cache_shared"]),
-        serving=Serving(**{**settings["serving"], "folder": folder("serving.folder", settings["serving"]["folder"])}),
+        serving=Serving(
+            **{**settings["serving"], "folder": working_folder("serving.folder", settings["serving"]["folder"])}
+        ),
         budget=read_limits(settings.get("budget")),
         progress=settings["progress"],
         score=flag("score", settings["score"]),
@@ -105,19 +112,14 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     )
 
 
-def _check_group(key: str, value: object) -> None:
-    """Refuse a value where settings by name are needed."""
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{key}={value!r} must be settings by name, as in {key}.NAME=VALUE")
-
-
 def _check_name(part: str, made: Any) -> None:
     """Refuse a name of a memory or backbone that cannot be part of a folder's name."""
     if made is None:
         return
     name, where = made.name, "begins" if part == "memory" else "is part of"
     if not name.strip() or Path(name).name != name:
-        raise ConfigError(f"{part}.name={name!r} {where} the name of the run's folder; write it without /")
+        advice = "write it without /" if name.strip() else "give it one that is not blank"
+        raise ConfigError(f"{part}.name={name!r} {where} the name of the run's folder; {advice}")
 
 
 def experiment_name(value: object) -> str:
@@ -145,9 +147,24 @@ def folder(key: str, value: object) -> Path:
     """
     if not isinstance(value, str):
         raise ConfigError(f"{key}={value!r} must be the name of a folder")
+    if not value.strip():
+        raise ConfigError(f"{key}={value!r} names no folder; write . for the current one")
     if Path(value).is_file():
         raise ConfigError(f"{key}={value} is a file; name a folder")
     return Path(value)
+
+
+def working_folder(key: str, value: object) -> Path:
+    """Read a setting that names a folder which is made when something is first written there, maybe hours later.
+
+    Raises:
+        ConfigError: it is no text, or it or a folder that it lies in is a file.
+    """
+    path = folder(key, value)
+    for above in path.parents:
+        if above.exists() and not above.is_dir():
+            raise ConfigError(f"{key}={value}: {above} is a file; name a folder")
+    return path
 
 
 def run_folder(value: object) -> Path:
@@ -181,19 +198,21 @@ def flag(key: str, value: object) -> bool:
     return value
 
 
-def whole_number(key: str, value: object, least: int | None = None) -> int:
+def whole_number(key: str, value: object, least: int, most: int | None = None) -> int:
     """Read a setting that is a whole number.
 
     Args:
         key: name of the setting.
         value: as it was composed.
-        least: smallest number that is taken; ``None`` for no limit.
+        least: smallest number that is taken.
+        most: largest number that is taken; ``None`` for no limit.
 
     Raises:
-        ConfigError: it is none, or too small.
+        ConfigError: it is none, too small or too large.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or (least is not None and value < least):
-        raise ConfigError(f"{key}={value!r} must be a whole number{'' if least is None else f' from {least} on'}")
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
+        bounds = f"from {least} on" if most is None else f"from {least} to {most}"
+        raise ConfigError(f"{key}={value!r} must be a whole number {bounds}")
     return value
 
 

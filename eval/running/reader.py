@@ -82,6 +82,8 @@ class ReaderConfig:
             choices = get_args(literal)
             if getattr(self, field) not in choices:
                 raise ConfigError(f"reader.{field}={getattr(self, field)!r}; choose one of {', '.join(choices)}")
+        if isinstance(self.abstention, str) and not self.abstention.strip():
+            raise ConfigError(f"reader.abstention={self.abstention!r} must say how a question is declined")
         named = {self.default, *(role for role in self.by_kind.values() if role is not None)}
         unknown = sorted(named - set(self.roles))
         if unknown:

@@ -39,6 +39,18 @@ def named_run_folders(roots: Sequence[Path]) -> list[Path]:
     return [folder for folders in found.values() for folder in folders]
 
 
+def chosen_folders(named: Sequence[Path] | None) -> Sequence[Path]:
+    """Places of runs: those that a user named, each of which must hold one, else :func:`stored_folders`.
+
+    Raises:
+        RunDirectoryError: a named place does not exist, or holds no run.
+    """
+    if not named:
+        return stored_folders()
+    named_run_folders(named)
+    return named
+
+
 def stored_folders() -> list[Path]:
     """Where runs and summaries are stored if a user names no folder: those of the two folders that exist."""
     return [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()]

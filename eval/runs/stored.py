@@ -62,6 +62,11 @@ def load_references(run_dir: Path) -> dict[str, ReferenceRecord]:
     Raises:
         ScoringError: there is none, or an id occurs twice.
     """
+    if not run_dir.is_dir():
+        kind = "is a file" if run_dir.exists() else "does not exist"
+        raise ScoringError(
+            f"{run_dir} {kind} and has no references.jsonl; name run directories, which `eval.run` wrote"
+        )
     references = _by_question(rows.references(run_dir / "references.jsonl", ScoringError), run_dir / "references.jsonl")
     if not references:
         raise ScoringError(f"{run_dir} has no references.jsonl: it is no run directory, or its run never started")

@@ -54,9 +54,15 @@ class ScoringConfig:
     def __post_init__(self) -> None:
         if isinstance(self.metrics, str):
             raise ConfigError(f"scoring.metrics={self.metrics} must be a list, e.g. scoring.metrics=[{self.metrics}]")
+        if not self.metrics:
+            raise ConfigError(
+                "scoring.metrics=[] scores no answer; name metrics or groups, e.g. scoring.metrics=[lexical]"
+            )
         select_metrics(self.metrics)
         if self.batch_size < 1:
             raise ConfigError(f"scoring.batch_size={self.batch_size}; it must be at least 1")
+        if self.bertscore_layers is not None and self.bertscore_layers < 1:
+            raise ConfigError(f"scoring.bertscore_layers={self.bertscore_layers} must be at least 1, or null")
 
     @property
     def matching(self) -> SubstringMatching:

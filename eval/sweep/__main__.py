@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from eval.cli.commands import EXIT_INCOMPLETE, explains_errors, program, start
 from eval.cli.places import RESULTS, check_folder, use_checkout
 from eval.cli.terminal import console, say, stage
+from memsys.errors import ConfigError
 
 if TYPE_CHECKING:
     from eval.sweep.cells import Sweep
@@ -75,13 +76,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "overrides", nargs="*", help="as for python -m eval.run -m: +sweep=clag_table1 memory=rag,clag; check: folders"
     )
-    parser.add_argument("--gpu", default="a100", help="plan: which GPU the hours are for")
-    parser.add_argument("--out", type=Path, default=SUMMARIES, help="collect: folder of the summaries")
+    parser.add_argument("--gpu", help="plan: which GPU the hours are for (default: a100)")
+    parser.add_argument("--out", type=Path, help="collect: folder of the summaries")
     options = parser.parse_intermixed_args(arguments)
     if options.command == "check":
         return check(options.overrides)
+    from eval.configs.overrides import tell_repeated
     from eval.sweep.cells import Composer
 
+    if options.out is not None and options.command != "collect":
+        raise ConfigError(f"--out is for collect; {options.command} writes nothing")
+    if options.gpu is not None and options.command != "plan":
+        raise ConfigError(f"--gpu is for plan; {options.command} counts no hours")
+    options.out, options.gpu = options.out or SUMMARIES, options.gpu or "a100"
+    tell_repeated(options.overrides)
     if options.command == "collect":
         check_folder(options.out)
     with stage("composing the cells"):

@@ -9,6 +9,7 @@ from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.folding import show_table
 from eval.cli.places import RESULTS, check_folder, tracked_remark
 from eval.cli.terminal import console, stage
+from eval.cli.whole_numbers import count
 from eval.funnel.report import FORMATS as QUALITY_FORMATS
 from eval.funnel.report import NAME as QUALITY
 from eval.funnel.report import quality_groups
@@ -19,7 +20,7 @@ from eval.papers.departures import load_departures, render_departures
 from eval.papers.faults import check_all, render_faults
 from eval.papers.printed import load_printed
 from eval.runs.files import write_atomic
-from eval.runs.folders import short_path, stored_folders
+from eval.runs.folders import chosen_folders, short_path
 from eval.scoring.labels import VIEW_HELP, LabelView, check_view
 from eval.scoring.protocols import load_protocol
 from eval.tables.build import TableBuilder
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     papers = options.paper or _papers_with(options.table)
     _check_tables(papers, options.table or ())
     with stage("reading the runs"):
-        runs = _runs(options.runs or stored_folders(), options.labels)
+        runs = _runs(chosen_folders(options.runs), options.labels)
     _run(papers, options.table, runs, out)
     if tracked_remark(out):
         console().print(tracked_remark(out), highlight=False, markup=False)
@@ -78,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--paper", action="append", help="paper in eval/tables/specs; repeatable (default: all that have the tables)"
     )
-    parser.add_argument("--table", type=int, action="append", help="number of a table; repeatable (default: all)")
+    parser.add_argument("--table", type=count(1), action="append", help="number of a table; repeatable (default: all)")
     add_runs_option(parser)
     parser.add_argument("--labels", default="printed", help=f"{VIEW_HELP} (default: %(default)s)")
     parser.add_argument(

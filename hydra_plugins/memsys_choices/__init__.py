@@ -86,7 +86,7 @@ class ChoiceSource(ConfigSource):
 
     def is_group(self, config_path: str) -> bool:
         """Whether choices of this group are made here."""
-        return config_path in ("memory", *GLOBAL_GROUPS)
+        return config_path in GLOBAL_GROUPS or self._has_variants(config_path)
 
     def is_config(self, config_path: str) -> bool:
         """Whether a choice is made here."""

@@ -7,6 +7,8 @@ the packages (``setup.py`` puts it there), and a user's own files are looked for
 import os
 from pathlib import Path
 
+from memsys.errors import AssetError
+
 #: The folder that holds the packages ``memsys``, ``baselines`` and ``eval``: a checkout's root, or ``site-packages``.
 ROOT = Path(__file__).resolve().parents[2]
 _CARRIED = Path(__file__).resolve().parents[1] / "_shipped"
@@ -31,10 +33,16 @@ def models_dir() -> Path:
     """Folder of the model and corpus files: ``$MEMSYS_MODELS``, else ``models/`` of the checkout or the user's cache.
 
     The cache is ``$XDG_CACHE_HOME/memsys/models``, where the variable is not set ``~/.cache/memsys/models``.
+
+    Raises:
+        AssetError: the variable names a file.
     """
     override = os.environ.get("MEMSYS_MODELS")
     if override:
-        return Path(override).expanduser().resolve()
+        folder = Path(override).expanduser().resolve()
+        if folder.is_file():
+            raise AssetError(f"MEMSYS_MODELS={override} is a file; name the folder of the models")
+        return folder
     if not is_installed():
         return ROOT / "models"
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

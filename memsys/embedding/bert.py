@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memsys.errors import ConfigError
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -64,6 +66,9 @@ class BertTokenizer:
     def __init__(self, folder: Path, max_length: int, multiple: int) -> None:
         from tokenizers import Tokenizer
 
+        positions = _read(folder / "config.json").get("max_position_embeddings")
+        if positions is not None and max_length > int(positions):
+            raise ConfigError(f"embedder.max_word_pieces={max_length}, but {folder.name} reads {positions} at most")
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.enable_truncation(max_length)
         padding = int(_read(folder / "config.json").get("pad_token_id", 0))

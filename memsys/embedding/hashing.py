@@ -14,6 +14,7 @@ import numpy as np
 
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.errors import ConfigError
+from memsys.settings import check_share
 
 _WORD = re.compile(r"\w+")
 
@@ -36,6 +37,7 @@ class HashingConfig:
     def __post_init__(self) -> None:
         if self.dimension < 1:
             raise ConfigError(f"embedder.dimension={self.dimension} must be at least 1")
+        check_share(self, "embedder", "noise")
 
     def build(self) -> Embedder:
         """Make the embedder."""

@@ -9,7 +9,7 @@ from memsys.errors import ConfigError
 from memsys.gate.decisions import GateRule
 from memsys.gate.vmf import KappaRule
 from memsys.protocol import MayAnswer, MemoryConfig, MemorySystem, NeedsAssets, Parts
-from memsys.settings import check_choices, check_minimum
+from memsys.settings import check_choices, check_cosines, check_minimum
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Json
 
@@ -48,7 +48,8 @@ class GatedConfig:
 
     def __post_init__(self) -> None:
         check_choices(self, "memory", text=UnitText)
-        check_minimum(self, "memory", tau_noop=-1, min_scope=1)
+        check_minimum(self, "memory", min_scope=1)
+        check_cosines(self, "memory", "tau_noop")
         check_kappa(self.kappa_cap, self.kappa_floor)
         if not hasattr(self.host, "build"):
             raise ConfigError(f"memory.host={self.host!r} must name a preset of conf/memory")

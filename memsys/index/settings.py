@@ -42,6 +42,8 @@ class IndexSettings:
             value = getattr(self, field.name)
             if field.name != "kind" and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ConfigError(f"index.{field.name}={value!r} must be a whole number from 1")
+        if self.kind == "ivf" and self.probes > self.lists:
+            raise ConfigError(f"index.probes={self.probes} must be at most index.lists={self.lists}: there are no more")
         if self.kind == "ivf" and self.exact_below < self.lists:
             raise ConfigError(
                 f"index.exact_below={self.exact_below} must be at least index.lists={self.lists}: the cells are "

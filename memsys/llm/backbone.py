@@ -9,10 +9,11 @@ from typing import NamedTuple
 from memsys.llm.budget import SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.client import BoundModel, Counters, SharedBackbone
-from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
+from memsys.llm.config import BackboneConfig
 from memsys.llm.engines.contract import Engine
 from memsys.llm.ledger import CallRecord
 from memsys.llm.limiter import Limiter
+from memsys.llm.sampling import SAMPLING_FIELDS
 from memsys.llm.tokens import TokenCounter
 from memsys.llm.transport import Transport
 from memsys.vocabulary import Json

@@ -10,20 +10,10 @@ from typing import ClassVar
 
 from memsys.credentials import without_secrets
 from memsys.errors import ConfigError
-from memsys.field_types import type_problem
 from memsys.llm.engines.contract import EngineConfig, LoadsModelFile
-from memsys.settings import check_minimum
+from memsys.llm.sampling import SAMPLING_FIELDS, check_sampling, check_temperature
+from memsys.settings import check_minimum, check_name
 from memsys.vocabulary import Json
-
-#: Request fields of the sampler. ``None`` leaves the server's default, and the field is not sent.
-SAMPLING_FIELDS = (
-    "top_p",
-    "top_k",
-    "min_p",
-    "repetition_penalty",
-    "presence_penalty",
-    "frequency_penalty",
-)
 
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "prompt_mode": ("chat", "completion"),
@@ -101,6 +91,7 @@ class BackboneConfig:
         Raises:
             ConfigError: names key, value and choices.
         """
+        check_name("backbone.name", self.name)
         for key, choices in _CHOICES.items():
             _require(getattr(self, key) in choices, key, getattr(self, key), f"one of {', '.join(choices)}")
         fields = ("max_tokens", "max_completion_tokens")
@@ -121,19 +112,29 @@ class BackboneConfig:
         counter = self.token_counter
         known = counter in _TOKEN_COUNTERS[:2] or counter.startswith("transformers:")
         _require(known, "token_counter", counter, f"one of {', '.join(_TOKEN_COUNTERS)}")
-        switched = bool(self.thinking_switch)
-        fits = switched == (self.thinking != "none") or self.prompt_mode == "completion"
-        _require(fits, "thinking_switch", dict(self.thinking_switch),
-                 "request fields that set thinking on or off; {} for thinking: none")  # fmt: skip
+        self._check_thinking()
         if isinstance(self.engine, LoadsModelFile):
             self.engine.check_backbone(self.model, self.context_length)
 
+    def _check_thinking(self) -> None:
+        switched = bool(self.thinking_switch)
+        if switched == (self.thinking != "none") or self.prompt_mode == "completion":
+            return
+        advice = (
+            "set it to off or on, or the switch to {}"
+            if switched
+            else "name the request fields that set it, or leave backbone.thinking at none for a model without a switch"
+        )
+        raise ConfigError(
+            f"backbone.thinking={self.thinking!r} does not go with "
+            f"backbone.thinking_switch={dict(self.thinking_switch)}: {advice}"
+        )
+
     def _check_sampling(self) -> None:
-        for key, value in self.sampling.items():
-            if problem := type_problem(int | None if key == "top_k" else float | None, value):
-                raise ConfigError(f"backbone.sampling.{key}={value!r} {problem}")
+        check_sampling(self.sampling, "backbone.sampling")
         if self.temperature is not None:
             check_minimum(self, "backbone", temperature=0)
+            check_temperature("backbone.temperature", self.temperature)
 
     def runtime_fields(self) -> frozenset[str]:
         """Dotted names, within the backbone node, of all settings that cannot change a reply."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memsys.errors import ConfigError
+from memsys.llm.sampling import check_temperature
 from memsys.settings import check_minimum, from_settings
 from memsys.vocabulary import Json
 
@@ -44,4 +45,5 @@ def make_correction(role: str, settings: Mapping[str, Json] | None) -> Correctio
     if not isinstance(correction.text, str) or not correction.text.strip():
         raise ConfigError(f"{group}.text={correction.text!r} must say what the model is to do otherwise")
     check_minimum(correction, group, temperature_step=0, max_temperature=0)
+    check_temperature(f"{group}.max_temperature", correction.max_temperature)
     return correction

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from memsys.errors import ConfigError
-from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
+from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import Role
 from memsys.llm.prompt import Prompt
+from memsys.llm.sampling import SAMPLING_FIELDS
 from memsys.llm.wire import WireRequest, effective_temperature, sampler_fields
 from memsys.vocabulary import Json
 

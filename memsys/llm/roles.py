@@ -10,6 +10,7 @@ from memsys.llm.contract import Role
 from memsys.llm.correction import make_correction
 from memsys.llm.prompt import Prompt
 from memsys.llm.reading import accepted_schema, make_reading
+from memsys.llm.sampling import SAMPLING_FIELDS, check_temperature
 from memsys.prompt_packs.local import is_reference, read_text
 from memsys.settings import check_minimum, check_optional
 from memsys.vocabulary import Json
@@ -78,11 +79,7 @@ def make_role(
     Raises:
         ConfigError: an unknown, missing or wrong setting.
     """
-    try:
-        known = RoleSettings(**settings)
-    except TypeError as error:
-        raise ConfigError(f"role {name}: {error}; known settings are {', '.join(RoleSettings.__slots__)}") from error
-    _check_settings(known, f"roles.{name}")
+    known = _read(settings, f"roles.{name}")
     reading = make_reading(name, known.reading)
     schema = schema if schema is None or known.schema is None else known.schema
     fetched_system = known.system if is_reference(known.system) else None
@@ -104,8 +101,25 @@ def make_role(
     )
 
 
+def _read(settings: object, group: str) -> RoleSettings:
+    """A role's settings, all of them known and none missing that has no default."""
+    if not isinstance(settings, Mapping):
+        raise ConfigError(f"{group}={settings!r} must be settings by name")
+    known = RoleSettings.__slots__
+    if unknown := [key for key in settings if key not in known]:
+        sampler = [key for key in unknown if key in SAMPLING_FIELDS]
+        hint = f"; {', '.join(sampler)} is the backbone's: backbone.sampling.{sampler[0]}" if sampler else ""
+        raise ConfigError(f"{group}.{unknown[0]}: a role has no such setting{hint}; there are {', '.join(known)}")
+    if missing := [key for key in ("temperature", "max_tokens") if key not in settings]:
+        raise ConfigError(f"{group}.{missing[0]} is missing; every role needs it")
+    read = RoleSettings(**settings)
+    _check_settings(read, group)
+    return read
+
+
 def _check_settings(settings: RoleSettings, group: str) -> None:
     check_minimum(settings, group, temperature=0, max_tokens=1, malformed_retries=0)
+    check_temperature(f"{group}.temperature", settings.temperature)
     check_optional(settings, group, min_items=0, max_items=1, max_chars=1)
     for key, declared in declared_types(RoleSettings).items():
         value = getattr(settings, key)

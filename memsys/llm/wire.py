@@ -10,9 +10,10 @@ from itertools import cycle
 from typing import Any
 
 from memsys.errors import ConfigError
-from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
+from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import Role
 from memsys.llm.gbnf import compact_grammar
+from memsys.llm.sampling import SAMPLING_FIELDS
 from memsys.llm.structured import clean
 from memsys.llm.values import finite
 from memsys.vocabulary import Completion, Json, TokenLogprob

@@ -5,7 +5,15 @@ from typing import Literal
 
 from memsys.errors import ConfigError
 from memsys.memfly.links import LinkDirection
-from memsys.settings import check_choices, check_flags, check_minimum, check_optional, check_share, check_template
+from memsys.settings import (
+    check_choices,
+    check_cosines,
+    check_flags,
+    check_minimum,
+    check_optional,
+    check_share,
+    check_template,
+)
 
 WithoutMerge = Literal["link", "append"]
 Order = Literal["chronological", "rank"]
@@ -97,7 +105,8 @@ class CandidateRules:
 
     def __post_init__(self) -> None:
         counts = {"dense": 0, "sparse": 0, "kept": 1, "rrf_k": 1, "shown_chars": 1}
-        check_minimum(self, "memory.candidates", **counts, min_cosine=-1, k1=0, epsilon=0)
+        check_minimum(self, "memory.candidates", **counts, k1=0, epsilon=0)
+        check_cosines(self, "memory.candidates", "min_cosine")
         check_share(self, "memory.candidates", "b")
         if not self.dense and not self.sparse:
             raise ConfigError(

@@ -14,7 +14,7 @@ from memsys.gate.vmf import KappaRule
 from memsys.protocol import MemorySystem, Parts
 from memsys.sage.roles import MergePrompt, make_roles
 from memsys.sage.threshold import ThresholdMode, ThresholdRule
-from memsys.settings import check_choices, check_minimum, refuse_gold
+from memsys.settings import check_between, check_choices, check_minimum, refuse_gold
 from memsys.vocabulary import Json
 
 Score = Literal["vmf", "max_cosine"]
@@ -110,6 +110,10 @@ class SageConfig:
         check_choices(self, "memory", **_CHOICES)
         check_minimum(self, "memory", **_MINIMA)
         check_kappa(self.kappa_cap, self.kappa_floor)
+        largest = 1 if self.novelty_scale == "half" else 2
+        for key in ("tau_0", "tau_min", "tau_fixed"):
+            if getattr(self, key) is not None:
+                check_between(f"memory.{key}", getattr(self, key), 0, largest)
         refuse_gold(self, "SAGE")
         if self.alpha >= 1:
             raise ConfigError(f"memory.alpha={self.alpha} must be below 1: at 1 the threshold never moves")

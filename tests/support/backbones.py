@@ -6,10 +6,11 @@ from typing import Any
 
 from memsys.errors import BackboneError
 from memsys.llm.backbone import Backbone
-from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
+from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import Role
 from memsys.llm.engines.contract import Endpoint
 from memsys.llm.prompt import Prompt
+from memsys.llm.sampling import SAMPLING_FIELDS
 from memsys.llm.scope import CallScope, Phase, call_scope
 from memsys.vocabulary import Json
 

@@ -10,6 +10,7 @@ import pytest
 from eval import loaders
 from eval.configs.choices import chosen_settings
 from eval.inspect_data import FOLDER, count_tokens, describe, main, presets, read_config, tables
+from eval.loaders.locate import sample_path
 from eval.loaders.meanings import COUNTS, NOTES
 from eval.loaders.registry import DATASETS, find_datasets, info_of
 from memsys.errors import ConfigError
@@ -75,6 +76,14 @@ def test_a_report_says_where_the_card_is_and_that_a_sample_is_one(capsys: pytest
     assert "card: datasets/bioasq20/README.md" in shown
     assert "sample yes the project's own small sample, not the data set" in shown
     assert "4: 5, 6: 3" in shown
+
+
+def test_a_file_of_ones_own_is_not_the_published_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """It was shown with the title and the licence of the published file."""
+    assert main(["dataset=locomo", f"path={sample_path('locomo')}"]) == 0
+    said = capsys.readouterr().out
+    assert "title: in the format of LoCoMo (locomo10), by its checksum no file known here" in said
+    assert "licence: that of the file" in said and "CC BY-NC" not in said
 
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("It's 10:00.", 7), ("a  b", 2), ("naïve—yes", 3)])

@@ -11,11 +11,12 @@ import pytest
 
 from memsys.errors import ConfigError
 from memsys.llm.cache import ReplyCache
-from memsys.llm.config import SAMPLING_FIELDS, BackboneConfig
+from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import Reply, Role
 from memsys.llm.correction import Correction
 from memsys.llm.ledger import CallRecord
 from memsys.llm.prompt import Prompt
+from memsys.llm.sampling import SAMPLING_FIELDS
 from memsys.llm.scope import Phase
 from memsys.llm.wire import MalformedReplyError, make_request, read_completion
 from memsys.seeding import stable_seed

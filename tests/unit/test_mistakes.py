@@ -11,8 +11,8 @@ from eval.configs.field_types import wrong_types
 from eval.running.composed import compose_plan
 from eval.running.plan import run_folder
 from memsys.errors import ConfigError
-from memsys.llm.config import SAMPLING_FIELDS
 from memsys.llm.roles import make_role
+from memsys.llm.sampling import SAMPLING_FIELDS
 from tests.support.backbones import backbone_config
 from tests.support.composing import composed, memory_config
 

@@ -9,6 +9,9 @@ from memsys.errors import ConfigError
 from memsys.llm.engines.contract import Engine
 from memsys.vocabulary import Json
 
+#: Types of numbers that vLLM computes with; the last two are other names of float16 and float32.
+_DTYPES = ("auto", "bfloat16", "float16", "float32", "half", "float")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VllmEngineConfig:
@@ -126,6 +129,7 @@ class VllmEngineConfig:
             _require(bool(self.model), "model", self.model, "a hub id or a folder")
         for key in ("max_model_len", "tensor_parallel_size", "data_parallel_size", "replicas", "start_timeout_s"):
             _require(getattr(self, key) > 0, key, getattr(self, key), "above 0")
+        _require(self.dtype in _DTYPES, "dtype", self.dtype, f"one of {', '.join(_DTYPES)}")
         cores = self.cpu_reserved_cores
         _require(cores is None or cores >= 0, "cpu_reserved_cores", cores, "0 or more")
         share = self.gpu_memory_utilization
