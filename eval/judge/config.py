@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -96,6 +97,14 @@ class JudgeConfig:
         prompt = self.by_kind.get(kind, self.prompt)
         settings = {**self.role, "prompt": self.role.get("prompt") or str(PROMPTS / f"{prompt}.txt")}
         return make_role(f"judge_{self.name}", settings, PROMPTS, schema)
+
+    @property
+    def prompt_sha256(self) -> str:
+        """Checksum of what the judge is told: its prompt, and its system message where it has one."""
+        role = self.make_role()
+        return (
+            sha256(f"{role.system}\n{role.prompt.sha256}".encode()).hexdigest() if role.system else role.prompt.sha256
+        )
 
     @property
     def form(self) -> str:

@@ -60,7 +60,7 @@ class JudgeFigures:
         wrong_accepted_low: lower end.
         wrong_accepted_high: upper end.
         right_rejected: share of the right answers that it calls wrong.
-        prompt_sha256: of the prompt that was measured.
+        prompt_sha256: of the prompt and the system message that were measured.
     """
 
     judge: str
@@ -166,7 +166,7 @@ def figures_of(
         wrong_accepted_low=low,
         wrong_accepted_high=high,
         right_rejected=_share([not called for called, label in pairs if label]),
-        prompt_sha256=plan.judge.make_role().prompt.sha256,
+        prompt_sha256=plan.judge.prompt_sha256,
     )
 
 

@@ -61,7 +61,7 @@ class JudgePlan:
         kept = {
             "judge": without(self.settings["judge"], _NOT_IDENTITY),
             "backbone": without(self.settings["backbone"], sorted(self.backbone.runtime_fields())),
-            "prompt_sha256": self.judge.make_role().prompt.sha256,
+            "prompt_sha256": self.judge.prompt_sha256,
             "seed": self.seed,
         }
         by_kind = {kind: self.judge.make_role(kind).prompt.sha256 for kind in sorted(self.judge.by_kind)}

@@ -436,3 +436,10 @@ def test_recorded_answers_are_judged_once_they_are_scored(
     score_run(run)
     assert main([str(run), *arguments(server, tmp_path)]) == 0
     assert load_judged(run)[0].shares() == {f"question {n}": float(n % 2 == 0) for n in range(4)}
+
+
+def test_the_checksum_of_a_judge_has_its_system_message() -> None:
+    """Figures measured with another system message stood beside a judge as its own."""
+    plain, behind = make_plan(["judge=mem0"]).judge, make_plan(["judge=zep"]).judge
+    assert plain.make_role().prompt.sha256 == behind.make_role().prompt.sha256 == plain.prompt_sha256
+    assert behind.prompt_sha256 not in {plain.prompt_sha256, ""}
