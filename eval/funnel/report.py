@@ -11,7 +11,7 @@ from eval.funnel.sizes import StoredSizes, characters_per_token, remarks, stored
 from eval.funnel.stages import REACHES, EvidenceFunnel, MeanScore, Reach, evidence_funnels, run_protocol
 from eval.tables.groups import comparable_runs
 from eval.tables.plain import DASH, PlainTable, figure, plain_markdown
-from eval.tables.plain_latex import plain_latex
+from eval.tables.plain_latex import in_one_file, plain_latex
 from eval.tables.stored import StoredRun
 
 NAME = "memory_quality"
@@ -200,7 +200,7 @@ def render_latex(groups: Sequence[QualityGroup]) -> str:
         name = f"{NAME}-{group.key}"
         tables.append(plain_latex(evidence_table(group, categories=False), f"{name}-evidence"))
         tables.append(plain_latex(size_table(group), f"{name}-stored"))
-    return "\n".join(tables)
+    return in_one_file(tables)
 
 
 def render_csv(groups: Sequence[QualityGroup]) -> str:

@@ -15,7 +15,7 @@ from eval.metrics.updates import UPDATE_METRICS
 from eval.scoring.aggregate import mean_of
 from eval.scoring.rows import ScoreRow
 from eval.tables.plain import DASH, PlainTable, figure, plain_markdown
-from eval.tables.plain_latex import plain_latex
+from eval.tables.plain_latex import in_one_file, plain_latex
 from eval.tables.stored import StoredRun, category_names
 
 NAME = "knowledge_updates"
@@ -137,7 +137,7 @@ def render_markdown(groups: Sequence[QualityGroup]) -> str:
 
 def render_latex(groups: Sequence[QualityGroup]) -> str:
     """Return one table for each group, one row for each system; the categories stand in the other formats."""
-    return "\n".join(plain_latex(update_table(group, categories=False), f"{NAME}-{group.key}") for group in groups)
+    return in_one_file([plain_latex(update_table(group, categories=False), f"{NAME}-{group.key}") for group in groups])
 
 
 def render_csv(groups: Sequence[QualityGroup]) -> str:

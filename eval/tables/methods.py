@@ -10,7 +10,7 @@ from eval.cli.escaping import csv_cell, markdown, markdown_code
 from eval.compare.rows import labels
 from eval.papers.expectations import ExpectedValue, MethodCount, dataset_key, measured, method_counts
 from eval.tables.plain import DASH, PlainTable, plain_markdown
-from eval.tables.plain_latex import plain_latex
+from eval.tables.plain_latex import in_one_file, plain_latex
 from eval.tables.stored import StoredRun
 from memsys.departures import module_of
 
@@ -159,9 +159,11 @@ def render_markdown(groups: Sequence[MethodGroup]) -> str:
 def render_latex(groups: Sequence[MethodGroup]) -> str:
     """Return one table for each group, with the legend below the first."""
     tables = [method_table(group) for group in groups]
-    return "\n".join(
-        plain_latex(replace(table, notes=() if place else LEGEND), f"{NAME}-{group.system}-{group.dataset}")
-        for place, (table, group) in enumerate(zip(tables, groups, strict=True))
+    return in_one_file(
+        [
+            plain_latex(replace(table, notes=() if place else LEGEND), f"{NAME}-{group.system}-{group.dataset}")
+            for place, (table, group) in enumerate(zip(tables, groups, strict=True))
+        ]
     )
 
 

@@ -22,6 +22,8 @@ from eval.tables.plain import PlainTable
 _WORDS = (110.0, 92.0, 80.0, 70.0)
 #: Widest table, points: names of presets have more wide letters than the estimate of their width counts on.
 _ROOM = 0.95 * TEXT_WIDTH
+#: LaTeX gives up where it holds about a hundred tables that are still to be put out.
+_HELD = 40
 #: A page has room for so much of a table below its head, however long its notes are.
 _LEAST = 200.0
 
@@ -42,6 +44,18 @@ def plain_latex(table: PlainTable, label: str) -> str:
         _one(replace(part, notes=() if place else table.notes), words, _place(label, place, len(parts)))
         for place, part in enumerate(parts)
     )
+
+
+def in_one_file(tables: Sequence[str]) -> str:
+    """Tables that follow each other without text; from time to time LaTeX is made to put out those that it holds."""
+    parts, held = [], 0
+    for table in tables:
+        held += table.count(r"\begin{table*}")
+        parts.append(table)
+        if held >= _HELD:
+            parts.append("\\clearpage\n")
+            held = 0
+    return "\n".join(parts)
 
 
 def _place(label: str, place: int, count: int) -> tuple[str, str]:
