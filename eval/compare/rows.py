@@ -115,7 +115,7 @@ def told_apart(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]:
     parts: tuple[Callable[[StoredRun], str], ...] = (
         lambda run: f"{len(run.rows)} questions",
         lambda run: run.run_id.rpartition("-")[2],
-        lambda run: f"started {run.record['started']}",
+        lambda run: f"started {run.record.get('started')}",
     )
     for part in parts:
         texts: dict[str, set[str]] = {}

@@ -30,6 +30,8 @@ def make_plan(config: "DictConfig") -> Any:
     from memsys.errors import ConfigError
 
     load_plugins()
+    if isinstance(config.second, str):
+        raise ConfigError(f"second={config.second} is no choice; write +backbone@second={config.second}")
     check_parts(config, PARTS if config.second is None else (*PARTS, "second"))
     config = with_prompts(with_host(config))
     try:
@@ -42,8 +44,6 @@ def make_plan(config: "DictConfig") -> Any:
             continue
         parts[name] = make_part(config, name)
     if config.second is not None and config.mode != "retrieval_only":
-        if isinstance(config.second, str):
-            raise ConfigError(f"second={config.second} is no choice; write +backbone@second={config.second}")
         parts["second"] = make_part(config, "second")
     return plan(settings, parts)
 
@@ -113,7 +113,7 @@ def with_host(config: "DictConfig") -> "DictConfig":
     if preset is None or "host" in settings_of(preset):
         choices = [name for name, other in presets().items() if "host" not in settings_of(other)]
         problem = "is no preset of conf/memory" if preset is None else "is a gate itself"
-        advice = did_you_mean(host, choices) or "; choose a memory, as memory.host=rag"
+        advice = did_you_mean(host, choices) or f"; choose one of {', '.join(choices)}"
         raise ConfigError(f"memory.host={host} {problem}{advice}\n`memsys run --help memory` says what each choice is")
     running = GlobalHydra.instance().is_initialized()
     with nullcontext() if running else initialize_config_dir(str(CONF), version_base=VERSION_BASE):

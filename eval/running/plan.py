@@ -19,7 +19,7 @@ from memsys.errors import ConfigError
 from memsys.index.settings import FLAT, IndexSettings
 from memsys.llm.config import BackboneConfig
 from memsys.protocol import MemoryConfig
-from memsys.settings import check_mapping
+from memsys.settings import check_mapping, check_name
 from memsys.vocabulary import Json
 
 MODES = ("answers", "retrieval_only")
@@ -84,8 +84,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     if index.kind == "flat":  # what runs had before there was a choice
         settings = without(settings, ("index",))
     roles = delegated_roles(settings)
-    for part in ("memory", "backbone"):
-        _check_name(part, parts[part])
+    check_name("memory.name", parts["memory"].name)
     schedule = Schedule(latency=settings["timing"] == "latency", **settings["schedule"])
     return Plan(
         settings=settings,
@@ -110,16 +109,6 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         second_roles=roles,
         **{**parts, "second": parts["second"] if roles else None},
     )
-
-
-def _check_name(part: str, made: Any) -> None:
-    """Refuse a name of a memory or backbone that cannot be part of a folder's name."""
-    if made is None:
-        return
-    name, where = made.name, "begins" if part == "memory" else "is part of"
-    if not name.strip() or Path(name).name != name:
-        advice = "write it without /" if name.strip() else "give it one that is not blank"
-        raise ConfigError(f"{part}.name={name!r} {where} the name of the run's folder; {advice}")
 
 
 def experiment_name(value: object) -> str:

@@ -101,8 +101,9 @@ def test_code_in_markdown_ends_where_it_should(text: str) -> None:
 @given(TEXTS)
 def test_latex_holds_no_command_of_the_text(text: str) -> None:
     written = escaping.latex(text)
-    for known in sorted(set(escaping._LATEX.values()), key=len, reverse=True):
+    for known in ("{[}", *sorted(set(escaping._LATEX.values()), key=len, reverse=True)):
         written = written.replace(known, "")
+    assert not escaping.latex(text).startswith("[")  # behind a line's end it would be read as a length
     assert not re.search(r"[\\&%$#_{}~^\n]", written)
 
 

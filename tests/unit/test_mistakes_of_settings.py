@@ -47,7 +47,7 @@ QUICK = ("mode=retrieval_only", "embedder=hashing")
         ("cache_dir=", "cache_dir='' names no folder; write . for the current one"),
         ("dataset.name=", "dataset.name='' is what tables and records call it; give it a name"),
         ("embedder.name=", "embedder.name='' is what tables and records call it; give it a name"),
-        ("memory.name=", "memory.name='' begins the name of the run's folder; give it one that is not blank"),
+        ("memory.name=", "memory.name='' is a part of the name of a run's folder; give it one that is not blank"),
         (
             "scoring.metrics=[]",
             "scoring.metrics=[] scores no answer; name metrics or groups, e.g. scoring.metrics=[lexical]",
