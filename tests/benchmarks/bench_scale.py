@@ -8,9 +8,9 @@ for a turn. A retrieval is the mean of ten. The goal is 5 ms for the write of a 
 million memories. Memory is what the process grew by, per turn.
 
 Run: ``python tests/benchmarks/bench_scale.py [--sizes 1000 10000 100000] [--million] [--seconds 60] [--plot F.png]``
-``--index ivf`` measures with another dense index than the exact one. ``--csv FILE`` also appends every measurement to a
-file as it comes; ``docs/scale.md`` has figures. A system that takes more than ``--seconds`` of the processor for a size
-is stopped there, and larger sizes are not tried.
+``--index ivf`` measures with another dense index than the exact one, ``--lists`` and ``--probes`` with other cells.
+``--csv FILE`` also appends every measurement to a file as it comes; ``docs/scale.md`` has figures. A system that takes
+more than ``--seconds`` of the processor for a size is stopped there, and larger sizes are not tried.
 """
 
 import argparse
@@ -257,6 +257,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="limit of a system at one size")
     parser.add_argument("--presets", nargs="+", default=None)
     parser.add_argument("--index", choices=get_args(IndexKind), default="flat", help="dense index of every system")
+    parser.add_argument("--lists", type=int, default=IndexSettings().lists, help="cells of ivf")
+    parser.add_argument("--probes", type=int, default=IndexSettings().probes, help="cells of ivf that are searched")
     parser.add_argument("--csv", default="", help="file to append the measurements to")
     parser.add_argument("--plot", default="", help="file to draw the curves into")
     arguments = parser.parse_args()
@@ -264,7 +266,9 @@ def main() -> int:
     talks = [conversation(size) for size in sizes]
     write("system", "turns", "write (ms)", "a turn (ms)", "retrieve (ms)", "bytes a turn")
     names = arguments.presets or one_preset_per_system()
-    with using_index(IndexSettings(kind=arguments.index)):
+    lists, probes = arguments.lists, arguments.probes
+    exact = max(IndexSettings().exact_below, 40 * lists)  # faiss wants so many vectors to find the cells
+    with using_index(IndexSettings(kind=arguments.index, lists=lists, probes=probes, exact_below=exact)):
         curves = {name: curve(name, talks, arguments.seconds, arguments.csv) for name in names}
     if arguments.plot:
         plot(arguments.plot, curves)
