@@ -7,7 +7,7 @@ where Hydra has failed, to say why. A setting that nothing reads is refused.
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from eval.cli.suggestions import close_names, did_you_mean
 from eval.configs.choices import GLOBAL_GROUPS, MEMORY
 from eval.configs.command_line import CommandLine, split
 from eval.configs.compose import compose, config_loader
+from eval.configs.composed_nodes import child_node, has_node, setting_names, takes_new_key
+from eval.configs.override_values import chosen_values, first_cell, sweep_values
 from memsys.credentials import redacted
 from memsys.errors import ConfigError
 
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
 #: Parts that only a run with a backbone has.
 _PARTS_OF_ANSWERS = ("backbone", "second", "reader")
-#: Parts of the configuration with free-form mappings, to which a key may be added.
-_OPEN_PARTS = ("backbone", "second", "embedder", "memory", "dataset", "reader", "protocol", "scoring", "hydra")
 
 
 def check_command_line(arguments: Sequence[str]) -> CommandLine:
@@ -149,7 +149,7 @@ class Checker:
             if not self.is_group(group) or override.is_delete():
                 continue
             self._check_sign(override)
-            for value in _values(override):
+            for value in chosen_values(override):
                 if not isinstance(value, str | dict):  # settings by name are merged into what is chosen
                     raise ConfigError(f"{override.input_line}: {group} is chosen by a name, as in {group}=NAME")
                 if isinstance(value, str) and (self._is_part(group, value) or not self._has(group, value)):
@@ -157,7 +157,7 @@ class Checker:
 
     def _check_something_is_left(self, override: Any) -> None:
         key, text = override.key_or_group, override.input_line
-        values = [*_sweep(override)] if override.is_sweep_override() else []
+        values = [*sweep_values(override)] if override.is_sweep_override() else []
         if repeated := [value for value in dict.fromkeys(values) if values.count(value) > 1]:
             raise ConfigError(f"{text}: {repeated[0]} is there twice, and would be the same run; leave one out")
         if override.is_delete() and key in self._needed():
@@ -213,7 +213,7 @@ class Checker:
         """
         from hydra.errors import HydraException
 
-        choices = [_first(override) for override in parsed if self.is_group(override.key_or_group)]
+        choices = [first_cell(override) for override in parsed if self.is_group(override.key_or_group)]
         try:
             config = compose(self._loader, choices, sweep=True, name=self._name)
         except HydraException as error:
@@ -257,12 +257,12 @@ class Checker:
             raise ConfigError(
                 f"{text}: a run does not lie there; write run_dir=FOLDER, or runs_dir=FOLDER for all runs"
             )
-        if _exists(config, key):
+        if has_node(config, key):
             if override.is_add():
                 raise ConfigError(f"{text}: {key} is there already; write {text.lstrip('+')}")
             _check_kind(override, config)
             return
-        if (override.is_add() or override.is_force_add()) and _is_open(config, key):
+        if (override.is_add() or override.is_force_add()) and takes_new_key(config, key):
             return
         raise ConfigError(redacted(self._unknown_key(key, text, config)))
 
@@ -272,11 +272,11 @@ class Checker:
             close = close_names(key, [*self.groups(), *(str(each) for each in config)])
             guess = f"; did you mean {' or '.join(f'{each}=' for each in close)}?" if close else ""
             return f"{text}: there is no setting {key}{guess}\n`memsys run --help` lists the choices"
-        if not _exists(config, parent):
-            guess = did_you_mean(key, _keys(config))
+        if not has_node(config, parent):
+            guess = did_you_mean(key, setting_names(config))
             return f"{text}: there is no {parent}{guess}\n`memsys run --cfg job` shows every setting"
         part = key.partition(".")[0]
-        inside = list(_keys(config[part], part))
+        inside = list(setting_names(config[part], part))
         beside = [each.rpartition(".")[2] for each in inside if each.rpartition(".")[0] == parent]
         close = [f"{parent}.{each}" for each in close_names(name, beside)]
         close += [each for each in inside if each.rpartition(".")[2] == name]
@@ -300,7 +300,7 @@ def _check_kind(override: Any, config: "DictConfig") -> None:
 
     node: Any = config
     for part in override.key_or_group.split("."):
-        node = _child(node, part)
+        node = child_node(node, part)
     if override.is_delete() or override.is_sweep_override() or not isinstance(node, DictConfig) or not len(node):
         return
     key, value = override.key_or_group, override.value()
@@ -334,85 +334,3 @@ def check_effect(config: "DictConfig", overrides: Sequence[str]) -> None:
             raise ConfigError(
                 f"{redacted(text)} changes nothing: mode=retrieval_only has no {part}; leave one of them out"
             )
-
-
-def _sweep(override: Any) -> Iterator[str]:
-    """The values of a sweep as texts.
-
-    Raises:
-        ConfigError: the sweep cannot be made, such as a range whose step is 0.
-    """
-    try:
-        yield from override.sweep_string_iterator()
-    except ValueError as error:  # of range(...)
-        raise ConfigError(f"{override.input_line}: {error}") from error
-
-
-def _values(override: Any) -> Iterator[Any]:
-    """The values of a choice: one, several of a sweep, or those of a list."""
-    if override.is_sweep_override():
-        yield from (text.strip("'\"") for text in _sweep(override))
-        return
-    value = override.value()
-    yield from value if isinstance(value, list) else [value]
-
-
-def _first(override: Any) -> str:
-    """The setting, with the first of its values where it has several."""
-    if not override.is_sweep_override():
-        return str(override.input_line)
-    sign, key = "+" if override.is_add() else "", override.get_key_element().lstrip("+~")
-    return f"{sign}{key}={next(_sweep(override))}"
-
-
-def _exists(config: Any, key: str) -> bool:
-    node = config
-    for part in key.split("."):
-        node = _child(node, part)
-        if node is None:
-            return False
-    return True
-
-
-def _child(node: Any, part: str) -> Any:
-    """A child's node, ``None`` if there is none; values are not resolved."""
-    from omegaconf import DictConfig, ListConfig
-
-    if (
-        isinstance(node, DictConfig)
-        and not node._is_none()
-        and not node._is_interpolation()
-        and part in list(node.keys())
-    ):
-        return node._get_node(part)
-    if isinstance(node, ListConfig) and part.isdigit() and int(part) < len(node):
-        return node._get_node(int(part))
-    return None
-
-
-def _is_open(config: "DictConfig", key: str) -> bool:
-    """Whether a key may be added: below a part, in a mapping that is no object with settings of its own."""
-    parent = key.rpartition(".")[0]
-    if key.partition(".")[0] not in _OPEN_PARTS or not _exists(config, parent):
-        return False
-    if key.startswith("hydra."):
-        return True
-    node = config
-    for part in parent.split("."):
-        node = _child(node, part)
-    return hasattr(node, "keys") and "_target_" not in node.keys()  # noqa: SIM118 (keys of a node, unresolved)
-
-
-def _keys(node: Any, prefix: str = "") -> Iterator[str]:
-    """Dotted names of all settings but Hydra's."""
-    from omegaconf import DictConfig
-
-    if not isinstance(node, DictConfig) or node._is_none() or node._is_interpolation():
-        return
-    names: list[Any] = list(node.keys())  # of the node, unresolved
-    for name in names:
-        if name in ("hydra", "_target_"):
-            continue
-        key = f"{prefix}.{name}" if prefix else str(name)
-        yield key
-        yield from _keys(node._get_node(name), key)
