@@ -9,7 +9,7 @@ from eval.cli.terminal import console, say
 
 #: Where the output is no terminal, a line is written so often.
 _LINE_SECONDS = 15.0
-#: The first items come late, as all are asked for at once: the time left is told from such a share on.
+#: The time left is shown once this share is done: all requests are sent at once, so that the first replies come late.
 _TOLD_FROM = 0.1
 
 
@@ -35,6 +35,16 @@ def counted(title: str, total: int, clock: Callable[[], float] = time.monotonic)
         lines = _Lines(title, total, clock)
         yield lines.one_done
         lines.end()
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them: ``45 s``, ``3 min 05 s``, ``2 h 10 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
 def _bar() -> Any:
@@ -68,11 +78,11 @@ class _Lines:
         if now - self._said >= _LINE_SECONDS and self._done < self._total:
             self._said = now
             left = (now - self._begun) / self._done * (self._total - self._done)
-            self._say(f", {left:.0f} s left" if self._done >= _TOLD_FROM * self._total else "")
+            self._say(f", {duration(left)} left" if self._done >= _TOLD_FROM * self._total else "")
 
     def end(self) -> None:
         """Say what was done in the end."""
-        self._say(f" in {self._clock() - self._begun:.0f} s")
+        self._say(f" in {duration(self._clock() - self._begun)}")
 
     def _say(self, more: str) -> None:
         say(f"{self._title}: {self._done}/{self._total}{more}")

@@ -81,7 +81,7 @@ def compare(
 
 def _which(run: StoredRun) -> tuple[str, object]:
     """What tells a run from others: two folders of one name may lie in different places."""
-    return run.run_id, run.record["started"]
+    return run.run_id, run.record.get("started")
 
 
 def _readable(run_dirs: Sequence[Path]) -> dict[Path, StoredRun]:

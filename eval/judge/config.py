@@ -102,9 +102,9 @@ class JudgeConfig:
     def prompt_sha256(self) -> str:
         """Checksum of what the judge is told: its prompt, and its system message where it has one."""
         role = self.make_role()
-        return (
-            sha256(f"{role.system}\n{role.prompt.sha256}".encode()).hexdigest() if role.system else role.prompt.sha256
-        )
+        if not role.system:
+            return role.prompt.sha256
+        return sha256(f"{role.system}\n{role.prompt.sha256}".encode()).hexdigest()
 
     @property
     def form(self) -> str:

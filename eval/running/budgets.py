@@ -32,8 +32,6 @@ def read_limits(settings: Mapping[str, Any] | None) -> BudgetLimits:
     Raises:
         ConfigError: a limit is no number above 0.
     """
-    if not isinstance(settings, Mapping | None):
-        raise ConfigError(f"budget={settings!r} must be settings by name, as in budget.tokens=1000000")
     given = dict(settings or {})
     tokens, dollars = given.get("tokens"), given.get("dollars")
     if tokens is not None and (isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 1):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Protocol
 
+from eval.cli.counting import duration
 from eval.cli.terminal import console, say
 from eval.running.pace import AnsweringPace, Pace, WritingPace
 from memsys.repeating import RepeatedCall
@@ -224,16 +225,6 @@ class LineProgress(RunProgress):
 
 def _print(line: str) -> None:
     say(line)
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people read them: ``45 s``, ``3 min 05 s``, ``2 h 10 min``."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
 def traffic_note(traffic: TrafficSince, seconds: float) -> str:

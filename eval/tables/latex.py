@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from eval.cli.escaping import latex
-from eval.tables.latex_pages import split_columns, split_lines
+from eval.tables.latex_pages import split_columns, split_lines, table_float
 from eval.tables.latex_size import (
     CAPTION,
     LINE,
@@ -16,7 +16,7 @@ from eval.tables.latex_size import (
     stacked,
     table_width,
     text_width,
-)  # fmt: skip
+)
 from eval.tables.layout import TableLine, TablePage, heading_groups, lay_out
 from eval.tables.model import Table, TableCell
 from eval.tables.text import coverage, dataset_labels, definitions, number, title
@@ -66,10 +66,10 @@ def _parts(table: Table, page: TablePage) -> list[TablePage]:
 
 def _height(line: TableLine, labels: dict[str, str], wraps: bool) -> float:
     """Height of a line with its measured values, their intervals and the note that names what they rest on, points."""
-    rows = [line.printed, line.measured, line.measured]
+    rows = line.printed + 2 * line.measured
     named = lines_of(f"{line.label} (99)", _NAMES) if wraps else 1
     note = notes_height([coverage(line, labels)]) if line.measured else 0.0
-    return LINE * (sum(rows) + named - 1) + note
+    return LINE * (rows + named - 1) + note
 
 
 def _fits(table: Table, page: TablePage) -> bool:
@@ -86,24 +86,20 @@ def _paragraph(page: TablePage) -> float:
 def _one(table: Table, page: TablePage, place: int, count: int) -> str:
     notes = dict[str, int]()
     body, width = _body(table, page, notes), _paragraph(page)
-    part = f", part {place + 1} of {count}" if count > 1 else ""
-    suffix = "" if place == 0 else f"-{place + 1}"
     names = rf"p{{{width:.0f}pt}}" if width else "l"
-    lines = [
-        r"\begin{table*}",
-        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
-        rf"\caption{{{latex(title(table) + part)}.}}",
-        rf"\label{{tab:{table.paper.paper}-{table.number}{suffix}}}",
-        rf"\begin{{tabular}}{{{names}l{'r' * len(page.headings)}}}",
-        *body,
-        r"\end{tabular}",
-        "",
-        r"\smallskip\parbox{\textwidth}{\scriptsize " + _NOTE,
-        *(latex(f"({number}) {text}.") for text, number in notes.items()),
-    ]
-    if place == 0:
-        lines += [latex(f"{entry}.") for entry in definitions(table)]
-    return "\n".join([*lines, "}", r"\end{table*}"]) + "\n"
+    meanings = definitions(table) if place == 0 else []
+    return table_float(
+        title(table),
+        f"{table.paper.paper}-{table.number}",
+        (place, count),
+        columns=f"{names}l{'r' * len(page.headings)}",
+        body=body,
+        notes=[
+            _NOTE,
+            *(latex(f"({number}) {text}.") for text, number in notes.items()),
+            *(latex(f"{entry}.") for entry in meanings),
+        ],
+    )
 
 
 def _body(table: Table, page: TablePage, notes: dict[str, int]) -> list[str]:

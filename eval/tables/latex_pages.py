@@ -1,9 +1,57 @@
-"""A table cut into several that fit on paper: by groups of columns, and by lines."""
+"""Tables as LaTeX floats, and tables cut into several that fit on a page: by columns, and by lines."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from eval.cli.escaping import latex
 from eval.tables.layout import TableLine, TablePage, heading_groups
+
+
+def table_float(
+    title: str, label: str, part: tuple[int, int], *, columns: str, body: Sequence[str], notes: Sequence[str]
+) -> str:
+    """One table, or one part of a table, as a float over the width of the page; needs the package booktabs.
+
+    Args:
+        title: of the whole table, which becomes the caption.
+        label: of the whole table, behind ``tab:``.
+        part: which part this is, from 0, and how many there are.
+        columns: the tabular's column specification.
+        body: everything between begin and end of the tabular.
+        notes: below it, as LaTeX.
+    """
+    place, count = part
+    caption = f"{title}, part {place + 1} of {count}" if count > 1 else title
+    below = ["", rf"\smallskip\parbox{{\textwidth}}{{\scriptsize {notes[0]}", *notes[1:], "}"] if notes else []
+    lines = [
+        r"\begin{table*}",
+        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
+        rf"\caption{{{latex(caption)}.}}",
+        rf"\label{{tab:{label}{f'-{place + 1}' if place else ''}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        *body,
+        r"\end{tabular}",
+        *below,
+        r"\end{table*}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def packed(sizes: Sequence[float], free: float) -> list[list[int]]:
+    """Places of the sizes in groups that each fill a page, in order; a size that is larger stands alone all the same.
+
+    Returns:
+        At least one group, which is empty where there are no sizes.
+    """
+    groups: list[list[int]] = [[]]
+    used = 0.0
+    for place, size in enumerate(sizes):
+        if groups[-1] and used + size > free:
+            groups.append([])
+            used = 0.0
+        groups[-1].append(place)
+        used += size
+    return groups
 
 
 def split_columns(page: TablePage, fits: Callable[[TablePage], bool]) -> list[TablePage]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from eval.cli.escaping import latex
+from eval.tables.latex_pages import packed, table_float
 from eval.tables.latex_size import (
     CAPTION,
     GAP,
@@ -22,7 +23,7 @@ from eval.tables.plain import PlainTable
 _WORDS = (110.0, 92.0, 80.0, 70.0)
 #: Widest table, points: names of presets have more wide letters than the estimate of their width counts on.
 _ROOM = 0.95 * TEXT_WIDTH
-#: LaTeX gives up where it holds about a hundred tables that are still to be put out.
+#: LaTeX gives up where it holds about a hundred tables for pages to come.
 _HELD = 40
 #: A page has room for so much of a table below its head, however long its notes are.
 _LEAST = 200.0
@@ -38,16 +39,17 @@ def plain_latex(table: PlainTable, label: str) -> str:
         table: what to set.
         label: the part of its LaTeX label behind ``tab:``.
     """
-    words = next((width for width in _WORDS if len(_wide_parts(table, width)) == 1), _WORDS[0])
-    parts = [part for columns in _wide_parts(table, words) for part in _high_parts(columns, words)]
+    choices = [(words, _wide_parts(table, words)) for words in _WORDS]
+    words, wide = next((choice for choice in choices if len(choice[1]) == 1), choices[0])
+    parts = [part for columns in wide for part in _high_parts(columns, words)]
     return "\n".join(
-        _one(replace(part, notes=() if place else table.notes), words, _place(label, place, len(parts)))
+        _one(replace(part, notes=() if place else table.notes), label, (place, len(parts)), words)
         for place, part in enumerate(parts)
     )
 
 
 def in_one_file(tables: Sequence[str]) -> str:
-    """Tables that follow each other without text; from time to time LaTeX is made to put out those that it holds."""
+    r"""Tables one after another without text between; ``\clearpage`` makes LaTeX output those that it holds."""
     parts, held = [], 0
     for table in tables:
         held += table.count(r"\begin{table*}")
@@ -58,21 +60,12 @@ def in_one_file(tables: Sequence[str]) -> str:
     return "\n".join(parts)
 
 
-def _place(label: str, place: int, count: int) -> tuple[str, str]:
-    """What a part adds to the caption, and its label."""
-    return f", part {place + 1} of {count}" if count > 1 else "", f"{label}-{place + 1}" if place else label
-
-
 def _wide_parts(table: PlainTable, words: float) -> list[PlainTable]:
     """The table, or tables with the words on the left and some of the other columns each."""
     widths = [_width(table, place, words) + GAP for place in range(len(table.headings))]
-    left = sum(widths[: table.left])
-    parts: list[list[int]] = [[]]
-    for place in range(table.left, len(widths)):
-        if parts[-1] and left + sum(widths[one] for one in parts[-1]) + widths[place] > _ROOM:
-            parts.append([])
-        parts[-1].append(place)
-    return [_columns(table, [*range(table.left), *part]) for part in parts]
+    left = table.left
+    groups = packed(widths[left:], _ROOM - sum(widths[:left]))
+    return [_columns(table, [*range(left), *(left + place for place in group)]) for group in groups]
 
 
 def _columns(table: PlainTable, chosen: Sequence[int]) -> PlainTable:
@@ -98,41 +91,24 @@ def _high_parts(table: PlainTable, words: float) -> list[PlainTable]:
     """The table, or tables with some of its rows each."""
     wraps = _wraps(table, words)
     free = max(TEXT_HEIGHT - CAPTION - 4 * LINE - 3 * RULE - notes_height(table.notes), _LEAST)
-    parts: list[list[Sequence[str]]] = [[]]
-    used = 0.0
-    for row in table.rows:
-        height = LINE * max(lines_of(cell, words) if wrap else 1 for cell, wrap in zip(row, wraps, strict=True))
-        if parts[-1] and used + height > free:
-            parts.append([])
-            used = 0.0
-        parts[-1].append(row)
-        used += height
-    return [replace(table, rows=rows) for rows in parts]
+    heights = [
+        LINE * max(lines_of(cell, words) if wrap else 1 for cell, wrap in zip(row, wraps, strict=True))
+        for row in table.rows
+    ]
+    return [replace(table, rows=[table.rows[place] for place in group]) for group in packed(heights, free)]
 
 
-def _one(table: PlainTable, words: float, place: tuple[str, str]) -> str:
-    part, label = place
+def _one(table: PlainTable, label: str, part: tuple[int, int], words: float) -> str:
     wraps = _wraps(table, words)
     plain = ["l"] * table.left + ["r"] * (len(wraps) - table.left)
-    columns = "".join(rf"p{{{words:.0f}pt}}" if wrap else kind for wrap, kind in zip(wraps, plain, strict=True))
-    notes = [latex(f"{note}.") for note in table.notes]
-    return "\n".join(
-        [
-            r"\begin{table*}",
-            r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
-            rf"\caption{{{latex(table.title + part)}.}}",
-            rf"\label{{tab:{label}}}",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            " & ".join(map(stacked, table.headings)) + r" \\",
-            r"\midrule",
-            *(_row(row, wraps) for row in table.rows),
-            r"\bottomrule",
-            r"\end{tabular}",
-            *([r"", r"\smallskip\parbox{\textwidth}{\scriptsize", *notes, "}"] if notes else []),
-            r"\end{table*}",
-            "",
-        ]
+    head = " & ".join(map(stacked, table.headings)) + r" \\"
+    return table_float(
+        table.title,
+        label,
+        part,
+        columns="".join(rf"p{{{words:.0f}pt}}" if wrap else kind for wrap, kind in zip(wraps, plain, strict=True)),
+        body=[r"\toprule", head, r"\midrule", *(_row(row, wraps) for row in table.rows), r"\bottomrule"],
+        notes=[latex(f"{note}.") for note in table.notes],
     )
 
 

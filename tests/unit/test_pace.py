@@ -5,9 +5,10 @@ import threading
 
 import pytest
 
+from eval.cli.counting import duration
 from eval.cli.terminal import Stages, console
 from eval.running.pace import AnsweringPace, WritingPace
-from eval.running.progress import DisplayState, LineProgress, RunTotals, TrafficSince, duration
+from eval.running.progress import DisplayState, LineProgress, RunTotals, TrafficSince
 
 
 class Clock:
