@@ -122,7 +122,7 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "La
         _show(_answer_table(summary), keys=2)
         _warn_of_unlabelled(run, summary)
         floor = ", ".join(f"{name} {_percent(mean)}" for name, mean in summary["echo"].items())
-        console().print(f"the questions themselves as answers, without category 5: {floor}", style="dim")
+        console().print(f"the questions themselves as answers, without those that have no answer: {floor}", style="dim")
     if counts["retrieved"] or not counts["answered"]:
         _show(_evidence_table(summary), keys=2)
     else:
@@ -166,7 +166,7 @@ def _answer_table(summary: Any) -> "Table":
     """One line per protocol and column: the categories by their meaning, then the overall mean."""
     audited = ("audited", "n") if summary["audited"] else ()
     remark = "; audited: without doubtful gold answers" if audited else ""
-    table = _table(f"answers, percent; adv: reading of category 5; n: scored (unscored){remark}")
+    table = _table(f"answers, percent; adv: reading of questions without an answer; n: scored (unscored){remark}")
     labels = {
         int(number): means["label"]
         for protocol in summary["protocols"].values()

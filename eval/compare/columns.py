@@ -34,9 +34,11 @@ def answer_columns() -> tuple[ComparisonColumn, ...]:
     """Columns of answers: F1 as the protocol defines it, every listed metric of answers, abstentions."""
     return (
         ComparisonColumn("F1", 1, "token F1, percent"),
-        ComparisonColumn("F1 w/o 5", 1, "token F1 without category 5, percent"),
+        ComparisonColumn(
+            "F1 answerable", 1, "token F1 without the questions that have no answer (LoCoMo: category 5), percent"
+        ),
         *(_column(metric) for metric in listed(retrieval=False)),
-        ComparisonColumn("abstain", 1, "questions of category 5 that were declined, percent"),
+        ComparisonColumn("abstain", 1, "questions without an answer that were declined, percent"),
     )
 
 

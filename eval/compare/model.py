@@ -16,10 +16,12 @@ from eval.tables.label_view import views
 from eval.tables.pairs import Pair
 from eval.tables.stored import StoredRun
 
-_CATEGORY_5 = {
-    "paper_trap": "category 5 scored against the false answer, so that being fooled counts as right",
-    "abstain": "category 5 right when the question is declined",
-    "exclude": "category 5 left out",
+_UNANSWERABLE = {
+    "paper_trap": (
+        "questions without an answer (category 5) scored against the false answer, so that being fooled counts as right"
+    ),
+    "abstain": "questions without an answer right when declined",
+    "exclude": "questions without an answer left out",
 }
 
 
@@ -73,7 +75,7 @@ class Report:
         return (*columns(), *self.judges)
 
     def _scored_on_fewer(self) -> str:
-        """``F1 w/o 5: 152; E-F1, R@10: 197``: the columns whose means are over fewer questions than were asked."""
+        """``F1 answerable: 152; E-F1, R@10: 197``: the columns whose means are over fewer questions than were asked."""
         found: dict[str, list[str]] = {}
         for column in self.columns:
             known = [(row.estimates[column.name].questions, row) for row in self.rows if column.name in row.estimates]
@@ -93,7 +95,7 @@ class Report:
         answered = any(not row.run.retrieval_only for row in self.rows)
         lines = [f"protocol {self.protocol.name}"]
         if answered:
-            lines[0] += f": {_CATEGORY_5[self.protocol.adversarial]}"
+            lines[0] += f": {_UNANSWERABLE[self.protocol.adversarial]}"
         if scored := self._scored_on_fewer():
             lines.append(f"n: questions asked; means over fewer: {scored}")
         lines.append("[low, high]: 95 % cluster t interval over conversations")

@@ -175,7 +175,8 @@ def _estimates(
     found = {metric.heading: estimate(run, metric.name, protocol) for metric in shown}
     if not run.retrieval_only:
         found["F1"] = estimate(run, f1_metric(protocol), protocol)
-        found["F1 w/o 5"] = estimate(run, f1_metric(protocol), answerable)
+        if any(row.kind == ADVERSARIAL for row in run.rows):  # elsewhere it would be F1 once more
+            found["F1 answerable"] = estimate(run, f1_metric(protocol), answerable)
         found["abstain"] = _abstentions(run)
     graded = {column.name: group.metric for column, group in judges.items() if run.run_id in group.runs}
     found |= {name: estimate(run, metric, protocol) for name, metric in graded.items()}

@@ -13,9 +13,9 @@ from eval.scoring.protocols import Adversarial, Protocol
 Weights = Literal["question", "category", "counts", "conversation"]
 
 ADVERSARIAL_TEXT: Mapping[str, str] = {
-    "paper_trap": "5 as trap",
-    "abstain": "5 as abstention",
-    "exclude": "5 left out",
+    "paper_trap": "no answer: trap",
+    "abstain": "no answer: abstention",
+    "exclude": "no answer: left out",
 }
 WEIGHTS_TEXT: Mapping[str, str] = {
     "question": "mean over questions (micro)",
@@ -109,7 +109,7 @@ def _definitions(config: LensConfig, holdings: Holdings) -> Section:
         for column, text in holdings.judges.items()
         if column in holdings.metrics
     ]
-    left_out = ", category 5 left out" if ADVERSARIAL in holdings.kinds else ""
+    left_out = ", questions without an answer left out" if ADVERSARIAL in holdings.kinds else ""
     return Section(f"Definitions{left_out}, mean over questions", tuple(readings))
 
 
@@ -118,17 +118,17 @@ def _category_five(config: LensConfig, metrics: frozenset[str]) -> Section:
     whole = [
         MetricReading(f"all, {text}", lead, adversarial=name) for name, text in _treatments(frozenset({ADVERSARIAL}))
     ]
-    alone = MetricReading(f"5 alone, {lead} against the false answer", lead, (ADVERSARIAL,), "paper_trap")
+    alone = MetricReading(f"they alone, {lead} against the false answer", lead, (ADVERSARIAL,), "paper_trap")
     shares = [
-        MetricReading(f"5 alone, {text}", name, (ADVERSARIAL,), "paper_trap")
+        MetricReading(f"they alone, {text}", name, (ADVERSARIAL,), "paper_trap")
         for name, text in (("trapped", "share that gives the false answer"), ("abstained", "share that declines"))
         if name in metrics
     ]
-    return Section(f"Category 5, {lead}, mean over questions", (*whole, alone, *shares))
+    return Section(f"Questions without an answer, {lead}, mean over questions", (*whole, alone, *shares))
 
 
 def _treatments(kinds: frozenset[str]) -> list[tuple[Adversarial, str]]:
-    """Readings of category 5 with their texts; without such questions there is one, and nothing to say of it."""
+    """Readings of unanswerable questions with their texts; where there are none, one reading and nothing to say of it."""
     if ADVERSARIAL not in kinds:
         return [("exclude", "")]
     return [(name, ADVERSARIAL_TEXT[name]) for name in get_args(Adversarial)]
@@ -166,7 +166,7 @@ def _papers(protocols: Sequence[Protocol], metrics: frozenset[str]) -> Section:
 
 
 def grid(config: LensConfig, holdings: Holdings) -> list[MetricReading]:
-    """Cross the definitions of one metric with the readings of category 5 and the means."""
+    """Cross the definitions of one metric with the readings of questions without an answer and the means."""
     return [
         MetricReading(_joined(metric, text, weights), metric, adversarial=name, weights=weights)
         for metric in config.grid

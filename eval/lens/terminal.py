@@ -35,7 +35,9 @@ def _show(lens: Lens) -> None:
             table.add_row(*line_cells(line, lines[0]))
         show_table(table)
     if len(lens.systems) > 1 and lens.tallies:
-        table = _table(f"All {lens.readings} readings: definitions of F1, category 5, means", TALLY_HEADINGS)
+        table = _table(
+            f"All {lens.readings} readings: definitions of F1, questions without an answer, means", TALLY_HEADINGS
+        )
         for row in tally_rows(lens):
             table.add_row(*row)
         show_table(table)

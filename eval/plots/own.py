@@ -147,7 +147,7 @@ def evidence(group: PlotGroup, rows: Sequence[SystemRow], protocol: Protocol) ->
             curves.append(Curve(row.label, {100 * recall: answers.point}, number, _origin(row)))
     panel = Panel("evidence and answers", "evidence recall@10 by turn ids (%)", "F1 (%)", "points", tuple(curves))
     left_out = max((sum(not answerable.counts(score.kind) for score in row.run.rows) for row in rows), default=0)
-    without = f", without the {left_out} of category 5" if left_out else ""
+    without = f", without the {left_out} that have no answer" if left_out else ""
     remark = f"{group.title}{without}; protocol {protocol.name}. {_INTERVALS}."
     return Sheet(f"evidence_{group.name}", (panel,), remark, (6.0,))
 

@@ -91,7 +91,7 @@ def _tokens(board: Board, number: int) -> float | None:
 
 def _setting(found: Scored, group: RunGroup, board: Board, metric: str, five: str) -> str:
     count = len(found.rows)
-    left_out = ", category 5 left out" if five == "exclude" and count < len(group.questions) else ""
+    left_out = ", those without an answer left out" if five == "exclude" and count < len(group.questions) else ""
     runs = "1 run" if len(found.runs) == 1 else f"all {len(found.runs)} runs"
     prompts = board.runs[group.members[0]].prompts
     asked = f" with {prompts}" if prompts else ""

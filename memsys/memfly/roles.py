@@ -94,7 +94,10 @@ def _with_operations(role: Role, thresholds: bool) -> Role:
 
 
 def update_for(role: Role, candidates: int) -> Role:
-    """Restrict the reply of ``update`` to the numbers 1 to ``candidates``, one entry each at most."""
+    """Restrict the reply of ``update`` to the numbers 1 to ``candidates``, one entry each at most.
+
+    A ``min_items`` of the role's settings holds as far as there are so many candidates.
+    """
     if role.schema is None:
         raise ValueError("the role update has a schema")
     relations = role.schema["properties"]["relations"]
@@ -102,4 +105,7 @@ def update_for(role: Role, candidates: int) -> Role:
     numbered = {"type": "integer", "enum": list(range(1, candidates + 1))}
     items = {**item, "properties": {**item["properties"], "candidate_id": numbered}}
     limit = min(candidates, relations.get("maxItems", candidates))
-    return replace(role, schema=_object(relations={**relations, "items": items, "maxItems": limit}))
+    bounds = {"maxItems": limit}
+    if "minItems" in relations:
+        bounds["minItems"] = min(relations["minItems"], limit)
+    return replace(role, schema=_object(relations={**relations, "items": items, **bounds}))

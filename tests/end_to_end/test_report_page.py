@@ -132,7 +132,7 @@ def test_the_answer_comes_first_and_its_switches_change_it(page: Page, report: P
     assert page.run("document.querySelector('nav [aria-current]').dataset.view") == "answer"
     first = text(page, "#verdict")
     assert first.startswith(("Use rag: 75.0", "No clear winner: rag is highest with 75.0"))
-    assert "16 questions that all 3 runs answered, category 5 left out" in first
+    assert "16 questions that all 3 runs answered, those without an answer left out" in first
     assert "16 of 20 questions" in text(page, "#same-questions")
     assert page.run("document.querySelector('details.settings').open") is False
     labels = page.run("[...document.querySelectorAll('#forest g text')].map((node) => node.textContent)")
@@ -140,7 +140,7 @@ def test_the_answer_comes_first_and_its_switches_change_it(page: Page, report: P
     assert "75.0" in labels[0]
     choose(page, "five", "paper_trap")
     assert "20 questions that all 3 runs answered" in text(page, "#verdict")
-    assert "category 5 left out" not in text(page, "#verdict")
+    assert "those without an answer left out" not in text(page, "#verdict")
     amem = page.run(
         "[...document.querySelectorAll('#filter-baseline option')].find((one) => one.text === 'amem').value"
     )

@@ -71,7 +71,7 @@ def test_two_kinds_of_intervals_are_told_apart_in_csv(tmp_path: Path) -> None:
     f1 = report.rows[0].estimates["F1"]
     assert f1.interval is not None and f1.interval.by == "conversation"
     other = replace(f1, interval=replace(f1.interval, by="question"))
-    row = replace(report.rows[0], estimates={**report.rows[0].estimates, "F1 w/o 5": other})
+    row = replace(report.rows[0], estimates={**report.rows[0].estimates, "F1 answerable": other})
     (line,) = csv.DictReader(StringIO(render_csv(replace(report, rows=(row,)))))
     assert line["interval_by"] == "conversation and question"
 
@@ -161,7 +161,7 @@ def test_means_over_fewer_questions_than_asked_say_so(tmp_path: Path) -> None:
     amem = read_run(half)
     assert isinstance(amem, StoredRun)
     report = make_report([stored(tmp_path, "rag"), amem], CLAG)
-    line = "n: questions asked; means over fewer: F1 w/o 5: 16; abstain: 4; R@10: 10 to 20"
+    line = "n: questions asked; means over fewer: F1 answerable: 16; abstain: 4; R@10: 10 to 20"
     assert line in report.legend
     assert f"- {line}" in render_markdown(report)
 

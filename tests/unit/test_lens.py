@@ -77,16 +77,16 @@ def test_means_are_those_of_the_tables(tmp_path: Path) -> None:
     found = lines(lens(run))
     clag, sage = load_protocol("clag"), load_protocol("sage")
     for reading, protocol in (
-        ("clag: F1 (f1_set, 5 as trap)", clag),
-        ("sage: F1 (f1_set, 5 left out)", sage),
-        ("all, 5 as abstention", replace(clag, adversarial="abstain")),
-        ("all, 5 left out", replace(clag, adversarial="exclude")),
-        ("mean of category means (macro), 5 as trap", replace(clag, weighting="category_mean")),
+        ("clag: F1 (f1_set, no answer: trap)", clag),
+        ("sage: F1 (f1_set, no answer: left out)", sage),
+        ("all, no answer: abstention", replace(clag, adversarial="abstain")),
+        ("all, no answer: left out", replace(clag, adversarial="exclude")),
+        ("mean of category means (macro), no answer: trap", replace(clag, weighting="category_mean")),
     ):
         expected = aggregate(run.rows, protocol).overall["F1"].value
         assert expected is not None
         assert values(found[reading]) == [round(100 * expected, 4)]
-    assert values(found["5 alone, f1_set against the false answer"])[0] == pytest.approx(
+    assert values(found["they alone, f1_set against the false answer"])[0] == pytest.approx(
         estimate(run, "f1_set", clag, 5).value,
         abs=1e-3,  # type: ignore[union-attr]
     )
@@ -97,14 +97,16 @@ def test_weights_by_hand(tmp_path: Path) -> None:
     share = {0: 0.1, 1: 0.2, 2: 1.0}
     run = stored(tmp_path, categories=(1, 2, 5), questions_each=12, values=lambda n, metric: share[n % 3])
     found = lines(lens(run))
-    assert values(found["mean over questions (micro), 5 as trap"]) == [pytest.approx(100 * 1.3 / 3, abs=1e-3)]
-    assert values(found["category means by the data set's counts, 5 as trap"]) == [22.5]  # (0.6 + 0.2 + 1) / 8
-    assert values(found["category means by the data set's counts, 5 left out"]) == [pytest.approx(80 / 7, abs=1e-3)]
+    assert values(found["mean over questions (micro), no answer: trap"]) == [pytest.approx(100 * 1.3 / 3, abs=1e-3)]
+    assert values(found["category means by the data set's counts, no answer: trap"]) == [22.5]  # (0.6 + 0.2 + 1) / 8
+    assert values(found["category means by the data set's counts, no answer: left out"]) == [
+        pytest.approx(80 / 7, abs=1e-3)
+    ]
 
 
 def test_conversation_means_differ_from_question_means(tmp_path: Path) -> None:
     run = stored(tmp_path, values=lambda number, metric: 0.2 if number < 10 else 0.6)
-    assert values(lines(lens(run))["mean of conversation means, 5 as trap"]) == [40.0]
+    assert values(lines(lens(run))["mean of conversation means, no answer: trap"]) == [40.0]
 
 
 def test_one_conversation_has_no_mean_over_conversations(tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ def test_the_reading_decides_who_leads(tmp_path: Path) -> None:
     )
     found = lens(fooled, honest)
     by_label = lines(found)
-    trap, left_out = by_label["all, 5 as trap"], by_label["all, 5 left out"]
+    trap, left_out = by_label["all, no answer: trap"], by_label["all, no answer: left out"]
     assert values(trap) == [20.0, 8.0]
     assert values(left_out) == [0.0, 10.0]
     assert [one.rank for one in left_out.standings] == [2, 1]
@@ -138,7 +140,7 @@ def test_chance_is_marked(tmp_path: Path) -> None:
     one = stored(tmp_path, memory="rag", values=lambda n, metric: 0.5 + 0.4 * (n == 0))
     two = stored(tmp_path, memory="amem", values=lambda n, metric: 0.5)
     far = stored(tmp_path, memory="clag", values=lambda n, metric: 0.1)
-    first, second, third = lines(lens(one, two, far))["all, 5 left out"].standings
+    first, second, third = lines(lens(one, two, far))["all, no answer: left out"].standings
     assert (first.rank, second.rank, third.rank) == (1, 2, 3)
     assert (first.unsure, second.unsure, third.unsure) == (False, True, False)
     assert standing_text(second) == "50.0 /2~"
@@ -205,7 +207,7 @@ def test_references_have_values_and_no_rank(tmp_path: Path) -> None:
     rag = stored(tmp_path, memory="rag", values=lambda n, metric: 0.5)
     amem = stored(tmp_path, memory="amem", values=lambda n, metric: 0.2)
     found = lens(oracle, rag, amem)
-    line = lines(found)["all, 5 left out"]
+    line = lines(found)["all, no answer: left out"]
     assert values(line) == [90.0, 50.0, 20.0]
     assert [one.rank for one in line.standings] == [None, 1, 2]
     assert standing_text(line.standings[0]) == "90.0"
@@ -218,7 +220,7 @@ def test_references_have_values_and_no_rank(tmp_path: Path) -> None:
 def test_being_fooled_more_often_is_no_better_place(tmp_path: Path) -> None:
     often = stored(tmp_path, memory="rag", values=lambda n, metric: 0.9)
     rarely = stored(tmp_path, memory="amem", values=lambda n, metric: 0.1)
-    line = lines(lens(often, rarely))["5 alone, share that gives the false answer"]
+    line = lines(lens(often, rarely))["they alone, share that gives the false answer"]
     assert [one.rank for one in line.standings] == [2, 1]
 
 
@@ -268,9 +270,9 @@ def test_command_writes_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main([str(tmp_path / "runs"), "--out", str(out)]) == 0
     text = out.read_text()
     assert "## locomo_clag, smollm2_135m: 20 questions that all 2 systems answered" in text
-    assert "### Category 5" in text
+    assert "### Questions without an answer" in text
     shown = capsys.readouterr().out
-    assert "5 as abstention" in shown
+    assert "no answer: abstention" in shown
     assert "…" not in shown
     assert main([str(tmp_path / "nothing"), "--out", str(out)]) == 2
 

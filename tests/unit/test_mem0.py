@@ -94,6 +94,7 @@ def test_the_small_preset_bounds_lengths_alone() -> None:
     kept = {name: {k: v for k, v in role.items() if k not in limits} for name, role in small.roles.items()}
     usual = {name: {k: v for k, v in role.items() if k not in limits} for name, role in config().roles.items()}
     assert kept == usual
+    assert small.roles["route"]["min_items"] == 1  # else a small model decides nothing about any fact
     assert replace(small, name="mem0", context_max_tokens=None, roles=config().roles) == config()
 
 

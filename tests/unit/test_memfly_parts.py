@@ -263,11 +263,19 @@ def test_the_schema_of_update_lists_its_candidates_and_keeps_its_bounds() -> Non
     role = update_for(roles.update, 2)
     valid = jsonschema.Draft202012Validator(role.schema or {}).is_valid
     assert valid(relations(relation(1), relation(2)))
+    assert not valid(relations(relation(1)))  # the prompt asks for one entry per stored note
+    assert not valid(relations())
     assert not valid(relations(relation(3)))
     assert not valid(relations(relation(1), relation(2), relation(2)))
     assert not valid(relations(relation(1, text="x" * 81)))
     for schema in (role.schema, *SCHEMAS.values()):
         assert schema is None or compact_grammar(schema)
+
+
+def test_only_a_setting_bounds_the_entries_of_update_from_below() -> None:
+    role = update_for(make_roles(preset("memfly").roles, thresholds=False).update, 2)
+    assert role.schema is not None and "minItems" not in role.schema["properties"]["relations"]
+    assert jsonschema.Draft202012Validator(role.schema).is_valid(relations())
 
 
 # Phrases

@@ -51,7 +51,7 @@ def test_a_real_difference_is_called_real_and_held_against_no_memory(tmp_path: P
     found = sentence(tmp_path)
     assert found.startswith("Use rag: 75.0, +50.0 [50.0, 50.0] over amem, and the difference is real;")
     assert "rag is measurably better than no_memory (+65.0 [65.0, 65.0])" in found
-    assert "16 questions that all 3 runs answered, category 5 left out; one conversation only" in found
+    assert "16 questions that all 3 runs answered, those without an answer left out; one conversation only" in found
 
 
 def test_equal_systems_have_no_winner_and_the_cheapest_is_named(tmp_path: Path) -> None:

@@ -95,6 +95,8 @@ def command(config: VllmEngineConfig, model: str, port: int) -> list[str]:
         "generation-config": "vllm",
     }
     switches = {
+        # A reply's usage then says how much of its prompt was in the cache of prefixes.
+        "enable-prompt-tokens-details": True,
         "enforce-eager": config.enforce_eager,
         "enable-prefix-caching": config.prefix_caching,
         "enable-chunked-prefill": config.chunked_prefill,
