@@ -128,7 +128,7 @@ def _category_five(config: LensConfig, metrics: frozenset[str]) -> Section:
 
 
 def _treatments(kinds: frozenset[str]) -> list[tuple[Adversarial, str]]:
-    """Readings of unanswerable questions with their texts; where there are none, one reading and nothing to say of it."""
+    """Readings of unanswerable questions with their texts; where there are none, one, of which nothing is said."""
     if ADVERSARIAL not in kinds:
         return [("exclude", "")]
     return [(name, ADVERSARIAL_TEXT[name]) for name in get_args(Adversarial)]
