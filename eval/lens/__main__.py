@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, show the lens and write it; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog=program("lens"),
-        description="Stored answers under every metric definition, reading of unanswerable ones and mean, with ranks.",
+        description="Stored answers under every metric, reading of unanswerable questions and mean, with ranks.",
     )
     parser.add_argument("runs", type=Path, nargs="+", help="run directories or summaries, or folders of them")
     parser.add_argument("--out", type=Path, default=OUT, help="Markdown file (default: results/lens.md)")
