@@ -7,7 +7,10 @@ so that other work on the machine matters less. Two parts, chosen by ``--parts``
   that came from the cache of prefixes; and the CPU seconds that the ceiling's rates give for the tokens that were
   computed, over the CPU seconds that were spent. The ceiling is what the same server does with raw batched completions,
   prompts alone and generation alone, without client, memory or grammar.
-* ``variants``: the ceiling's two figures with one setting changed, each between two measurements of the preset.
+* ``variants``: the ceiling's two figures with one setting changed, each between two measurements without the change.
+* ``vllm``: the same requests to vLLM with the same weights in bfloat16 (``--served``), with and without its cache of
+  prefixes, in seconds of the clock over the embedded engine's, as it is another process. Needs ``make serve-env``, so
+  it is not among the default parts.
 
 Run: ``python tests/benchmarks/bench_engine.py [--backbone qwen25_coder_05b] [--turns 12] [--parts clag]``
 """
@@ -62,10 +65,10 @@ WORDS = (
     "place",
 )
 PREPARE_AHEAD = 8
-#: One setting of llama.cpp changed at a time; ``preset`` is the preset as it stands.
+#: Settings of llama.cpp, changed one at a time.
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
-    "not batch invariant": {"batch_invariant": False},
-    "repacked weights": {"no_extra_bufts": False},
+    "batch invariant": {"batch_invariant": True},
+    "weights not repacked": {"no_extra_bufts": True},
     "flash attention off, cache in 16 bits": {
         "flash_attn_type": "DISABLED",
         "cache_type_k": "F16",
@@ -78,12 +81,38 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+#: What a variant is compared with where a preset may have the changed setting itself.
+WITHOUT: Mapping[str, Mapping[str, Any]] = {
+    "batch invariant": {"batch_invariant": False},
+    "weights not repacked": {"batch_invariant": False},
+}
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Seconds of the processor in this process, and of the clock."""
+
+    cpu: float
+    wall: float
+
+    @classmethod
+    def now(cls) -> "Spent":
+        """What was spent so far."""
+        return cls(time.process_time(), time.perf_counter())
+
+    def since(self, begun: "Spent") -> "Spent":
+        """What was spent between two moments."""
+        return Spent(self.cpu - begun.cpu, self.wall - begun.wall)
+
+
 @dataclass(frozen=True)
 class Rates:
-    """Tokens per CPU second."""
+    """Tokens per CPU second, and per second of the clock."""
 
     prompt: float
     generation: float
+    prompt_wall: float = 0.0
+    generation_wall: float = 0.0
 
 
 class TimedEmbedder:
@@ -141,31 +170,47 @@ def prompt(seed: str, words: int) -> str:
     return " ".join(rng.choice(WORDS) for _ in range(words))
 
 
-async def complete(url: str, bodies: Sequence[Mapping[str, Any]]) -> tuple[float, list[Any]]:
-    """Send raw completions at once; returns CPU seconds and the replies."""
-    sampling = {"temperature": 0.7, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "cache_prompt": False}
+async def complete(
+    url: str, bodies: Sequence[Mapping[str, Any]], *, model: str = "m", cache: bool = False
+) -> tuple[Spent, list[Any]]:
+    """Send raw completions at once; returns what was spent and the replies. ``cache`` is llama.cpp's alone."""
+    sampling = {"temperature": 0.7, "top_p": 1.0, "top_k": 0, "min_p": 0.0}
+    if model == "m":
+        sampling["cache_prompt"] = cache
 
     async def one(session: aiohttp.ClientSession, body: Mapping[str, Any]) -> Any:
-        async with session.post(f"{url}/completions", json={"model": "m", **sampling, **body}) as response:
+        async with session.post(f"{url}/completions", json={"model": model, **sampling, **body}) as response:
             response.raise_for_status()
             return await response.json()
 
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=3600)) as session:
-        begun = time.process_time()
+        begun = Spent.now()
         replies = await asyncio.gather(*(one(session, body) for body in bodies))
-        return time.process_time() - begun, replies
+        return Spent.now().since(begun), replies
 
 
-async def rates(url: str, sequences: int, options: argparse.Namespace) -> Rates:
+async def rates(url: str, sequences: int, options: argparse.Namespace, model: str = "m") -> Rates:
     """Measure prompts alone and generation alone, with as many requests at once as there are sequences."""
     seed = random.random()
-    await complete(url, [{"prompt": "Hello", "max_tokens": 2}])
+    await complete(url, [{"prompt": "Hello", "max_tokens": 2}], model=model)
     bodies = [{"prompt": prompt(f"{seed} {n}", options.prompt), "max_tokens": 1} for n in range(sequences)]
-    seconds, replies = await complete(url, bodies)
-    read = sum(reply["usage"]["prompt_tokens"] for reply in replies) / seconds
+    reading, replies = await complete(url, bodies, model=model)
+    read = sum(reply["usage"]["prompt_tokens"] for reply in replies)
     body = {"prompt": "Once", "max_tokens": options.new, "ignore_eos": True}
-    seconds, replies = await complete(url, [{**body, "seed": n} for n in range(sequences)])
-    return Rates(read, sum(reply["usage"]["completion_tokens"] for reply in replies) / seconds)
+    writing, replies = await complete(url, [{**body, "seed": n} for n in range(sequences)], model=model)
+    new = sum(reply["usage"]["completion_tokens"] for reply in replies)
+    return Rates(read / reading.cpu, new / writing.cpu, read / reading.wall, new / writing.wall)
+
+
+async def common_beginning(url: str, sequences: int, options: argparse.Namespace, model: str) -> float:
+    """Tokens of prompts per second of the clock where all begin with the same nine tenths, one after the other."""
+    beginning = prompt(str(random.random()), 9 * options.prompt // 10)
+    read, seconds = 0, 0.0
+    for number in range(sequences):
+        body = {"prompt": f"{beginning} {prompt(str(number), options.prompt // 10)}", "max_tokens": 1}
+        spent, (reply,) = await complete(url, [body], model=model, cache=True)
+        read, seconds = read + reply["usage"]["prompt_tokens"], seconds + spent.wall
+    return read / seconds
 
 
 async def ingest(
@@ -234,7 +279,8 @@ async def measure_clag(config: BackboneConfig, options: argparse.Namespace) -> N
     computed = sum(call.prompt_tokens - (call.cached_tokens or 0) for call in calls)
     new = sum(call.completion_tokens for call in calls)
     ideal = computed / ceiling.prompt + new / ceiling.generation
-    say(f"  ceiling: {ceiling.prompt:.1f} prompt and {ceiling.generation:.1f} new tokens per CPU second")
+    say(f"  ceiling: {ceiling.prompt:.1f} prompt and {ceiling.generation:.1f} new tokens per CPU second; "
+        f"{after.prompt_wall:.0f} and {after.generation_wall:.0f} per second of the clock")  # fmt: skip
     say(f"  {computed} prompt tokens computed and {new} new ones in {spent:.1f} CPU seconds ({texts} texts embedded)")
     say(f"  {(computed + new) / spent:.1f} computed tokens, {(sum(c.prompt_tokens for c in calls) + new) / spent:.1f} "
         f"tokens in all per CPU second; {ideal / spent:.2f} of the ceiling")  # fmt: skip
@@ -248,7 +294,7 @@ def changes_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 async def measure_variants(config: BackboneConfig, options: argparse.Namespace) -> None:
-    """Set each variant between two measurements of the preset."""
+    """Set each variant between two measurements without it."""
     assert isinstance(config.engine, LlamaCppEngineConfig)
     sequences = config.engine.parallel
 
@@ -256,21 +302,45 @@ async def measure_variants(config: BackboneConfig, options: argparse.Namespace) 
         with served(config, changes) as (_, url):
             return await rates(url, sequences * int(changes.get("parallel", 1)), options)
 
-    last = await figures({})
     for name, changes in VARIANTS.items():
         if options.variant and options.variant not in name:
             continue
-        varied, following = await figures(changes), await figures({})
+        without = WITHOUT.get(name, {})
+        last, varied, following = await figures(without), await figures({**without, **changes}), await figures(without)
         read = varied.prompt / statistics.mean((last.prompt, following.prompt))
         new = varied.generation / statistics.mean((last.generation, following.generation))
-        say(f"  {name:40} prompt {read:.2f}, generation {new:.2f} of the preset's tokens per CPU second")
-        last = following
+        say(f"  {name:40} prompt {read:.2f}, generation {new:.2f} of the tokens per CPU second without it")
+
+
+async def measure_served(config: BackboneConfig, options: argparse.Namespace) -> None:
+    """Compare the embedded engine with vLLM, and vLLM with and without its cache of prefixes."""
+    assert isinstance(config.engine, LlamaCppEngineConfig)
+    sequences = config.engine.parallel
+    with served(config, {}) as (_, url):
+        ours = await rates(url, sequences, options)
+        begun_alike = await common_beginning(url, sequences, options, "m")
+    say(f"  llama.cpp: {ours.prompt_wall:.0f} prompt and {ours.generation_wall:.0f} new tokens per second of the clock,"
+        f" {begun_alike:.0f} prompt tokens with a common beginning")  # fmt: skip
+    engine_config = composed(f"backbone={options.served}").engine
+    for caching in (True, False):
+        engine = replace(engine_config, prefix_caching=caching).build()
+        with tempfile.TemporaryDirectory() as folder:
+            (endpoint,) = engine.start(Path(folder))
+            try:
+                found = await rates(endpoint.base_url, sequences, options, engine_config.model)
+                alike = await common_beginning(endpoint.base_url, sequences, options, engine_config.model)
+            finally:
+                engine.stop()
+        say(f"  vLLM in {engine_config.dtype}, {'' if caching else 'no '}cache of prefixes: "
+            f"{found.prompt_wall / ours.prompt_wall:.2f} of the prompt tokens, {alike / begun_alike:.2f} of those with "
+            f"a common beginning, {found.generation_wall / ours.generation_wall:.2f} of the new tokens")  # fmt: skip
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--backbone", default="smollm2_135m")
+    parser.add_argument("--backbone", default="qwen25_coder_05b")
+    parser.add_argument("--served", default="qwen25_coder_05b_vllm", help="backbone of the part vllm: the same weights")
     parser.add_argument("--parts", default="clag,variants")
     parser.add_argument("--turns", type=int, default=12)
     parser.add_argument("--prompt", type=int, default=250, help="words of a prompt of the ceiling")
@@ -290,6 +360,8 @@ def main() -> None:
         asyncio.run(measure_clag(config, options))
     if "variants" in options.parts:
         asyncio.run(measure_variants(config, options))
+    if "vllm" in options.parts:
+        asyncio.run(measure_served(config, options))
 
 
 if __name__ == "__main__":
