@@ -8,6 +8,7 @@ for a turn. A retrieval is the mean of ten. The goal is 5 ms for the write of a 
 million memories. Memory is what the process grew by, per turn.
 
 Run: ``python tests/benchmarks/bench_scale.py [--sizes 1000 10000 100000] [--million] [--seconds 60] [--plot F.png]``
+``--dataset locomo`` takes that data set's turns instead of drawn words, over and over until there are enough.
 ``--index ivf`` measures with another dense index than the exact one, ``--lists`` and ``--probes`` with other cells.
 ``--csv FILE`` also appends every measurement to a file as it comes; ``docs/scale.md`` has figures. A system that takes
 more than ``--seconds`` of the processor for a size is stopped there, and larger sizes are not tried.
@@ -39,7 +40,7 @@ from memsys.index.settings import IndexKind, IndexSettings, using_index  # noqa:
 from memsys.llm.contract import Reply, Role  # noqa: E402
 from memsys.protocol import MemorySystem, NeedsAssets, Parts  # noqa: E402
 from memsys.vocabulary import Conversation, Turn, Unit  # noqa: E402
-from tests.support.composing import memory_config  # noqa: E402
+from tests.support.composing import dataset_turns, memory_config  # noqa: E402
 from tests.support.schema_model import SchemaModel  # noqa: E402
 
 SIZES = (1_000, 10_000, 100_000)
@@ -134,6 +135,18 @@ def conversation(turns: int) -> Conversation:
     made = (
         Turn(f"t{number}", f"s{number // 30}", ("Ann", "Ben")[number % 2], text, date_time="1 May 2023")
         for number, text in enumerate(drawn)
+    )
+    return Conversation("c", tuple(made), ("Ann", "Ben"))
+
+
+def repeated(dataset: str, turns: int) -> Conversation:
+    """The turns of a data set one after the other, and again from the first until there are enough."""
+    found = dataset_turns(dataset)
+    made = (
+        Turn(
+            f"t{number}", f"s{number // 30}", ("Ann", "Ben")[number % 2], found[number % len(found)].text, "1 May 2023"
+        )
+        for number in range(turns)
     )
     return Conversation("c", tuple(made), ("Ann", "Ben"))
 
@@ -254,6 +267,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES[:2])
     parser.add_argument("--million", action="store_true", help="up to a million turns")
+    parser.add_argument("--dataset", default="", help="data set whose turns are repeated, e.g. locomo")
     parser.add_argument("--seconds", type=float, default=60.0, help="limit of a system at one size")
     parser.add_argument("--presets", nargs="+", default=None)
     parser.add_argument("--index", choices=get_args(IndexKind), default="flat", help="dense index of every system")
@@ -263,7 +277,7 @@ def main() -> int:
     parser.add_argument("--plot", default="", help="file to draw the curves into")
     arguments = parser.parse_args()
     sizes = [*SIZES, MILLION] if arguments.million else arguments.sizes
-    talks = [conversation(size) for size in sizes]
+    talks = [repeated(arguments.dataset, size) if arguments.dataset else conversation(size) for size in sizes]
     write("system", "turns", "write (ms)", "a turn (ms)", "retrieve (ms)", "bytes a turn")
     names = arguments.presets or one_preset_per_system()
     lists, probes = arguments.lists, arguments.probes

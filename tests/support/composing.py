@@ -9,6 +9,7 @@ from typing import Any
 
 from eval.configs.choices import presets, settings_of
 from eval.running.composed import with_host
+from memsys.embedding.contract import Embedder
 from memsys.protocol import MemoryConfig, MemorySystem, Parts
 from memsys.vocabulary import Conversation, Turn
 from tests.support.fakes import FakeModel, WordEmbedder
@@ -104,3 +105,22 @@ def conversation(*sessions: Sequence[str]) -> Conversation:
         for n, text in enumerate(texts)
     ]
     return Conversation("c", tuple(turns), ("Ann", "Ben"))
+
+
+def dataset_turns(name: str) -> list[Turn]:
+    """All turns of a data set of ``conf/dataset``, in order."""
+    return [turn for sample in _choice("dataset", name).load().samples for turn in sample.conversation.turns]
+
+
+def embedder_of(name: str) -> Embedder:
+    """Load an embedder of ``conf/embedder``."""
+    built: Embedder = _choice("embedder", name).build()
+    return built
+
+
+def _choice(group: str, name: str) -> Any:
+    from hydra import compose, initialize_config_dir
+    from hydra.utils import instantiate
+
+    with initialize_config_dir(str(CONF), version_base=None):
+        return instantiate(compose("config", overrides=[f"{group}={name}"])[group], _convert_="all")
