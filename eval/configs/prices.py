@@ -53,7 +53,7 @@ def load_prices(path: Path = FILE) -> Mapping[str, Price]:
         ConfigError: an entry lacks a number, or has a setting that is none.
     """
     return {
-        name: Price(*_numbers(path, name, entry, _OF_BACKBONES), **_texts(entry))
+        name: Price(**_numbers(path, name, entry, _OF_BACKBONES), **_texts(entry))
         for name, entry in read_settings(path).items()
         if entry is not None and not _of_embedder(entry)
     }
@@ -67,7 +67,7 @@ def load_embedding_prices(path: Path = FILE) -> Mapping[str, EmbeddingPrice]:
         ConfigError: an entry lacks its number, or has a setting that is none.
     """
     return {
-        name: EmbeddingPrice(*_numbers(path, name, entry, _OF_EMBEDDERS), **_texts(entry))
+        name: EmbeddingPrice(**_numbers(path, name, entry, _OF_EMBEDDERS), **_texts(entry))
         for name, entry in read_settings(path).items()
         if _of_embedder(entry)
     }
@@ -83,7 +83,7 @@ def _of_embedder(entry: Any) -> bool:
     return isinstance(entry, dict) and "embedding" in entry
 
 
-def _numbers(path: Path, name: str, entry: Any, keys: tuple[str, ...]) -> list[float]:
+def _numbers(path: Path, name: str, entry: Any, keys: tuple[str, ...]) -> dict[str, Any]:
     given = entry if isinstance(entry, dict) else {}
     numbers = [given.get(key) for key in keys]
     if not all(isinstance(one, int | float) and not isinstance(one, bool) and one >= 0 for one in numbers):
@@ -91,8 +91,8 @@ def _numbers(path: Path, name: str, entry: Any, keys: tuple[str, ...]) -> list[f
     known = {*keys, *_TEXTS}
     if unknown := sorted(set(given) - known):
         raise ConfigError(f"{path}: {name}.{unknown[0]} is unknown; known are {', '.join(sorted(known))}")
-    return [float(given[key]) for key in keys]
+    return {key: float(given[key]) for key in keys}
 
 
-def _texts(entry: Mapping[str, Any]) -> dict[str, str]:
+def _texts(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: str(entry.get(key, "")) for key in _TEXTS}

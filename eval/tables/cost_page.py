@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from eval.cli.escaping import markdown_cell, markdown_row
+from eval.configs.answer_prompts import prompts_of
 from eval.configs.choices import MEMORY
 from eval.loaders.kinds import ADVERSARIAL
 from eval.tables.costs import (
@@ -22,7 +23,7 @@ from eval.tables.costs import (
 )
 from eval.tables.plain import DASH, figure
 from eval.tables.stored import StoredRun
-from eval.tables.variants import changed_settings, default_settings, prompts_of
+from eval.tables.variants import changed_settings, default_settings
 
 _HEADS = (
     "from", "system or preset", "settings", "backbone", "work done", "calls", "calls per turn", "write tokens per turn",

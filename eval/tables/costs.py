@@ -6,6 +6,7 @@ construction per turn written, tokens per question, hours. :mod:`eval.tables.cos
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from pathlib import Path
 from typing import Any
 
@@ -239,10 +240,10 @@ def _call_hours(totals: Sequence[Mapping[str, Any]]) -> float | None:
     """Service time of calls, added up; ``None`` where a reply came from the cache."""
     if any(total["cache_hits"] for total in totals):
         return None
-    return sum(total["fresh_seconds"] for total in totals) / _SECONDS_PER_HOUR
+    return fsum(total["fresh_seconds"] for total in totals) / _SECONDS_PER_HOUR
 
 
 def _timed_hours(summary: Mapping[str, Any], questions: int) -> float | None:
     """Hours of all questions where they were timed one at a time, retrieval included."""
     clock = (summary.get("latency") or {}).get("end_to_end_ms")
-    return None if clock is None else clock["mean"] / 1000 * questions / _SECONDS_PER_HOUR
+    return None if clock is None else float(clock["mean"]) / 1000 * questions / _SECONDS_PER_HOUR
