@@ -64,7 +64,7 @@ COST_COLUMNS = (
     ComparisonColumn("calls", 1, "calls of the backbone per question"),
     ComparisonColumn("tokens", 0, "prompt and completion tokens per question"),
     ComparisonColumn("write", 0, "prompt and completion tokens per turn written"),
-    ComparisonColumn("dollars", 3, "dollars per 1,000 questions asked, by conf/prices.yaml"),
+    ComparisonColumn("dollars", 3, "dollars of reading per 1,000 questions asked, by conf/prices.yaml"),
     ComparisonColumn("malformed", 1, "replies that did not parse, percent of calls"),
     ComparisonColumn("cached", 1, "prompt tokens that the server had computed for an earlier call, percent"),
 )

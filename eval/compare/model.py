@@ -7,7 +7,7 @@ from eval.compare.baseline import choose_baseline
 from eval.compare.columns import ComparisonColumn, columns, judge_columns
 from eval.compare.conclusion import conclusion
 from eval.compare.pairs import compare_with
-from eval.compare.rows import ComparisonEstimate, SystemRow, lead_metric, system_rows
+from eval.compare.rows import ComparisonEstimate, SystemRow, lead_metric, price_dates, system_rows
 from eval.scoring.aggregate import unlabelled_kinds
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol
@@ -103,6 +103,8 @@ class Report:
             lines.append(ONE_CONVERSATION)
         if any(len(row.repeats.runs) > 1 for row in self.rows):
             lines.append("sd: standard deviation over seeds; scores are means over them, paired by seed in tests")
+        if dates := price_dates(run for row in self.rows for run in row.repeats.runs):
+            lines.append(f"dollars: list prices of {dates} (conf/prices.yaml), those of paid embeddings included")
         lines += [
             f"{row.label}: answers recorded elsewhere, {row.run.recorded}" for row in self.rows if row.run.recorded
         ]

@@ -1,18 +1,19 @@
 """What a comparison shows of each run: means with intervals, and what they cost."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any
 
 from eval.compare.columns import ComparisonColumn, judge_columns
 from eval.compare.seeds import Repeats, group_repeats
-from eval.configs.prices import load_prices
+from eval.configs.prices import dates_of, load_embedding_prices, load_prices
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.registry import listed, scale_of
 from eval.plots.figures import Point, point_of
 from eval.scoring.aggregate import undoubted
+from eval.scoring.call_costs import READ_PHASES
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import Interval
 from eval.scoring.protocols import Averaging, Protocol
@@ -218,11 +219,33 @@ def _dollars(run: StoredRun) -> dict[str, ComparisonEstimate]:
 
 
 def dollars_per_question(run: StoredRun) -> float | None:
-    """What reading costs for one question; ``None`` where no price is known, or two backbones share the calls."""
+    """What reading costs for one question, with the embeddings that the run paid for.
+
+    ``None`` where no price is known, two backbones share the calls, or the tokens of a paid embedder were not counted.
+    """
     price, read = load_prices().get(run.backbone), (run.summary.get("cost") or {}).get("read_per_question")
     if price is None or not read or run.record["config"].get("second"):
         return None
-    return price.of(read["prompt_tokens"], read["completion_tokens"])
+    embedded = _embedding_dollars(run)
+    return None if embedded is None else price.of(read["prompt_tokens"], read["completion_tokens"]) + embedded
+
+
+def _embedding_dollars(run: StoredRun) -> float | None:
+    """Dollars per question of what was embedded for questions; ``None`` where that was not counted."""
+    price, counted = load_embedding_prices().get(run.embedder), run.summary.get("embeddings")
+    if price is None or not price.embedding:
+        return 0.0
+    if counted is None:
+        return None
+    return price.of(sum(counted["by_phase"].get(phase, 0) for phase in READ_PHASES)) / max(len(run.rows), 1)
+
+
+def price_dates(runs: Iterable[StoredRun]) -> str:
+    """The days of the prices behind the dollars of runs; empty where none has dollars."""
+    known = [run for run in runs if dollars_per_question(run) is not None]
+    return dates_of(
+        price for run in known for price in (load_prices().get(run.backbone), load_embedding_prices().get(run.embedder))
+    )
 
 
 def cost_estimates(summary: Mapping[str, Any]) -> dict[str, ComparisonEstimate]:

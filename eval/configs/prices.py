@@ -1,6 +1,6 @@
-"""Prices of hosted backbones: ``conf/prices.yaml``."""
+"""Prices of hosted backbones and embedders: ``conf/prices.yaml``."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,7 +10,8 @@ from eval.configs.presets import CONF, read_settings
 from memsys.errors import ConfigError
 
 FILE = CONF / "prices.yaml"
-_NUMBERS, _KEYS = ("prompt", "completion"), {"prompt", "completion", "date", "source"}
+_OF_BACKBONES, _OF_EMBEDDERS = ("prompt", "completion"), ("embedding",)
+_TEXTS = ("date", "source")
 _MILLION = 1e6
 
 
@@ -31,6 +32,19 @@ class Price:
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _MILLION
 
 
+@dataclass(frozen=True, slots=True)
+class EmbeddingPrice:
+    """US dollars per million tokens that are embedded, with its day and source as :class:`Price` has them."""
+
+    embedding: float
+    date: str = ""
+    source: str = ""
+
+    def of(self, tokens: float) -> float:
+        """Dollars of these tokens."""
+        return tokens * self.embedding / _MILLION
+
+
 @cache
 def load_prices(path: Path = FILE) -> Mapping[str, Price]:
     """Prices by name of the backbone; one whose entry is null has none.
@@ -38,15 +52,47 @@ def load_prices(path: Path = FILE) -> Mapping[str, Price]:
     Raises:
         ConfigError: an entry lacks a number, or has a setting that is none.
     """
-    return {name: _price(path, name, entry) for name, entry in read_settings(path).items() if entry is not None}
+    return {
+        name: Price(**_numbers(path, name, entry, _OF_BACKBONES), **_texts(entry))
+        for name, entry in read_settings(path).items()
+        if entry is not None and not _of_embedder(entry)
+    }
 
 
-def _price(path: Path, name: str, entry: Any) -> Price:
+@cache
+def load_embedding_prices(path: Path = FILE) -> Mapping[str, EmbeddingPrice]:
+    """Prices by name of the embedder.
+
+    Raises:
+        ConfigError: an entry lacks its number, or has a setting that is none.
+    """
+    return {
+        name: EmbeddingPrice(**_numbers(path, name, entry, _OF_EMBEDDERS), **_texts(entry))
+        for name, entry in read_settings(path).items()
+        if _of_embedder(entry)
+    }
+
+
+def dates_of(prices: Iterable[Price | EmbeddingPrice | None]) -> str:
+    """The days on which prices held, for beside the dollars they gave: ``2026-03``, or ``2026-03 to 2026-07-03``."""
+    dates = sorted({price.date or "no date" for price in prices if price is not None})
+    return dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else ""
+
+
+def _of_embedder(entry: Any) -> bool:
+    return isinstance(entry, dict) and "embedding" in entry
+
+
+def _numbers(path: Path, name: str, entry: Any, keys: tuple[str, ...]) -> dict[str, Any]:
     given = entry if isinstance(entry, dict) else {}
-    numbers = [given.get(key) for key in _NUMBERS]
+    numbers = [given.get(key) for key in keys]
     if not all(isinstance(one, int | float) and not isinstance(one, bool) and one >= 0 for one in numbers):
-        raise ConfigError(f"{path}: {name} needs prompt and completion in dollars per million tokens, or null")
-    if unknown := sorted(set(given) - _KEYS):
-        raise ConfigError(f"{path}: {name}.{unknown[0]} is unknown; known are {', '.join(sorted(_KEYS))}")
-    texts = {key: str(given.get(key, "")) for key in ("date", "source")}
-    return Price(float(given["prompt"]), float(given["completion"]), **texts)
+        raise ConfigError(f"{path}: {name} needs {' and '.join(keys)} in dollars per million tokens, or null")
+    known = {*keys, *_TEXTS}
+    if unknown := sorted(set(given) - known):
+        raise ConfigError(f"{path}: {name}.{unknown[0]} is unknown; known are {', '.join(sorted(known))}")
+    return {key: float(given[key]) for key in keys}
+
+
+def _texts(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: str(entry.get(key, "")) for key in _TEXTS}

@@ -22,12 +22,14 @@ from eval.cli.places import check_folder
 from eval.cli.terminal import say
 from eval.configs.overrides import tell_repeated
 from eval.configs.presets import make_preset
-from eval.configs.prices import load_prices
+from eval.configs.prices import load_embedding_prices, load_prices
 from eval.proxy.ledger import EmbeddingLedger, summary
-from eval.running.models import embedder_for, open_backbones
+from eval.running.models import embedder_for, open_backbones, run_meters
+from eval.running.paid_embedding import PaidEmbedder
 from eval.running.plan import Plan
 from eval.runs.rundir import RunDirectory
 from eval.serve import plan_of
+from memsys.embedding.contract import CountsTokens
 from memsys.errors import ConfigError
 from memsys.proxy.clients import ProxyClient, ProxyScope
 from memsys.proxy.server import ProxyParts, ProxyServer, ProxySettings
@@ -65,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("interrupted")
     say(f"ledger: {folder}")
-    say(summary(folder, load_prices().get(plan.backbone.name)))
+    say(summary(folder, load_prices().get(plan.backbone.name), load_embedding_prices().get(plan.embedder.name)))
     return status
 
 
@@ -110,9 +112,13 @@ async def serve(plan: Plan, settings: ProxySettings, folder: Path, command: Sequ
         stack.callback(directory.close)
         embeddings = EmbeddingLedger(folder)
         stack.callback(embeddings.close)
-        backbones = await open_backbones(plan, directory, stack)
+        meters = run_meters(plan, directory)
+        backbones = await open_backbones(plan, directory, stack, meters)
         assert backbones is not None and plan.backbone is not None
-        parts = ProxyParts(plan.backbone.name, backbones.main.bind, embedder_for(plan), embeddings.note)
+        embedder = embedder_for(plan)
+        if isinstance(embedder, CountsTokens):
+            embedder = PaidEmbedder(embedder, embedder, embeddings.add_paid, meters.embedder)
+        parts = ProxyParts(plan.backbone.name, backbones.main.bind, embedder, embeddings.note)
         proxy = await stack.enter_async_context(ProxyServer(parts, settings))
         client = proxy.clients.admit(command[0] if command else "program", ProxyScope("program"))
         if command:

@@ -5,26 +5,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from eval.configs.prices import Price
+from eval.configs.prices import EmbeddingPrice, Price, dates_of
+from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.files import JsonLines
 from eval.runs.rows import read_rows
 from memsys.errors import ConfigError
 from memsys.llm.ledger import CallRecord
 from memsys.proxy.clients import ProxyScope
 
-CALLS, EMBEDDINGS = "calls.jsonl", "embeddings.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingRecord:
-    """One request for embeddings: texts, their characters, and the seconds it took."""
-
-    conversation_id: str
-    phase: str
-    item: str
-    texts: int
-    characters: int
-    seconds: float
+CALLS = "calls.jsonl"
 
 
 @dataclass(slots=True)
@@ -53,11 +42,17 @@ class EmbeddingLedger:
 
     def __init__(self, folder: Path) -> None:
         self._file = JsonLines(folder / EMBEDDINGS)
+        self._paid = 0
+
+    def add_paid(self, record: EmbeddingRecord) -> None:
+        """Count what a request that is noted next was paid."""
+        self._paid += record.tokens
 
     def note(self, scope: ProxyScope, texts: Sequence[str], seconds: float) -> None:
         """Append a request."""
         characters = sum(len(text) for text in texts)
-        row = EmbeddingRecord(scope.conversation_id, scope.phase, scope.item, len(texts), characters, seconds)
+        tokens, self._paid = self._paid, 0
+        row = EmbeddingRecord(scope.conversation_id, scope.phase, scope.item, len(texts), characters, seconds, tokens)
         self._file.append(asdict(row))
 
     def close(self) -> None:
@@ -73,12 +68,13 @@ def totals(calls: Iterable[CallRecord]) -> dict[tuple[str, str], RoleTotals]:
     return dict(found)
 
 
-def summary(folder: Path, price: Price | None = None) -> str:
+def summary(folder: Path, price: Price | None = None, embedding: EmbeddingPrice | None = None) -> str:
     """Text of a proxy's ledger.
 
     Args:
         folder: of the ledger.
-        price: of the backbone; ``None`` shows no dollars.
+        price: of the backbone; ``None`` shows no dollars of it.
+        embedding: price of the embedder, likewise.
 
     Raises:
         ConfigError: there is no ledger.
@@ -94,9 +90,14 @@ def summary(folder: Path, price: Price | None = None) -> str:
     lines += [_line(phase, role, one) for (phase, role), one in totals(calls).items()]
     lines.append(_line("all", "", whole))
     if price is not None:
-        lines.append(f" dollars: {price.of(whole.prompt_tokens, whole.completion_tokens):.4f}")
+        dollars = price.of(whole.prompt_tokens, whole.completion_tokens)
+        lines.append(f" dollars: {dollars:.4f}, list prices of {dates_of([price])}")
     texts, seconds = sum(row.texts for row in embedded), sum(row.seconds for row in embedded)
     lines.append(f" embeddings: {len(embedded)} requests, {texts} texts, {seconds:.1f} s")
+    if embedding is not None:
+        tokens = sum(row.tokens for row in embedded)
+        dollars = embedding.of(tokens)
+        lines.append(f" dollars of {tokens} embedded tokens: {dollars:.4f}, list prices of {dates_of([embedding])}")
     return "\n".join(lines)
 
 

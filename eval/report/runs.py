@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from eval.compare.rows import cost_estimates, dollars_per_question
+from eval.compare.rows import cost_estimates, dollars_per_question, price_dates
 from eval.configs.presets import CONF
 from eval.judge.agreement import agreement, majority
 from eval.scoring.aggregate import mean_of
@@ -78,6 +78,7 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
         "hardware": _hardware(record.get("hardware") or {}),
         "changed": [pair for part in _PARTS for pair in _changed(record["config"], part)],
         "costs": costs,
+        "prices": price_dates([run]),
         "reference": run.reference,
         "agreements": _agreements(run),
         "hasTexts": has_texts,

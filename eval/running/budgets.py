@@ -5,17 +5,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.configs.prices import FILE, load_prices
+from eval.configs.prices import FILE, dates_of, load_embedding_prices, load_prices
+from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.rows import read_rows
 from memsys.errors import ConfigError
-from memsys.llm.budget import Budget, SpendingMeter
+from memsys.llm.budget import Budget, EmbeddingMeter, SpendingMeter
 from memsys.llm.config import BackboneConfig
 from memsys.llm.ledger import CallRecord
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetLimits:
-    """The ``budget:`` node of the configuration; ``None`` for no limit."""
+    """The ``budget:`` node of the configuration; ``None`` for no limit.
+
+    Attributes:
+        tokens: prompts and replies of the backbones.
+        dollars: of the backbones and of an embedder that is paid by the token.
+    """
 
     tokens: int | None = None
     dollars: float | None = None
@@ -43,53 +49,78 @@ def read_limits(settings: Mapping[str, Any] | None) -> BudgetLimits:
 
 @dataclass(frozen=True, slots=True)
 class RunMeters:
-    """The budget as the run's backbones see it; ``None`` where there is no limit."""
+    """The budget as the run's backbones and its embedder see it; ``None`` where there is no limit or no price."""
 
     main: SpendingMeter | None = None
     second: SpendingMeter | None = None
+    embedder: EmbeddingMeter | None = None
 
 
-def check_prices(limits: BudgetLimits, *backbones: BackboneConfig | None) -> None:
+@dataclass(frozen=True, slots=True)
+class PaidParts:
+    """The parts of a run that may cost dollars.
+
+    Attributes:
+        main: the backbone; ``None`` for a run that only retrieves.
+        second: answers ``second_roles``.
+        second_roles: names of roles.
+        embedder: name of one that is paid by the token; ``None`` for any other.
+    """
+
+    main: BackboneConfig | None = None
+    second: BackboneConfig | None = None
+    second_roles: tuple[str, ...] = ()
+    embedder: str | None = None
+
+
+def check_prices(limits: BudgetLimits, parts: PaidParts) -> None:
     """Refuse a limit in dollars where a price is not known.
 
     Raises:
-        ConfigError: names the backbone.
+        ConfigError: names the backbone or the embedder.
     """
-    unknown = [one.name for one in backbones if one is not None and one.name not in load_prices()]
+    backbones = [one.name for one in (parts.main, parts.second) if one is not None]
+    unknown = [name for name in backbones if name not in load_prices()]
+    if parts.embedder is not None and parts.embedder not in load_embedding_prices():
+        unknown.append(parts.embedder)
     if limits.dollars is not None and unknown:
         raise ConfigError(
             f"budget.dollars: {FILE} has no price of {' and '.join(unknown)}; enter it, or set budget.tokens instead"
         )
 
 
-def make_meters(
-    limits: BudgetLimits,
-    main: BackboneConfig,
-    second: BackboneConfig | None,
-    second_roles: tuple[str, ...],
-    calls: Path,
-) -> RunMeters:
-    """Make the meters of a run, with what its ledger says was spent before.
+def make_meters(limits: BudgetLimits, parts: PaidParts, folder: Path) -> RunMeters:
+    """Make the meters of a run, with what its ledgers say was spent before.
 
     Args:
         limits: of the run.
-        main: the backbone.
-        second: answers ``second_roles``.
-        second_roles: names of roles.
-        calls: the run's ledger, if there is one.
+        parts: of the run.
+        folder: of the run, with its ledgers, if there are any.
 
     Raises:
         ConfigError: dollars are limited and a price is not known.
     """
     if not limits.given:
         return RunMeters()
-    check_prices(limits, main, second)
-    budget = Budget(limits.tokens, limits.dollars)
-    prices = load_prices()
-    first = SpendingMeter(budget, prices.get(main.name))
-    other = SpendingMeter(budget, prices.get(second.name)) if second else None
-    for call in read_rows(calls, CallRecord):
-        if not call.cache_hit:
-            meter = other if other and call.role in second_roles else first
+    check_prices(limits, parts)
+    main, second = (load_prices().get(one.name) if one else None for one in (parts.main, parts.second))
+    embedding = load_embedding_prices().get(parts.embedder) if parts.embedder else None
+    budget = Budget(limits.tokens, limits.dollars, dates_of((main, second, embedding)))
+    meters = RunMeters(
+        SpendingMeter(budget, main),
+        SpendingMeter(budget, second) if parts.second else None,
+        EmbeddingMeter(budget, embedding) if embedding and limits.dollars is not None else None,
+    )
+    _spend_earlier(meters, parts.second_roles, folder)
+    return meters
+
+
+def _spend_earlier(meters: RunMeters, second_roles: tuple[str, ...], folder: Path) -> None:
+    """Count what earlier parts of a run spent."""
+    for call in read_rows(folder / "calls.jsonl", CallRecord):
+        meter = meters.second if meters.second and call.role in second_roles else meters.main
+        if meter is not None and not call.cache_hit:
             meter.spend(call.prompt_tokens, call.completion_tokens)
-    return RunMeters(first, other)
+    if meters.embedder is not None:
+        for row in read_rows(folder / EMBEDDINGS, EmbeddingRecord):
+            meters.embedder.spend(row.tokens)

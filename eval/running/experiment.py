@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from eval.cli.terminal import announced, complain, console, say, stage
@@ -14,7 +15,15 @@ from eval.loaders.kinds import kind_of
 from eval.running.budgets import check_prices
 from eval.running.completeness import finished, run_totals, whole
 from eval.running.loading import Loading, tell_when_loaded
-from eval.running.models import backbone_traffic, embedder_for, load_models, make_resources
+from eval.running.models import (
+    backbone_traffic,
+    booked,
+    embedder_for,
+    load_models,
+    make_resources,
+    paid_parts,
+    run_meters,
+)
 from eval.running.plan import EVALUATION, Plan, identity_of, run_path
 from eval.running.progress import DisplayState, LineProgress, TerminalProgress, make_progress
 from eval.running.recording import make_record, recordable, reference_records
@@ -104,8 +113,9 @@ def check_before_models(plan: Plan, data: LoadedData) -> None:
         ConfigError: the reader lacks a prompt for a category that is asked, a prompt or the embedder is not usable, or
             dollars are limited and a price is not known.
     """
+    embedder_for(plan)
+    check_prices(plan.budget, paid_parts(plan))
     if plan.backbone is not None:
-        check_prices(plan.budget, plan.backbone, plan.second)
         kinds = {
             question.category: kind_of(question.kind, question.category)
             for sample in data.samples
@@ -114,7 +124,6 @@ def check_before_models(plan: Plan, data: LoadedData) -> None:
         asked = {number: (data.category_names.get(number, ""), kinds[number]) for number in sorted(kinds)}
         plan.reader.check(plan.dataset.name, asked)
         plan.reader.build(plan.seed)
-    embedder_for(plan)
 
 
 async def _run(
@@ -125,12 +134,14 @@ async def _run(
     loading = Loading()
     async with AsyncExitStack() as stack:
         stack.enter_context(stop.watched())
-        backbone, loaded = await load_models(plan, directory, stack, loading)
+        meters = run_meters(plan, directory)
+        backbone, loaded = await load_models(plan, directory, stack, loading, meters)
         identity = {**identity, "model": backbone.fingerprint() if backbone else None}
         record = directory.begin(make_record(plan, data, identity, directory.path))
         record.loading = loading.seconds  # the very mapping: saved again when the run ends, it has the embedder too
         directory.write_references(reference_records(data.samples))
-        resources = make_resources(plan, backbone, record.prompts, loading, loaded)
+        paid = partial(booked, directory=directory, meters=meters)
+        resources = make_resources(plan, backbone, record.prompts, loading, loaded, paid)
         shown = DisplayState(
             title=f"{plan.memory.name} on {plan.dataset.name}",
             traffic=backbone_traffic(backbone),

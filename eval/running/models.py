@@ -9,25 +9,27 @@ from functools import partial
 
 from eval.cli.terminal import announced
 from eval.running.backbones import Backbones, BackboneSelection, connect, make_engines
-from eval.running.budgets import make_meters
+from eval.running.budgets import PaidParts, RunMeters, make_meters
 from eval.running.clocks import LoadingEmbedder
 from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
+from eval.running.paid_embedding import PaidEmbedder
 from eval.running.plan import Plan
 from eval.running.progress import TrafficSince
 from eval.running.runner import RunResources
 from eval.runs.rundir import RunDirectory
-from memsys.embedding.contract import Embedder, KeepsVectors, LoadsModel
+from memsys.embedding.contract import CountsTokens, Embedder, KeepsVectors, LoadsModel
 from memsys.llm.config import BackboneConfig
 from memsys.llm.none import NoBackbone
 
 
 async def load_models(
-    plan: Plan, directory: RunDirectory, stack: AsyncExitStack, loading: Loading
+    plan: Plan, directory: RunDirectory, stack: AsyncExitStack, loading: Loading, meters: RunMeters | None = None
 ) -> "tuple[Backbones | None, Future[float] | None]":
     """Load backbone and embedder beside each other; returns when the backbone is there.
 
     A memory whose first calls need no vector then has its first reply while the embedder's model is still loading. In
-    latency mode both are waited for: what is timed one at a time is timed on a quiet machine.
+    latency mode both are waited for: what is timed one at a time is timed on a quiet machine. ``meters``: what may be
+    spent; ``None``: see :func:`run_meters`.
 
     Returns:
         The open backbone, and the embedder's loading, ``None`` where there is none.
@@ -41,7 +43,7 @@ async def load_models(
     with announced(f"loading {' and '.join(parts)}") if (parts := _parts_to_load(plan, loaded)) else nullcontext():
         if plan.backbone is not None:
             with loading.of(BACKBONE):
-                backbone = await open_backbones(plan, directory, stack)
+                backbone = await open_backbones(plan, directory, stack, meters)
         else:
             backbone = None
         if loaded is not None and (plan.timing == "latency" or backbone is None):
@@ -59,8 +61,28 @@ def backbone_traffic(backbone: Backbones | None) -> Callable[[], TrafficSince]:
     return (lambda: TrafficSince(*backbone.traffic())) if backbone else (lambda: TrafficSince(0, 0, 0, 0))
 
 
-async def open_backbones(plan: Plan, directory: RunDirectory, stack: AsyncExitStack) -> Backbones | None:
-    """Open the plan's backbones on the stack; ``None`` for a retrieval-only run."""
+def paid_parts(plan: Plan) -> PaidParts:
+    """The parts of a plan that may cost dollars."""
+    paid = isinstance(embedder_for(plan), CountsTokens) and embeds(plan.memory)
+    return PaidParts(plan.backbone, plan.second, plan.second_roles, plan.embedder.name if paid else None)
+
+
+def run_meters(plan: Plan, directory: RunDirectory) -> RunMeters:
+    """What a run may spend, shared by its backbones and its embedder."""
+    return make_meters(plan.budget, paid_parts(plan), directory.path)
+
+
+async def open_backbones(
+    plan: Plan, directory: RunDirectory, stack: AsyncExitStack, meters: RunMeters | None = None
+) -> Backbones | None:
+    """Open the plan's backbones on the stack; ``None`` for a retrieval-only run.
+
+    Args:
+        plan: names them.
+        directory: gets every call.
+        stack: closes them.
+        meters: what may be spent; ``None``: see :func:`run_meters`.
+    """
     from memsys.llm.cache import ReplyCache
 
     if plan.backbone is None:
@@ -69,7 +91,7 @@ async def open_backbones(plan: Plan, directory: RunDirectory, stack: AsyncExitSt
     def make_cache() -> ReplyCache | None:
         return ReplyCache(plan.cache_dir, shared=plan.cache_shared) if plan.use_cache else None
 
-    meters = make_meters(plan.budget, plan.backbone, plan.second, plan.second_roles, directory.path / "calls.jsonl")
+    meters = meters or run_meters(plan, directory)
     return await connect(backbone_selection(plan, plan.backbone), stack, directory, make_cache, meters)
 
 
@@ -84,6 +106,7 @@ def make_resources(
     prompts: dict[str, str],
     loading: Loading | None = None,
     loaded: "Future[float] | None" = None,
+    paid: "Callable[[Embedder], Embedder]" = lambda embedder: embedder,
 ) -> RunResources:
     """Make the runner's resources.
 
@@ -93,9 +116,10 @@ def make_resources(
         prompts: hashes by file, as recorded.
         loading: where the loading of the embedder's model is noted; ``None`` where it is not timed.
         loaded: done when that model is there; ``None`` where it is not being loaded.
+        paid: gives the embedder that books what it costs, see :func:`booked`.
     """
     nobody = NoBackbone(plan.memory.name)
-    embedder = embedder_for(plan)
+    embedder = paid(embedder_for(plan))
     if loading is not None and isinstance(embedder, LoadsModel):
         embedder = LoadingEmbedder(embedder, loaded, partial(loading.load_embedder, embedder))
     return RunResources(
@@ -108,6 +132,14 @@ def make_resources(
         prompts=prompts,
         count_context=backbone is not None,
     )
+
+
+def booked(embedder: Embedder, directory: RunDirectory, meters: RunMeters) -> Embedder:
+    """The embedder that books what it is paid in the run's directory; the same one where nobody is paid."""
+    if not isinstance(embedder, CountsTokens):
+        return embedder
+    directory.open_embeddings()
+    return PaidEmbedder(embedder, embedder, directory.add_embedding, meters.embedder)
 
 
 _EMBEDDERS: dict[str, Embedder] = {}

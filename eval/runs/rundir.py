@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.runs import rows
+from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.files import JsonLines, read_json_lines, write_atomic, write_json
 from eval.runs.identity import differences, identity_digest, listed
 from eval.runs.locking import lock_folder
@@ -35,6 +36,7 @@ class RunDirectory:
         self._lock = lock_folder(path, wait_s)
         self._closed = False
         self._run = ""
+        self._embeddings: JsonLines | None = None
         opened: list[JsonLines] = []
         try:
             for name in ("answers", "retrievals", "conversations", "calls"):
@@ -122,6 +124,16 @@ class RunDirectory:
             self._known_calls.add(identity)
             self._calls.append(_row(record))
 
+    def open_embeddings(self) -> None:
+        """Open the ledger of embeddings, for a run whose embedder is paid by the token; others have none."""
+        if self._embeddings is None:
+            self._embeddings = JsonLines(self.path / EMBEDDINGS)
+
+    def add_embedding(self, record: EmbeddingRecord) -> None:
+        """Append to the ledger of embeddings, which must be open."""
+        assert self._embeddings is not None
+        self._embeddings.append(_row(record))
+
     def add_conversation(self, record: ConversationRecord) -> None:
         """Append one ingested conversation."""
         self._conversations.append(_row(record))
@@ -193,8 +205,9 @@ class RunDirectory:
         if self._closed:
             return
         self._closed = True
-        for file in (self._answers, self._retrievals, self._conversations, self._calls):
-            file.close()
+        for file in (self._answers, self._retrievals, self._conversations, self._calls, self._embeddings):
+            if file is not None:
+                file.close()
         os.close(self._lock)
 
 

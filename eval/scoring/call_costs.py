@@ -1,9 +1,10 @@
 """What the calls of a run cost: by phase and role, per question and per conversation."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import fsum
 
+from eval.runs.embeddings import EmbeddingRecord
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
@@ -80,3 +81,11 @@ def cost_per_unit(calls: Sequence[CallRecord], questions: int, conversations: in
     read = [call for call in calls if call.phase in READ_PHASES]
     write = [call for call in calls if call.phase not in (*READ_PHASES, "judge")]
     return {"read_per_question": per(read, questions), "write_per_conversation": per(write, conversations)}
+
+
+def embedded_tokens(rows: Iterable[EmbeddingRecord]) -> Json:
+    """Tokens that were embedded and paid for, in all and by phase."""
+    by_phase: dict[str, int] = defaultdict(int)
+    for row in rows:
+        by_phase[row.phase] += row.tokens
+    return {"tokens": sum(by_phase.values()), "by_phase": dict(by_phase)}

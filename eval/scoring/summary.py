@@ -24,8 +24,10 @@ from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
 from eval.metrics.registry import find_metric
 from eval.metrics.updates import UPDATE_METRICS
+from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.files import write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, RetrievalRecord
+from eval.runs.rows import read_rows
 from eval.runs.stored import (
     is_recorded,
     load_answers,
@@ -37,7 +39,7 @@ from eval.runs.stored import (
 )
 from eval.scoring.aggregate import aggregate, aggregate_metrics, described, mean_of, undoubted
 from eval.scoring.answers import gold_answers, score_answer
-from eval.scoring.call_costs import calls_by_role, cost_per_unit
+from eval.scoring.call_costs import calls_by_role, cost_per_unit, embedded_tokens
 from eval.scoring.latency import latency
 from eval.scoring.memory_statistics import memory_statistics, trace_statistics
 from eval.scoring.protocols import load_protocol, protocol_names
@@ -80,6 +82,7 @@ def summarise(run_dir: Path) -> Json:
         "latency": latency(answers.values(), retrievals),
         "calls": None if recorded else calls_by_role(calls),
         "cost": None if recorded else cost_per_unit(calls, len(answers) or len(retrievals), len(conversations)),
+        **_embeddings(run_dir),
         "context": {name: described(row.metrics.get(name) for row in rows) for name in _CONTEXT_METRICS},
         "analysis": _analysis(run_dir, retrievals),
         "memory": None if recorded else memory_statistics(conversations),
@@ -111,6 +114,12 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _rounded(item) for key, item in value.items()}
     return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _embeddings(run_dir: Path) -> dict[str, Json]:
+    """Tokens that an embedder was paid for, by phase; nothing for a run whose embedder is not paid by the token."""
+    path = run_dir / EMBEDDINGS
+    return {"embeddings": embedded_tokens(read_rows(path, EmbeddingRecord))} if path.is_file() else {}
 
 
 def _counts(run_dir: Path, rows: Sequence[ScoreRow], answers: Iterable[AnswerRecord], counts: Json) -> Json:

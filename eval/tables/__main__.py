@@ -25,7 +25,8 @@ from eval.scoring.labels import VIEW_HELP, LabelView, check_view
 from eval.scoring.protocols import load_protocol
 from eval.tables.build import TableBuilder
 from eval.tables.candidates import group_runs
-from eval.tables.costs import COSTS, load_costs, render_costs
+from eval.tables.cost_page import render_costs
+from eval.tables.costs import COSTS, load_costs
 from eval.tables.flat import render_csv
 from eval.tables.label_view import all_under_labels
 from eval.tables.latex import render_latex

@@ -98,6 +98,11 @@ class StoredRun:
         return self._name("reader")
 
     @property
+    def embedder(self) -> str:
+        """Name of the embedder."""
+        return self._name("embedder")
+
+    @property
     def retrieval_only(self) -> bool:
         """Whether no backbone was involved."""
         return bool(self.record["mode"] == "retrieval_only")

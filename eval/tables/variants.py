@@ -68,12 +68,22 @@ def run_variant(record: Mapping[str, Any]) -> str:
     Args:
         record: ``run.json``.
     """
+    return ", ".join(text for text in (prompts_of(record), variant_label(changed_settings(record))) if text)
+
+
+def changed_settings(record: Mapping[str, Any], preset: str | None = None) -> dict[str, Any]:
+    """Settings of a run's memory that differ from a preset, flat and sorted, but for those that authors' prompts bring.
+
+    Args:
+        record: ``run.json``.
+        preset: name of another preset than the run's own.
+    """
     memory = record["config"].get("memory") or {}
-    changed, prompts = overrides(memory), prompts_of(record)
-    if prompts == AUTHORS:
+    changed = overrides(memory if preset is None else {**memory, "name": preset})
+    if prompts_of(record) == AUTHORS:
         brought = flat(settings_with_prompts(memory))
         changed = {key: value for key, value in changed.items() if not _of_prompts(key, value, brought)}
-    return ", ".join(text for text in (prompts, variant_label(changed)) if text)
+    return changed
 
 
 def label_of(memory: str, record: Mapping[str, Any]) -> str:

@@ -61,3 +61,15 @@ class KeepsVectors(Protocol):
 
     def knows(self, texts: Sequence[str]) -> bool:
         """Whether these texts can be embedded without the model."""
+
+
+@runtime_checkable
+class CountsTokens(Protocol):
+    """An embedder behind a provider that is paid by the token."""
+
+    def paid(self, texts: Sequence[str]) -> int:
+        """Tokens that a provider counted for these texts and that were not asked for here before.
+
+        Vectors from a cache have none. A text that several callers wanted at the same time is paid once, and its tokens
+        are given to the one of them who asks first.
+        """

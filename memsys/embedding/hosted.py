@@ -5,7 +5,9 @@ may give the same text slightly different vectors at different times; within a r
 it is in the cache, and stored memories keep the vectors they got.
 """
 
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,8 @@ _RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _LONGEST_PAUSE = 30.0
 #: Characters of a server's own words that are shown.
 _LONGEST_MESSAGE = 600
+#: Characters that count as a token where a server does not say how many tokens it read.
+_CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +104,42 @@ class HostedEmbedder(BatchingEmbedder):
         self._keep_in(folder and folder / f"{config.name}-{fingerprint(settings)}")
 
     def statistics(self) -> Mapping[str, float]:
-        """Counts since the embedder was made; ``truncated`` counts texts that were cut."""
-        return {**super().statistics(), "truncated": self._server.truncated}
+        """Counts since the embedder was made; ``truncated``: texts that were cut, ``tokens``: what they all had."""
+        return {**super().statistics(), "truncated": self._server.truncated, "tokens": self._server.tokens.total}
+
+    def paid(self, texts: Sequence[str]) -> int:
+        """See :class:`~memsys.embedding.contract.CountsTokens`."""
+        return self._server.tokens.take(texts)
 
 
 class _TransientError(Exception):
     """A failure on the way: the request is sent again."""
+
+
+class _TokenCounts:
+    """Tokens of texts that were sent, until somebody asks for them; the worker thread adds, callers take."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._of_text: dict[str, int] = defaultdict(int)
+        self._lock = threading.Lock()
+
+    def add(self, texts: Sequence[str], tokens: int) -> None:
+        """Share out the tokens of one request by the characters of its texts."""
+        characters = sum(map(len, texts)) or 1
+        seen = given = 0
+        with self._lock:
+            self.total += tokens
+            for text in texts:
+                seen += len(text)
+                share = tokens * seen // characters - given
+                given += share
+                self._of_text[text] += share
+
+    def take(self, texts: Sequence[str]) -> int:
+        """Tokens of these texts since they were last asked for."""
+        with self._lock:
+            return sum(self._of_text.pop(text, 0) for text in set(texts))
 
 
 class _Server:
@@ -115,6 +149,7 @@ class _Server:
         self.config = config
         self._client: Any = None
         self.truncated = 0
+        self.tokens = _TokenCounts()
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Ask for the vectors of one batch.
@@ -126,7 +161,10 @@ class _Server:
         self.truncated += sum(len(text) > self.config.max_chars for text in texts)
         # providers refuse an empty string; a blank stands for it
         sent = [text[: self.config.max_chars] or " " for text in texts]
-        return self._read(self._request({"model": self.config.model, "input": sent}), len(sent))
+        payload = self._request({"model": self.config.model, "input": sent})
+        vectors = self._read(payload, len(sent))
+        self.tokens.add(texts, _tokens(payload, sent))
+        return vectors
 
     def _request(self, body: Mapping[str, Any]) -> Any:
         attempt = 0
@@ -182,6 +220,15 @@ class _Server:
 
     def _where(self) -> str:
         return f"embedder {self.config.name} ({self.config.base_url})"
+
+
+def _tokens(payload: Any, sent: Sequence[str]) -> int:
+    """Tokens that the server says it read; four characters each where it does not say."""
+    usage = payload.get("usage")
+    said = usage.get("prompt_tokens", usage.get("total_tokens")) if isinstance(usage, Mapping) else None
+    if isinstance(said, int) and not isinstance(said, bool) and said >= 0:
+        return said
+    return sum(-(-len(text) // _CHARS_PER_TOKEN) for text in sent)
 
 
 def _headers(config: HostedEmbedderConfig) -> Mapping[str, str]:

@@ -1,4 +1,6 @@
-"""What a run may spend on its backbones: where it is spent, no further call is sent, and the run stops resumably.
+"""What a run may spend on its backbones and its embedder: where it is spent, no further call is sent.
+
+The run then stops and can be resumed.
 
 Calls in flight when the limit is met are finished, stored and booked before the run stops, so that nothing that was
 paid for is lost; by so much the limit can be passed. Replies from the cache cost nothing and are not stopped.
@@ -18,20 +20,30 @@ class TokenPrice(Protocol):
         """Dollars of these tokens."""
 
 
+class TextPrice(Protocol):
+    """What tokens of an embedder cost."""
+
+    def of(self, tokens: float) -> float:
+        """Dollars of these tokens."""
+
+
 class Budget:
-    """Limits and what was spent, over all backbones of a run. Belongs to one event loop.
+    """Limits and what was spent, over all backbones and the embedder of a run. Belongs to one event loop.
 
     Args:
-        tokens: most prompt and completion tokens of calls that are made; ``None`` for no limit.
-        dollars: most dollars; ``None`` for no limit.
+        tokens: most prompt and completion tokens of calls that are made; ``None`` for no limit. Embedded tokens, which
+            cost a small part of theirs, are not among them.
+        dollars: most dollars, those of embedded tokens included; ``None`` for no limit.
+        prices_of: the day of the prices, told with the dollars.
 
     Attributes:
         spent_tokens: so far, in earlier parts of a resumed run too.
         spent_dollars: likewise.
     """
 
-    def __init__(self, tokens: int | None = None, dollars: float | None = None) -> None:
+    def __init__(self, tokens: int | None = None, dollars: float | None = None, prices_of: str = "") -> None:
         self.tokens, self.dollars = tokens, dollars
+        self._prices_of = prices_of
         self.spent_tokens, self.spent_dollars = 0, 0.0
         self._in_flight = 0
         self._idle = asyncio.Event()
@@ -76,7 +88,8 @@ class Budget:
             spent.append(f"{self.spent_tokens} of {self.tokens} tokens")
             keys.append("budget.tokens")
         if self.dollars is not None:
-            spent.append(f"${self.spent_dollars:.4f} of ${self.dollars:g}")
+            prices = f" (list prices of {self._prices_of})" if self._prices_of else ""
+            spent.append(f"${self.spent_dollars:.4f} of ${self.dollars:g}{prices}")
             keys.append("budget.dollars")
         return f"the budget is spent: {', '.join(spent)}; the same command with a larger {' or '.join(keys)} goes on"
 
@@ -96,3 +109,20 @@ class SpendingMeter:
     def spend(self, prompt_tokens: int, completion_tokens: int) -> None:
         """Count what a call cost."""
         self.budget.spend(prompt_tokens, completion_tokens, self.price)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingMeter:
+    """A budget as an embedder sees it.
+
+    Attributes:
+        budget: that of the run's backbones.
+        price: of its tokens.
+    """
+
+    budget: Budget
+    price: TextPrice
+
+    def spend(self, tokens: int) -> None:
+        """Count what embedded tokens cost."""
+        self.budget.spent_dollars += self.price.of(tokens)

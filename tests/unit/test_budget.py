@@ -2,23 +2,30 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from eval.compare.model import make_report
 from eval.compare.rows import system_rows
 from eval.configs.choices import CONF, find
-from eval.configs.prices import FILE, Price, load_prices
+from eval.configs.prices import FILE, EmbeddingPrice, Price, dates_of, load_embedding_prices, load_prices
 from eval.run import run_one
 from eval.running import budgets
+from eval.running.budgets import check_prices
 from eval.running.composed import compose_plan
+from eval.running.models import paid_parts
 from eval.running.plan import Plan
+from eval.runs.embeddings import EMBEDDINGS
+from eval.runs.files import read_json_lines
 from eval.runs.stored import load_answers, load_calls
 from eval.scoring.protocols import load_protocol
 from eval.tables.stored import Skipped, read_run
 from memsys.errors import BudgetSpentError, ConfigError
 from memsys.llm.budget import Budget
+from tests.support.embedding_server import EmbeddingServer
 from tests.support.fake_run import FakeRun
 from tests.support.stub_process import attached
 from tests.support.stub_server import StubServer
@@ -122,8 +129,9 @@ def test_a_failed_call_does_not_hold_the_stop_up() -> None:
 def test_the_shipped_prices_name_backbones_a_day_and_a_source() -> None:
     prices = load_prices()
     assert {"gpt4o_mini", "gpt5_nano"} <= set(prices)
-    for name, price in prices.items():
-        assert find(name, CONF / "backbone")
+    assert load_embedding_prices()["text-embedding-3-small"].of(1_000_000) == pytest.approx(0.02)
+    for name, price in (*prices.items(), *load_embedding_prices().items()):
+        assert name in load_embedding_prices() or find(name, CONF / "backbone")
         assert price.source
         assert date.fromisoformat(f"{price.date}-01" if len(price.date) == 7 else price.date) < date(2100, 1, 1)
     assert prices["gpt4o_mini"].of(1_000_000, 500_000) == pytest.approx(0.15 + 0.30)
@@ -136,6 +144,8 @@ def test_the_shipped_prices_name_backbones_a_day_and_a_source() -> None:
         ("{prompt: 1, completion: true}", "needs prompt and completion"),
         ("{prompt: 1, completion: 2, cached: 3}", "gpt4o.cached is unknown"),
         ("3", "needs prompt and completion"),
+        ("{embedding: -1}", "needs embedding"),
+        ("{embedding: 1, prompt: 2}", "gpt4o.prompt is unknown"),
     ],
 )
 def test_a_wrong_price_is_named(tmp_path: Path, entry: str, said: str) -> None:
@@ -143,6 +153,7 @@ def test_a_wrong_price_is_named(tmp_path: Path, entry: str, said: str) -> None:
     path.write_text(f"gpt4o: {entry}\ngpt4o_mini: null\n")
     with pytest.raises(ConfigError, match=said):
         load_prices(path)
+        load_embedding_prices(path)
 
 
 def test_a_comparison_shows_dollars_where_there_is_a_price(tmp_path: Path) -> None:
@@ -155,3 +166,66 @@ def test_a_comparison_shows_dollars_where_there_is_a_price(tmp_path: Path) -> No
     assert shown["smollm2_135m"] is None
     assert shown["gpt4o_mini"] is not None
     assert shown["gpt4o_mini"].value == pytest.approx(1000 * (115 * 0.15 + 5 * 0.60) / 1e6)
+
+
+EMBEDDER = "text-embedding-3-small"
+
+
+def hosted(url: str) -> tuple[str, ...]:
+    """Settings of a paid embedder whose server is the stub's neighbour; two dimensions, one text per request."""
+    given = {"base_url": f"{url}/v1", "api_key_env": "null", "dimension": 2, "max_batch": 1}
+    return ("embedder=text_embedding_3_small", *(f"embedder.{key}={value}" for key, value in given.items()))
+
+
+def test_dollars_count_what_the_embedder_is_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each text has ten tokens at a dollar each; the backbone costs nothing."""
+    monkeypatch.setattr(budgets, "load_prices", lambda: {"smollm2_135m_vllm": Price(0, 0, "2026-03")})
+    monkeypatch.setattr(budgets, "load_embedding_prices", lambda: {EMBEDDER: EmbeddingPrice(1_000_000, "2026-07-03")})
+    with StubServer() as stub, EmbeddingServer() as server:
+        plan = plan_for(stub, tmp_path, *hosted(server.url), "budget.dollars=25", "use_cache=false")
+        assert run_one(plan)[1] == 4
+        record = json.loads((tmp_path / "run" / "run.json").read_text())
+        assert "of $25 (list prices of 2026-03 to 2026-07-03)" in record["problems"][0]
+        spent = sum(row["tokens"] for row in read_json_lines(tmp_path / "run" / EMBEDDINGS))
+        assert spent == 10 * server.texts >= 25
+        before = server.texts
+        assert run_one(plan)[1] == 4
+        assert server.texts == before  # what earlier parts paid counts
+        assert run_one(plan_for(stub, tmp_path, *hosted(server.url), "budget.dollars=1e6", "score=true"))[1] == 0
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    counted = summary["embeddings"]
+    assert counted["tokens"] == 10 * server.texts == sum(counted["by_phase"].values())
+    assert counted["by_phase"]["retrieve"] > 0
+    assert set(counted["by_phase"]) <= {"prepare", "write", "consolidate", "retrieve"}
+
+
+def test_an_embedder_without_a_price_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "load_embedding_prices", dict)
+    monkeypatch.setattr(budgets, "load_prices", lambda: {"smollm2_135m_vllm": Price(0, 0)})
+    with StubServer() as stub, EmbeddingServer() as server:
+        with pytest.raises(ConfigError, match=f"has no price of {EMBEDDER}"):
+            run_one(plan_for(stub, tmp_path, *hosted(server.url), "budget.dollars=1"))
+        alone = plan_for(stub, tmp_path, *hosted(server.url), "budget.dollars=1", "memory=bm25_turn")
+        check_prices(alone.budget, paid_parts(alone))  # embeds nothing
+
+
+def test_a_comparison_adds_the_embeddings_of_questions(tmp_path: Path) -> None:
+    """Twenty questions, one answer of 115 and 5 tokens each, and 40 tokens embedded for each of them."""
+    parts = {"embedder": {"name": EMBEDDER}}
+    run = read_run(FakeRun(backbone="gpt4o_mini", parts=parts).write(tmp_path))
+    assert not isinstance(run, Skipped)
+    protocol = load_protocol("clag")
+    assert "dollars" not in system_rows([run], protocol)[0].estimates  # its embeddings were not counted
+    counted = replace(run, summary={**run.summary, "embeddings": {"tokens": 900, "by_phase": {"retrieve": 800}}})
+    value = system_rows([counted], protocol)[0].estimates["dollars"].value
+    assert value == pytest.approx(1000 * (115 * 0.15 + 5 * 0.60 + 40 * 0.02) / 1e6)
+    legend = make_report([counted], protocol).legend
+    assert (
+        "dollars: list prices of 2026-03 to 2026-07-03 (conf/prices.yaml), those of paid embeddings included" in legend
+    )
+
+
+def test_days_of_prices() -> None:
+    assert dates_of([Price(1, 1, "2026-03"), None, Price(2, 2, "2026-03")]) == "2026-03"
+    assert dates_of([Price(1, 1, "2026-03"), EmbeddingPrice(1)]) == "2026-03 to no date"
+    assert dates_of([None]) == ""

@@ -89,6 +89,23 @@ def test_long_texts_are_cut_and_counted(server: Server) -> None:
     assert made.statistics()["truncated"] == 1
 
 
+def test_tokens_are_those_that_the_server_counts_and_are_given_once(server: Server) -> None:
+    """Seven tokens for texts of three and one characters; the shorter one was sent first."""
+    server.behaviour = lambda number, body: (200, {**lengths(number, body)[1], "usage": {"prompt_tokens": 7}})
+    made = embedder(server)
+    asyncio.run(made.embed(["aaa", "b"]))
+    assert [made.paid(["aaa"]), made.paid(["aaa", "b"]), made.paid(["b"])] == [6, 1, 0]
+    asyncio.run(made.embed(["aaa"]))
+    assert made.paid(["aaa"]) == 0  # its vector was there already
+    assert made.statistics()["tokens"] == 7
+
+
+def test_a_server_that_counts_no_tokens_is_counted_by_characters(server: Server) -> None:
+    made = embedder(server)
+    asyncio.run(made.embed(["x" * 9]))
+    assert made.paid(["x" * 9]) == 3
+
+
 @pytest.mark.parametrize("first", [(500, "down"), (429, "slow down"), (200, "no JSON")])
 def test_a_failure_on_the_way_is_sent_again(server: Server, first: tuple[int, Any]) -> None:
     server.behaviour = lambda number, body: first if number == 0 else lengths(number, body)

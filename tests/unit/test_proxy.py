@@ -18,8 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.configs.presets import make_preset
+from eval.configs.prices import EmbeddingPrice, Price
 from eval.proxy.__main__ import SETTINGS
 from eval.proxy.__main__ import main as proxy_command
+from eval.proxy.ledger import EmbeddingLedger, summary
+from eval.runs.embeddings import EmbeddingRecord
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.llm.cache import ReplyCache
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
@@ -421,6 +424,19 @@ def test_the_command_serves_a_program_and_sums_its_ledger_up(
     assert "write       chat               1       0" in said  # the second time is the same call, booked once
     assert "embeddings: 2 requests, 2 texts" in said
     assert proxy_command(["--summary", str(tmp_path / "nowhere")]) == 2
+
+
+def test_the_summary_says_what_embedding_cost_and_of_which_day_the_prices_are(tmp_path: Path) -> None:
+    """Two requests of the program, 300,000 embedded tokens at two cents a million."""
+    ledger = EmbeddingLedger(tmp_path)
+    for tokens in (100_000, 200_000):
+        ledger.add_paid(EmbeddingRecord("", "write", "", 1, 3, 0.1, tokens))
+        ledger.note(ProxyScope("program"), ["abc"], 0.1)
+    ledger.note(ProxyScope("program"), ["abc"], 0.0)  # its vector was there already
+    ledger.close()
+    said = summary(tmp_path, Price(1, 1, "2026-03"), EmbeddingPrice(0.02, "2026-07-03"))
+    assert "dollars: 0.0000, list prices of 2026-03" in said
+    assert "dollars of 300000 embedded tokens: 0.0060, list prices of 2026-07-03" in said
 
 
 @pytest.mark.real_model

@@ -93,8 +93,13 @@ function boardLegend(board) {
     "real, may be chance: paired randomisation test at 5 % after Holm's correction over all pairs of systems (pairs with a reference: over those), so brackets without 0 may still be chance. " +
     "Tier: systems of one tier cannot be told from its best by that test. gained and lost: questions scored higher and lower than the baseline. " +
     "R@10: evidence recall by turn ids, category 5 as chosen above; tokens, calls: per question; write: tokens per turn; s: wall seconds per question as run, waiting for other questions included; " +
-    "$: list price per 1,000 questions, empty where none is known."
+    `$: list price per 1,000 questions${priceDates()}, empty where none is known.`
   );
+}
+
+function priceDates() {
+  const dates = [...new Set(DATA.runs.map((run) => run.prices).filter(Boolean))];
+  return dates.length ? ` (prices of ${dates.join(", ")})` : "";
 }
 
 function unfinishedRuns() {

@@ -33,7 +33,7 @@ function runCard(run, wanted) {
     malformed: "percent of replies malformed",
     cached: "percent of prompt tokens the server had computed before",
     seconds: "wall seconds per question as run, waiting for other questions included",
-    dollars: "dollars per question by list price",
+    dollars: `dollars per question by list prices of ${run.prices}`,
   };
   const code = (text) => el("code", {}, String(text ?? "unknown"));
   const list = (pairs) =>
