@@ -19,6 +19,7 @@ from memsys.llm.foreign import CompletesCalls
 from memsys.llm.scope import CallScope, Phase, call_scope
 from memsys.proxy.clients import ProxyClient, ProxyClients, ProxyScope
 from memsys.proxy.errors import FINAL, RefusedRequestError, error_body, status_and_code
+from memsys.proxy.fields import SCOPE, check_fields
 from memsys.proxy.replies import completion_body, embedding_body, models_body, stream_events
 from memsys.proxy.requests import read_completion_request, read_embedding_request, read_object
 
@@ -172,8 +173,15 @@ class ProxyServer:
         request.get(_CLIENT, self._stranger).complain(message)
 
     async def _read(self, request: web.Request) -> Any:
-        async with asyncio.timeout(self._settings.body_timeout_s):
-            data = await request.read()
+        try:
+            async with asyncio.timeout(self._settings.body_timeout_s):
+                data = await request.read()
+        except web.HTTPRequestEntityTooLarge as error:
+            raise RefusedRequestError(
+                f"the request's body is larger than {self._settings.max_body_mb:g} MB, the limit; send less, or raise "
+                "max_body_mb (in eval/proxy/proxy.yaml, for a package memory.proxy.max_body_mb)",
+                status=413,
+            ) from error
         return read_object(data)
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
@@ -234,7 +242,8 @@ class ProxyServer:
         body = await self._read(request)
         if unknown := set(body) - set(ProxyScope.__slots__):
             raise RefusedRequestError(f"unknown are {', '.join(sorted(unknown))}; {', '.join(ProxyScope.__slots__)}")
-        named: dict[str, Any] = {name: str(value) for name, value in body.items()}
+        check_fields(body, SCOPE)
+        named: dict[str, Any] = {name: value for name, value in body.items() if value is not None}
         request[_CLIENT].begin(_checked(ProxyScope(**named)))
         return web.json_response({"scope": body})
 

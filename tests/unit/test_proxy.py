@@ -256,28 +256,87 @@ def post(path: str, body: bytes, token: str, length: int | None = None) -> bytes
     return head.encode() + body
 
 
+CHAT, PLAIN = "/chat/completions", "/completions"
+SAID = {"role": "user", "content": "Hello"}
+NONSENSE: list[tuple[str, dict[str, Any], str]] = [
+    (CHAT, {}, r"messages=None must be a list of at least one"),
+    (CHAT, {"messages": []}, r"messages=\[\] must be a list of at least one"),
+    (CHAT, {"messages": ["Hello"]}, r"messages\[0\]='Hello' must be an object with a role"),
+    (CHAT, {"messages": [{"content": "Hello"}]}, r"messages\[0\].role is missing; it must be one of developer, system"),
+    (CHAT, {"messages": [{"role": "me", "content": ""}]}, r"messages\[0\].role='me' must be one of developer, system"),
+    (
+        CHAT,
+        {"messages": [{"role": "user", "content": 3}]},
+        r"messages\[0\].content=3 must be a text or a list of parts",
+    ),
+    (CHAT, {"messages": [SAID, {"role": "assistant"}]}, r"messages\[1\].content is missing"),
+    (CHAT, {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, r"messages\[0\].content .* no text"),
+    (CHAT, {"messages": [{"role": "assistant", "tool_calls": "x"}]}, r"messages\[0\].tool_calls='x' must be a list of"),
+    (CHAT, {"messages": [{"role": "assistant", "tool_calls": [{"a": 1}]}]}, r"tool_calls\[0\].type is missing"),
+    (
+        CHAT,
+        {"messages": [{"role": "assistant", "tool_calls": [{"type": "function", "function": {"arguments": {}}}]}]},
+        r"tool_calls\[0\].function.arguments={} must be a text",
+    ),
+    (CHAT, {"messages": [SAID], "temperature": 3}, "temperature=3 must be a number from 0 to 2"),
+    (CHAT, {"messages": [SAID], "temperature": "hot"}, "temperature='hot' must be a number from 0 to 2"),
+    (CHAT, {"messages": [SAID], "temperature": True}, "temperature=True must be a number"),
+    (CHAT, {"messages": [SAID], "temperature": 10**400}, "temperature=1000.* must be a number from 0 to 2"),
+    (CHAT, {"messages": [SAID], "top_p": 1.5}, "top_p=1.5 must be a number from 0 to 1"),
+    (CHAT, {"messages": [SAID], "presence_penalty": -3}, "presence_penalty=-3 must be a number from -2 to 2"),
+    (CHAT, {"messages": [SAID], "n": 0}, "n=0 must be a whole number from 1 to 128"),
+    (CHAT, {"messages": [SAID], "n": 129}, "n=129 must be a whole number from 1 to 128"),
+    (CHAT, {"messages": [SAID], "max_tokens": 0}, "max_tokens=0 must be a whole number, at least 1"),
+    (CHAT, {"messages": [SAID], "max_completion_tokens": 2.5}, "max_completion_tokens=2.5 must be a whole number"),
+    (CHAT, {"messages": [SAID], "stop": 5}, "stop=5 must be a text or a list of up to 4 texts"),
+    (CHAT, {"messages": [SAID], "stop": list("abcde")}, "stop=.* must be a text or a list of up to 4 texts"),
+    (CHAT, {"messages": [SAID], "tools": ["a"]}, r"tools=\['a'\] must be a list of tools, each an object"),
+    (CHAT, {"messages": [SAID], "tools": {"a": 1}}, "tools={'a': 1} must be a list of tools"),
+    (CHAT, {"messages": [SAID], "tools": [{"name": "a"}]}, r"tools\[0\].type=None must be a text"),
+    (CHAT, {"messages": [SAID], "tools": [{"type": "function"}]}, r"tools\[0\].function=None must be an object with a"),
+    (
+        CHAT,
+        {"messages": [SAID], "tools": [{"type": "function", "function": {"name": "a", "parameters": []}}]},
+        r"tools\[0\].function.parameters=\[\] must be an object",
+    ),
+    (CHAT, {"messages": [SAID], "tool_choice": 5}, "tool_choice=5 must be one of none, auto, required, or an object"),
+    (CHAT, {"messages": [SAID], "logit_bias": "x"}, "logit_bias='x' must be an object of token ids"),
+    (CHAT, {"messages": [SAID], "logit_bias": {"3": 500}}, "logit_bias=.* with numbers from -100 to 100"),
+    (
+        CHAT,
+        {"messages": [SAID], "response_format": {"type": "xml"}},
+        "response_format=.* text, json_object, json_schema",
+    ),
+    (CHAT, {"messages": [SAID], "response_format": {"type": "json_schema"}}, "with an object json_schema"),
+    (CHAT, {"messages": [SAID], "stream": "yes"}, "stream='yes' must be true or false"),
+    (CHAT, {"messages": [SAID], "stream_options": {"include_usage": 1}}, "stream_options.include_usage=1 must be true"),
+    (CHAT, {"messages": [SAID], "logprobs": 5}, "logprobs=5 must be true or false"),
+    (CHAT, {"messages": [SAID], "top_logprobs": "x"}, "top_logprobs='x' must be a whole number from 0 to 20"),
+    (CHAT, {"messages": [SAID], "model": ["a"]}, r"model=\['a'\] must be a text"),
+    (CHAT, {"messages": [SAID], "metadata": 5}, "metadata=5 must be an object"),
+    (PLAIN, {"prompt": "a", "stream_options": [1]}, r"stream_options=\[1\] must be an object"),
+    (PLAIN, {"prompt": "a", "response_format": "json"}, "response_format='json' must be an object"),
+    (PLAIN, {"prompt": "a", "temperature": float("nan")}, "temperature=nan must be a number from 0 to 2"),
+    (PLAIN, {"prompt": "a", "logprobs": True}, "logprobs=True must be a whole number from 0 to 20"),
+    (PLAIN, {"prompt": [1, 2]}, r"prompt=\[1, 2\] must be one text"),
+    (PLAIN, {"prompt": "a", "echo": True}, "echo=True is not served here"),
+    (PLAIN, {"prompt": "a", "suffix": "b"}, "suffix='b' is not served here"),
+    (PLAIN, {"prompt": "a", "best_of": 3}, "best_of=3 is not served here"),
+    ("/embeddings", {"input": [[1, 2]]}, "input=.* token ids"),
+    ("/embeddings", {"input": "a", "encoding_format": "int8"}, "encoding_format='int8' must be one of float, base64"),
+    ("/embeddings", {"input": "a", "dimensions": 0}, "dimensions=0 must be a whole number, at least 1"),
+]
+MALFORMED: list[tuple[str, bytes, int, str]] = [
+    (CHAT, b"{", 400, "is not JSON"),
+    (CHAT, b"[]", 400, "must be a JSON object"),
+    ("/images/generations", b"{}", 404, "not served"),
+    (CHAT, b"x" * 1_100_000, 413, "larger than 1 MB, the limit; .* raise max_body_mb"),
+]
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status", "said"),
-    [
-        ("/chat/completions", b"{", 400, "is not JSON"),
-        ("/chat/completions", b"[]", 400, "must be a JSON object"),
-        ("/chat/completions", b"{}", 400, "messages must be a list"),
-        ("/chat/completions", b'{"messages": [{"role": "user", "content": 3}]}', 400, r"messages\[0\].content"),
-        (
-            "/chat/completions",
-            b'{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}',
-            400,
-            "no text",
-        ),
-        ("/chat/completions", b'{"messages": [{"role": "user", "content": ""}], "n": 0}', 400, "n=0"),
-        ("/completions", b'{"prompt": "a", "stream_options": [1]}', 400, "stream_options=.* must be an object"),
-        ("/completions", b'{"prompt": "a", "response_format": "json"}', 400, "response_format=.* must be an object"),
-        ("/completions", b'{"prompt": "a", "temperature": NaN}', 400, "temperature=nan must be a finite number"),
-        ("/completions", b'{"prompt": [1, 2]}', 400, "prompt must be one text"),
-        ("/embeddings", b'{"input": [[1, 2]]}', 400, "token ids"),
-        ("/images/generations", b"{}", 404, "not served"),
-        ("/chat/completions", b"x" * 1_100_000, 413, "not served|large"),
-    ],
+    [*((path, json.dumps(body).encode(), 400, said) for path, body, said in NONSENSE), *MALFORMED],
 )
 def test_nonsense_is_one_message_in_the_log_and_an_error_that_clients_read(
     stub: StubServer,
@@ -288,6 +347,8 @@ def test_nonsense_is_one_message_in_the_log_and_an_error_that_clients_read(
     status: int,
     said: str,
 ) -> None:
+    """A third of these went to the backbone: it took some, and llama.cpp called others a fault of the server's."""
+
     async def run() -> list[bytes]:
         async with opened(stub, tmp_path) as world:
             return [await world.raw(post(path, body, world.client.token)) for _ in range(2)]
@@ -296,12 +357,48 @@ def test_nonsense_is_one_message_in_the_log_and_an_error_that_clients_read(
     for reply in replies:
         head, _, text = reply.partition(b"\r\n\r\n")
         assert int(head.split(b" ")[1]) == status
-        assert set(json.loads(text)["error"]) == {"message", "type", "param", "code"}
+        error = json.loads(text)["error"]
+        assert set(error) == {"message", "type", "param", "code"}
+        assert re.search(said, error["message"])
+        assert error["type"] == "invalid_request_error"
     assert len(caplog.records) == 1
     assert caplog.records[0].levelno == logging.WARNING
     assert caplog.records[0].getMessage().startswith("package: ") or status == 404
     assert re.search(said, caplog.records[0].getMessage())
     assert stub.state.count == 0
+
+
+TOOL_CALL = {"id": "c", "type": "function", "function": {"name": "store", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (CHAT, {"messages": [SAID], **dict.fromkeys(("n", "stop", "stream", "tools", "max_tokens", "temperature"))}),
+        (CHAT, {"messages": [SAID], "model": "gpt-4o", "store": False, "top_p": 0.1, "max_tokens": 2000}),  # mem0ai
+        (
+            CHAT,
+            {"messages": [SAID], "tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "store"}}},
+        ),
+        (CHAT, {"messages": [SAID], "tools": [{"type": "custom", "custom": {"name": "store"}}], "tool_choice": "auto"}),
+        (CHAT, {"messages": [SAID, {"role": "assistant", "content": None, "tool_calls": [TOOL_CALL]}]}),
+        (CHAT, {"messages": [SAID, {"role": "tool", "tool_call_id": "c", "content": "done"}]}),
+        (CHAT, {"messages": [{"role": "developer", "content": [{"type": "text", "text": "a"}], "name": "b"}]}),
+        (CHAT, {"messages": [SAID], "logprobs": True, "top_logprobs": 2, "logit_bias": {"6432": 1}}),  # graphiti
+        (CHAT, {"messages": [SAID], "response_format": {"type": "json_schema", "json_schema": {"name": "a"}}}),
+        (
+            CHAT,
+            {"messages": [SAID], "temperature": 2, "top_p": 0, "n": 128, "stop": list("abcd"), "seed": 5, "user": "a"},
+        ),
+        (CHAT, {"messages": [SAID], "top_k": -1, "min_p": 0.1, "repetition_penalty": 1.1}),  # vLLM's
+        (PLAIN, {"prompt": ["a"], "logprobs": 1, "echo": False, "suffix": None, "best_of": 1}),
+        (PLAIN, {"prompt": "a", "n": 2, "best_of": 2, "stop": "b"}),
+    ],
+)
+def test_what_openai_takes_and_packages_send_is_taken(path: str, body: dict[str, Any]) -> None:
+    asked = read_completion_request(path, body, 10)
+    assert asked.choices == (body.get("n") or 1)
+    assert asked.ignored == ()
 
 
 def test_a_program_that_hangs_and_one_that_dies_are_said_once(
@@ -343,6 +440,40 @@ def test_a_failed_call_reaches_the_program_once_and_stays_known(stub: StubServer
     assert world.calls == []
 
 
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        ("400", "stub failure 400"),
+        ("tools", "Failed to parse tools: Missing tool type"),
+    ],
+)
+def test_what_the_backbones_server_refuses_is_the_programs_request(
+    stub: StubServer, tmp_path: Path, failure: str, said: str
+) -> None:
+    """It was an error 502, and what llama.cpp says with status 500 of a request was sent six times."""
+    stub.state.every = failure
+
+    async def run() -> None:
+        async with opened(stub, tmp_path, transport_retries=3) as world:
+            with pytest.raises(openai.BadRequestError, match=said) as caught:
+                await world.say()
+            assert "see that the server runs" not in str(caught.value)
+
+    asyncio.run(run())
+    assert stub.state.count == 1
+
+
+def test_a_key_that_the_backbones_server_refuses_is_no_fault_of_the_program(stub: StubServer, tmp_path: Path) -> None:
+    stub.state.every = "401"
+
+    async def run() -> None:
+        async with opened(stub, tmp_path) as world:
+            with pytest.raises(openai.InternalServerError, match="stub failure 401"):
+                await world.say()
+
+    asyncio.run(run())
+
+
 def test_a_prompt_over_the_context_is_openais_error(stub: StubServer, tmp_path: Path) -> None:
     stub.fail("context")
 
@@ -374,7 +505,10 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-FIELDS = ("messages", "prompt", "input", "n", "max_tokens", "temperature", "stream_options", "tools", "dimensions", "x")
+FIELDS = (
+    "messages", "prompt", "input", "n", "max_tokens", "temperature", "stream_options", "tools", "dimensions", "x",
+    "tool_choice", "logit_bias", "response_format", "stop", "best_of", "echo", "encoding_format",
+)  # fmt: skip
 
 
 @settings(max_examples=50)
