@@ -17,9 +17,10 @@ from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.foreign import CompletesCalls
 from memsys.llm.scope import CallScope, Phase, call_scope
-from memsys.proxy.clients import ProxyClient, ProxyClients, ProxyScope
+from memsys.proxy.clients import AskedReply, ProxyClient, ProxyClients, ProxyScope
 from memsys.proxy.errors import FINAL, RefusedRequestError, error_body, status_and_code
 from memsys.proxy.fields import SCOPE, check_fields
+from memsys.proxy.fitting import fitted
 from memsys.proxy.replies import completion_body, embedding_body, models_body, stream_events
 from memsys.proxy.requests import read_completion_request, read_embedding_request, read_object
 
@@ -193,20 +194,39 @@ class ProxyServer:
             client.complain(f"fields that are not passed on: {', '.join(asked.ignored)}")
         call_scope.set(CallScope(scope.phase, scope.item))
         model = self._model(scope.conversation_id)
-        answered = await asyncio.gather(*(model.complete(call) for call in client.calls(asked, scope)))
-        if request.transport is None or request.transport.is_closing():
-            client.complain("it hung up before its reply was there; the reply is kept in the cache")
+        fitting = await fitted(asked, model)
+        if fitting is not asked:
+            client.complain(
+                f"max_tokens={asked.call.max_tokens} and the prompt do not fit into the context of "
+                f"{model.context_length} tokens (backbone.context_length); the limit is cut to what is left"
+            )
+        reply = client.ask(
+            fitting,
+            scope,
+            lambda calls: asyncio.gather(*(model.complete(call) for call in calls)),
+            lambda: _has_left(request),
+        )
+        try:
+            answered = await reply.completed
+        except MemsysError:
+            client.got(reply)
+            raise
+        if _has_left(request):
+            client.complain("it hung up before its reply was there; the reply is kept for when it asks again")
+            return web.Response()  # nobody is there to read it
         if asked.stream:
-            return await self._stream(request, stream_events(asked, answered, int(time.time())))
+            return await self._stream(request, reply, stream_events(asked, answered, int(time.time())))
+        client.got(reply)
         return web.json_response(completion_body(asked, answered, int(time.time())))
 
-    async def _stream(self, request: web.Request, events: Iterable[bytes]) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, reply: AskedReply, events: Iterable[bytes]) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
         try:
             await response.prepare(request)
             async with asyncio.timeout(self._settings.body_timeout_s):
                 await response.write(b"".join(events))
                 await response.write_eof()
+            request[_CLIENT].got(reply)
         except (TimeoutError, ConnectionError):
             # Nothing else can be said on this connection once the head is sent.
             request[_CLIENT].complain("it hung up, or stopped reading, within a stream")
@@ -251,6 +271,11 @@ class ProxyServer:
         if conversation_id not in self._bound:
             self._bound[conversation_id] = self._parts.bind(conversation_id)
         return self._bound[conversation_id]
+
+
+def _has_left(request: web.Request) -> bool:
+    """Whether the program has closed the connection."""
+    return request.transport is None or request.transport.is_closing()
 
 
 def _endpoint(request: web.Request) -> str:

@@ -106,6 +106,11 @@ class WorkerModel:
     def __init__(self, llm: LanguageModel, context: CallerContext, package: str) -> None:
         self._llm, self._context, self._package = llm, context, package
 
+    @property
+    def context_length(self) -> int:
+        """See :class:`memsys.llm.contract.LanguageModel`."""
+        return self._llm.context_length
+
     async def complete(self, call: ForeignCall) -> CompletedAttempt:
         """See :meth:`memsys.llm.client.BoundModel.complete`."""
         return await self._context.run(self._complete(call))
@@ -121,7 +126,7 @@ class WorkerModel:
 
     async def count_tokens(self, text: str) -> int:
         """See :class:`memsys.llm.contract.LanguageModel`."""
-        return await self._llm.count_tokens(text)
+        return await self._context.run(self._llm.count_tokens(text))
 
 
 class WorkerEmbedder:

@@ -474,6 +474,76 @@ def test_a_key_that_the_backbones_server_refuses_is_no_fault_of_the_program(stub
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("delay", [0.5, 1.6])
+def test_a_program_that_hung_up_and_asks_again_gets_the_reply_it_did_not_wait_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, delay: float
+) -> None:
+    """Each time it asked it was given another sample, and each was a row; a run that was taken up gave the first.
+
+    With the shorter delay the reply is there before the program asks again, with the longer one it is not.
+    """
+
+    async def run(patience: float) -> tuple[list[str], list[tuple[str, str, int]], list[Any]]:
+        async with opened(stub, tmp_path, cached=True) as world:
+            async with world.ai as ai:
+                impatient = ai.with_options(timeout=patience, max_retries=9)
+                asked: Any = {"model": "any", "messages": HELLO, "temperature": 1.0}
+                first = await impatient.chat.completions.create(**asked)
+                second = await ai.chat.completions.create(**asked)
+            texts = [one.choices[0].message.content for one in (first, second)]
+            return texts, [(call.item, call.key, call.attempt) for call in world.calls], world.calls
+
+    with StubServer(delay=delay) as stub:
+        texts, rows, calls = asyncio.run(run(0.3))
+        assert stub.state.count == 2
+        assert [attempt for _, _, attempt in rows] == [0, 1]
+        assert not any(call.cache_hit for call in calls)
+        again_texts, again_rows, again = asyncio.run(run(30.0))  # as after a kill: replies are there at once
+        assert stub.state.count == 2
+    assert (again_texts, again_rows) == (texts, rows)
+    assert all(call.cache_hit for call in again)
+    messages = {record.getMessage() for record in caplog.records}
+    assert "package: it hung up and asked again, and gets the reply that it did not wait for" in messages
+
+
+def test_samples_that_are_asked_for_at_once_are_no_repetition_of_one_that_was_left(tmp_path: Path) -> None:
+    with StubServer(delay=0.2) as stub:
+
+        async def run() -> list[int]:
+            async with opened(stub, tmp_path) as world:
+                await asyncio.gather(*(world.say(temperature=1.0) for _ in range(3)))
+                return sorted(call.attempt for call in world.calls)
+
+        assert asyncio.run(run()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent", "cut"),
+    [
+        ({"max_tokens": 100_000}, 4096 - 64 - 5, True),
+        ({"max_tokens": 100_000, "prompt": "a"}, 4096 - 64 - 1, True),
+        ({"max_tokens": 3_900}, 3_900, False),
+        ({"max_tokens": 3_000, "prompt": "word " * 500}, 3_000, False),
+        ({"max_tokens": 3_000, "prompt": "word " * 2_000}, 4096 - 64 - 2_000, True),
+        ({"max_tokens": 3_000, "prompt": "word " * 9_000}, 3_000, False),
+    ],
+)
+def test_a_limit_is_cut_to_what_the_context_holds(
+    stub: StubServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, asked: dict[str, Any], sent: int, cut: bool
+) -> None:
+    async def run() -> None:
+        async with opened(stub, tmp_path) as world:
+            path = "/completions" if "prompt" in asked else "/chat/completions"
+            body = asked if "prompt" in asked else {"messages": HELLO, **asked}
+            reply = await world.raw(post(path, json.dumps(body).encode(), world.client.token))
+            assert b" 200 " in reply.split(b"\r\n")[0]
+
+    asyncio.run(run())
+    assert stub.state.requests[0]["max_tokens"] == sent
+    said = [record.getMessage() for record in caplog.records]
+    assert any(f"max_tokens={asked['max_tokens']} and the prompt do not fit" in one for one in said) == cut
+
+
 def test_a_prompt_over_the_context_is_openais_error(stub: StubServer, tmp_path: Path) -> None:
     stub.fail("context")
 
