@@ -15,7 +15,7 @@ from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
 from eval.running.plan import Plan
 from eval.running.progress import TrafficSince
 from eval.running.runner import RunResources
-from eval.runs.rundir import RunDirectory
+from eval.runs.rundir import CallFolder, RunDirectory
 from memsys.embedding.contract import Embedder, KeepsVectors, LoadsModel
 from memsys.llm.config import BackboneConfig
 from memsys.llm.none import NoBackbone
@@ -59,7 +59,7 @@ def backbone_traffic(backbone: Backbones | None) -> Callable[[], TrafficSince]:
     return (lambda: TrafficSince(*backbone.traffic())) if backbone else (lambda: TrafficSince(0, 0, 0, 0))
 
 
-async def open_backbones(plan: Plan, directory: RunDirectory, stack: AsyncExitStack) -> Backbones | None:
+async def open_backbones(plan: Plan, directory: CallFolder, stack: AsyncExitStack) -> Backbones | None:
     """Open the plan's backbones on the stack; ``None`` for a retrieval-only run."""
     from memsys.llm.cache import ReplyCache
 

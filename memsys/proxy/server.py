@@ -65,12 +65,14 @@ class ProxyParts:
         bind: gives the backbone as a conversation sees it.
         embedder: ``None``: embeddings are refused.
         on_embedding: called after each request for embeddings with scope, texts and seconds.
+        on_failure: called for each request of a program that gets an error, with scope, endpoint, status and message.
     """
 
     name: str
     bind: Callable[[str], CompletesCalls]
     embedder: Embedder | None
     on_embedding: Callable[[ProxyScope, Sequence[str], float], None] | None = None
+    on_failure: Callable[[ProxyScope, str, int, str], None] | None = None
 
 
 class ProxyServer:
@@ -133,6 +135,7 @@ class ProxyServer:
             return await handler(request)
         except RefusedRequestError as error:
             self._complain(request, f"{_endpoint(request)} was refused: {error}")
+            self._note_failure(request, error.status, str(error))
             return _error(error.status, error_body(str(error), error.status, error.param, error.code))
         except web.HTTPException as error:
             message = f"{request.method} is not served at this address: {error.reason}"
@@ -151,6 +154,7 @@ class ProxyServer:
             client.failure = client.failure or error
             client.complain(f"a call failed: {error}")
             status, code = status_and_code(error)
+            self._note_failure(request, status, str(error))
             return _error(status, error_body(str(error), status, code=code))
 
     @web.middleware
@@ -169,6 +173,16 @@ class ProxyServer:
             )
         request[_CLIENT] = client
         return await handler(request)
+
+    def _note_failure(self, request: web.Request, status: int, message: str) -> None:
+        client = request.get(_CLIENT)
+        if client is None or self._parts.on_failure is None:
+            return
+        try:
+            scope = _scope(request)
+        except RefusedRequestError:  # which is what failed
+            scope = client.scope
+        self._parts.on_failure(scope, _endpoint(request), status, message)
 
     def _complain(self, request: web.Request, message: str) -> None:
         request.get(_CLIENT, self._stranger).complain(message)

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.configs.presets import make_preset
+from eval.configs.prices import Price
 from eval.proxy.__main__ import SETTINGS
 from eval.proxy.__main__ import main as proxy_command
 from memsys.embedding.hashing import HashingEmbedder
@@ -612,19 +613,87 @@ sys.exit(7)
 
 
 def test_the_command_serves_a_program_and_sums_its_ledger_up(
-    stub: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stub: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = str(tmp_path / "ledger")
-    arguments = [*attached(stub.url), "embedder=hashing", f"cache_dir={tmp_path / 'cache'}", "--out", ledger]
-    statuses = [proxy_command([*arguments, "--", sys.executable, "-c", _PROGRAM]) for _ in range(2)]
+    """``--summary`` knew no price, and the folder did not say what had been served."""
+    folder = tmp_path / "ledger"
+    arguments = [*attached(stub.url), "embedder=hashing", f"cache_dir={tmp_path / 'cache'}", "--out", str(folder)]
+    program = ["--", sys.executable, "-c", _PROGRAM, "--api-key", "sk-0123456789abcdef"]
+    prices = {"smollm2_135m_vllm": Price(1000.0, 2000.0, "2026-03", "somebody")}
+    monkeypatch.setattr("eval.proxy.record.load_prices", lambda: prices)
+    statuses = [proxy_command([*arguments, *program]) for _ in range(2)]
     assert statuses == [7, 7]
     assert stub.state.count == 1
     capsys.readouterr()
-    assert proxy_command(["--summary", ledger]) == 0
+    assert proxy_command(["--summary", str(folder)]) == 0
     said = capsys.readouterr().out
     assert "write       chat               1       0" in said  # the second time is the same call, booked once
     assert "embeddings: 2 requests, 2 texts" in said
+    assert re.search(r"backbone smollm2_135m_vllm \(.*\), embedder hashing, seed \d+, memsys \d", said)
+    assert re.search(r"dollars: 0\.\d*[1-9]\d* \(prices of 2026-03\)", said)
+    assert "failed" not in said
+    record = json.loads((folder / "proxy.json").read_text())
+    assert record["price"] == {"prompt": 1000.0, "completion": 2000.0, "date": "2026-03", "source": "somebody"}
+    assert "sk-0123" not in json.dumps(record) and record["command"][-1] == "***"
+    assert {entry.name for entry in folder.iterdir()} <= {
+        ".lock", "calls.jsonl", "embeddings.jsonl", "proxy.json", "logs",
+    }  # fmt: skip
     assert proxy_command(["--summary", str(tmp_path / "nowhere")]) == 2
+
+
+def test_a_folder_takes_the_calls_of_one_proxy_alone(
+    stub: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Calls of another backbone or seed went into the same ledger, and into one summary with them."""
+    folder = tmp_path / "ledger"
+    arguments = [*attached(stub.url), "embedder=hashing", "use_cache=false", "--out", str(folder)]
+    program = ["--", sys.executable, "-c", _PROGRAM]
+    assert proxy_command([*arguments, *program]) == 7
+    rows = (folder / "calls.jsonl").read_bytes()
+    for change in ("seed=77", "backbone.temperature=0.3"):
+        assert proxy_command([*arguments, change, *program]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert "holds the ledger of a proxy with other settings (proxy.json)" in said and change.split("=")[1] in said
+    (folder / "proxy.json").unlink()
+    assert proxy_command([*arguments, *program]) == 2
+    assert "holds a ledger without proxy.json" in " ".join(capsys.readouterr().err.split())
+    assert (folder / "calls.jsonl").read_bytes() == rows
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "run.json").write_text("{}")
+    assert proxy_command([*arguments[:-1], str(run), *program]) == 2
+    assert "holds a run; name another folder" in " ".join(capsys.readouterr().err.split())
+
+
+_FAILING_PROGRAM = """
+import json, os, urllib.error, urllib.request
+
+for body in ({"messages": []}, {"messages": [{"role": "user", "content": "Hello"}]}):
+    head = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+    address = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    try:
+        urllib.request.urlopen(urllib.request.Request(address, json.dumps(body).encode(), head))
+    except urllib.error.HTTPError as error:
+        error.read()
+"""
+
+
+def test_failed_calls_are_counted_and_warnings_kept(
+    stub: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The summary of a program whose every call had failed showed no call and no failure."""
+    stub.state.every = "500"
+    folder = tmp_path / "ledger"
+    arguments = [*attached(stub.url), "embedder=hashing", "backbone.transport_retries=0", "--out", str(folder)]
+    assert proxy_command([*arguments, "--", sys.executable, "-c", _FAILING_PROGRAM]) == 0
+    assert "failed: 2 requests (1 with status 400, 1 with status 502)" in capsys.readouterr().out
+    log = (folder / "logs" / "proxy.log").read_text()
+    assert "messages=[] must be a list" in log and "a call failed: role chat" in log
+    rows = [json.loads(line) for line in (folder / "failures.jsonl").read_text().splitlines()]
+    assert [(row["endpoint"], row["status"]) for row in rows] == [
+        ("/chat/completions", 400),
+        ("/chat/completions", 502),
+    ]
 
 
 @pytest.mark.real_model
