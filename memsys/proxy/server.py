@@ -182,7 +182,10 @@ class ProxyServer:
             scope = _scope(request)
         except RefusedRequestError:  # which is what failed
             scope = client.scope
-        self._parts.on_failure(scope, _endpoint(request), status, message)
+        try:
+            self._parts.on_failure(scope, _endpoint(request), status, message)
+        except MemsysError as error:  # the disk is full: the program gets the first error all the same
+            client.complain(str(error))
 
     def _complain(self, request: web.Request, message: str) -> None:
         request.get(_CLIENT, self._stranger).complain(message)
