@@ -11,8 +11,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,18 +22,20 @@ from eval.cli.places import check_folder
 from eval.cli.terminal import say
 from eval.configs.overrides import tell_repeated
 from eval.configs.presets import make_preset
-from eval.configs.prices import load_embedding_prices, load_prices
-from eval.proxy.ledger import EmbeddingLedger, summary
+from eval.proxy.ledger import EmbeddingLedger, FailureLedger, summary
+from eval.proxy.record import ProxyRecord, check_folder_is_ours, make_record, read_record, write_record
 from eval.running.models import embedder_for, open_backbones, run_meters
 from eval.running.paid_embedding import PaidEmbedder
 from eval.running.plan import Plan
-from eval.runs.rundir import RunDirectory
+from eval.runs.files import disk_error
+from eval.runs.rundir import CallFolder
 from eval.serve import plan_of
 from memsys.embedding.contract import CountsTokens
 from memsys.errors import ConfigError
 from memsys.proxy.clients import ProxyClient, ProxyScope
 from memsys.proxy.server import ProxyParts, ProxyServer, ProxySettings
 
+_LOG_LINE = "%(asctime)s %(name)s: %(message)s"
 SETTINGS = Path(__file__).parent / "proxy.yaml"
 #: Parts of a run that have no place behind a proxy.
 _OF_RUNS = ("memory", "dataset", "reader", "prompts", "protocol", "scoring", "score", "show_answers")
@@ -46,9 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     place = given.index("--") if "--" in given else len(given)
     options = _parser().parse_intermixed_args(given[:place])
     if options.summary:
-        say(summary(options.summary))
+        _say_summary(options.summary)
         return EXIT_DONE
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.WARNING, format=_LOG_LINE)
     _check_settings(options.overrides)
     tell_repeated(options.overrides)
     if options.out is not None:
@@ -60,15 +62,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.port is not None:
         settings = replace(settings, port=options.port)
     folder = options.out or _new_folder(plan.runs_dir, plan.backbone.name)
+    record = make_record(plan, given)
+    check_folder_is_ours(folder, record)
     status = EXIT_DONE
     try:
-        with terminated_as_interrupted():
-            status = asyncio.run(serve(plan, settings, folder, given[place + 1 :]))
+        with terminated_as_interrupted(), _warnings_kept(folder):
+            status = asyncio.run(serve(plan, settings, folder, record, given[place + 1 :]))
     except KeyboardInterrupt:
         say("interrupted")
     say(f"ledger: {folder}")
-    say(summary(folder, load_prices().get(plan.backbone.name), load_embedding_prices().get(plan.embedder.name)))
+    _say_summary(folder)
     return status
+
+
+def _say_summary(folder: Path) -> None:
+    record = read_record(folder)
+    if record is not None:
+        say(
+            f"backbone {record.backbone} ({record.model}), embedder {record.embedder}, seed {record.seed}, memsys "
+            f"{record.memsys}, started {record.started}"
+        )
+    say(summary(folder, record.price, record.embedding_price) if record else summary(folder))
+
+
+@contextmanager
+def _warnings_kept(folder: Path) -> Iterator[None]:
+    """Write warnings to ``logs/proxy.log`` of the folder as well; the first of them makes the file."""
+    log = folder / "logs" / "proxy.log"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(log, error) from error
+    handler = logging.FileHandler(log, encoding="utf-8", delay=True)
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(logging.Formatter(_LOG_LINE))
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        handler.close()
 
 
 def _check_settings(overrides: Sequence[str]) -> None:
@@ -95,30 +128,33 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def serve(plan: Plan, settings: ProxySettings, folder: Path, command: Sequence[str]) -> int:
+async def serve(plan: Plan, settings: ProxySettings, folder: Path, record: ProxyRecord, command: Sequence[str]) -> int:
     """Serve until interrupted, or until a command ends; returns its status.
 
     Args:
         plan: gives backbone, embedder, seed, cache and budget.
         settings: of the server.
         folder: gets the ledger; calls that it holds already are not booked again.
+        record: says what the ledger is the ledger of.
         command: what to run; empty for none.
 
     Raises:
         MemsysError: the backbone did not come up, or the port is taken.
     """
     async with AsyncExitStack() as stack:
-        directory = RunDirectory(folder)
+        directory = CallFolder(folder)
         stack.callback(directory.close)
-        embeddings = EmbeddingLedger(folder)
+        write_record(folder, record)
+        embeddings, failures = EmbeddingLedger(folder), FailureLedger(folder)
         stack.callback(embeddings.close)
+        stack.callback(failures.close)
         meters = run_meters(plan, directory)
         backbones = await open_backbones(plan, directory, stack, meters)
         assert backbones is not None and plan.backbone is not None
         embedder = embedder_for(plan)
         if isinstance(embedder, CountsTokens):
             embedder = PaidEmbedder(embedder, embedder, embeddings.add_paid, meters.embedder)
-        parts = ProxyParts(plan.backbone.name, backbones.main.bind, embedder, embeddings.note)
+        parts = ProxyParts(plan.backbone.name, backbones.main.bind, embedder, embeddings.note, failures.note)
         proxy = await stack.enter_async_context(ProxyServer(parts, settings))
         client = proxy.clients.admit(command[0] if command else "program", ProxyScope("program"))
         if command:

@@ -1,6 +1,6 @@
 """What a proxy's ledger holds, and its summary: calls by phase and role, and texts that were embedded."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,11 +9,24 @@ from eval.configs.prices import EmbeddingPrice, Price, dates_of
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.files import JsonLines
 from eval.runs.rows import read_rows
+from memsys.credentials import redacted
 from memsys.errors import ConfigError
 from memsys.llm.ledger import CallRecord
 from memsys.proxy.clients import ProxyScope
 
-CALLS = "calls.jsonl"
+CALLS, FAILURES = "calls.jsonl", "failures.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRecord:
+    """One request that got an error: what it asked for, its HTTP status and the message."""
+
+    conversation_id: str
+    phase: str
+    item: str
+    endpoint: str
+    status: int
+    message: str
 
 
 @dataclass(slots=True)
@@ -60,6 +73,25 @@ class EmbeddingLedger:
         self._file.close()
 
 
+class FailureLedger:
+    """Appends requests that got an error to ``failures.jsonl``, which the first of them makes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FAILURES
+        self._file: JsonLines | None = None
+
+    def note(self, scope: ProxyScope, endpoint: str, status: int, message: str) -> None:
+        """Append a request."""
+        self._file = self._file or JsonLines(self._path)
+        row = FailureRecord(scope.conversation_id, scope.phase, scope.item, endpoint, status, redacted(message))
+        self._file.append(asdict(row))
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
 def totals(calls: Iterable[CallRecord]) -> dict[tuple[str, str], RoleTotals]:
     """Totals by phase and role, in the order in which they first occur."""
     found: dict[tuple[str, str], RoleTotals] = defaultdict(RoleTotals)
@@ -79,26 +111,38 @@ def summary(folder: Path, price: Price | None = None, embedding: EmbeddingPrice 
     Raises:
         ConfigError: there is no ledger.
     """
-    if not (folder / CALLS).is_file() and not (folder / EMBEDDINGS).is_file():
+    if not any((folder / name).is_file() for name in (CALLS, EMBEDDINGS, FAILURES)):
         raise ConfigError(f"{folder} holds no {CALLS}; name the folder that the proxy printed")
     calls = list(read_rows(folder / CALLS, CallRecord))
     whole = RoleTotals()
     for call in calls:
         whole.add(call)
-    embedded = list(read_rows(folder / EMBEDDINGS, EmbeddingRecord))
     lines = [f" {'phase':<12}{'role':<12}{'calls':>8}{'cached':>8}{'prompt':>10}{'reply':>9}{'seconds':>10}"]
     lines += [_line(phase, role, one) for (phase, role), one in totals(calls).items()]
     lines.append(_line("all", "", whole))
     if price is not None:
         dollars = price.of(whole.prompt_tokens, whole.completion_tokens)
         lines.append(f" dollars: {dollars:.4f}, list prices of {dates_of([price])}")
+    return "\n".join([*lines, *_embedded(folder, embedding), *_failed(folder)])
+
+
+def _embedded(folder: Path, price: EmbeddingPrice | None) -> list[str]:
+    """What was embedded, and what that cost where it has a price."""
+    embedded = list(read_rows(folder / EMBEDDINGS, EmbeddingRecord))
     texts, seconds = sum(row.texts for row in embedded), sum(row.seconds for row in embedded)
-    lines.append(f" embeddings: {len(embedded)} requests, {texts} texts, {seconds:.1f} s")
-    if embedding is not None:
+    lines = [f" embeddings: {len(embedded)} requests, {texts} texts, {seconds:.1f} s"]
+    if price is not None:
         tokens = sum(row.tokens for row in embedded)
-        dollars = embedding.of(tokens)
-        lines.append(f" dollars of {tokens} embedded tokens: {dollars:.4f}, list prices of {dates_of([embedding])}")
-    return "\n".join(lines)
+        dollars = price.of(tokens)
+        lines.append(f" dollars of {tokens} embedded tokens: {dollars:.4f}, list prices of {dates_of([price])}")
+    return lines
+
+
+def _failed(folder: Path) -> list[str]:
+    """How many requests got an error, by status; nothing where none did."""
+    counts = Counter(row.status for row in read_rows(folder / FAILURES, FailureRecord))
+    by_status = ", ".join(f"{counts[status]} with status {status}" for status in sorted(counts))
+    return [f" failed: {counts.total()} requests ({by_status}); {FAILURES} says why"] if counts else []
 
 
 def _line(phase: str, role: str, one: RoleTotals) -> str:

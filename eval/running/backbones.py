@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.configs.choices import presets, settings_of
 from eval.running.budgets import RunMeters
-from eval.runs.rundir import RunDirectory
+from eval.runs.rundir import CallFolder
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import LanguageModel
@@ -176,7 +176,7 @@ def make_engines(choice: BackboneSelection) -> list[Engine]:
 async def connect(
     choice: BackboneSelection,
     stack: AsyncExitStack,
-    directory: RunDirectory,
+    directory: CallFolder,
     make_cache: "Callable[[], ReplyCache | None]",
     meters: RunMeters = _NO_LIMIT,
 ) -> Backbones:

@@ -16,7 +16,7 @@ from eval.running.paid_embedding import PaidEmbedder
 from eval.running.plan import Plan
 from eval.running.progress import TrafficSince
 from eval.running.runner import RunResources
-from eval.runs.rundir import RunDirectory
+from eval.runs.rundir import CallFolder, RunDirectory
 from memsys.embedding.contract import CountsTokens, Embedder, KeepsVectors, LoadsModel
 from memsys.llm.config import BackboneConfig
 from memsys.llm.none import NoBackbone
@@ -67,13 +67,13 @@ def paid_parts(plan: Plan) -> PaidParts:
     return PaidParts(plan.backbone, plan.second, plan.second_roles, plan.embedder.name if paid else None)
 
 
-def run_meters(plan: Plan, directory: RunDirectory) -> RunMeters:
+def run_meters(plan: Plan, directory: CallFolder) -> RunMeters:
     """What a run may spend, shared by its backbones and its embedder."""
     return make_meters(plan.budget, paid_parts(plan), directory.path)
 
 
 async def open_backbones(
-    plan: Plan, directory: RunDirectory, stack: AsyncExitStack, meters: RunMeters | None = None
+    plan: Plan, directory: CallFolder, stack: AsyncExitStack, meters: RunMeters | None = None
 ) -> Backbones | None:
     """Open the plan's backbones on the stack; ``None`` for a retrieval-only run.
 

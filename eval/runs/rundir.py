@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,34 +20,62 @@ from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
 
-class RunDirectory:
-    """One run's files, opened by one process at a time.
+class CallFolder:
+    """A folder with a ledger of calls, opened by one process at a time.
 
     Args:
         path: made if it does not exist.
         wait_s: seconds to wait for another process that has it open.
+        others: names of further files of JSON lines.
 
     Raises:
         RunDirectoryError: another process has it open, a file cannot be opened, or a row of the ledger is damaged.
     """
 
-    def __init__(self, path: Path, *, wait_s: float = 0.0) -> None:
+    def __init__(self, path: Path, *, wait_s: float = 0.0, others: Sequence[str] = ()) -> None:
         self.path = path
         self._lock = lock_folder(path, wait_s)
         self._closed = False
-        self._run = ""
-        self._embeddings: JsonLines | None = None
-        opened: list[JsonLines] = []
+        self._files: dict[str, JsonLines] = {}
         try:
-            for name in ("answers", "retrievals", "conversations", "calls"):
-                opened.append(JsonLines(self._file(name)))
-            self._answers, self._retrievals, self._conversations, self._calls = opened
+            for name in (*others, "calls"):
+                self._files[name] = JsonLines(self._file(name))
             self._known_calls = {_call_identity(call) for call in rows.read_rows(self._file("calls"), CallRecord)}
         except RunDirectoryError:
-            for file in opened:
-                file.close()
-            os.close(self._lock)
+            self.close()
             raise
+
+    def _file(self, name: str) -> Path:
+        return self.path / f"{name}.jsonl"
+
+    @property
+    def booked_calls(self) -> int:
+        """Calls in the ledger."""
+        return len(self._known_calls)
+
+    def add_call(self, record: CallRecord) -> None:
+        """Append to the ledger; a call that a resumed run repeats from the cache is not booked twice."""
+        identity = _call_identity(record)
+        if identity not in self._known_calls:
+            self._known_calls.add(identity)
+            self._files["calls"].append(_row(record))
+
+    def close(self) -> None:
+        """Close the files and give the folder free; safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        for file in self._files.values():
+            file.close()
+        os.close(self._lock)
+
+
+class RunDirectory(CallFolder):
+    """One run's files; see :class:`CallFolder`."""
+
+    def __init__(self, path: Path, *, wait_s: float = 0.0) -> None:
+        super().__init__(path, wait_s=wait_s, others=("answers", "retrievals", "conversations"))
+        self._run = ""
 
     def begin(self, record: RunRecord) -> RunRecord:
         """Start the run or take it up again.
@@ -112,39 +140,26 @@ class RunDirectory:
         write_atomic(path, content)
         return True
 
-    @property
-    def booked_calls(self) -> int:
-        """Calls in the ledger."""
-        return len(self._known_calls)
-
-    def add_call(self, record: CallRecord) -> None:
-        """Append to the ledger; a call that a resumed run repeats from the cache is not booked twice."""
-        identity = _call_identity(record)
-        if identity not in self._known_calls:
-            self._known_calls.add(identity)
-            self._calls.append(_row(record))
-
     def open_embeddings(self) -> None:
         """Open the ledger of embeddings, for a run whose embedder is paid by the token; others have none."""
-        if self._embeddings is None:
-            self._embeddings = JsonLines(self.path / EMBEDDINGS)
+        if "embeddings" not in self._files:
+            self._files["embeddings"] = JsonLines(self.path / EMBEDDINGS)
 
     def add_embedding(self, record: EmbeddingRecord) -> None:
         """Append to the ledger of embeddings, which must be open."""
-        assert self._embeddings is not None
-        self._embeddings.append(_row(record))
+        self._files["embeddings"].append(_row(record))
 
     def add_conversation(self, record: ConversationRecord) -> None:
         """Append one ingested conversation."""
-        self._conversations.append(_row(record))
+        self._files["conversations"].append(_row(record))
 
     def add_retrieval(self, record: RetrievalRecord) -> None:
         """Append what one question retrieved."""
-        self._retrievals.append({**_row(record), "hits": [_row(hit) for hit in record.hits]})
+        self._files["retrievals"].append({**_row(record), "hits": [_row(hit) for hit in record.hits]})
 
     def add_answer(self, record: AnswerRecord) -> None:
         """Append one answer. Its retrieval must have been added before, so that no answer lacks one."""
-        self._answers.append(_row(record))
+        self._files["answers"].append(_row(record))
 
     def finished_questions(self, mode: str) -> set[str]:
         """Ids of the questions that need not be asked again.
@@ -161,13 +176,10 @@ class RunDirectory:
         answered = self._question_ids("answers.jsonl", rows.answers(self._file("answers")))
         done = retrieved & answered
         if retrieved != done:
-            self._retrievals = self._keep(self._retrievals, done)
+            self._keep("retrievals", done)
         if answered != done:
-            self._answers = self._keep(self._answers, done)
+            self._keep("answers", done)
         return done
-
-    def _file(self, name: str) -> Path:
-        return self.path / f"{name}.jsonl"
 
     def _question_ids(self, name: str, records: Iterable[AnswerRecord | RetrievalRecord]) -> set[str]:
         found: set[str] = set()
@@ -180,13 +192,13 @@ class RunDirectory:
             found.add(record.question_id)
         return found
 
-    def _keep(self, file: JsonLines, done: set[str]) -> JsonLines:
+    def _keep(self, name: str, done: set[str]) -> None:
         """Drop the rows of all other questions from a file."""
+        file = self._files[name]
         kept = [row for row in read_json_lines(file.path) if row["question_id"] in done]
         write_atomic(file.path, b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in kept))
-        reopened = JsonLines(file.path)
+        self._files[name] = JsonLines(file.path)
         file.close()  # last: where the disk is full, the directory still closes it
-        return reopened
 
     def ingested_conversations(self) -> set[str]:
         """Ids of the conversations whose record is stored.
@@ -199,16 +211,6 @@ class RunDirectory:
     def snapshots(self, conversation_ids: Iterable[str]) -> Snapshots:
         """Memory snapshots of the run's conversations."""
         return Snapshots(self.path / "snapshots", self._run, conversation_ids)
-
-    def close(self) -> None:
-        """Close the files and give the directory free; safe to call twice."""
-        if self._closed:
-            return
-        self._closed = True
-        for file in (self._answers, self._retrievals, self._conversations, self._calls, self._embeddings):
-            if file is not None:
-                file.close()
-        os.close(self._lock)
 
 
 def _row(record: Any) -> dict[str, Any]:

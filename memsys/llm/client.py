@@ -15,7 +15,7 @@ from memsys.llm.limiter import Limiter
 from memsys.llm.scope import CallScope, call_scope
 from memsys.llm.structured import Parsed, strip_thinking
 from memsys.llm.tokens import TokenCounter
-from memsys.llm.transport import ContextLengthError, Sent, Transport
+from memsys.llm.transport import ContextLengthError, RequestRefusedError, Sent, Transport
 from memsys.llm.wire import WireRequest, effective_temperature, make_request, read_completion
 from memsys.seeding import stable_seed
 from memsys.vocabulary import Completion, Json
@@ -157,7 +157,8 @@ class BoundModel:
         except ContextLengthError as error:
             raise ContextLengthError(await self._explain_length(request, role, key, str(error))) from error
         except BackboneError as error:
-            raise BackboneError(f"{self._where(role, key)}: {error}") from error
+            kind = RequestRefusedError if isinstance(error, RequestRefusedError) else BackboneError
+            raise kind(f"{self._where(role, key)}: {error}") from error
         return CompletedAttempt(completion, digest, cache_hit=True) if hit else made[0]
 
     async def _send(self, request: WireRequest, digest: str, scope: CallScope) -> CompletedAttempt:

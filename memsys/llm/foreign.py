@@ -49,6 +49,10 @@ class ForeignCall:
 class CompletesCalls(Protocol):
     """A backbone as one conversation sees it, that makes calls whose requests were written elsewhere."""
 
+    @property
+    def context_length(self) -> int:
+        """See :class:`memsys.llm.contract.LanguageModel`."""
+
     async def complete(self, call: ForeignCall) -> "CompletedAttempt":
         """Make the call; see :meth:`memsys.llm.client.BoundModel.complete`."""
 

@@ -39,11 +39,19 @@ _CONNECT_SECONDS = 30.0
 #: Seconds; below the 5 after which uvicorn and llama.cpp close an idle connection, else a request can meet the close.
 _KEEP_ALIVE = 4.0
 _RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+#: Statuses that speak of the request itself, not of a key, an address or a server that is busy.
+_FAULT_OF_REQUEST = frozenset({400, 409, 413, 415, 422})
+#: With these llama.cpp says of a request that it is wrong, and gives it the status of a server that is.
+_FAULT_WORDS = ("failed to parse tools", "failed to parse messages")
 _CONTEXT_WORDS = ("context length", "context size", "context window", "maximum model length", "max_model_len")
 
 
 class ContextLengthError(BackboneError):
     """The server says that prompt and reply do not fit into the model's context."""
+
+
+class RequestRefusedError(BackboneError):
+    """The server says that the request itself is wrong: no other attempt and no other server would take it."""
 
 
 class _TransientServerError(Exception):
@@ -212,11 +220,13 @@ def _message(payload: Any, text: bytes, endpoint: Endpoint) -> str:
 
 def _refusal(status: int, retry_after: str | None, message: str) -> Exception:
     """The error of a status that is not 200."""
-    if status in _RETRIED_STATUS or status > 500:
+    lowered = message.lower()
+    at_fault = status in _FAULT_OF_REQUEST or (status == 500 and lowered.startswith(_FAULT_WORDS))
+    if not at_fault and (status in _RETRIED_STATUS or status > 500):
         asked = (retry_after or "").strip()
         pause = float(asked) if asked.isascii() and asked.isdigit() and len(asked) < _LONGEST_NUMBER else 0.0
         return _TransientServerError(f"status {status}: {message}", pause)
-    lowered = message.lower()
     if status in (400, 413, 422) and any(word in lowered for word in _CONTEXT_WORDS):
         return ContextLengthError(message)
-    return BackboneError(f"the server refused the request with status {status}: {message}")
+    kind = RequestRefusedError if at_fault else BackboneError
+    return kind(f"the server refused the request with status {status}: {message}")

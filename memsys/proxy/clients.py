@@ -1,12 +1,15 @@
 """Foreign programs that may use the proxy: each has a token, a place in the run, and its first failure."""
 
+import asyncio
 import hmac
 import logging
 import secrets
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from memsys.errors import MemsysError
+from memsys.llm.client import CompletedAttempt
 from memsys.llm.foreign import ForeignCall
 from memsys.llm.scope import Phase
 from memsys.proxy.requests import CompletionRequest
@@ -29,6 +32,21 @@ class ProxyScope:
     item: str = ""
 
 
+@dataclass(eq=False, slots=True)
+class AskedReply:
+    """A reply that a program asked for and has not got yet.
+
+    Attributes:
+        place: step, request and number of choices; equal for equal requests.
+        completed: one per choice.
+        left: whether the program has hung up.
+    """
+
+    place: tuple[ProxyScope, str, int]
+    completed: asyncio.Future[list[CompletedAttempt]]
+    left: Callable[[], bool]
+
+
 @dataclass(slots=True)
 class ProxyClient:
     """A program with access.
@@ -48,6 +66,46 @@ class ProxyClient:
     embedded: int = 0
     _made: Counter[tuple[ProxyScope, str]] = field(default_factory=Counter)
     _said: set[str] = field(default_factory=set)
+    _asked: defaultdict[tuple[ProxyScope, str, int], list[AskedReply]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def ask(
+        self,
+        request: CompletionRequest,
+        scope: ProxyScope,
+        make: Callable[[Sequence[ForeignCall]], "asyncio.Future[list[CompletedAttempt]]"],
+        left: Callable[[], bool],
+    ) -> AskedReply:
+        """Ask for a reply: for that of an equal request whose sender hung up before it had it, else for another sample.
+
+        A program whose patience is shorter than the backbone's time hangs up and asks again. What it gets then is what
+        it would have got, and it is booked once; a run that is taken up, whose replies are there at once, goes the
+        same way.
+
+        Args:
+            request: what is asked.
+            scope: of the call.
+            make: makes the calls.
+            left: whether the sender has hung up.
+        """
+        place = (scope, request.call.key, request.choices)
+        waiting = self._asked[place]
+        for one in waiting:
+            if one.left():
+                one.left = left
+                self.complain("it hung up and asked again, and gets the reply that it did not wait for")
+                return one
+        waiting.append(AskedReply(place, make(self.calls(request, scope)), left))
+        return waiting[-1]
+
+    def got(self, reply: AskedReply) -> None:
+        """Note that a reply has reached the program, or that there is none; safe to call twice."""
+        waiting = self._asked.get(reply.place, [])
+        if reply in waiting:
+            waiting.remove(reply)
+        if not waiting:
+            self._asked.pop(reply.place, None)
 
     def calls(self, request: CompletionRequest, scope: ProxyScope) -> list[ForeignCall]:
         """The calls of a request, one per choice. One that was made before in this scope gets another seed."""
@@ -60,6 +118,7 @@ class ProxyClient:
         """Go on to another step; equal requests of an earlier one are no repetitions."""
         self.scope = scope
         self._made.clear()
+        self._asked.clear()
 
     def complain(self, message: str) -> None:
         """Write a message about the program to the log, each once."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from memsys.errors import BudgetSpentError, MemsysError
-from memsys.llm.transport import ContextLengthError
+from memsys.llm.transport import ContextLengthError, RequestRefusedError
 from memsys.vocabulary import Json
 
 #: Tells OpenAI's clients not to send a request again: what can be mended by that was tried here already.
@@ -36,4 +36,6 @@ def status_and_code(error: MemsysError) -> tuple[int, str | None]:
         return 429, "insufficient_quota"
     if isinstance(error, ContextLengthError) or isinstance(error.__cause__, ContextLengthError):
         return 400, "context_length_exceeded"
+    if isinstance(error, RequestRefusedError):
+        return 400, None
     return 502, None

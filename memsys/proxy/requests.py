@@ -6,9 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memsys.field_types import type_problem
 from memsys.llm.foreign import ForeignCall
 from memsys.proxy.errors import RefusedRequestError
+from memsys.proxy.fields import (
+    CHAT,
+    COMPLETION,
+    EMBEDDING,
+    STREAM_OPTIONS,
+    check_fields,
+    check_message,
+    check_tools,
+    refusal,
+)
 from memsys.vocabulary import Json
 
 #: Fields that can change a reply and go to the server.
@@ -23,11 +32,10 @@ _PASSED = frozenset(
 _KNOWN = frozenset(
     {
         "model", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "seed", "user", "store",
-        "metadata", "service_tier", "safety_identifier", "prompt_cache_key",
+        "metadata", "service_tier", "safety_identifier", "prompt_cache_key", "echo", "suffix", "best_of",
     }
 )  # fmt: skip
 _LIMITS = ("max_completion_tokens", "max_tokens")
-_MOST_CHOICES = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +100,22 @@ def read_completion_request(path: str, body: Mapping[str, Any], default_max_toke
     Raises:
         RefusedRequestError: names the field.
     """
-    asked: dict[str, Json] = {name: body[name] for name in sorted(_PASSED) if body.get(name) is not None}
     chat = path == "/chat/completions"
+    check_fields(body, CHAT if chat else COMPLETION)
+    check_fields(body.get("stream_options") or {}, STREAM_OPTIONS, "stream_options.")
+    check_tools(body.get("tools") or ())
+    choices = 1 if body.get("n") is None else body["n"]
+    _refuse_unserved(body, choices)
+    asked: dict[str, Json] = {name: body[name] for name in sorted(_PASSED) if body.get(name) is not None}
     if chat:
         asked["messages"] = _messages(body.get("messages"))
     else:
         asked["prompt"] = _one_text("prompt", body.get("prompt"))
-    for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty"):
-        _check_number(name, asked.get(name))
-    _check_object("response_format", asked.get("response_format"))
-    _check_object("stream_options", body.get("stream_options"))
-    limits = [_whole(name, body[name], 1) for name in _LIMITS if body.get(name) is not None]
-    limit = limits[0] if limits else default_max_tokens
+    limit = next((body[name] for name in _LIMITS if body.get(name) is not None), default_max_tokens)
     return CompletionRequest(
         call=ForeignCall("chat" if chat else "completion", _digest(path, asked, limit), path, asked, limit),
-        model=str(body.get("model") or ""),
-        choices=_whole("n", 1 if body.get("n") is None else body["n"], 1, _MOST_CHOICES),
+        model=body.get("model") or "",
+        choices=choices,
         stream=bool(body.get("stream")),
         stream_usage=bool((body.get("stream_options") or {}).get("include_usage")),
         ignored=tuple(sorted(set(body) - _PASSED - _KNOWN)),
@@ -120,36 +128,47 @@ def read_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
     Raises:
         RefusedRequestError: names the field.
     """
+    check_fields(body, EMBEDDING)
     given = body.get("input")
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
-        raise RefusedRequestError(
-            "input must be a text or a list of texts; token ids are those of another model (LangChain sends texts with "
+        raise refusal(
+            "input",
+            "a text or a list of texts; token ids are those of another model (LangChain sends texts with "
             "check_embedding_ctx_length=False)",
-            param="input",
+            given,
         )
     form = body.get("encoding_format") or "float"
-    if form not in ("float", "base64"):
-        raise RefusedRequestError(f"encoding_format={form!r}; choose float or base64", param="encoding_format")
-    dimensions = body.get("dimensions")
-    wanted = None if dimensions is None else _whole("dimensions", dimensions, 1)
-    return EmbeddingRequest(tuple(texts), str(body.get("model") or ""), form == "base64", wanted)
+    return EmbeddingRequest(tuple(texts), body.get("model") or "", form == "base64", body.get("dimensions"))
+
+
+def _refuse_unserved(body: Mapping[str, Any], choices: int) -> None:
+    """Refuse fields of completions that would change the reply and that no backbone is asked for.
+
+    Raises:
+        RefusedRequestError: names the field; one whose value changes nothing is taken.
+    """
+    for name, harmless in (("echo", False), ("suffix", ""), ("best_of", choices)):
+        value = body.get(name)
+        if value is not None and (value != harmless or isinstance(value, bool) != isinstance(harmless, bool)):
+            raise RefusedRequestError(
+                f"{name}={value!r:.80} is not served here: the reply would be another one than it asks for; leave it "
+                f"out, or send {json.dumps(harmless)}",
+                param=name,
+            )
 
 
 def _messages(given: Any) -> list[Json]:
     if not isinstance(given, list) or not given:
-        raise RefusedRequestError("messages must be a list of at least one message", param="messages")
+        raise refusal("messages", "a list of at least one message", given)
     return [_message(message, f"messages[{number}]") for number, message in enumerate(given)]
 
 
 def _message(message: Any, where: str) -> Json:
-    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-        raise RefusedRequestError(f"{where} must be an object with a role", param=where)
+    check_message(message, where)
     content = message.get("content")
     if isinstance(content, list):
         return {**message, "content": "".join(_part(part, f"{where}.content") for part in content)}
-    if content is not None and not isinstance(content, str):
-        raise RefusedRequestError(f"{where}.content must be a text, a list of parts, or null", param=where)
     return message
 
 
@@ -163,24 +182,8 @@ def _one_text(name: str, given: Any) -> str:
     if isinstance(given, list) and len(given) == 1:
         given = given[0]
     if not isinstance(given, str):
-        raise RefusedRequestError(f"{name} must be one text", param=name)
+        raise refusal(name, "one text", given)
     return given
-
-
-def _check_number(name: str, value: Any) -> None:
-    if problem := type_problem(float | None, value):
-        raise RefusedRequestError(f"{name}={value!r} {problem}", param=name)
-
-
-def _check_object(name: str, value: Any) -> None:
-    if value is not None and not isinstance(value, dict):
-        raise RefusedRequestError(f"{name}={value!r} must be an object", param=name)
-
-
-def _whole(name: str, value: Any, least: int, most: int = 2**31) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise RefusedRequestError(f"{name}={value!r} must be a whole number, at least {least}", param=name)
-    return value
 
 
 def _digest(path: str, asked: Mapping[str, Json], limit: int) -> str:

@@ -17,8 +17,10 @@ from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.foreign import CompletesCalls
 from memsys.llm.scope import CallScope, Phase, call_scope
-from memsys.proxy.clients import ProxyClient, ProxyClients, ProxyScope
+from memsys.proxy.clients import AskedReply, ProxyClient, ProxyClients, ProxyScope
 from memsys.proxy.errors import FINAL, RefusedRequestError, error_body, status_and_code
+from memsys.proxy.fields import SCOPE, check_fields
+from memsys.proxy.fitting import fitted
 from memsys.proxy.replies import completion_body, embedding_body, models_body, stream_events
 from memsys.proxy.requests import read_completion_request, read_embedding_request, read_object
 
@@ -63,12 +65,14 @@ class ProxyParts:
         bind: gives the backbone as a conversation sees it.
         embedder: ``None``: embeddings are refused.
         on_embedding: called after each request for embeddings with scope, texts and seconds.
+        on_failure: called for each request of a program that gets an error, with scope, endpoint, status and message.
     """
 
     name: str
     bind: Callable[[str], CompletesCalls]
     embedder: Embedder | None
     on_embedding: Callable[[ProxyScope, Sequence[str], float], None] | None = None
+    on_failure: Callable[[ProxyScope, str, int, str], None] | None = None
 
 
 class ProxyServer:
@@ -131,6 +135,7 @@ class ProxyServer:
             return await handler(request)
         except RefusedRequestError as error:
             self._complain(request, f"{_endpoint(request)} was refused: {error}")
+            self._note_failure(request, error.status, str(error))
             return _error(error.status, error_body(str(error), error.status, error.param, error.code))
         except web.HTTPException as error:
             message = f"{request.method} is not served at this address: {error.reason}"
@@ -149,6 +154,7 @@ class ProxyServer:
             client.failure = client.failure or error
             client.complain(f"a call failed: {error}")
             status, code = status_and_code(error)
+            self._note_failure(request, status, str(error))
             return _error(status, error_body(str(error), status, code=code))
 
     @web.middleware
@@ -168,12 +174,32 @@ class ProxyServer:
         request[_CLIENT] = client
         return await handler(request)
 
+    def _note_failure(self, request: web.Request, status: int, message: str) -> None:
+        client = request.get(_CLIENT)
+        if client is None or self._parts.on_failure is None:
+            return
+        try:
+            scope = _scope(request)
+        except RefusedRequestError:  # which is what failed
+            scope = client.scope
+        try:
+            self._parts.on_failure(scope, _endpoint(request), status, message)
+        except MemsysError as error:  # the disk is full: the program gets the first error all the same
+            client.complain(str(error))
+
     def _complain(self, request: web.Request, message: str) -> None:
         request.get(_CLIENT, self._stranger).complain(message)
 
     async def _read(self, request: web.Request) -> Any:
-        async with asyncio.timeout(self._settings.body_timeout_s):
-            data = await request.read()
+        try:
+            async with asyncio.timeout(self._settings.body_timeout_s):
+                data = await request.read()
+        except web.HTTPRequestEntityTooLarge as error:
+            raise RefusedRequestError(
+                f"the request's body is larger than {self._settings.max_body_mb:g} MB, the limit; send less, or raise "
+                "max_body_mb (in eval/proxy/proxy.yaml, for a package memory.proxy.max_body_mb)",
+                status=413,
+            ) from error
         return read_object(data)
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
@@ -185,20 +211,39 @@ class ProxyServer:
             client.complain(f"fields that are not passed on: {', '.join(asked.ignored)}")
         call_scope.set(CallScope(scope.phase, scope.item))
         model = self._model(scope.conversation_id)
-        answered = await asyncio.gather(*(model.complete(call) for call in client.calls(asked, scope)))
-        if request.transport is None or request.transport.is_closing():
-            client.complain("it hung up before its reply was there; the reply is kept in the cache")
+        fitting = await fitted(asked, model)
+        if fitting is not asked:
+            client.complain(
+                f"max_tokens={asked.call.max_tokens} and the prompt do not fit into the context of "
+                f"{model.context_length} tokens (backbone.context_length); the limit is cut to what is left"
+            )
+        reply = client.ask(
+            fitting,
+            scope,
+            lambda calls: asyncio.gather(*(model.complete(call) for call in calls)),
+            lambda: _has_left(request),
+        )
+        try:
+            answered = await reply.completed
+        except MemsysError:
+            client.got(reply)
+            raise
+        if _has_left(request):
+            client.complain("it hung up before its reply was there; the reply is kept for when it asks again")
+            return web.Response()  # nobody is there to read it
         if asked.stream:
-            return await self._stream(request, stream_events(asked, answered, int(time.time())))
+            return await self._stream(request, reply, stream_events(asked, answered, int(time.time())))
+        client.got(reply)
         return web.json_response(completion_body(asked, answered, int(time.time())))
 
-    async def _stream(self, request: web.Request, events: Iterable[bytes]) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, reply: AskedReply, events: Iterable[bytes]) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
         try:
             await response.prepare(request)
             async with asyncio.timeout(self._settings.body_timeout_s):
                 await response.write(b"".join(events))
                 await response.write_eof()
+            request[_CLIENT].got(reply)
         except (TimeoutError, ConnectionError):
             # Nothing else can be said on this connection once the head is sent.
             request[_CLIENT].complain("it hung up, or stopped reading, within a stream")
@@ -234,7 +279,8 @@ class ProxyServer:
         body = await self._read(request)
         if unknown := set(body) - set(ProxyScope.__slots__):
             raise RefusedRequestError(f"unknown are {', '.join(sorted(unknown))}; {', '.join(ProxyScope.__slots__)}")
-        named: dict[str, Any] = {name: str(value) for name, value in body.items()}
+        check_fields(body, SCOPE)
+        named: dict[str, Any] = {name: value for name, value in body.items() if value is not None}
         request[_CLIENT].begin(_checked(ProxyScope(**named)))
         return web.json_response({"scope": body})
 
@@ -242,6 +288,11 @@ class ProxyServer:
         if conversation_id not in self._bound:
             self._bound[conversation_id] = self._parts.bind(conversation_id)
         return self._bound[conversation_id]
+
+
+def _has_left(request: web.Request) -> bool:
+    """Whether the program has closed the connection."""
+    return request.transport is None or request.transport.is_closing()
 
 
 def _endpoint(request: web.Request) -> str:

@@ -15,6 +15,7 @@ from memsys.llm.client import CompletedAttempt
 from memsys.llm.contract import LanguageModel
 from memsys.llm.foreign import ForeignCall, complete
 from memsys.llm.scope import CallScope, call_scope
+from memsys.llm.transport import RequestRefusedError
 from memsys.protocol import Parts
 from memsys.proxy.clients import ProxyScope
 from memsys.proxy.server import ProxyParts, ProxyServer, ProxySettings
@@ -94,18 +95,38 @@ class CallerContext:
 
 
 class WorkerModel:
-    """The backbone as a worker's proxy sees it."""
+    """The backbone as a worker's proxy sees it.
 
-    def __init__(self, llm: LanguageModel, context: CallerContext) -> None:
-        self._llm, self._context = llm, context
+    Args:
+        llm: the backbone.
+        context: of the step that the worker is working on.
+        package: whose requests they are.
+    """
+
+    def __init__(self, llm: LanguageModel, context: CallerContext, package: str) -> None:
+        self._llm, self._context, self._package = llm, context, package
+
+    @property
+    def context_length(self) -> int:
+        """See :class:`memsys.llm.contract.LanguageModel`."""
+        return self._llm.context_length
 
     async def complete(self, call: ForeignCall) -> CompletedAttempt:
         """See :meth:`memsys.llm.client.BoundModel.complete`."""
-        return await self._context.run(complete(self._llm, call))
+        return await self._context.run(self._complete(call))
+
+    async def _complete(self, call: ForeignCall) -> CompletedAttempt:
+        try:
+            return await complete(self._llm, call)
+        except RequestRefusedError as error:
+            raise RequestRefusedError(
+                f"{self._package} made a request that this backbone does not take, though its server runs; mend the "
+                f"package's settings, or choose another backbone: {error}"
+            ) from error
 
     async def count_tokens(self, text: str) -> int:
         """See :class:`memsys.llm.contract.LanguageModel`."""
-        return await self._llm.count_tokens(text)
+        return await self._context.run(self._llm.count_tokens(text))
 
 
 class WorkerEmbedder:
@@ -169,7 +190,8 @@ class WorkerSession:
         self, stack: AsyncExitStack, command: WorkerCommand, settings: Mapping[str, Json], proxy: ProxySettings
     ) -> None:
         parts = self._parts
-        model, embedder = WorkerModel(parts.llm, self._context), WorkerEmbedder(parts.embedder, self._context)
+        model = WorkerModel(parts.llm, self._context, command.name)
+        embedder = WorkerEmbedder(parts.embedder, self._context)
         behind = ProxyParts(_MODEL, lambda conversation_id: model, embedder)
         server = await stack.enter_async_context(ProxyServer(behind, proxy))
         self._client = server.clients.admit(command.name)

@@ -41,6 +41,13 @@ def test_a_package_s_preset_spells_out_every_setting_and_how_to_install_it(prese
     assert config.interpreter is None and config.worker is None
 
 
+@pytest.mark.parametrize("preset", [name for name in PACKAGES if memory_config(name).package != "mem0_2"])
+def test_no_client_of_a_package_gives_a_call_up_or_asks_again_by_itself(preset: str) -> None:
+    """Whose limit of ten minutes is shorter than a slow backbone's reply would ask twice more for each."""
+    config: Any = memory_config(preset)
+    assert 'PATIENT = {"timeout": None, "max_retries": 0}' in config.worker_file.read_text(encoding="utf-8")
+
+
 def test_every_call_is_booked_with_its_phase_and_unit(whole: PackageRun) -> None:
     units = {turn.turn_id for turn in sample().conversation.turns}
     rows = whole.rows("calls")

@@ -31,7 +31,20 @@ from tests.support.bad_replies import BAD_REPLIES, BadReply, spoil
 SLOW_SECONDS = 0.05
 
 #: What a request may meet instead of a reply, see :meth:`StubServer.fail`.
-FAILURES = ("500", "429", "400", "context", "garbage", "empty_choices", "no_content", "hang", "drop", "truncate")
+FAILURES = (
+    "500",
+    "429",
+    "401",
+    "400",
+    "tools",
+    "context",
+    "garbage",
+    "empty_choices",
+    "no_content",
+    "hang",
+    "drop",
+    "truncate",
+)
 
 _WORDS = ("hiking", "music", "travel", "family", "garden", "work", "school", "painting", "dinner", "football", "camera")
 _CONTEXT_ERROR = {
@@ -224,8 +237,10 @@ class _Connection(asyncio.Protocol):
             return
         if failure == "garbage":
             self._send_raw(200, b"<html>bad gateway</html>")
-        elif failure in ("500", "429", "400"):
+        elif failure in ("500", "429", "401", "400"):
             self._send(int(failure), {"error": {"message": f"stub failure {failure}"}})
+        elif failure == "tools":  # llama.cpp's words and status for tools that are none
+            self._send(500, {"error": {"code": 500, "message": 'Failed to parse tools: Missing tool type: "a"'}})
         elif failure == "context" or self._too_long(request):
             self._send(400, _CONTEXT_ERROR)
         elif failure == "empty_choices":

@@ -259,28 +259,87 @@ def post(path: str, body: bytes, token: str, length: int | None = None) -> bytes
     return head.encode() + body
 
 
+CHAT, PLAIN = "/chat/completions", "/completions"
+SAID = {"role": "user", "content": "Hello"}
+NONSENSE: list[tuple[str, dict[str, Any], str]] = [
+    (CHAT, {}, r"messages=None must be a list of at least one"),
+    (CHAT, {"messages": []}, r"messages=\[\] must be a list of at least one"),
+    (CHAT, {"messages": ["Hello"]}, r"messages\[0\]='Hello' must be an object with a role"),
+    (CHAT, {"messages": [{"content": "Hello"}]}, r"messages\[0\].role is missing; it must be one of developer, system"),
+    (CHAT, {"messages": [{"role": "me", "content": ""}]}, r"messages\[0\].role='me' must be one of developer, system"),
+    (
+        CHAT,
+        {"messages": [{"role": "user", "content": 3}]},
+        r"messages\[0\].content=3 must be a text or a list of parts",
+    ),
+    (CHAT, {"messages": [SAID, {"role": "assistant"}]}, r"messages\[1\].content is missing"),
+    (CHAT, {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, r"messages\[0\].content .* no text"),
+    (CHAT, {"messages": [{"role": "assistant", "tool_calls": "x"}]}, r"messages\[0\].tool_calls='x' must be a list of"),
+    (CHAT, {"messages": [{"role": "assistant", "tool_calls": [{"a": 1}]}]}, r"tool_calls\[0\].type is missing"),
+    (
+        CHAT,
+        {"messages": [{"role": "assistant", "tool_calls": [{"type": "function", "function": {"arguments": {}}}]}]},
+        r"tool_calls\[0\].function.arguments={} must be a text",
+    ),
+    (CHAT, {"messages": [SAID], "temperature": 3}, "temperature=3 must be a number from 0 to 2"),
+    (CHAT, {"messages": [SAID], "temperature": "hot"}, "temperature='hot' must be a number from 0 to 2"),
+    (CHAT, {"messages": [SAID], "temperature": True}, "temperature=True must be a number"),
+    (CHAT, {"messages": [SAID], "temperature": 10**400}, "temperature=1000.* must be a number from 0 to 2"),
+    (CHAT, {"messages": [SAID], "top_p": 1.5}, "top_p=1.5 must be a number from 0 to 1"),
+    (CHAT, {"messages": [SAID], "presence_penalty": -3}, "presence_penalty=-3 must be a number from -2 to 2"),
+    (CHAT, {"messages": [SAID], "n": 0}, "n=0 must be a whole number from 1 to 128"),
+    (CHAT, {"messages": [SAID], "n": 129}, "n=129 must be a whole number from 1 to 128"),
+    (CHAT, {"messages": [SAID], "max_tokens": 0}, "max_tokens=0 must be a whole number, at least 1"),
+    (CHAT, {"messages": [SAID], "max_completion_tokens": 2.5}, "max_completion_tokens=2.5 must be a whole number"),
+    (CHAT, {"messages": [SAID], "stop": 5}, "stop=5 must be a text or a list of up to 4 texts"),
+    (CHAT, {"messages": [SAID], "stop": list("abcde")}, "stop=.* must be a text or a list of up to 4 texts"),
+    (CHAT, {"messages": [SAID], "tools": ["a"]}, r"tools=\['a'\] must be a list of tools, each an object"),
+    (CHAT, {"messages": [SAID], "tools": {"a": 1}}, "tools={'a': 1} must be a list of tools"),
+    (CHAT, {"messages": [SAID], "tools": [{"name": "a"}]}, r"tools\[0\].type=None must be a text"),
+    (CHAT, {"messages": [SAID], "tools": [{"type": "function"}]}, r"tools\[0\].function=None must be an object with a"),
+    (
+        CHAT,
+        {"messages": [SAID], "tools": [{"type": "function", "function": {"name": "a", "parameters": []}}]},
+        r"tools\[0\].function.parameters=\[\] must be an object",
+    ),
+    (CHAT, {"messages": [SAID], "tool_choice": 5}, "tool_choice=5 must be one of none, auto, required, or an object"),
+    (CHAT, {"messages": [SAID], "logit_bias": "x"}, "logit_bias='x' must be an object of token ids"),
+    (CHAT, {"messages": [SAID], "logit_bias": {"3": 500}}, "logit_bias=.* with numbers from -100 to 100"),
+    (
+        CHAT,
+        {"messages": [SAID], "response_format": {"type": "xml"}},
+        "response_format=.* text, json_object, json_schema",
+    ),
+    (CHAT, {"messages": [SAID], "response_format": {"type": "json_schema"}}, "with an object json_schema"),
+    (CHAT, {"messages": [SAID], "stream": "yes"}, "stream='yes' must be true or false"),
+    (CHAT, {"messages": [SAID], "stream_options": {"include_usage": 1}}, "stream_options.include_usage=1 must be true"),
+    (CHAT, {"messages": [SAID], "logprobs": 5}, "logprobs=5 must be true or false"),
+    (CHAT, {"messages": [SAID], "top_logprobs": "x"}, "top_logprobs='x' must be a whole number from 0 to 20"),
+    (CHAT, {"messages": [SAID], "model": ["a"]}, r"model=\['a'\] must be a text"),
+    (CHAT, {"messages": [SAID], "metadata": 5}, "metadata=5 must be an object"),
+    (PLAIN, {"prompt": "a", "stream_options": [1]}, r"stream_options=\[1\] must be an object"),
+    (PLAIN, {"prompt": "a", "response_format": "json"}, "response_format='json' must be an object"),
+    (PLAIN, {"prompt": "a", "temperature": float("nan")}, "temperature=nan must be a number from 0 to 2"),
+    (PLAIN, {"prompt": "a", "logprobs": True}, "logprobs=True must be a whole number from 0 to 20"),
+    (PLAIN, {"prompt": [1, 2]}, r"prompt=\[1, 2\] must be one text"),
+    (PLAIN, {"prompt": "a", "echo": True}, "echo=True is not served here"),
+    (PLAIN, {"prompt": "a", "suffix": "b"}, "suffix='b' is not served here"),
+    (PLAIN, {"prompt": "a", "best_of": 3}, "best_of=3 is not served here"),
+    ("/embeddings", {"input": [[1, 2]]}, "input=.* token ids"),
+    ("/embeddings", {"input": "a", "encoding_format": "int8"}, "encoding_format='int8' must be one of float, base64"),
+    ("/embeddings", {"input": "a", "dimensions": 0}, "dimensions=0 must be a whole number, at least 1"),
+]
+MALFORMED: list[tuple[str, bytes, int, str]] = [
+    (CHAT, b"{", 400, "is not JSON"),
+    (CHAT, b"[]", 400, "must be a JSON object"),
+    ("/images/generations", b"{}", 404, "not served"),
+    (CHAT, b"x" * 1_100_000, 413, "larger than 1 MB, the limit; .* raise max_body_mb"),
+]
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status", "said"),
-    [
-        ("/chat/completions", b"{", 400, "is not JSON"),
-        ("/chat/completions", b"[]", 400, "must be a JSON object"),
-        ("/chat/completions", b"{}", 400, "messages must be a list"),
-        ("/chat/completions", b'{"messages": [{"role": "user", "content": 3}]}', 400, r"messages\[0\].content"),
-        (
-            "/chat/completions",
-            b'{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}',
-            400,
-            "no text",
-        ),
-        ("/chat/completions", b'{"messages": [{"role": "user", "content": ""}], "n": 0}', 400, "n=0"),
-        ("/completions", b'{"prompt": "a", "stream_options": [1]}', 400, "stream_options=.* must be an object"),
-        ("/completions", b'{"prompt": "a", "response_format": "json"}', 400, "response_format=.* must be an object"),
-        ("/completions", b'{"prompt": "a", "temperature": NaN}', 400, "temperature=nan must be a finite number"),
-        ("/completions", b'{"prompt": [1, 2]}', 400, "prompt must be one text"),
-        ("/embeddings", b'{"input": [[1, 2]]}', 400, "token ids"),
-        ("/images/generations", b"{}", 404, "not served"),
-        ("/chat/completions", b"x" * 1_100_000, 413, "not served|large"),
-    ],
+    [*((path, json.dumps(body).encode(), 400, said) for path, body, said in NONSENSE), *MALFORMED],
 )
 def test_nonsense_is_one_message_in_the_log_and_an_error_that_clients_read(
     stub: StubServer,
@@ -291,6 +350,8 @@ def test_nonsense_is_one_message_in_the_log_and_an_error_that_clients_read(
     status: int,
     said: str,
 ) -> None:
+    """A third of these went to the backbone: it took some, and llama.cpp called others a fault of the server's."""
+
     async def run() -> list[bytes]:
         async with opened(stub, tmp_path) as world:
             return [await world.raw(post(path, body, world.client.token)) for _ in range(2)]
@@ -299,12 +360,48 @@ def test_nonsense_is_one_message_in_the_log_and_an_error_that_clients_read(
     for reply in replies:
         head, _, text = reply.partition(b"\r\n\r\n")
         assert int(head.split(b" ")[1]) == status
-        assert set(json.loads(text)["error"]) == {"message", "type", "param", "code"}
+        error = json.loads(text)["error"]
+        assert set(error) == {"message", "type", "param", "code"}
+        assert re.search(said, error["message"])
+        assert error["type"] == "invalid_request_error"
     assert len(caplog.records) == 1
     assert caplog.records[0].levelno == logging.WARNING
     assert caplog.records[0].getMessage().startswith("package: ") or status == 404
     assert re.search(said, caplog.records[0].getMessage())
     assert stub.state.count == 0
+
+
+TOOL_CALL = {"id": "c", "type": "function", "function": {"name": "store", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (CHAT, {"messages": [SAID], **dict.fromkeys(("n", "stop", "stream", "tools", "max_tokens", "temperature"))}),
+        (CHAT, {"messages": [SAID], "model": "gpt-4o", "store": False, "top_p": 0.1, "max_tokens": 2000}),  # mem0ai
+        (
+            CHAT,
+            {"messages": [SAID], "tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "store"}}},
+        ),
+        (CHAT, {"messages": [SAID], "tools": [{"type": "custom", "custom": {"name": "store"}}], "tool_choice": "auto"}),
+        (CHAT, {"messages": [SAID, {"role": "assistant", "content": None, "tool_calls": [TOOL_CALL]}]}),
+        (CHAT, {"messages": [SAID, {"role": "tool", "tool_call_id": "c", "content": "done"}]}),
+        (CHAT, {"messages": [{"role": "developer", "content": [{"type": "text", "text": "a"}], "name": "b"}]}),
+        (CHAT, {"messages": [SAID], "logprobs": True, "top_logprobs": 2, "logit_bias": {"6432": 1}}),  # graphiti
+        (CHAT, {"messages": [SAID], "response_format": {"type": "json_schema", "json_schema": {"name": "a"}}}),
+        (
+            CHAT,
+            {"messages": [SAID], "temperature": 2, "top_p": 0, "n": 128, "stop": list("abcd"), "seed": 5, "user": "a"},
+        ),
+        (CHAT, {"messages": [SAID], "top_k": -1, "min_p": 0.1, "repetition_penalty": 1.1}),  # vLLM's
+        (PLAIN, {"prompt": ["a"], "logprobs": 1, "echo": False, "suffix": None, "best_of": 1}),
+        (PLAIN, {"prompt": "a", "n": 2, "best_of": 2, "stop": "b"}),
+    ],
+)
+def test_what_openai_takes_and_packages_send_is_taken(path: str, body: dict[str, Any]) -> None:
+    asked = read_completion_request(path, body, 10)
+    assert asked.choices == (body.get("n") or 1)
+    assert asked.ignored == ()
 
 
 def test_a_program_that_hangs_and_one_that_dies_are_said_once(
@@ -346,6 +443,110 @@ def test_a_failed_call_reaches_the_program_once_and_stays_known(stub: StubServer
     assert world.calls == []
 
 
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        ("400", "stub failure 400"),
+        ("tools", "Failed to parse tools: Missing tool type"),
+    ],
+)
+def test_what_the_backbones_server_refuses_is_the_programs_request(
+    stub: StubServer, tmp_path: Path, failure: str, said: str
+) -> None:
+    """It was an error 502, and what llama.cpp says with status 500 of a request was sent six times."""
+    stub.state.every = failure
+
+    async def run() -> None:
+        async with opened(stub, tmp_path, transport_retries=3) as world:
+            with pytest.raises(openai.BadRequestError, match=said) as caught:
+                await world.say()
+            assert "see that the server runs" not in str(caught.value)
+
+    asyncio.run(run())
+    assert stub.state.count == 1
+
+
+def test_a_key_that_the_backbones_server_refuses_is_no_fault_of_the_program(stub: StubServer, tmp_path: Path) -> None:
+    stub.state.every = "401"
+
+    async def run() -> None:
+        async with opened(stub, tmp_path) as world:
+            with pytest.raises(openai.InternalServerError, match="stub failure 401"):
+                await world.say()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("delay", [0.5, 1.6])
+def test_a_program_that_hung_up_and_asks_again_gets_the_reply_it_did_not_wait_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, delay: float
+) -> None:
+    """Each time it asked it was given another sample, and each was a row; a run that was taken up gave the first.
+
+    With the shorter delay the reply is there before the program asks again, with the longer one it is not.
+    """
+
+    async def run(patience: float) -> tuple[list[str], list[tuple[str, str, int]], list[Any]]:
+        async with opened(stub, tmp_path, cached=True) as world:
+            async with world.ai as ai:
+                impatient = ai.with_options(timeout=patience, max_retries=9)
+                asked: Any = {"model": "any", "messages": HELLO, "temperature": 1.0}
+                first = await impatient.chat.completions.create(**asked)
+                second = await ai.chat.completions.create(**asked)
+            texts = [one.choices[0].message.content for one in (first, second)]
+            return texts, [(call.item, call.key, call.attempt) for call in world.calls], world.calls
+
+    with StubServer(delay=delay) as stub:
+        texts, rows, calls = asyncio.run(run(0.3))
+        assert stub.state.count == 2
+        assert [attempt for _, _, attempt in rows] == [0, 1]
+        assert not any(call.cache_hit for call in calls)
+        again_texts, again_rows, again = asyncio.run(run(30.0))  # as after a kill: replies are there at once
+        assert stub.state.count == 2
+    assert (again_texts, again_rows) == (texts, rows)
+    assert all(call.cache_hit for call in again)
+    messages = {record.getMessage() for record in caplog.records}
+    assert "package: it hung up and asked again, and gets the reply that it did not wait for" in messages
+
+
+def test_samples_that_are_asked_for_at_once_are_no_repetition_of_one_that_was_left(tmp_path: Path) -> None:
+    with StubServer(delay=0.2) as stub:
+
+        async def run() -> list[int]:
+            async with opened(stub, tmp_path) as world:
+                await asyncio.gather(*(world.say(temperature=1.0) for _ in range(3)))
+                return sorted(call.attempt for call in world.calls)
+
+        assert asyncio.run(run()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent", "cut"),
+    [
+        ({"max_tokens": 100_000}, 4096 - 64 - 5, True),
+        ({"max_tokens": 100_000, "prompt": "a"}, 4096 - 64 - 1, True),
+        ({"max_tokens": 3_900}, 3_900, False),
+        ({"max_tokens": 3_000, "prompt": "word " * 500}, 3_000, False),
+        ({"max_tokens": 3_000, "prompt": "word " * 2_000}, 4096 - 64 - 2_000, True),
+        ({"max_tokens": 3_000, "prompt": "word " * 9_000}, 3_000, False),
+    ],
+)
+def test_a_limit_is_cut_to_what_the_context_holds(
+    stub: StubServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, asked: dict[str, Any], sent: int, cut: bool
+) -> None:
+    async def run() -> None:
+        async with opened(stub, tmp_path) as world:
+            path = "/completions" if "prompt" in asked else "/chat/completions"
+            body = asked if "prompt" in asked else {"messages": HELLO, **asked}
+            reply = await world.raw(post(path, json.dumps(body).encode(), world.client.token))
+            assert b" 200 " in reply.split(b"\r\n")[0]
+
+    asyncio.run(run())
+    assert stub.state.requests[0]["max_tokens"] == sent
+    said = [record.getMessage() for record in caplog.records]
+    assert any(f"max_tokens={asked['max_tokens']} and the prompt do not fit" in one for one in said) == cut
+
+
 def test_a_prompt_over_the_context_is_openais_error(stub: StubServer, tmp_path: Path) -> None:
     stub.fail("context")
 
@@ -377,7 +578,10 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-FIELDS = ("messages", "prompt", "input", "n", "max_tokens", "temperature", "stream_options", "tools", "dimensions", "x")
+FIELDS = (
+    "messages", "prompt", "input", "n", "max_tokens", "temperature", "stream_options", "tools", "dimensions", "x",
+    "tool_choice", "logit_bias", "response_format", "stop", "best_of", "echo", "encoding_format",
+)  # fmt: skip
 
 
 @settings(max_examples=50)
@@ -411,18 +615,31 @@ sys.exit(7)
 
 
 def test_the_command_serves_a_program_and_sums_its_ledger_up(
-    stub: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stub: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = str(tmp_path / "ledger")
-    arguments = [*attached(stub.url), "embedder=hashing", f"cache_dir={tmp_path / 'cache'}", "--out", ledger]
-    statuses = [proxy_command([*arguments, "--", sys.executable, "-c", _PROGRAM]) for _ in range(2)]
+    """``--summary`` knew no price, and the folder did not say what had been served."""
+    folder = tmp_path / "ledger"
+    arguments = [*attached(stub.url), "embedder=hashing", f"cache_dir={tmp_path / 'cache'}", "--out", str(folder)]
+    program = ["--", sys.executable, "-c", _PROGRAM, "--api-key", "sk-0123456789abcdef"]
+    prices = {"smollm2_135m_vllm": Price(1000.0, 2000.0, "2026-03", "somebody")}
+    monkeypatch.setattr("eval.proxy.record.load_prices", lambda: prices)
+    statuses = [proxy_command([*arguments, *program]) for _ in range(2)]
     assert statuses == [7, 7]
     assert stub.state.count == 1
     capsys.readouterr()
-    assert proxy_command(["--summary", ledger]) == 0
+    assert proxy_command(["--summary", str(folder)]) == 0
     said = capsys.readouterr().out
     assert "write       chat               1       0" in said  # the second time is the same call, booked once
     assert "embeddings: 2 requests, 2 texts" in said
+    assert re.search(r"backbone smollm2_135m_vllm \(.*\), embedder hashing, seed \d+, memsys \d", said)
+    assert re.search(r"dollars: 0\.\d*[1-9]\d* \(prices of 2026-03\)", said)
+    assert "failed" not in said
+    record = json.loads((folder / "proxy.json").read_text())
+    assert record["price"] == {"prompt": 1000.0, "completion": 2000.0, "date": "2026-03", "source": "somebody"}
+    assert "sk-0123" not in json.dumps(record) and record["command"][-1] == "***"
+    assert {entry.name for entry in folder.iterdir()} <= {
+        ".lock", "calls.jsonl", "embeddings.jsonl", "proxy.json", "logs",
+    }  # fmt: skip
     assert proxy_command(["--summary", str(tmp_path / "nowhere")]) == 2
 
 
@@ -437,6 +654,61 @@ def test_the_summary_says_what_embedding_cost_and_of_which_day_the_prices_are(tm
     said = summary(tmp_path, Price(1, 1, "2026-03"), EmbeddingPrice(0.02, "2026-07-03"))
     assert "dollars: 0.0000, list prices of 2026-03" in said
     assert "dollars of 300000 embedded tokens: 0.0060, list prices of 2026-07-03" in said
+
+
+def test_a_folder_takes_the_calls_of_one_proxy_alone(
+    stub: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Calls of another backbone or seed went into the same ledger, and into one summary with them."""
+    folder = tmp_path / "ledger"
+    arguments = [*attached(stub.url), "embedder=hashing", "use_cache=false", "--out", str(folder)]
+    program = ["--", sys.executable, "-c", _PROGRAM]
+    assert proxy_command([*arguments, *program]) == 7
+    rows = (folder / "calls.jsonl").read_bytes()
+    for change in ("seed=77", "backbone.temperature=0.3"):
+        assert proxy_command([*arguments, change, *program]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert "holds the ledger of a proxy with other settings (proxy.json)" in said and change.split("=")[1] in said
+    (folder / "proxy.json").unlink()
+    assert proxy_command([*arguments, *program]) == 2
+    assert "holds a ledger without proxy.json" in " ".join(capsys.readouterr().err.split())
+    assert (folder / "calls.jsonl").read_bytes() == rows
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "run.json").write_text("{}")
+    assert proxy_command([*arguments[:-1], str(run), *program]) == 2
+    assert "holds a run; name another folder" in " ".join(capsys.readouterr().err.split())
+
+
+_FAILING_PROGRAM = """
+import json, os, urllib.error, urllib.request
+
+for body in ({"messages": []}, {"messages": [{"role": "user", "content": "Hello"}]}):
+    head = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+    address = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    try:
+        urllib.request.urlopen(urllib.request.Request(address, json.dumps(body).encode(), head))
+    except urllib.error.HTTPError as error:
+        error.read()
+"""
+
+
+def test_failed_calls_are_counted_and_warnings_kept(
+    stub: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The summary of a program whose every call had failed showed no call and no failure."""
+    stub.state.every = "500"
+    folder = tmp_path / "ledger"
+    arguments = [*attached(stub.url), "embedder=hashing", "backbone.transport_retries=0", "--out", str(folder)]
+    assert proxy_command([*arguments, "--", sys.executable, "-c", _FAILING_PROGRAM]) == 0
+    assert "failed: 2 requests (1 with status 400, 1 with status 502)" in capsys.readouterr().out
+    log = (folder / "logs" / "proxy.log").read_text()
+    assert "messages=[] must be a list" in log and "a call failed: role chat" in log
+    rows = [json.loads(line) for line in (folder / "failures.jsonl").read_text().splitlines()]
+    assert [(row["endpoint"], row["status"]) for row in rows] == [
+        ("/chat/completions", 400),
+        ("/chat/completions", 502),
+    ]
 
 
 @pytest.mark.real_model

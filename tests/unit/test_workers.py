@@ -216,6 +216,9 @@ def test_a_failed_call_stops_the_run_even_if_the_package_goes_on(server: StubSer
     server.state.every = "400"
     outcome = PackageRun(server, tmp_path, tiny_config()).go()
     assert outcome is not None and "stub failure 400" in outcome.failures["talk"]
+    said = outcome.failures["talk"]
+    assert said.startswith("tiny made a request that this backbone does not take, though its server runs")
+    assert "see that the server runs" not in said
 
 
 def test_a_worker_does_not_outlive_its_parent(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ import sys
 import types
 from importlib.metadata import version
 
+#: Of clients: the run itself waits and tries again.
+PATIENT = {"timeout": None, "max_retries": 0}
+
 
 class Worker:
     """One ``AgenticMemorySystem``."""
@@ -39,6 +42,8 @@ class Worker:
             storage_path=f"{opening['folder']}/chroma",
             cache_size=self._settings["cache_size"],
         )
+        controller = self._system.llm_controller.llm
+        controller.client = controller.client.with_options(**PATIENT)
         self._ids = []
 
     def describe(self):
@@ -103,7 +108,7 @@ def _embedding_function(embedder):
 
     class RunEmbedder(EmbeddingFunction):
         def __init__(self, model_name):
-            self._client = OpenAI(base_url=embedder["base_url"], api_key=embedder["api_key"])
+            self._client = OpenAI(base_url=embedder["base_url"], api_key=embedder["api_key"], **PATIENT)
 
         def __call__(self, input):
             made = self._client.embeddings.create(model=embedder["model"], input=list(input), encoding_format="float")

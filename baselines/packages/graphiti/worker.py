@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 #: Name of the graph and of its group.
 GROUP = "memsys"
 START_SECONDS = 60
+#: Of clients: the run itself waits and tries again.
+PATIENT = {"timeout": None, "max_retries": 0}
 
 
 class Worker:
@@ -227,7 +229,10 @@ def _clients(opening):
         embedding_model=served["model"], embedding_dim=opening["embedder"]["dimension"], **access
     )
     llm = LimitedClient(config, max_tokens=asked["max_tokens"])
-    return llm, OpenAIEmbedder(vectors), OpenAIRerankerClient(config)
+    made = llm, OpenAIEmbedder(vectors), OpenAIRerankerClient(config)
+    for one in made:
+        one.client = one.client.with_options(**PATIENT)
+    return made
 
 
 def _recipe(name, k):

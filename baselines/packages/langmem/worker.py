@@ -17,6 +17,8 @@ import os
 from importlib.metadata import version
 
 NAMESPACE = ("memories",)
+#: Of clients: the run itself waits and tries again.
+PATIENT = {"timeout": None, "max_retries": 0}
 
 
 class Worker:
@@ -101,7 +103,7 @@ async def _open(opening):
             return self._embeddings.embed_query(text)
 
     served, settings = opening["llm"], opening["settings"]
-    access = {"model": served["model"], "base_url": served["base_url"], "api_key": served["api_key"]}
+    access = {"model": served["model"], "base_url": served["base_url"], "api_key": served["api_key"], **PATIENT}
     vectors = OpenAIEmbeddings(check_embedding_ctx_length=False, **access)  # texts, not token ids of another model
     store = InMemoryStore(index={"dims": opening["embedder"]["dimension"], "embed": OneByOne(vectors)})
     manager = create_memory_store_manager(

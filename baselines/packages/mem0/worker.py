@@ -17,6 +17,8 @@ from importlib.metadata import version
 
 os.environ["MEM0_TELEMETRY"] = "False"
 
+#: Of clients: the run itself waits and tries again.
+PATIENT = {"timeout": None, "max_retries": 0}
 #: Digits of a score that do not depend on how often was searched before: Qdrant norms its vectors in place each time.
 DIGITS = 6
 
@@ -36,6 +38,8 @@ class Worker:
         self._settings = opening["settings"]
         self._state_date(self._settings["today"])
         self._memory = Memory.from_config(_config(opening, self._settings["llm"]))
+        for part in (self._memory.llm, self._memory.embedding_model):
+            part.client = part.client.with_options(**PATIENT)
         self._users = []
 
     def _state_date(self, today):
