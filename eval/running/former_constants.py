@@ -14,6 +14,11 @@ FORMER_CONSTANTS: Mapping[str, Any] = {
     "ingest.fallback_letters": 4,  # MemFly
     "research.max_requests": 5,  # GAM
     "retrieve.max_keywords": 3,  # MemoryOS
+    "mid_term.keyword_case": "lower",  # MemoryOS
+    "mid_term.copies": False,  # MemoryOS
+    "mid_term.unread_topics": "beginning",  # MemoryOS
+    "heat.credit": "joined",  # MemoryOS
+    "heat.nothing_new": "cool",  # MemoryOS
     "theme.summaries": "one_line",  # xMemory
     "gate.silent": None,  # xMemory
 }
