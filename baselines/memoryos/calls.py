@@ -5,7 +5,6 @@ from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from baselines.memoryos.rules import HeatRules, PageCut
-
 from memsys.call_model import (
     SHORT_TOKENS,
     DataShape,
