@@ -52,7 +52,7 @@ async def embed_whole(embedder: Embedder, texts: Sequence[str]) -> Vectors:
 def _mean(vectors: Vectors) -> Vectors:
     """The direction of the sum; one vector stays as it is, to the bit."""
     if len(vectors) == 1:
-        return vectors[0]
+        return np.asarray(vectors[0], np.float32)
     total = vectors.sum(axis=0, dtype=np.float64)
     return np.asarray(total / (np.linalg.norm(total) or 1.0), np.float32)
 
