@@ -12,6 +12,7 @@ from baselines.gam.searching import PageStore, empty_store
 from baselines.limits import count_within, cut_to_tokens, room_for_context
 from memsys.counting import counter_from, counter_state, counts_with
 from memsys.embedding.contract import Vectors
+from memsys.embedding.windows import embed_whole
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
 from memsys.turns import sessions_of
@@ -51,10 +52,16 @@ class GamMemory(BaseMemory):
         return [Unit(f"{session[0].turn_id}..{session[-1].turn_id}", session) for session in sessions]
 
     async def prepare(self, unit: Unit) -> PreparedGamPages:
-        """Cut the session into pages and embed their texts."""
+        """Cut the session into pages and embed their texts.
+
+        Raises:
+            ConfigError: pages are to be embedded by windows, and nothing is known of the embedder's.
+        """
         llm, rules, texts = self._parts.llm, self._config.page_rules, self._config.page_texts
         pages = await cut_pages(llm, unit.turns, self._parts.turn_format, rules, texts)
-        return PreparedGamPages(pages, await self._parts.embedder.embed([page.text for page in pages]))
+        shown, embedder = [page.text for page in pages], self._parts.embedder
+        whole = rules.embedded == "mean_of_windows"
+        return PreparedGamPages(pages, await (embed_whole(embedder, shown) if whole else embedder.embed(shown)))
 
     async def write(self, unit: Unit, prepared: PreparedGamPages) -> None:
         """Append the pages, each with its abstract (one call).

@@ -9,6 +9,7 @@ from memsys.settings import check_choices, check_flags, check_minimum, check_opt
 
 Tool = Literal["keyword", "vector", "page_index"]
 PageBound = Literal["session", "record"]
+EmbeddedPart = Literal["beginning", "mean_of_windows"]
 PlanFallback = Literal["nothing", "question"]
 ShownText = Literal["integrated", "integrated_and_pages", "pages"]
 
@@ -22,6 +23,8 @@ class GamPageRules:
     Attributes:
         max_tokens: a page is closed before the turn that would exceed it; ``None`` for whole sessions.
         bound: what a page may not cross: a session, or a record of the data set.
+        embedded: of a page, its beginning, as far as the embedder reads (the released code: 512 tokens), or all of it,
+            as the mean of the vectors of its consecutive windows, each as long as the embedder reads.
         abstract_chars: of a page, which stand in for an empty abstract.
         by_position: pages are shown to the planner under their place in the list of different abstracts, as in the
             released code, whose numbers are wrong after an abstract that is empty or was written before.
@@ -29,11 +32,12 @@ class GamPageRules:
 
     max_tokens: int | None
     bound: PageBound
+    embedded: EmbeddedPart
     abstract_chars: int
     by_position: bool
 
     def __post_init__(self) -> None:
-        check_choices(self, "memory.pages", bound=PageBound)
+        check_choices(self, "memory.pages", bound=PageBound, embedded=EmbeddedPart)
         check_optional(self, "memory.pages", max_tokens=1)
         check_minimum(self, "memory.pages", abstract_chars=1)
         check_flags(self, "memory.pages", "by_position")

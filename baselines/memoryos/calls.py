@@ -1,7 +1,10 @@
 """Expected calls of MemoryOS."""
 
+from collections.abc import Mapping
+from math import ceil, inf
 from typing import TYPE_CHECKING
 
+from baselines.memoryos.rules import HeatRules, PageCut
 from memsys.call_model import (
     SHORT_TOKENS,
     DataShape,
@@ -15,17 +18,15 @@ from memsys.llm.scope import Phase
 if TYPE_CHECKING:
     from baselines.memoryos.config import MemoryOSConfig
 
-#: Turns of a LoCoMo page that never leaves its session (5,882 turns make about 3,075 pages).
-TURNS_PER_PAGE = 1.91
-#: Promotions per page that left the queue, an assumption: a page joins one or two segments, and four make one hot.
-PROMOTIONS_PER_PAGE = 0.25
+#: Turns of LoCoMo for each page: 5,882 make about 3,075 that never leave their session, and 2,864 as released.
+TURNS_PER_PAGE: Mapping[PageCut, float] = {"pairs": 1.91, "turns": 1.0, "released_pairs": 5882 / 2864}
+#: Turns on a page; the released pairs lose the others.
+TURNS_ON_A_PAGE: Mapping[PageCut, float] = {**TURNS_PER_PAGE, "released_pairs": 2.0}
 #: Pages at a session's beginning that go on with a chain of the session before, an assumption: their summary waits for
 #: that chain's (30 over the 18 later sessions of conv-26 with Qwen2.5-Coder-0.5B).
 CARRIED_PER_SESSION = 1.6
 #: Tokens of a summary, a description and a fact.
 SUMMARY_TOKENS, PROFILE_TOKENS, FACT_TOKENS = 60, 250, 25
-#: Pages read by a promotion.
-PAGES_READ = 4
 
 
 def expected_calls(config: "MemoryOSConfig", shape: DataShape) -> list[ExpectedCalls]:
@@ -48,15 +49,24 @@ def expected_calls(config: "MemoryOSConfig", shape: DataShape) -> list[ExpectedC
         calls("prepare", "topics", flushed, page, 2 * SUMMARY_TOKENS),
     ]
     if config.long_term["enabled"]:
-        promotions = PROMOTIONS_PER_PAGE * flushed
+        read = pages_of_a_promotion(config.heat_rules)
+        promotions = flushed / read
         found += [
-            calls("write", "profile", promotions, PAGES_READ * page, PROFILE_TOKENS),
-            calls("write", "agent_facts", promotions, PAGES_READ * page, 4 * FACT_TOKENS),
+            calls("write", "profile", promotions, min(read, flushed) * page, PROFILE_TOKENS),
+            calls("write", "agent_facts", promotions, min(read, flushed) * page, 4 * FACT_TOKENS),
             calls("write", "merge_profile", max(promotions - len(shape.turns), 0), 2 * PROFILE_TOKENS, PROFILE_TOKENS),
         ]
     if config.retrieve["query_keywords"]:
         found.append(calls("retrieve", "keywords", shape.asked, shape.question_tokens, SHORT_TOKENS))
     return found
+
+
+def pages_of_a_promotion(heat: HeatRules) -> float:
+    """Pages that make a segment hot and are read then: four with the paper's weights, seven with the released ones.
+
+    An assumption: a page joins one or two segments, and counts for one.
+    """
+    return max(ceil((heat.tau - heat.gamma) / heat.beta), 1) if heat.beta else inf
 
 
 def context_tokens(config: "MemoryOSConfig", shape: DataShape) -> float:
@@ -73,5 +83,4 @@ def context_tokens(config: "MemoryOSConfig", shape: DataShape) -> float:
 
 def _pages(config: "MemoryOSConfig", shape: DataShape) -> tuple[float, float]:
     """Pages, and tokens of one."""
-    turns = TURNS_PER_PAGE if config.pages == "pairs" else 1.0
-    return sum(shape.turns) / turns, turns * shape.turn_tokens + 12
+    return sum(shape.turns) / TURNS_PER_PAGE[config.pages], TURNS_ON_A_PAGE[config.pages] * shape.turn_tokens + 12

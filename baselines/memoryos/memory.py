@@ -12,7 +12,7 @@ from baselines.memoryos.config import MemoryOSConfig
 from baselines.memoryos.context import FoundMemories, write_memories
 from baselines.memoryos.long_term import FactQueue, LongTermMemory, SpeakerFact
 from baselines.memoryos.pages import DialoguePage, PagedConversation, QueuedPage
-from baselines.memoryos.preparing import PagePreparation, chain_summary
+from baselines.memoryos.preparing import PagePreparation, cased, chain_summary
 from baselines.memoryos.roles import make_roles
 from baselines.memoryos.segments import MidTermMemory
 from memsys.counting import counter_from, counter_state, counts_with
@@ -34,6 +34,10 @@ _ALWAYS = (
     "promotions",
     "promotions.nothing_new",
 )
+#: The same for turns that no page has, and turns on a page of another session, where pairs are made as released.
+_LOST_IN_PAIRS = ("lost.turns_without_a_pair", "misdated.turns")
+#: The same for pages that are dropped, where pages without a readable topic are.
+_LOST_WITHOUT_TOPICS = ("lost.pages_without_topics", "lost.turns_without_topics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,8 @@ class MemoryOSMemory(BaseMemory):
         preparation = PagePreparation(self._parts, self._roles, self._config.mid_term_rules)
         previous = every[first - 1] if first else None
         pages = await preparation.queued(every[first:last], previous, min(max(flushed - first, 0), last - first))
-        return QueuedSession(pages, paged.user, paged.agent, preparation.counts)
+        lost = {"lost.turns_without_a_pair": paged.lost(unit.turns), "misdated.turns": paged.misdated(unit.turns)}
+        return QueuedSession(pages, paged.user, paged.agent, preparation.counts + Counter(lost))
 
     def _cut(self, conversation: Conversation) -> PagedConversation:
         """Cut a conversation into pages, once for all of its units."""
@@ -117,21 +122,29 @@ class MemoryOSMemory(BaseMemory):
             await self._promote(page.page.date)
 
     async def _flush(self, queued: QueuedPage) -> None:
-        """Put a page into its chain and into the segments of its topics."""
+        """Put a page into its chain and into the segments of its topics, or drop it where it has none."""
         page = queued.page
-        chain = queued.chain
-        if chain is None:
-            known = self._chains[-1] if queued.continues else ""
-            chain = await chain_summary(self._parts.llm, self._roles["chain"], known, page, self._counts)
-        if queued.continues and self._chains:
-            self._chains[-1] = chain
-        else:
-            self._chains.append(chain)
+        await self._chain(queued)
+        if not queued.topics and self._config.mid_term_rules.unread_topics == "drop":
+            self._counts["lost.pages_without_topics"] += 1
+            self._counts["lost.turns_without_topics"] += len(page.turn_ids)
+            return
         self._chain_of[page.page_id] = len(self._chains) - 1
         self._pages[page.page_id] = page
         self._index.add([page.page_id], queued.vector[None, :])
         for topic in queued.topics:
             self._mid_term.insert(topic, page.page_id, page.date)
+
+    async def _chain(self, queued: QueuedPage) -> None:
+        """Make the latest chain the page's; a page that is dropped belongs to it too."""
+        chain = queued.chain
+        if chain is None:
+            known = self._chains[-1] if queued.continues else ""
+            chain = await chain_summary(self._parts.llm, self._roles["chain"], known, queued.page, self._counts)
+        if queued.continues and self._chains:
+            self._chains[-1] = chain
+        else:
+            self._chains.append(chain)
 
     async def _promote(self, now: str) -> None:
         """Read the new pages of the hottest segment for profile and facts, if it is hot enough."""
@@ -146,6 +159,8 @@ class MemoryOSMemory(BaseMemory):
             self._read.update(page.page_id for page in new)
         else:
             self._counts["promotions.nothing_new"] += 1
+            if self._config.heat_rules.nothing_new == "block":
+                return
         segment.interactions, segment.last_visit = 0, now
 
     async def retrieve(self, query: str) -> Retrieval:
@@ -180,7 +195,8 @@ class MemoryOSMemory(BaseMemory):
             "fallbacks": fallbacks,
             "spans": spans,
         }
-        return Retrieval(tuple(self._pages[name].hit(score) for name, score in found), text, trace)
+        # A copy takes a place among the pages found and is shown; as a hit the page counts once.
+        return Retrieval(tuple(self._pages[name].hit(score) for name, score in dict(found).items()), text, trace)
 
     async def _keywords(self, query: str) -> tuple[list[str], list[str]]:
         """Name keywords of a question; where the reply names none, its first words are taken."""
@@ -188,17 +204,21 @@ class MemoryOSMemory(BaseMemory):
         if not rules.query_keywords or not self._mid_term.segments:
             return [], []
         made = await ask_keywords(self._parts.llm, self._roles["keywords"], query, question_if_empty=False)
-        named = [tag.lower() for tag in made.tags][: rules.max_keywords]
+        named = [cased(tag, self._config.mid_term_rules) for tag in made.tags][: rules.max_keywords]
         return named or words(query)[: rules.max_keywords], [] if named else ["keywords:words"]
 
     def _search(self, vector: NDArray[np.float32], keywords: Sequence[str]) -> list[tuple[str, float]]:
-        """Find the best pages of the best segments, each once."""
+        """Find the best pages of the best segments, each once, or as often as the segments have it."""
         rules = self._config.search_rules
         segments = self._mid_term.search(vector, keywords, rules.segments, rules.segment_score)
-        names = sorted({page for segment in segments for page in segment.pages}, key=self._index.position)
+        times = Counter(page for segment in segments for page in segment.pages)
+        names = sorted(times, key=self._index.position)
         among = np.asarray([self._index.position(name) for name in names], dtype=np.int64)
         found = self._index.search(vector, rules.pages, among=among)
-        return [(name, score) for name, score in found if score >= rules.page_cos]
+        good = [(name, score) for name, score in found if score >= rules.page_cos]
+        if not self._config.mid_term_rules.copies:
+            return good
+        return [each for each in good for _ in range(times[each[0]])][: rules.pages]
 
     def _facts(self, queue: FactQueue, vector: NDArray[np.float32], most: int | None) -> list[SpeakerFact]:
         if most is None:
@@ -221,8 +241,14 @@ class MemoryOSMemory(BaseMemory):
             "user_facts": len(self._long_term.user_facts.facts),
             "agent_facts": len(self._long_term.agent_facts.facts),
             "profile_words": len(self._long_term.profile.split()),
-            "counts": counts_with(_ALWAYS, self._counts + self._long_term.counts),
+            "counts": counts_with(self._always(), self._counts + self._long_term.counts),
         }
+
+    def _always(self) -> Sequence[str]:
+        """Name the counts that the statistics have in any case."""
+        drops = self._config.mid_term_rules.unread_topics == "drop"
+        pairs = self._config.pages == "released_pairs"
+        return (*_ALWAYS, *(_LOST_IN_PAIRS if pairs else ()), *(_LOST_WITHOUT_TOPICS if drops else ()))
 
     def state(self) -> State:
         """Return queue, pages, segments, profile, facts and counters."""

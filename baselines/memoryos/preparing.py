@@ -73,16 +73,21 @@ class PagePreparation:
         return "true" in said
 
     async def _topics(self, page: DialoguePage) -> list[PageTopic]:
-        """Name the topics of a page; where the reply names none, the beginning of the page is its topic."""
+        """Name the topics of a page; where the reply names none, its beginning is its topic, or it has none."""
         shown = page.text if self._rules.topics_of == "both" else page.user or page.text
         reply = await self._parts.llm.ask(self._roles["topics"], {"page": shown}, key=page.page_id)
         given = reply.value["topics"][:MOST_TOPICS] if reply.value is not None else ()
-        found = [(text, _keywords(topic["keywords"])) for topic in given if (text := topic["content"].strip())]
+        found = [(text, self._keywords(topic["keywords"])) for topic in given if (text := topic["content"].strip())]
         if not found:
             self.counts["fallback.topics"] += 1
+            if self._rules.unread_topics == "drop":
+                return []
             found = [(page.text[: self._rules.fallback_chars], ())]
         vectors = await self._parts.embedder.embed([text for text, _ in found])
         return [PageTopic(text, words, vector) for (text, words), vector in zip(found, vectors, strict=True)]
+
+    def _keywords(self, given: Sequence[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(word for each in given if (word := cased(each, self._rules))))
 
 
 async def chain_summary(llm: LanguageModel, role: Role, known: str, page: DialoguePage, counts: Counter[str]) -> str:
@@ -93,5 +98,6 @@ async def chain_summary(llm: LanguageModel, role: Role, known: str, page: Dialog
     return text or known
 
 
-def _keywords(given: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word for each in given if (word := each.strip().lower())))
+def cased(keyword: str, rules: MidTermRules) -> str:
+    """Return a keyword as it is compared."""
+    return keyword.strip().lower() if rules.keyword_case == "lower" else keyword.strip()

@@ -12,13 +12,17 @@ from memsys.settings import (
     check_template,
 )
 
-PageCut = Literal["pairs", "turns"]
+PageCut = Literal["pairs", "turns", "released_pairs"]
 FlushOrder = Literal["before_append", "after_append"]
 TopicInput = Literal["both", "user_only"]
 KeywordOverlap = Literal["jaccard", "mean_share"]
 MergeChoice = Literal["sum", "cosine"]
+KeywordCase = Literal["lower", "kept"]
+UnreadTopics = Literal["beginning", "drop"]
 Eviction = Literal["heat", "lfu"]
 Recency = Literal["dialogue", "fresh"]
+HeatCredit = Literal["joined", "nearest"]
+NothingNew = Literal["cool", "block"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +55,34 @@ class MidTermRules:
         capacity: segments.
         theta: least score by which a topic joins a segment: cosine and overlap of keywords together.
         overlap: of keyword sets: Jaccard's, or the mean of the shares of either set (the released code).
+        keyword_case: keywords of topics and questions are compared in lower case, or as they are written (the released
+            code).
         merge_by: the segment with the greatest sum, or with the greatest cosine, whose sum then decides.
+        copies: a page under two topics of one segment is in it twice, and one in two segments takes two of the places
+            among the pages found (the released code); else each page counts once.
         topics_of: what of a page is summarised: both sides, or the user's alone (the released code).
         evict: beyond the capacity the coldest segment goes, or the one that was found least often.
+        unread_topics: a page whose topics cannot be read gets its beginning as a topic, or is dropped (the released
+            code): no segment has it and no question finds it.
         fallback_chars: of a page, which stand in for a summary that cannot be read.
     """
 
     capacity: int
     theta: float
     overlap: KeywordOverlap
+    keyword_case: KeywordCase
     merge_by: MergeChoice
+    copies: bool
     topics_of: TopicInput
     evict: Eviction
+    unread_topics: UnreadTopics
     fallback_chars: int
 
     def __post_init__(self) -> None:
         group = "memory.mid_term"
         check_choices(self, group, overlap=KeywordOverlap, merge_by=MergeChoice, topics_of=TopicInput, evict=Eviction)
+        check_choices(self, group, keyword_case=KeywordCase, unread_topics=UnreadTopics)
+        check_flags(self, group, "copies")
         check_minimum(self, group, capacity=1, theta=0.0, fallback_chars=1)
 
 
@@ -82,6 +97,10 @@ class HeatRules:
         mu: seconds.
         tau: heat at which a segment's pages are read for the profile.
         recency: by the dates of the conversation; ``fresh`` is always 1, as in the released code.
+        credit: pages count for the segment that they joined, or for the segment nearest to each of their topics,
+            whether they joined it or opened another one (the released code).
+        nothing_new: the hottest segment, where it has no page that was not read before, cools down, or stays as it is
+            and keeps all others from being read until one of them is hotter (the released code).
     """
 
     alpha: float
@@ -90,9 +109,11 @@ class HeatRules:
     mu: float
     tau: float
     recency: Recency
+    credit: HeatCredit
+    nothing_new: NothingNew
 
     def __post_init__(self) -> None:
-        check_choices(self, "memory.heat", recency=Recency)
+        check_choices(self, "memory.heat", recency=Recency, credit=HeatCredit, nothing_new=NothingNew)
         check_minimum(self, "memory.heat", alpha=0.0, beta=0.0, gamma=0.0, mu=1e-9, tau=0.0)
 
 

@@ -27,7 +27,7 @@ class TopicSegment:
         summary: of the topic that opened it.
         keywords: of that topic.
         pages: ids, in the order in which they joined.
-        interactions: pages since the last promotion.
+        interactions: pages credited since the last promotion.
         last_visit: date of the page that joined last, as the data set writes it.
     """
 
@@ -92,25 +92,32 @@ class MidTermMemory:
     def insert(self, topic: PageTopic, page_id: str, date: str) -> bool:
         """Put a page into the segment nearest to a topic of its, or open one.
 
-        A segment is credited with a page only if the page joins it and was not there before.
+        A segment is credited with a page only if the page joins it and was not there before; as released
+        (:attr:`baselines.memoryos.rules.HeatRules.credit`), the nearest one always is.
 
         Returns:
             Whether a segment was opened.
         """
-        best = self._nearest(topic)
-        if best is not None:
-            if page_id not in best.pages:
-                best.pages.append(page_id)
-                best.interactions += 1
-            best.last_visit = date
-            return False
+        nearest, score = self._nearest(topic)
+        joins = nearest is not None and score >= self._rules.theta
+        added = joins and nearest is not None and (self._rules.copies or page_id not in nearest.pages)
+        if nearest is not None and (added or self._heat.credit == "nearest"):
+            nearest.interactions += 1
+        if nearest is None or not joins:
+            self._open(topic, page_id, date)
+            return True
+        if added:
+            nearest.pages.append(page_id)
+        nearest.last_visit = date
+        return False
+
+    def _open(self, topic: PageTopic, page_id: str, date: str) -> None:
         segment = TopicSegment(f"segment_{self.opened}", topic.summary, topic.keywords, [page_id], 1, date)
         self.opened += 1
         self.segments[segment.segment_id] = segment
         self._index.add([segment.segment_id], topic.vector[None, :])
         if len(self.segments) > self._rules.capacity:
             self._evict(date)
-        return True
 
     def hottest(self, now: str) -> TopicSegment | None:
         """Return the hottest segment if it is hot enough; the older of two equals."""
@@ -128,13 +135,14 @@ class MidTermMemory:
         found = ((self.segments[segment_id], cosine) for segment_id, cosine in self._index.search(vector, most))
         return [each for each, cosine in found if cosine + self._overlap(each, keywords) >= least]
 
-    def _nearest(self, topic: PageTopic) -> TopicSegment | None:
+    def _nearest(self, topic: PageTopic) -> tuple[TopicSegment | None, float]:
+        """Find the segment that a topic may join, with its score; none where there is no segment yet."""
         found = self._index.search(topic.vector, len(self._index))
         if self._rules.merge_by == "cosine":
             found = found[:1]
         scored = [(cosine + self._overlap(self.segments[name], topic.keywords), name) for name, cosine in found]
         best = max(scored, key=lambda each: round(each[0], SCORE_DECIMALS), default=None)
-        return self.segments[best[1]] if best is not None and best[0] >= self._rules.theta else None
+        return (self.segments[best[1]], best[0]) if best is not None else (None, 0.0)
 
     def _overlap(self, segment: TopicSegment, keywords: Sequence[str]) -> float:
         return keyword_overlap(segment.keywords, keywords, self._rules.overlap)

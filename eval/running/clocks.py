@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from memsys.embedding.contract import Embedder, KeepsVectors, Vectors
+from memsys.embedding.windows import windows_of
 
 Clock = Callable[[], float]
 
@@ -119,6 +120,10 @@ class LoadingEmbedder:
         if self._loaded is None or not self._loaded.done():
             await self._wait(texts)
         return await self._embedder.embed(texts)
+
+    def windows(self, text: str) -> Sequence[str]:
+        """See :class:`memsys.embedding.contract.CutsIntoWindows`; no model is needed for it."""
+        return windows_of(self._embedder)(text)
 
     async def _wait(self, texts: Sequence[str]) -> None:
         if isinstance(self._embedder, KeepsVectors) and self._embedder.knows(texts):

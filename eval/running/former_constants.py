@@ -13,7 +13,13 @@ FORMER_CONSTANTS: Mapping[str, Any] = {
     "episode.quoted_chars": 100,  # Nemori and xMemory
     "ingest.fallback_letters": 4,  # MemFly
     "research.max_requests": 5,  # GAM
+    "pages.embedded": "beginning",  # GAM
     "retrieve.max_keywords": 3,  # MemoryOS
+    "mid_term.keyword_case": "lower",  # MemoryOS
+    "mid_term.copies": False,  # MemoryOS
+    "mid_term.unread_topics": "beginning",  # MemoryOS
+    "heat.credit": "joined",  # MemoryOS
+    "heat.nothing_new": "cool",  # MemoryOS
     "theme.summaries": "one_line",  # xMemory
     "gate.silent": None,  # xMemory
 }

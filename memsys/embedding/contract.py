@@ -46,6 +46,18 @@ class LoadsModel(Protocol):
 
 
 @runtime_checkable
+class CutsIntoWindows(Protocol):
+    """An embedder that reads so much of a text and can cut a longer one into pieces that it reads whole."""
+
+    def windows(self, text: str) -> Sequence[str]:
+        """Cut a text into consecutive pieces, between words; a text that is read whole is one piece, itself.
+
+        Raises:
+            ConfigError: nothing is known of its window.
+        """
+
+
+@runtime_checkable
 class KeepsVectors(Protocol):
     """An embedder that can keep its vectors on disk for other runs."""
 

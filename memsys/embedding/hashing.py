@@ -61,6 +61,10 @@ class HashingEmbedder:
         """Length of a vector."""
         return self._dimension
 
+    def windows(self, text: str) -> Sequence[str]:
+        """See :class:`~memsys.embedding.contract.CutsIntoWindows`; texts of any length are read whole."""
+        return (text,)
+
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed texts; see :class:`~memsys.embedding.contract.Embedder`."""
         vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)

@@ -19,6 +19,7 @@ from memsys.credentials import MASK, bearer, check_url, check_variable, redacted
 from memsys.embedding.batching import BatchingEmbedder
 from memsys.embedding.contract import Vectors
 from memsys.embedding.store import fingerprint
+from memsys.embedding.windows import cut_by_chars
 from memsys.errors import BackboneError, ConfigError
 
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -102,6 +103,10 @@ class HostedEmbedder(BatchingEmbedder):
         config = self._server.config
         settings = {"model": config.model, "dimension": config.dimension, "max_chars": config.max_chars}
         self._keep_in(folder and folder / f"{config.name}-{fingerprint(settings)}")
+
+    def windows(self, text: str) -> Sequence[str]:
+        """See :class:`~memsys.embedding.contract.CutsIntoWindows`; pieces of ``max_chars`` characters."""
+        return cut_by_chars(text, self._server.config.max_chars)
 
     def statistics(self) -> Mapping[str, float]:
         """Counts since the embedder was made; ``truncated``: texts that were cut, ``tokens``: what they all had."""

@@ -25,6 +25,7 @@ from memsys.embedding.batching import BatchingEmbedder
 from memsys.embedding.bert import BertEncoder, BertTokenizer, is_mean_pooled_bert
 from memsys.embedding.contract import Vectors
 from memsys.embedding.store import fingerprint
+from memsys.embedding.windows import WordPieceWindows
 from memsys.errors import AssetError, ConfigError
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class SentenceTransformerEmbedder(BatchingEmbedder):
             cache_entries=config.cache_entries,
         )
         self._loading: Future[float] | None = None
+        self._cut = WordPieceWindows(models_dir() / config.model, config.max_word_pieces)
 
     def load(self) -> Future[float]:
         """Load the model in the thread that encodes; see :class:`~memsys.embedding.contract.LoadsModel`."""
@@ -100,6 +102,10 @@ class SentenceTransformerEmbedder(BatchingEmbedder):
     def keep(self, folder: Path | None) -> None:
         """See :class:`~memsys.embedding.contract.KeepsVectors`; on a GPU, where embedding is cheap, nothing is kept."""
         self._keep_in(None if folder is None else self._model.kept_in(folder))
+
+    def windows(self, text: str) -> Sequence[str]:
+        """See :class:`~memsys.embedding.contract.CutsIntoWindows`; pieces of ``max_word_pieces``, by its tokenizer."""
+        return self._cut(text)
 
     def statistics(self) -> Mapping[str, float]:
         """Counts since the embedder was made; ``truncated`` counts encoded texts that were cut."""

@@ -206,7 +206,13 @@ def test_identity_holds_what_can_change_a_result(override: str, same: bool) -> N
         ("xmemory/paper", "gate.silent", 5.0),
         ("memfly/small", "ingest.fallback_letters", 5),
         ("gam/default", "research.max_requests", 4),
+        ("gam/small", "pages.embedded", "mean_of_windows"),
         ("memoryos/code", "retrieve.max_keywords", 2),
+        ("memoryos/default", "mid_term.keyword_case", "kept"),
+        ("memoryos/default", "mid_term.copies", True),
+        ("memoryos/small", "mid_term.unread_topics", "drop"),
+        ("memoryos/budget", "heat.credit", "nearest"),
+        ("memoryos/small", "heat.nothing_new", "block"),
     ],
 )
 def test_a_former_constant_is_part_of_the_identity_where_it_was_changed(memory: str, key: str, other: Any) -> None:

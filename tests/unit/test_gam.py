@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from tests.support.composing import composed, conversation, ingest, memory_confi
 from tests.support.fakes import FakeModel, TableEmbedder
 
 TALK = conversation(["boat sea", "boat sail"], ["cake oven", "cake milk"], ["song drum", "band stage"])
-RULES = GamPageRules(max_tokens=None, bound="session", abstract_chars=4, by_position=False)
+RULES = GamPageRules(max_tokens=None, bound="session", embedded="beginning", abstract_chars=4, by_position=False)
 
 
 def plan(*tools: str, words: Sequence[str] = (), queries: Sequence[str] = (), pages: Sequence[int] = ()) -> Any:
@@ -138,7 +139,7 @@ def lines(pages: Sequence[AbstractedPage], rules: GamPageRules) -> list[str]:
 def test_numbers_drift_in_the_released_list() -> None:
     pages = [page(0, "a"), page(1, "a"), page(2, ""), page(3, "b")]
     assert lines(pages, RULES) == ["Page 0: a", "Page 1: a", "Page 2: text", "Page 3: b"]
-    released = GamPageRules(max_tokens=None, bound="session", abstract_chars=4, by_position=True)
+    released = replace(RULES, by_position=True)
     assert lines(pages, released) == ["Page 0: a", "Page 1: b"]
     assert drifted(pages) == 3
 
@@ -162,6 +163,49 @@ def test_cosines_of_a_page_that_two_queries_find_add_up() -> None:
     hits = asyncio.run(system.retrieve("q")).hits
     # q1 finds pages 0 (1.0) and 1 (0.0), q2 finds 1 (0.8) and 0 (0.6).
     assert [(hit.memory_id, round(hit.score, 6)) for hit in hits] == [("D1:0", 1.6), ("D2:0", 0.8)]
+
+
+class HalvingEmbedder(TableEmbedder):
+    """Reads the first or the second half of a page, between its two turns."""
+
+    def windows(self, text: str) -> Sequence[str]:
+        """Cut a page before its last line."""
+        begin, _, end = text.rpartition("\n")
+        return (begin, end)
+
+
+def halves() -> dict[str, tuple[float, float]]:
+    """Vectors of pages, which are those of their first halves, and of the halves."""
+    table: dict[str, tuple[float, float]] = {"q": (0.0, 1.0)}
+    second = ((0.6, 0.8), (1.0, 0.0), (-1.0, 0.0))
+    for each, vector in zip(ingested().state()["pages"], second, strict=True):
+        begin, _, end = each["text"].rpartition("\n")
+        table |= {each["text"]: (1.0, 0.0), begin: (1.0, 0.0), end: vector}
+    return table
+
+
+def embedding(how: str, embedder: TableEmbedder) -> GamMemory:
+    changed = {"pages": {**composed("gam")["pages"], "embedded": how}}
+    system = memory_config("gam", **changed).build(
+        parts(replying(plan=plan("vector", queries=["q"])), embedder=embedder)
+    )
+    assert isinstance(system, GamMemory)
+    ingest(system, TALK)
+    return system
+
+
+def test_a_page_is_embedded_by_its_beginning_or_by_the_mean_of_its_windows() -> None:
+    beginning = asked(embedding("beginning", HalvingEmbedder(halves())))
+    assert [round(hit.score, 6) for hit in beginning.hits] == [0, 0, 0]
+    # (1, 0) and (0.6, 0.8) have the mean (0.8, 0.4), of length 0.894427; the last page's halves cancel out.
+    whole = asked(embedding("mean_of_windows", HalvingEmbedder(halves())))
+    assert [(hit.memory_id, round(hit.score, 6)) for hit in whole.hits] == [
+        ("D1:0", 0.447214),
+        ("D2:0", 0),
+        ("D3:0", 0),
+    ]
+    with pytest.raises(ConfigError, match="embedder table has no windows"):
+        embedding("mean_of_windows", TableEmbedder(halves()))
 
 
 def test_what_no_named_tool_is_for_is_ignored() -> None:
@@ -282,6 +326,7 @@ def test_wrong_settings_are_named() -> None:
         ({"research": {"tools": ["smell"]}}, "memory.research.tools"),
         ({"research": {"bm25": [1]}}, "memory.research.bm25"),
         ({"pages": {"max_tokens": 0}}, "memory.pages.max_tokens"),
+        ({"pages": {"embedded": "end"}}, "memory.pages.embedded"),
     ):
         with pytest.raises(ConfigError, match=message):
             memory(replying(), **change)

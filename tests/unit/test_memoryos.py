@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from math import exp
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from baselines.memoryos.long_term import SpeakerFact, fact_lines, read_profile
 from baselines.memoryos.memory import MemoryOSMemory
-from baselines.memoryos.pages import PageTopic, agent_of, pages_of, user_of
+from baselines.memoryos.pages import PagedConversation, PageTopic, agent_of, pages_of, user_of
 from baselines.memoryos.rules import HeatRules, MidTermRules, ShortTermRules
 from baselines.memoryos.segments import MidTermMemory, TopicSegment, keyword_overlap, recency
 from eval.sweep.calls import memory_calls
@@ -28,9 +29,18 @@ TALK = conversation(
     ["boat sea", "boat sail"], ["boat wind", "boat rope"], ["cake oven", "cake milk"], ["p", "q"], ["r", "s"]
 )
 MID = MidTermRules(
-    capacity=2, theta=0.6, overlap="jaccard", merge_by="sum", topics_of="both", evict="heat", fallback_chars=9
+    capacity=2,
+    theta=0.6,
+    overlap="jaccard",
+    keyword_case="lower",
+    merge_by="sum",
+    copies=False,
+    topics_of="both",
+    evict="heat",
+    unread_topics="beginning",
+    fallback_chars=9,
 )
-HEAT = HeatRules(alpha=1, beta=1, gamma=1, mu=86400.0, tau=5, recency="dialogue")
+HEAT = HeatRules(alpha=1, beta=1, gamma=1, mu=86400.0, tau=5, recency="dialogue", credit="joined", nothing_new="cool")
 
 
 def replying(**replies: Any) -> FakeModel:
@@ -79,7 +89,8 @@ def counts(system: MemoryOSMemory) -> Mapping[str, int]:
 
 def talk_of(*said: tuple[str, str, str]) -> Conversation:
     turns = tuple(
-        Turn(f"{session}:{n}", session, speaker, text, "1 May 2023") for n, (session, speaker, text) in enumerate(said)
+        Turn(f"{session}:{n}", session, speaker, text, f"{session[1:] or 1} May 2023")
+        for n, (session, speaker, text) in enumerate(said)
     )
     return Conversation("c", turns, ("Ann", "Ben"))
 
@@ -101,6 +112,60 @@ def test_pairs_stay_in_their_session_and_may_have_one_side() -> None:
     assert (user_of(talk), agent_of(talk)) == ("Ann", "Ben")
 
 
+#: As released, one reply is overwritten, one opens a session, and three turns stand alone.
+BROKEN_PAIRS = talk_of(
+    ("s1", "Ben", "alone boat"), ("s1", "Ann", "unanswered boat"), ("s1", "Ann", "boat sea"),
+    ("s1", "Ben", "overwritten wind"), ("s1", "Ben", "sail rope"), ("s1", "Ann", "cake oven"),
+    ("s2", "Ben", "cake milk"), ("s2", "Ann", "unanswered cake"),
+    ("s3", "Ann", "song drum"), ("s3", "Ben", "song band"),
+)  # fmt: skip
+
+
+def test_released_pairs_lose_turns_and_cross_sessions() -> None:
+    pages = pages_of(BROKEN_PAIRS, TurnFormat(), "released_pairs")
+    assert [page.turn_ids for page in pages] == [("s1:2", "s1:4"), ("s1:5", "s2:6"), ("s3:8", "s3:9")]
+    assert [(page.session_id, page.date) for page in pages][1] == ("s1", "1 May 2023")
+    assert pages[1].text == "Ann: cake oven\nBen: cake milk"
+    items = talk_of(("s1", "System", "a"), ("s1", "System", "b"))
+    assert [page.turn_ids for page in pages_of(items, TurnFormat(), "released_pairs")] == [("s1:0",), ("s1:1",)]
+
+
+def test_turns_that_released_pairs_lose_are_counted_and_never_named() -> None:
+    model = replying()
+    system = ingested(model, BROKEN_PAIRS, pages="released_pairs", retrieve={"segment_score": -1.0, "page_cos": -1.0})
+    assert (counts(system)["lost.turns_without_a_pair"], counts(system)["misdated.turns"]) == (4, 1)
+    assert "lost.turns_without_a_pair" not in counts(ingested())
+    # Three pages, the last of which is in the queue.
+    assert system.statistics()["pages"] == 3 and model.count("topics") == model.count("chain") == 2
+    assert {hit.turn_ids for hit in asked(system).hits} == {("s1:2", "s1:4"), ("s1:5", "s2:6")}
+    assert not any("unanswered" in prompt or "overwritten" in prompt for prompt in model.prompts)
+
+
+def test_a_released_pair_is_written_when_its_reply_is_said() -> None:
+    system = memory(replying(), pages="released_pairs", short_term={"capacity": 1})
+
+    async def pages_after_each_session() -> list[Any]:
+        found = []
+        for unit in system.units(BROKEN_PAIRS):
+            await system.write(unit, await system.prepare(unit))
+            found.append(system.statistics()["pages"])
+        return found
+
+    assert asyncio.run(pages_after_each_session()) == [1, 2, 3]
+
+
+@pytest.mark.real_data
+def test_released_pairs_of_locomo(locomo_file: Any) -> None:
+    from eval.inspect_data import read_config
+
+    data = read_config("locomo", {"path": str(locomo_file)}).load()
+    talks = [sample.conversation for sample in data.samples]
+    cut = [(talk, PagedConversation(talk, TurnFormat(), "released_pairs")) for talk in talks]
+    assert sum(len(paged.pages) for _, paged in cut) == 2864
+    assert sum(paged.lost(talk.turns) for talk, paged in cut) == 154
+    assert sum(paged.misdated(talk.turns) for talk, paged in cut) == 118
+
+
 def test_a_conversation_is_cut_into_pages_once(monkeypatch: pytest.MonkeyPatch) -> None:
     cut: list[str] = []
 
@@ -114,7 +179,7 @@ def test_a_conversation_is_cut_into_pages_once(monkeypatch: pytest.MonkeyPatch) 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 4)), max_size=6), st.sampled_from([2.0, 4.5, 5.0]))
 def test_the_hottest_segment_is_that_of_the_whole_ranking(made: list[tuple[int, int]], tau: float) -> None:
-    rules = HeatRules(alpha=1, beta=1, gamma=1, mu=86400.0, tau=tau, recency="dialogue")
+    rules = replace(HEAT, tau=tau)
     memory = MidTermMemory(2, MID, rules)
     for number, (interactions, day) in enumerate(made):
         name = f"segment_{number}"
@@ -190,6 +255,25 @@ def test_a_topic_joins_the_best_sum_and_opens_a_segment_below_theta() -> None:
     assert [segment.interactions for segment in segments.segments.values()] == [1, 2]
 
 
+def test_the_nearest_segment_is_credited_as_released_whether_its_page_joins_or_not() -> None:
+    found = {}
+    for credit in ("joined", "nearest"):
+        segments = MidTermMemory(2, MID, replace(HEAT, credit=credit))  # type: ignore[arg-type]
+        segments.insert(topic((1, 0)), "p0", "1 May 2023")
+        segments.insert(topic((0, 1)), "p1", "1 May 2023")  # nearest, and only, is the first
+        segments.insert(topic((0, 1)), "p2", "1 May 2023")  # joins the second
+        found[credit] = [(each.pages, each.interactions) for each in segments.segments.values()]
+    assert found["joined"] == [(["p0"], 1), (["p1", "p2"], 2)]
+    assert found["nearest"] == [(["p0"], 2), (["p1", "p2"], 2)]
+
+
+def test_a_page_is_in_a_segment_twice_as_released() -> None:
+    segments = MidTermMemory(2, replace(MID, copies=True), HEAT)
+    for _ in range(2):
+        segments.insert(topic((1, 0)), "p0", "1 May 2023")
+    assert [(each.pages, each.interactions) for each in segments.segments.values()] == [(["p0", "p0"], 2)]
+
+
 def test_the_coldest_segment_is_evicted() -> None:
     segments = MidTermMemory(2, MID, HEAT)
     segments.insert(topic((1, 0)), "p0", "1 May 2023")
@@ -209,7 +293,7 @@ def test_heat_by_hand() -> None:
     assert segments.hottest("3 May 2023") is None
     assert recency(HEAT, "1 May 2023", "3 May 2023") == pytest.approx(exp(-2))
     assert recency(HEAT, "", "3 May 2023") == 1.0
-    released = HeatRules(alpha=0.8, beta=0.8, gamma=1e-4, mu=3600, tau=5, recency="fresh")
+    released = replace(HEAT, alpha=0.8, beta=0.8, gamma=1e-4, mu=3600, recency="fresh")
     segment = segments.segments["segment_0"]
     segment.interactions = 6
     assert segment.heat(released, "") < 5
@@ -242,6 +326,43 @@ def test_a_page_whose_topics_cannot_be_read_is_kept(reply: Any) -> None:
     assert {hit.turn_ids for hit in asked(system, "boat sea").hits} >= {("D1:0", "D1:1"), ("D2:0", "D2:1")}
 
 
+def test_a_page_whose_topics_cannot_be_read_is_dropped_as_released() -> None:
+    def topics(values: Mapping[str, str], key: str) -> Any:
+        return "no json" if key == "D2:0" else {"topics": [{"theme": "", "keywords": [], "content": values["page"]}]}
+
+    def chain(values: Mapping[str, str], key: str) -> str:
+        return f"{values['known']}+{key}"
+
+    model = replying(topics=topics, chain=chain, continues="true")
+    everything = {"segment_score": -1.0, "page_cos": -1.0}
+    system = ingested(model, mid_term={"unread_topics": "drop"}, retrieve=everything)
+    lost = {name: number for name, number in counts(system).items() if name.startswith("lost.")}
+    assert lost == {"lost.pages_without_topics": 1, "lost.turns_without_topics": 2}
+    assert counts(system)["fallback.topics"] == 1 and system.statistics()["pages"] == 4
+    found = asked(system, "boat wind")
+    assert {hit.turn_ids[0] for hit in found.hits} == {"D1:0", "D3:0", "D4:0"}
+    assert "wind" not in found.context and "wind" not in str(system.state()["pages"])
+    # The calls are those of any page, and the chain goes through it.
+    assert (model.count("topics"), model.count("chain"), model.count("continues")) == (4, 4, 3)
+    assert "(about: nothing yet+D1:0+D2:0+D3:0+D4:0)" in found.context
+
+
+def test_keywords_are_compared_as_written_as_released() -> None:
+    for case, joins in (("lower", True), ("kept", False)):
+        model = replying(
+            topics=lambda values, key: {
+                "topics": [{"theme": "", "keywords": [" Boat" if key == "D1:0" else "boat "], "content": "same"}]
+            },
+            keywords="Boat",
+        )
+        # The cosine is one: with a keyword in common the score is two.
+        system = ingested(model, mid_term={"keyword_case": case, "theta": 1.5})
+        pages = [each["pages"] for each in system.state()["mid_term"]["segments"]]
+        together = [["D1:0", "D2:0", "D3:0", "D4:0"]]
+        assert pages == (together if joins else [["D1:0"], ["D2:0", "D3:0", "D4:0"]])
+        assert asked(system, "same").trace["keywords"] == (["boat"] if joins else ["Boat"])
+
+
 def test_what_a_page_is_summarised_from() -> None:
     both, user = replying(), replying()
     ingested(both)
@@ -265,6 +386,33 @@ def test_a_hot_segment_is_read_once_and_cools_down() -> None:
     assert [fact.turn_ids for fact in facts] == [("D1:0", "D1:1", "D2:0", "D2:1"), ("D3:0", "D3:1", "D4:0", "D4:1")]
     context = asked(system, "user sails").context
     assert "Facts about Ann:\n- Ann sails (said on" in context and "Facts about Ben:\n- Ben bake" in context
+
+
+#: What the pages of a talk are about: two of one thing make its segment hot, the next two open segments of their own.
+ABOUT = {"D1:0": "same", "D2:0": "same", "D3:0": "same other", "D4:0": "elsewhere"}
+
+
+def released_heat(nothing_new: str, pages: int) -> tuple[int, list[int]]:
+    """Promotions, and the pages credited to each segment, after so many pages left the queue."""
+
+    def topics(values: Mapping[str, str], key: str) -> Any:
+        return {"topics": [{"theme": "", "keywords": [], "content": ABOUT.get(key, "elsewhere")}]}
+
+    heat = {"tau": 2.0, "gamma": 0.0, "credit": "nearest", "nothing_new": nothing_new}
+    talk = conversation(*(["boat sea", "boat sail"] for _ in range(pages + 1)))
+    system = ingested(replying(topics=topics), talk, heat=heat, mid_term={"theta": 0.9, "merge_by": "cosine"})
+    return counts(system)["promotions"], [each["interactions"] for each in system.state()["mid_term"]["segments"]]
+
+
+def test_a_hot_segment_without_a_new_page_cools_down_or_blocks_the_others_as_released() -> None:
+    assert released_heat("cool", 2) == (1, [0]) == released_heat("block", 2)
+    # The third and the fourth page are credited to the first segment, which has none of them: hot, nothing to read.
+    assert released_heat("cool", 4) == (1, [0, 1, 1])
+    assert released_heat("block", 4) == (1, [2, 1, 1])
+    # The fifth joins the third segment, which is as hot as the one that blocks it; the sixth makes it hotter.
+    assert released_heat("cool", 5) == (2, [0, 1, 0])
+    assert released_heat("block", 5) == (1, [2, 1, 2])
+    assert released_heat("block", 6) == (2, [2, 1, 0])
 
 
 def test_a_merged_profile_that_is_too_short_keeps_the_old_one() -> None:
@@ -304,6 +452,18 @@ def test_pages_under_two_topics_are_found_once_and_no_question_is_remembered() -
     assert before["pages_in_two_segments"] == 4
 
 
+def test_a_page_in_two_segments_takes_two_places_as_released() -> None:
+    two = {"topics": [{"theme": "t", "keywords": [text], "content": text} for text in ("boat", "cake")]}
+    limits = {"pages": 4, "segment_score": -1.0, "page_cos": -1.0}
+    once, twice = (
+        asked(ingested(replying(topics=two), mid_term={"copies": copies}, retrieve=limits)) for copies in (False, True)
+    )
+    assert [hit.memory_id for hit in twice.hits] == [hit.memory_id for hit in once.hits][:2]
+    assert len(once.hits) == 4 and twice.context.count(twice.hits[0].text) == 2 == 2 * once.context.count(
+        once.hits[0].text
+    )
+
+
 def test_keywords_of_a_question_are_its_words_where_none_is_named() -> None:
     found = asked(ingested(replying(keywords=" , ")), "What about the boat race in Spain and France")
     assert found.trace["keywords"] == ["boat", "race", "spain"]
@@ -333,3 +493,15 @@ def test_calls_by_hand() -> None:
         "continues": 184, "chain": 186, "topics": 186, "profile": 46.5, "agent_facts": 46.5, "merge_profile": 44.5,
         "keywords": 10,
     }  # fmt: skip
+
+
+def test_calls_of_the_released_pairs_by_hand() -> None:
+    """Ten conversations of LoCoMo's length: 2,864 pages, of which none stays in the queue."""
+    shape = DataShape([588] * 8 + [589] * 2, [20] * 270, {1: 10}, turn_tokens=30.0)
+    calls = {(each.phase, each.role): each for each in memory_calls(memory_config("memoryos_code"), shape) or ()}
+    assert calls["prepare", "topics"].calls == pytest.approx(2864)
+    assert calls["prepare", "continues"].calls == pytest.approx(2854)
+    chains = calls["prepare", "chain"].calls + calls["write", "chain"].calls
+    assert chains == pytest.approx(2864)
+    # Seven pages make a segment hot: 0.8 * 6 + 0.0001 < 5 <= 0.8 * 7.
+    assert calls["write", "profile"].calls == pytest.approx(2864 / 7)

@@ -398,7 +398,7 @@ def test_codes_that_neither_repair_nor_ask_again(preset: str, roles: tuple[str, 
 
 
 def test_a_cut_list_of_topics_is_no_topic_of_memoryos_released() -> None:
-    """The release loses such a page; here its beginning is its topic."""
+    """The page is lost, as in the release (``mid_term.unread_topics``)."""
     reply = json.dumps({"topics": [{"theme": "t", "keywords": ["k"], "content": "They sail."}]})[:-4]
     model = ScriptedModel(lambda role, values, key: reply)
     settings = composed("memoryos_code")["roles"]
