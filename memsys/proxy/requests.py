@@ -89,6 +89,13 @@ def read_object(data: bytes) -> Mapping[str, Any]:
     return body
 
 
+def without_json_mode(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The request without ``response_format``, where that asks for any JSON object; with a schema it is kept."""
+    if body.get("response_format") == {"type": "json_object"}:
+        return {name: value for name, value in body.items() if name != "response_format"}
+    return body
+
+
 def read_completion_request(path: str, body: Mapping[str, Any], default_max_tokens: int) -> CompletionRequest:
     """Check a request for chat completions (``/chat/completions``) or completions (``/completions``).
 

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from aiohttp import web
 
@@ -22,13 +22,15 @@ from memsys.proxy.errors import FINAL, RefusedRequestError, error_body, status_a
 from memsys.proxy.fields import SCOPE, check_fields
 from memsys.proxy.fitting import fitted
 from memsys.proxy.replies import completion_body, embedding_body, models_body, stream_events
-from memsys.proxy.requests import read_completion_request, read_embedding_request, read_object
+from memsys.proxy.requests import read_completion_request, read_embedding_request, read_object, without_json_mode
+from memsys.settings import check_choices
 
 _HOST = "127.0.0.1"
 _BACKLOG = 4096
 _CHARS_PER_TOKEN = 4
 #: Headers by which a program says, for one call, what it is doing.
 _SCOPE_HEADERS = ("x-memsys-conversation", "x-memsys-phase", "x-memsys-item")
+JsonMode = Literal["bound", "free"]
 _CLIENT: web.RequestKey[ProxyClient] = web.RequestKey("client", ProxyClient)
 
 
@@ -41,14 +43,19 @@ class ProxySettings:
         default_max_tokens: limit of new tokens where a program sets none; a small model may never stop by itself.
         max_body_mb: megabytes of one request.
         body_timeout_s: seconds until a request must have arrived, and its reply must have been read.
+        json_mode: what ``response_format`` of the type ``json_object`` does. ``bound``: the backbone's server holds the
+            reply to JSON, as that of OpenAI does; a small model may then close the object at once. ``free``: the prompt
+            alone asks for JSON. A JSON schema binds in either case.
     """
 
     port: int
     default_max_tokens: int
     max_body_mb: float
     body_timeout_s: float
+    json_mode: JsonMode
 
     def __post_init__(self) -> None:
+        check_choices(self, "proxy", json_mode=JsonMode)
         if not 0 <= self.port < 65536:
             raise ConfigError(f"proxy port={self.port!r} must be 0 (any free one) to 65535")
         for key in ("default_max_tokens", "max_body_mb", "body_timeout_s"):
@@ -203,9 +210,10 @@ class ProxyServer:
         return read_object(data)
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
-        asked = read_completion_request(
-            _endpoint(request), await self._read(request), self._settings.default_max_tokens
-        )
+        body = await self._read(request)
+        if self._settings.json_mode == "free":
+            body = without_json_mode(body)
+        asked = read_completion_request(_endpoint(request), body, self._settings.default_max_tokens)
         client, scope = request[_CLIENT], _scope(request)
         if asked.ignored:
             client.complain(f"fields that are not passed on: {', '.join(asked.ignored)}")

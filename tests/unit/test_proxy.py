@@ -30,7 +30,7 @@ from memsys.llm.ledger import CallRecord
 from memsys.proxy.clients import ProxyClient, ProxyScope
 from memsys.proxy.errors import RefusedRequestError
 from memsys.proxy.requests import read_completion_request, read_embedding_request, read_object
-from memsys.proxy.server import ProxyParts, ProxyServer, ProxySettings
+from memsys.proxy.server import JsonMode, ProxyParts, ProxyServer, ProxySettings
 from tests.support.backbones import StubEngine, backbone_config, open_backbone
 from tests.support.stub_process import attached
 from tests.support.stub_server import StubServer
@@ -74,11 +74,16 @@ class Open:
         return reply
 
 
+SCHEMA_FORMAT = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+
+
 @asynccontextmanager
-async def opened(stub: StubServer, folder: Path, *, cached: bool = False, **config: Any) -> AsyncIterator[Open]:
+async def opened(
+    stub: StubServer, folder: Path, *, cached: bool = False, json_mode: JsonMode = "bound", **config: Any
+) -> AsyncIterator[Open]:
     calls: list[CallRecord] = []
     embedded: list[tuple[ProxyScope, int]] = []
-    server = ProxySettings(port=0, default_max_tokens=64, max_body_mb=1, body_timeout_s=0.3)
+    server = ProxySettings(port=0, default_max_tokens=64, max_body_mb=1, body_timeout_s=0.3, json_mode=json_mode)
     async with open_backbone(
         StubEngine([stub.url]),
         folder,
@@ -233,6 +238,9 @@ def test_only_who_has_the_token_gets_in(stub: StubServer, tmp_path: Path) -> Non
         ({"temperature": 0.2}, {"temperature": 0.9}, {"temperature": 0.2}),
         ({"send_temperature": False}, {"temperature": 0.9}, {"temperature": None}),
         ({"structured": "off"}, {"response_format": {"type": "json_object"}}, {"response_format": None}),
+        ({}, {"response_format": {"type": "json_object"}}, {"response_format": {"type": "json_object"}}),
+        ({"json_mode": "free"}, {"response_format": {"type": "json_object"}}, {"response_format": None}),
+        ({"json_mode": "free"}, {"response_format": SCHEMA_FORMAT}, {"response_format": SCHEMA_FORMAT}),
         (
             {"thinking": "off", "thinking_switch": {"chat_template_kwargs": {"enable_thinking": False}}},
             {"stop": ["END"]},
