@@ -13,7 +13,7 @@ from memsys.vocabulary import Json
 
 SOURCES = ("ours", "authors")
 
-_NO_PACK = Pack("", {}, (), ())
+_NO_PACK = Pack("", {}, (), (), otherwise="no pack is catalogued for this system")
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,7 @@ class Pack:
         prompts: the first that fits a role and the system's settings is its prompt.
         without: roles that have none.
         settings: settings of the system that all its prompts need, such as how replies are read.
+        otherwise: why a role that it does not name has none.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Pack:
     prompts: tuple[PackPrompt, ...]
     without: tuple[Absence, ...]
     settings: Mapping[str, Json] = field(default_factory=dict)
+    otherwise: str = "the authors' release has no such call"
 
     def reference(self, prompt: PackPrompt, part: Part) -> PackReference | None:
         """Name of the fetched text; ``None`` where the authors have no system message."""
@@ -103,7 +105,7 @@ class Pack:
         for entry in entries:
             if entry.role == role and _applies(entry.when, settings):
                 return entry
-        return Absence(role, "the authors' release has no such call")
+        return Absence(role, self.otherwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,7 @@ def read_pack(path: Path) -> Pack:
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise ConfigError(f"{path} is no prompt pack: {' '.join(str(error).split())}") from error
     pack = Pack(str(given.get("name", path.parent.name)), sources, prompts, without, given.get("settings") or {})
+    pack = replace(pack, otherwise=str(given.get("otherwise", pack.otherwise)))
     _check(pack, path)
     return pack
 
