@@ -1,4 +1,4 @@
-"""The comparisons of ``make parity``, one after the other: ``python -m eval.parity.stages``; ``stages.yaml`` lists them.
+"""The comparisons of ``make parity`` (``stages.yaml``), one after the other: ``python -m eval.parity.stages``.
 
 A stage whose released code, environment or prompts cannot be had here is told and left out; the last line says how many
 were compared. Ends with 2 where a stage failed, with 5 where a difference has no explanation, and with ``--require``
