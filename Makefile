@@ -82,23 +82,13 @@ test-serve: serve-env  ## really serve SmolLM2 with vLLM and run an experiment a
 	$(PY) -m pytest -m serve tests/serve -p no:xdist
 	$(PY) -m eval.run backbone=smollm2_135m_vllm memory=rag_quickstart dataset=locomo_sample dataset.limit_questions=8 use_cache=false run_dir=$$(mktemp -d)
 
-test-sources: env  ## cut every authors' prompt from the repositories in MEMSYS_SOURCES and compare with their own rendering
-	$(PY) -m pytest -m sources tests/sources -p no:xdist
+test-sources: env  ## cut the authors' prompts from what MEMSYS_SOURCES holds, compare with their own rendering, and name what is missing
+	$(PY) -m pytest -m sources tests/sources -p no:xdist -rs
 
-# A short conversation in which clusters are made, split and described; no model is needed.
-PARITY := dataset=locomo_sample dataset.limit_sessions=2 embedder=hashing embedder.noise=0.2
-CLAG_PARITY := memory=clag_code against=authors_clag memory.buffer_size=12 memory.tau_split=10 memory.consolidate_every=5
-XMEMORY_PARITY := memory=xmemory/code against=authors_xmemory memory.theme.cap=8 --spoil 4
-
-parity: env  ## the released presets of CLAG, A-Mem, SAGE and xMemory against the authors' code, call by call; says so where that cannot be had
+parity: env  ## the released presets of CLAG, A-Mem, SAGE and xMemory against the authors' code, call by call; says how many could be compared (REQUIRE_PARITY=1: all must)
 	-@$(PY) scripts/make_package_env.py authors_clag
-	$(PY) -m eval.parity --skip-without-sources $(CLAG_PARITY) $(PARITY)
-	$(PY) -m eval.parity --skip-without-sources memory=amem_v2 against=authors_amem memory.evo_threshold=5 $(PARITY)
-	$(PY) -m eval.parity --skip-without-sources memory=amem/robust against=authors_amem_robust --spoil 4 $(PARITY)
-	@$(PY) scripts/fetch_prompts.py clag sage xmemory reader || { echo "parity with prompts=authors skipped: see above"; exit 0; }; \
-	  $(PY) -m eval.parity --skip-without-sources $(CLAG_PARITY) $(PARITY) prompts=authors && \
-	  $(PY) -m eval.parity --skip-without-sources memory=sage/code against=authors_sage $(PARITY) prompts=authors && \
-	  $(PY) -m eval.parity --skip-without-sources $(XMEMORY_PARITY) $(PARITY) prompts=authors
+	-@$(PY) scripts/fetch_prompts.py clag sage xmemory reader
+	$(PY) -m eval.parity.stages $(if $(filter-out 0,$(REQUIRE_PARITY)),--require)
 
 slurm: ## install the Debian packages of a private Slurm (needs root, or sudo)
 	@command -v munged slurmctld slurmd sbatch >/dev/null || PATH=$$PATH:/usr/sbin command -v slurmctld >/dev/null || \

@@ -2,10 +2,12 @@
 
 Each file is fetched from GitHub at the catalogue's commit, or taken from MEMSYS_SOURCES: a folder that holds git
 repositories named owner+name, or their files as owner+name/path (owner+name@COMMIT/path, with seven digits, where a
-file is needed of two commits). The prompts are cut out (nothing of the authors' code is
-run), converted to our placeholders and written under models/prompts (MEMSYS_PROMPTS: another folder), never committed.
+file is needed of two commits). The text of a paper (memfly), which nothing can fetch, is taken from that folder alone
+(papers/memfly.txt). The prompts are cut out (nothing of the authors' code is run), converted to our placeholders and
+written under models/prompts (MEMSYS_PROMPTS: another folder), never committed.
 
-Exit code 0: everything asked for is in place; 2: something is not, and the message says what to do.
+Exit code 0: everything asked for is in place; 2: something is not, and the message says what to do. Where no pack is
+named, a paper's text that is not there is told and is no failure.
 """
 
 import argparse
@@ -18,7 +20,7 @@ from memsys.assets.paths import ROOT
 from memsys.errors import MemsysError
 from memsys.prompt_packs.catalogue import PARTS, Pack, PackPrompt, check_converted, convert_prompt, find_packs
 from memsys.prompt_packs.local import is_present, prompts_dir, write_text
-from memsys.prompt_packs.sources import read_source, sources_folder
+from memsys.prompt_packs.sources import MissingPaperError, read_source, sources_folder
 
 
 def present(pack: Pack, prompt: PackPrompt) -> bool:
@@ -67,6 +69,15 @@ def get(pack: Pack) -> None:
     print(f"  {pack.name}: {len(pack.prompts)} prompts cut from {len(pack.sources)} files")
 
 
+def tried(pack: Pack) -> MemsysError | None:
+    """Fetch a pack; returns why that was not possible."""
+    try:
+        get(pack)
+    except MemsysError as error:
+        return error
+    return None
+
+
 def main() -> int:
     """Run the command line."""
     packs = {pack.name: pack for pack in find_packs(ROOT)}
@@ -80,15 +91,12 @@ def main() -> int:
     if arguments.list:
         show(chosen)
         return 0
-    failed = 0
-    for pack in chosen:
-        try:
-            get(pack)
-        except MemsysError as error:
-            failed += 1
-            print(f"  {pack.name}: {error}", file=sys.stderr)
-    print(f"{len(chosen) - failed} of {len(chosen)} packs are in place in {prompts_dir()}")
-    return 2 if failed else 0
+    problems = {pack.name: problem for pack in chosen if (problem := tried(pack))}
+    for name, problem in problems.items():
+        print(f"  {name}: {problem}", file=sys.stderr)
+    print(f"{len(chosen) - len(problems)} of {len(chosen)} packs are in place in {prompts_dir()}")
+    borne = () if arguments.names else (MissingPaperError,)
+    return 2 if any(not isinstance(problem, borne) for problem in problems.values()) else 0
 
 
 if __name__ == "__main__":

@@ -13,7 +13,11 @@ from memsys.vocabulary import Json
 
 SOURCES = ("ours", "authors")
 
-_NO_PACK = Pack("", {}, (), ())
+_NO_PACK = Pack("", {}, (), (), otherwise="no pack is catalogued for this system")
+
+
+class MissingPromptsError(ConfigError):
+    """Authors' prompts that a run asks for have not been fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,8 @@ def with_authors_prompts(part: Mapping[str, Any]) -> dict[str, Any]:
     A role whose ``prompt`` names a file keeps it.
 
     Raises:
-        ConfigError: a prompt has not been fetched, or the pack is broken.
+        MissingPromptsError: a prompt has not been fetched.
+        ConfigError: the pack is broken.
     """
     changed = deepcopy(dict(part))
     if isinstance(host := changed.get("host"), Mapping):
@@ -113,7 +118,7 @@ def _check_present(group: RoleGroup) -> None:
     references = [group.pack.reference(entry, part) for entry, part in wanted]
     missing = [reference for reference in references if reference is not None and not is_present(reference)]
     if missing:
-        raise ConfigError(
+        raise MissingPromptsError(
             f"prompts=authors: {len(missing)} texts of {group.pack.name} are missing under {prompts_dir()}, or are not "
             f"those of the catalogue: {', '.join(one.name for one in missing)}; run `make prompts`, or set prompts=ours"
         )

@@ -10,7 +10,7 @@ sha256 (``MEMSYS_SOURCES``: a folder that holds them) and run in an environment 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
 from eval.cli.places import RESULTS, check_folder
@@ -20,27 +20,47 @@ from eval.configs.overrides import tell_repeated
 from eval.parity.config import counterparts
 from memsys.errors import ConfigError
 
+if TYPE_CHECKING:
+    from eval.parity.report import ParityReport
+
 OUT = RESULTS / "parity"
 
 
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare as the command line says; returns the exit status."""
+    report = compared(arguments)
+    return EXIT_DIFFERENT if report is not None and report.unexplained else EXIT_DONE
+
+
+def compared(arguments: Sequence[str] | None = None) -> "ParityReport | None":
+    """Compare as the command line says, and show what came of it; ``None`` where the authors' code cannot be had.
+
+    Raises:
+        MemsysError: a setting is wrong, or one side failed.
+    """
     options = _parser().parse_intermixed_args(arguments)
     tell_repeated(options.overrides)
     check_folder(options.out)
     own, overrides = _split(options.overrides)
     if "against" not in own:
         raise ConfigError(f"say what to compare with: against={' or against='.join(counterparts())}")
+    from eval.configs.prompt_choice import MissingPromptsError
     from eval.parity.run import ParityRun
 
-    run = ParityRun.of(own["against"], own.get("conversation"), overrides, options.spoil, options.out)
-    if options.skip_without_sources and (problem := run.missing()):
+    try:
+        run = ParityRun.of(own["against"], own.get("conversation"), overrides, options.spoil, options.out)
+        problem = run.missing() if options.skip_without_sources else ""
+    except MissingPromptsError as error:
+        if not options.skip_without_sources:
+            raise
+        problem = str(error)
+    if problem:
         say(f"parity skipped: {problem}")
-        return EXIT_DONE
+        return None
     report = run.compare()
     _show(report, run.folder)
-    return EXIT_DIFFERENT if report.unexplained else EXIT_DONE
+    return report
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--skip-without-sources",
         action="store_true",
-        help="end with 0 and one line where the authors' code cannot be had",
+        help="end with 0 and one line where the authors' code or prompts cannot be had",
     )
     parser.add_argument("overrides", nargs="+", help="against=NAME conversation=ID memory=NAME dataset=NAME ...")
     return parser

@@ -82,9 +82,10 @@ class Counterpart:
     def _source(self, pack: Pack, given: str | Mapping[str, str]) -> SourceFile:
         if not isinstance(given, str):
             return SourceFile(**{**self.release, **given})
-        if given not in pack.sources:
-            raise ConfigError(f"eval/parity/released: {given} is no source of the pack {pack.name}")
-        return pack.sources[given]
+        source = pack.sources.get(given)
+        if not isinstance(source, SourceFile):
+            raise ConfigError(f"eval/parity/released: {given} is no file of code in the pack {pack.name}")
+        return source
 
 
 @dataclass(frozen=True, slots=True)

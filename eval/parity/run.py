@@ -24,8 +24,8 @@ from eval.running.models import embedder_for
 from eval.serve import plan_of
 from memsys.assets.paths import ROOT
 from memsys.departures import read_departures, system_of
-from memsys.errors import AssetError, ConfigError, DataError
-from memsys.prompt_packs.sources import SourceFile, read_source, sources_folder
+from memsys.errors import AssetError, ConfigError
+from memsys.prompt_packs.sources import MissingSourceError, SourceFile, read_source, sources_folder
 from memsys.vocabulary import Json, Sample
 
 LOG = "authors.log"
@@ -80,12 +80,16 @@ class ParityRun:
         return cls(against, counterpart, sources, plan, sample, spoiled_one_in, out / name)
 
     def missing(self) -> str:
-        """Why the authors' code cannot be run here; empty where it can."""
+        """Why the authors' code cannot be run here; empty where it can.
+
+        Raises:
+            DataError: a file is there and is not that of the catalogue.
+        """
         try:
             interpreter(self.counterpart.environment)
             for source in self.sources.values():
                 read_source(source, sources_folder())
-        except (AssetError, DataError) as error:
+        except (AssetError, MissingSourceError) as error:
             return str(error)
         return ""
 

@@ -35,6 +35,7 @@ class SweepCell:
         plan: what to run; ``None`` if the settings do not fit together.
         problem: why not.
         datasets: loaded data by settings, shared by the cells of a sweep.
+        error: that told the problem.
     """
 
     overrides: tuple[str, ...]
@@ -42,6 +43,7 @@ class SweepCell:
     plan: Plan | None
     problem: str = ""
     datasets: dict[str, LoadedData] = field(default_factory=dict, repr=False)
+    error: MemsysError | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def key(self) -> str:
@@ -61,7 +63,7 @@ class SweepCell:
             ConfigError: the settings do not fit together.
         """
         if self.plan is None:
-            raise ConfigError(self.problem)
+            raise self.error if isinstance(self.error, ConfigError) else ConfigError(self.problem)
         return self.plan
 
     @property
@@ -160,5 +162,5 @@ def make_cell(config: "DictConfig", overrides: Sequence[str]) -> SweepCell:
     try:
         plan: Any = make_plan(config)
     except MemsysError as error:
-        return SweepCell(tuple(overrides), folder, None, str(error))
+        return SweepCell(tuple(overrides), folder, None, str(error), error=error)
     return SweepCell(tuple(overrides), folder, plan)

@@ -86,7 +86,12 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], *, thresholds: bool) 
 
 
 def _with_operations(role: Role, thresholds: bool) -> Role:
-    """Put the explanation of the operations into the prompt, so that the prompt's hash covers it."""
+    """Put the explanation of the operations into the prompt, so that the prompt's hash covers it.
+
+    A prompt without a place for it, such as the authors', stays as it is.
+    """
+    if "$operations" not in role.prompt.text:
+        return role
     explained = Prompt.load(PROMPTS / f"operations{'_thresholds' if thresholds else ''}.txt").text
     text = Template(role.prompt.text).safe_substitute(operations=explained)
     sha256 = hashlib.sha256(text.encode()).hexdigest()

@@ -12,7 +12,8 @@ from memsys.errors import ConfigError, DataError
 from memsys.prompt_packs.converting import Mapped, braced, convert, unused
 from memsys.prompt_packs.cutting import Cut, Piece, cut
 from memsys.prompt_packs.local import DIGITS, PackReference
-from memsys.prompt_packs.sources import SourceFile
+from memsys.prompt_packs.paper_cutting import PaperCut, cut_lines
+from memsys.prompt_packs.sources import PaperText, Source, make_source
 from memsys.vocabulary import Json
 
 FILE = "prompt_pack.yaml"
@@ -26,7 +27,7 @@ class CutPart:
     """A text of a file; ``source`` is the key of the file in the pack."""
 
     source: str
-    place: Cut
+    place: Cut | PaperCut
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +80,19 @@ class Pack:
 
     Attributes:
         name: the system's folder.
-        sources: files of the authors, by key.
+        sources: files of the authors, and texts of their papers, by key.
         prompts: the first that fits a role and the system's settings is its prompt.
         without: roles that have none.
         settings: settings of the system that all its prompts need, such as how replies are read.
+        otherwise: why a role that it does not name has none.
     """
 
     name: str
-    sources: Mapping[str, SourceFile]
+    sources: Mapping[str, Source]
     prompts: tuple[PackPrompt, ...]
     without: tuple[Absence, ...]
     settings: Mapping[str, Json] = field(default_factory=dict)
+    otherwise: str = "the authors' release has no such call"
 
     def reference(self, prompt: PackPrompt, part: Part) -> PackReference | None:
         """Name of the fetched text; ``None`` where the authors have no system message."""
@@ -103,7 +106,7 @@ class Pack:
         for entry in entries:
             if entry.role == role and _applies(entry.when, settings):
                 return entry
-        return Absence(role, "the authors' release has no such call")
+        return Absence(role, self.otherwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,9 @@ def _part_text(
 ) -> str:
     if isinstance(part, str):
         return braced(part)
-    piece = cut(contents[part.source], part.place, str(pack.sources[part.source]))
+    content, file = contents[part.source], str(pack.sources[part.source])
+    place = part.place
+    piece = cut_lines(content, place, file) if isinstance(place, PaperCut) else cut(content, place, file)
     pieces.append(piece)
     return convert(piece.segments, mapped, name)
 
@@ -207,12 +212,13 @@ def read_pack(path: Path) -> Pack:
 
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
-        sources = {key: SourceFile(**source) for key, source in given["sources"].items()}
+        sources = {key: make_source(source) for key, source in given["sources"].items()}
         prompts = tuple(_prompt(entry) for entry in given.get("prompts") or ())
         without = tuple(Absence(**entry) for entry in given.get("without") or ())
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise ConfigError(f"{path} is no prompt pack: {' '.join(str(error).split())}") from error
     pack = Pack(str(given.get("name", path.parent.name)), sources, prompts, without, given.get("settings") or {})
+    pack = replace(pack, otherwise=str(given.get("otherwise", pack.otherwise)))
     _check(pack, path)
     return pack
 
@@ -220,9 +226,13 @@ def read_pack(path: Path) -> Pack:
 def _check(pack: Pack, path: Path) -> None:
     names = [prompt.id for prompt in pack.prompts]
     repeated = sorted({name for name in names if names.count(name) > 1})
-    unknown = sorted({part.source for one in pack.prompts for part in one.cuts()} - set(pack.sources))
+    cuts = [part for one in pack.prompts for part in one.cuts()]
+    unknown = sorted({part.source for part in cuts} - set(pack.sources))
     if repeated or unknown:
         raise ConfigError(f"{path}: repeated ids: {repeated or 'none'}; unknown sources: {unknown or 'none'}")
+    for part in cuts:
+        if isinstance(part.place, PaperCut) != isinstance(pack.sources[part.source], PaperText):
+            raise ConfigError(f"{path}: source {part.source}: a paper is cut by its lines, and nothing else is")
 
 
 def _prompt(entry: Mapping[str, Any]) -> PackPrompt:
@@ -242,4 +252,8 @@ def _part(part: Mapping[str, Any], source: str) -> CutPart | str:
     if "text" in part:
         return str(part["text"])
     given = dict(part)
-    return CutPart(str(given.pop("source", source)), Cut(**{"scope": str(given.pop("in", "")), **given}))
+    source = str(given.pop("source", source))
+    if "lines" in given:
+        first, last = given.pop("lines")
+        return CutPart(source, PaperCut((first, last), **given))
+    return CutPart(source, Cut(**{"scope": str(given.pop("in", "")), **given}))

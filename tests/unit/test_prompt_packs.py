@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from eval.configs import prompt_choice
 from eval.configs.presets import CONF
+from eval.configs.prompt_choice import prompt_rows
 from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
 from memsys.assets.paths import ROOT
@@ -202,3 +203,16 @@ def test_a_packs_placeholders_are_those_that_a_role_is_given(pack: Pack) -> None
     assert set(re.findall(r"\$(\w+)", mapped)) <= shipped | {"last_neighbour"}
     assert (CONF / "prompts" / "authors.yaml").is_file()
     assert all(len(prompt.sha256) == len(prompt.prompt_sha256) == 64 for prompt in pack.prompts)
+
+
+@pytest.mark.parametrize("preset", ["lightmem", "memoryos", "gam", "memgpt"])
+def test_a_system_without_a_pack_says_so_and_nothing_of_its_release(preset: str) -> None:
+    settings = {**compose_plan([f"memory={preset}"]).settings, "prompts": {"source": "authors"}}
+    whys = {row["why"] for row in prompt_rows(settings) or () if not str(row["role"]).startswith("reader.")}
+    assert whys == {"no pack is catalogued for this system"}
+
+
+def test_a_reader_that_the_pack_does_not_name_has_no_catalogued_prompt() -> None:
+    settings = {**compose_plan(["memory=rag", "reader=beam"]).settings, "prompts": {"source": "authors"}}
+    whys = {row["why"] for row in prompt_rows(settings) or () if str(row["role"]).startswith("reader.")}
+    assert whys == {"no prompt of its authors is catalogued for this reader"}

@@ -1,0 +1,75 @@
+"""The comparisons of ``make parity`` (``stages.yaml``), one after the other: ``python -m eval.parity.stages``.
+
+A stage whose released code, environment or prompts cannot be had here is told and left out; the last line says how many
+were compared. Ends with 2 where a stage failed, with 5 where a difference has no explanation, and with ``--require``
+with 3 where a stage was left out.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, explains_errors, start
+from eval.cli.terminal import complain, say
+from eval.configs.presets import make_preset
+from eval.parity.__main__ import OUT, compared
+from memsys.errors import MemsysError
+
+FILE = Path(__file__).with_name("stages.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class ParityStages:
+    """``stages.yaml``.
+
+    Attributes:
+        every: arguments of all stages.
+        stages: further arguments by the name of the stage.
+    """
+
+    every: Sequence[str]
+    stages: Mapping[str, Sequence[str]]
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare every stage; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--require", action="store_true", help="end with 3 where a stage cannot be compared")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the reports (default: results/parity)")
+    options = parser.parse_args(arguments)
+    found = make_preset(ParityStages, FILE)
+    statuses = {
+        name: _status(name, [*own, *found.every, "--skip-without-sources", f"--out={options.out}"])
+        for name, own in found.stages.items()
+    }
+    return _summary(statuses, require=options.require)
+
+
+def _status(name: str, arguments: Sequence[str]) -> int:
+    """Compare one stage; the status is that of incomplete work where it was left out."""
+    say(f"== {name}")
+    try:
+        report = compared(arguments)
+    except MemsysError as error:
+        complain(str(error))
+        return EXIT_ERROR
+    if report is None:
+        return EXIT_INCOMPLETE
+    return EXIT_DIFFERENT if report.unexplained else EXIT_DONE
+
+
+def _summary(statuses: Mapping[str, int], *, require: bool) -> int:
+    """Say how many stages were compared; returns the exit status of all."""
+    words = {EXIT_ERROR: "failed", EXIT_DIFFERENT: "with unexplained differences", EXIT_INCOMPLETE: "not compared"}
+    named = {word: [name for name, one in statuses.items() if one == status] for status, word in words.items()}
+    done = sum(status in (EXIT_DONE, EXIT_DIFFERENT) for status in statuses.values())
+    rest = "".join(f"; {word}: {', '.join(names)}" for word, names in named.items() if names)
+    say(f"parity: {done} of {len(statuses)} stages compared{rest}")
+    failing = (EXIT_ERROR, EXIT_DIFFERENT, EXIT_INCOMPLETE) if require else (EXIT_ERROR, EXIT_DIFFERENT)
+    return next((status for status in failing if status in statuses.values()), EXIT_DONE)
+
+
+if __name__ == "__main__":
+    start(main)
