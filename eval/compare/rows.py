@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any
 
-from eval.compare.columns import ComparisonColumn, judge_columns
+from eval.compare.columns import ANSWERABLE, ComparisonColumn, judge_columns
 from eval.compare.seeds import Repeats, group_repeats
 from eval.configs.prices import load_prices
 from eval.loaders.kinds import ADVERSARIAL
@@ -69,6 +69,11 @@ class SystemRow:
 def f1_metric(protocol: Protocol) -> str:
     """The metric behind a protocol's F1 column."""
     return protocol.columns.get("F1", "f1_set")
+
+
+def answerable_alone(protocol: Protocol) -> Protocol:
+    """The protocol without the questions that have no answer: that of the column F1 answerable."""
+    return replace(protocol, adversarial="exclude")
 
 
 def lead_metric(runs: Sequence[StoredRun], protocol: Protocol) -> tuple[str, str]:
@@ -170,13 +175,12 @@ def _estimates(
     system: Repeats, protocol: Protocol, judges: Mapping[ComparisonColumn, JudgeGroup]
 ) -> dict[str, ComparisonEstimate]:
     run = system.averaged
-    answerable = replace(protocol, adversarial="exclude")
     shown = (*listed(retrieval=False), *listed(retrieval=True))
     found = {metric.heading: estimate(run, metric.name, protocol) for metric in shown}
     if not run.retrieval_only:
         found["F1"] = estimate(run, f1_metric(protocol), protocol)
         if any(row.kind == ADVERSARIAL for row in run.rows):  # elsewhere it would be F1 once more
-            found["F1 answerable"] = estimate(run, f1_metric(protocol), answerable)
+            found[ANSWERABLE] = estimate(run, f1_metric(protocol), answerable_alone(protocol))
         found["abstain"] = _abstentions(run)
     graded = {column.name: group.metric for column, group in judges.items() if run.run_id in group.runs}
     found |= {name: estimate(run, metric, protocol) for name, metric in graded.items()}
