@@ -8,8 +8,8 @@ from eval.cli.escaping import csv_row, markdown, markdown_cell, markdown_code, m
 from eval.compare.columns import ComparisonColumn
 from eval.compare.model import Report, cell, interval_text, shown_columns, spread_text
 from eval.compare.rows import ComparisonEstimate, SystemRow
-from eval.tables.plain import PlainTable
 from eval.tables.pairs import Pair
+from eval.tables.plain import PlainTable
 from eval.tables.plain_latex import in_one_file, plain_latex
 from eval.tables.text import PAIR_HEADINGS, pair_cells
 
@@ -95,7 +95,7 @@ def _paired_tests(report: Report) -> PlainTable:
 
 
 def render_csv(report: Report) -> str:
-    """Return one row per system: every column, its interval, the paired tests; four decimals; ``run``: its first run."""
+    """Return one row per system: columns, intervals and paired tests, four decimals; ``run``: its first run."""
     names = [column.name for column in report.columns]
     headings = [column.heading for column in report.columns]
     intervals = [f"{heading} {end}" for heading in headings for end in ("low", "high")]

@@ -166,10 +166,10 @@ def cell(estimate: ComparisonEstimate | None, column: ComparisonColumn) -> str:
 
 def interval_text(estimate: ComparisonEstimate | None) -> str:
     """``[low, high]`` with the mark of an interval over questions."""
-    if estimate is None or estimate.interval is None:
+    interval = None if estimate is None else estimate.shown_interval
+    if interval is None:
         return ""
-    mark = BY_QUESTION if estimate.interval.by == "question" else ""
-    return f"[{estimate.interval.low:.1f}, {estimate.interval.high:.1f}]{mark}"
+    return f"[{interval.low:.1f}, {interval.high:.1f}]{BY_QUESTION if interval.by == 'question' else ''}"
 
 
 def spread_text(estimate: ComparisonEstimate | None) -> str:

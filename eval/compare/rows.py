@@ -10,7 +10,7 @@ from eval.compare.seeds import Repeats, group_repeats
 from eval.configs.prices import load_prices
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
-from eval.metrics.registry import listed, scale_of
+from eval.metrics.registry import is_share, listed, scale_of
 from eval.plots.figures import Point, point_of
 from eval.scoring.aggregate import undoubted
 from eval.scoring.clusters import cluster_interval
@@ -32,17 +32,24 @@ class ComparisonEstimate:
         interval: of the mean; ``None`` where there is none.
         spread: standard deviation over seeds.
         questions: scored, that the mean is over; ``None`` where it is over something else.
+        share: whether it is a share in percent.
     """
 
     value: float
     interval: Interval | None = None
     spread: float | None = None
     questions: int | None = None
+    share: bool = False
+
+    @property
+    def shown_interval(self) -> Interval | None:
+        """The interval as tables and figures show it: of a share from 0 to 100."""
+        return self.interval.of_a_share(100.0) if self.share and self.interval is not None else self.interval
 
     @property
     def point(self) -> Point:
         """As a figure shows it."""
-        return point_of(self.value, self.interval)
+        return point_of(self.value, self.shown_interval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,7 @@ def estimate(
     interval = cluster_interval(scores, mean)
     if interval is not None:
         interval = replace(interval, low=scale * interval.low, high=scale * interval.high)
-    return ComparisonEstimate(scale * value, interval, questions=len(scores.values))
+    return ComparisonEstimate(scale * value, interval, questions=len(scores.values), share=is_share(metric))
 
 
 def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, ComparisonEstimate]:
