@@ -83,8 +83,8 @@ def test_the_conclusion_says_what_can_be_claimed(tmp_path: Path) -> None:
     assert make_report([rag, amem], CLAG).conclusion == (
         "On 100 questions of 10 conversations amem leads rag by 30.0 points F1; the paired 95 % interval [30.0, 30.0] "
         "leaves out 0 (p = 0.002 after Holm's correction), so the lead holds. Without the questions that have no "
-        "answer amem leads rag by 30.0 points F1 answerable ([30.0, 30.0], p = 0.002 after Holm's correction): the lead "
-        "holds there too."
+        "answer amem leads rag by 30.0 points F1 answerable ([30.0, 30.0], p = 0.002 after Holm's correction): the "
+        "lead holds there too."
     )
     values = FakeRun(memory="clag", conversations=ten, values=lambda n, metric: 0.2 + 0.3 * (n // 10 % 2) - 0.14)
     clag = read_run(values.write(tmp_path))
