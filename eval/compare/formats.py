@@ -104,8 +104,8 @@ def render_csv(report: Report) -> str:
     writer = csv.writer(text, lineterminator="\n")
     tested = list(dict.fromkeys(pair.column for pair in report.pairs))
     tests = ["against", *(f"{column} {name}" for column in tested for name in _TEST_COLUMNS)] if tested else []
-    first = ["system", "run", "protocol", "n", "interval_by"]
-    writer.writerow(csv_row([*first, *headings, *intervals, "seeds", *spreads, *tests]))
+    names_of_run = ["system", "run", "protocol", "n", "interval_by"]
+    writer.writerow(csv_row([*names_of_run, *headings, *intervals, "seeds", *spreads, *tests]))
     for row in report.rows:
         found = [row.estimates.get(name) for name in names]
         by = {estimate.interval.by for estimate in found if estimate is not None and estimate.interval is not None}
