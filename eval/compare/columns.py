@@ -8,6 +8,8 @@ from eval.metrics.registry import listed, matching
 from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
 from eval.tables.stored import StoredRun
 
+#: F1 without the questions that have no answer, which some protocols score against a false one.
+ANSWERABLE = "F1 answerable"
 _UNLIKE = "; not with the settings or the model of the other judge of this name"
 
 
@@ -35,7 +37,7 @@ def answer_columns() -> tuple[ComparisonColumn, ...]:
     return (
         ComparisonColumn("F1", 1, "token F1, percent"),
         ComparisonColumn(
-            "F1 answerable", 1, "token F1 without the questions that have no answer (LoCoMo: category 5), percent"
+            ANSWERABLE, 1, "token F1 without the questions that have no answer (LoCoMo: category 5), percent"
         ),
         *(_column(metric) for metric in listed(retrieval=False)),
         ComparisonColumn("abstain", 1, "questions without an answer that were declined, percent"),

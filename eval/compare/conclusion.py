@@ -1,8 +1,11 @@
-"""One sentence on what a comparison shows and what it does not, from its own numbers."""
+"""What a comparison shows and what it does not, in a few sentences from its own numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from eval.compare.columns import ANSWERABLE
 from eval.compare.rows import SystemRow
+from eval.scoring.inference import Interval
 from eval.tables.pairs import Pair
 from eval.tables.text import p_text
 
@@ -10,11 +13,39 @@ from eval.tables.text import p_text
 LEVEL = 0.05
 
 
+@dataclass(frozen=True, slots=True)
+class _Lead:
+    """Two systems of a pair, the one that is ahead first; ``sign`` turns the pair's difference into its lead."""
+
+    leader: str
+    other: str
+    pair: Pair
+    sign: float
+
+    @property
+    def points(self) -> float:
+        return abs(self.pair.result.difference)
+
+    @property
+    def text(self) -> str:
+        return f"{self.leader} leads {self.other} by {self.points:.1f} points {self.pair.column}"
+
+    @property
+    def bracket(self) -> str:
+        """The interval of the lead; empty where there is none."""
+        interval = self.pair.result.interval
+        if interval is None:
+            return ""
+        low, high = sorted((self.sign * interval.low, self.sign * interval.high))
+        return f"[{low:.1f}, {high:.1f}]"
+
+
 def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[Pair], lead: str) -> str:
     """Say which system leads, by how much, and whether that can be claimed.
 
     References (no memory, full context, the gold evidence, constants) lead nothing, unless there is nothing else. A
-    system that has none but references beside it is held against the best of those that it is not behind.
+    system that has none but references beside it is held against the best of those that it is not behind. Where F1
+    was also tested without the questions that have no answer, it is said what holds under one of the two alone.
 
     Args:
         rows: sorted, the best first.
@@ -23,12 +54,13 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
         lead: column that the rows are sorted by.
 
     Returns:
-        One sentence; empty where nothing was scored.
+        One sentence, or a few; empty where nothing was scored.
     """
     scored = [row for row in rows if lead in row.estimates]
     if not scored:
         return ""
     tested = {pair.system: pair for pair in pairs if pair.column == lead or pair.column.startswith(f"{lead} (")}
+    answerable = {pair.system: pair for pair in pairs if pair.column == ANSWERABLE}
     systems = [row for row in scored if not row.run.reference] or scored
     first = systems[0]
     if not tested:
@@ -36,12 +68,16 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
         return f"On {_extent(first)} {first.label} has {lead} {value:.1f}; there is no other system to compare it with."
     if first.label == baseline.label:
         others = [tested[row.label] for row in systems if row.label in tested]
-        best = max(others, key=_difference) if others else _best_reference(list(tested.values()))
-        return _sentence(_extent(first, best), first.label, best.system, best, -1.0, lead)
-    if first.label not in tested:
+        pair = max(others, key=_difference) if others else _best_reference(list(tested.values()))
+    elif first.label not in tested:
         return f"{first.label} leads, but shares no question with {baseline.label}, so no difference can be claimed."
-    pair = tested[first.label]
-    return _sentence(_extent(first, pair), first.label, baseline.label, pair, 1.0, lead)
+    else:
+        pair = tested[first.label]
+    sentences = [f"On {_extent(first, pair)} {_sentence(_lead_of(pair, first.label), lead)}"]
+    if pair.system in answerable:
+        sentences.append(_answerable_sentence(pair, answerable[pair.system]))
+    rest = {name: one for name, one in answerable.items() if name != pair.system}
+    return " ".join([*sentences, *_under_one_alone(tested, rest, lead)])
 
 
 def _best_reference(pairs: Sequence[Pair]) -> Pair:
@@ -51,6 +87,17 @@ def _best_reference(pairs: Sequence[Pair]) -> Pair:
 
 def _difference(pair: Pair) -> float:
     return pair.result.difference
+
+
+def _lead_of(pair: Pair, first: str = "") -> _Lead:
+    """Who leads whom on the questions of the pair; the order of the rows is that of all questions of each system.
+
+    Of two that are level, ``first`` is named first.
+    """
+    difference = pair.result.difference
+    if difference < 0 or (difference == 0 and first == pair.baseline):
+        return _Lead(pair.baseline, pair.system, pair, -1.0)
+    return _Lead(pair.system, pair.baseline, pair, 1.0)
 
 
 def _extent(row: SystemRow, pair: Pair | None = None) -> str:
@@ -67,23 +114,16 @@ def _extent(row: SystemRow, pair: Pair | None = None) -> str:
     )
 
 
-def _sentence(extent: str, leader: str, other: str, pair: Pair, sign: float, lead: str) -> str:
-    """Who leads whom; ``sign`` turns the pair's difference into the leader's lead.
-
-    The order of the rows is that of all questions of each system; on the questions of the pair it may be the other.
-    """
-    points = sign * pair.result.difference
-    if points < 0:
-        return _sentence(extent, other, leader, pair, -sign, lead)
-    begin = f"On {extent} {leader} leads {other} by {points:.1f} points {lead}"
-    interval = pair.result.interval
+def _sentence(lead: _Lead, column: str) -> str:
+    """Who leads whom in the column that the rows are sorted by, and whether that can be claimed."""
+    begin = f"{lead.leader} leads {lead.other} by {lead.points:.1f} points {column}"
+    pair, interval = lead.pair, lead.pair.result.interval
     if interval is None:
         return f"{begin}; there are too few conversations for an interval, so no difference can be claimed."
-    low, high = sorted((sign * interval.low, sign * interval.high))
-    text = f"the paired 95 % interval [{low:.1f}, {high:.1f}]"
-    if low <= 0 <= high:
+    text = f"the paired 95 % interval {lead.bracket}"
+    if _includes_zero(interval):
         return f"{begin}; {text} includes 0, so no difference can be claimed."
-    if pair.adjusted is None or pair.adjusted >= LEVEL:
+    if not _holds(pair):
         p_value = "" if pair.adjusted is None else f" (p = {p_text(pair.adjusted)} after Holm's correction)"
         return f"{begin}; {text} leaves out 0, but the test does not confirm it{p_value}: no difference can be claimed."
     beyond = ", on these questions; nothing follows for other conversations" if interval.by == "question" else ""
@@ -94,6 +134,52 @@ def _sentence(extent: str, leader: str, other: str, pair: Pair, sign: float, lea
     )
 
 
-def _p(p_value: float) -> str:
-    text = p_text(p_value)
+def _includes_zero(interval: Interval) -> bool:
+    return interval.low <= 0 <= interval.high
+
+
+def _holds(pair: Pair) -> bool:
+    """Whether a difference can be claimed: its interval leaves out 0, and the corrected test confirms it."""
+    interval = pair.result.interval
+    claimed = interval is not None and not _includes_zero(interval)
+    return claimed and pair.adjusted is not None and pair.adjusted < LEVEL
+
+
+def _answerable_sentence(pair: Pair, answerable: Pair) -> str:
+    """The same two systems without the questions that have no answer, and what that says of the lead."""
+    lead = _lead_of(answerable)
+    p_value = "" if answerable.adjusted is None else f", p {_p(answerable.adjusted)} after Holm's correction"
+    found = f" ({lead.bracket}{p_value})" if lead.bracket else ""
+    begin = f"Without the questions that have no answer {lead.text}{found}"
+    if _holds(pair) and _holds(answerable):
+        turned = lead.leader != _lead_of(pair).leader
+        return f"{begin}: {'there the opposite lead holds' if turned else 'the lead holds there too'}."
+    if _holds(answerable):
+        return f"{begin}: a lead holds for {ANSWERABLE} alone."
+    there = "the lead holds for F1 alone" if _holds(pair) else "no difference can be claimed there either"
+    return f"{begin}: {there}."
+
+
+def _under_one_alone(tested: Mapping[str, Pair], answerable: Mapping[str, Pair], lead: str) -> list[str]:
+    """The other systems whose difference to the baseline holds for F1 alone, or for F1 answerable alone."""
+    found = {
+        column: [
+            f"{name} ({'above' if _difference(ones[name]) > 0 else 'below'})"
+            for name in answerable
+            if name in tested and _holds(ones[name]) and not _agrees(ones[name], others[name])
+        ]
+        for column, ones, others in ((lead, tested, answerable), (ANSWERABLE, answerable, tested))
+    }
+    texts = [f"for {column} alone: {', '.join(names)}" for column, names in found.items() if names]
+    baseline = next((pair.baseline for pair in answerable.values()), "")
+    return [f"Of the other differences to {baseline} these hold {'; '.join(texts)}."] if texts else []
+
+
+def _agrees(one: Pair, other: Pair) -> bool:
+    """Whether the other test claims the same difference."""
+    return _holds(other) and (_difference(one) > 0) is (_difference(other) > 0)
+
+
+def _p(p_value: float | None) -> str:
+    text = p_text(p_value or 0.0)
     return f"{text[0]} {text[1:]}" if text.startswith("<") else f"= {text}"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eval.compare.baseline import choose_baseline
-from eval.compare.columns import ComparisonColumn, columns, judge_columns
+from eval.compare.columns import ANSWERABLE, ComparisonColumn, columns, judge_columns
 from eval.compare.conclusion import conclusion
 from eval.compare.pairs import compare_with
 from eval.compare.rows import ComparisonEstimate, SystemRow, lead_metric, price_dates, system_rows
@@ -15,6 +15,7 @@ from eval.tables.judges import without_unmeasured
 from eval.tables.label_view import views
 from eval.tables.pairs import Pair
 from eval.tables.stored import StoredRun
+from eval.tables.text import PAIR_LEGEND
 
 _UNANSWERABLE = {
     "paper_trap": (
@@ -23,6 +24,10 @@ _UNANSWERABLE = {
     "abstain": "questions without an answer right when declined",
     "exclude": "questions without an answer left out",
 }
+
+_ANSWERABLE_TESTS = (
+    f"{ANSWERABLE}: the tests of F1 without the questions that have no answer; Holm's correction over these alone"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class Report:
         pairs: tests against the baseline.
         judges: columns of judges.
         baseline: label of what the others were tested against.
-        conclusion: one sentence on what can be claimed.
+        conclusion: what can be claimed, in a sentence or a few.
         left_out: a line for each judge whose verdicts are not shown.
     """
 
@@ -83,6 +88,13 @@ class Report:
             if any(count is not None and count < row.questions for count, row in known):
                 found.setdefault(" to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))), []).append(column.name)
         return "; ".join(f"{', '.join(names)}: {count}" for count, names in found.items())
+
+    @property
+    def pair_notes(self) -> list[str]:
+        """What the columns of the paired tests mean."""
+        if all(pair.column != ANSWERABLE for pair in self.pairs):
+            return list(PAIR_LEGEND)
+        return [*PAIR_LEGEND[:2], _ANSWERABLE_TESTS, *PAIR_LEGEND[2:]]
 
     @property
     def legend(self) -> list[str]:
@@ -156,10 +168,10 @@ def cell(estimate: ComparisonEstimate | None, column: ComparisonColumn) -> str:
 
 def interval_text(estimate: ComparisonEstimate | None) -> str:
     """``[low, high]`` with the mark of an interval over questions."""
-    if estimate is None or estimate.interval is None:
+    interval = None if estimate is None else estimate.shown_interval
+    if interval is None:
         return ""
-    mark = BY_QUESTION if estimate.interval.by == "question" else ""
-    return f"[{estimate.interval.low:.1f}, {estimate.interval.high:.1f}]{mark}"
+    return f"[{interval.low:.1f}, {interval.high:.1f}]{BY_QUESTION if interval.by == 'question' else ''}"
 
 
 def spread_text(estimate: ComparisonEstimate | None) -> str:

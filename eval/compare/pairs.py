@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from eval.compare.columns import evidence_columns
-from eval.compare.rows import SystemRow, lead_metric
+from eval.compare.columns import ANSWERABLE, evidence_columns
+from eval.compare.rows import SystemRow, answerable_alone, lead_metric
 from eval.compare.seeds import paired_rows
+from eval.loaders.kinds import ADVERSARIAL
 from eval.scoring.protocols import Protocol
 from eval.tables.pairs import Contestant, Pair, compare_family
 from eval.tables.stored import StoredRun
@@ -13,21 +14,35 @@ from eval.tables.stored import StoredRun
 def compare_with(baseline: SystemRow, rows: Sequence[SystemRow], protocol: Protocol) -> list[Pair]:
     """Compare every other system with one of them on the lead metric and on evidence recall.
 
+    Where the protocol's F1 counts questions that have no answer, F1 without them is tested beside it: its tests are a
+    family of their own in Holm's correction.
+
     Systems that ran with several seeds are paired by seed: question by question, over the seeds that both have.
 
     Returns:
         One entry per metric and pair that shares a question.
     """
-    lead = lead_metric([row.run for row in rows], protocol)
-    recall = next(column for column in evidence_columns() if column.name == "R@10")
     others = [
         _contestants(row, baseline) for row in rows if row is not baseline and _on_the_same_data(row.run, baseline.run)
     ]
     return [
         pair
-        for metric, column in {lead[1]: lead[0], "recall@10": recall.heading}.items()
-        for pair in compare_family(others, metric, protocol, "", column)
+        for column, (metric, rule) in _tested(rows, protocol).items()
+        for pair in compare_family(others, metric, rule, "", column)
     ]
+
+
+def _tested(rows: Sequence[SystemRow], protocol: Protocol) -> dict[str, tuple[str, Protocol]]:
+    """Heading of each family of tests, its metric, and how questions count in it."""
+    column, metric = lead_metric([row.run for row in rows], protocol)
+    recall = next(column for column in evidence_columns() if column.name == "R@10")
+    if metric == "recall@10":
+        return {recall.heading: (metric, protocol)}
+    found = {column: (metric, protocol)}
+    unanswerable = any(score.kind == ADVERSARIAL for row in rows for score in row.run.rows)
+    if unanswerable and protocol.counts(ADVERSARIAL):  # elsewhere they would be the tests of F1 once more
+        found[ANSWERABLE] = (metric, answerable_alone(protocol))
+    return {**found, recall.heading: ("recall@10", protocol)}
 
 
 def _on_the_same_data(run: StoredRun, other: StoredRun) -> bool:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any
 
-from eval.compare.columns import ComparisonColumn, judge_columns
+from eval.compare.columns import ANSWERABLE, ComparisonColumn, judge_columns
 from eval.compare.seeds import Repeats, group_repeats
 from eval.configs.prices import dates_of, load_embedding_prices, load_prices
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
-from eval.metrics.registry import listed, scale_of
+from eval.metrics.registry import is_share, listed, scale_of
 from eval.plots.figures import Point, point_of
 from eval.scoring.aggregate import undoubted
 from eval.scoring.call_costs import READ_PHASES
@@ -33,17 +33,24 @@ class ComparisonEstimate:
         interval: of the mean; ``None`` where there is none.
         spread: standard deviation over seeds.
         questions: scored, that the mean is over; ``None`` where it is over something else.
+        share: whether it is a share in percent.
     """
 
     value: float
     interval: Interval | None = None
     spread: float | None = None
     questions: int | None = None
+    share: bool = False
+
+    @property
+    def shown_interval(self) -> Interval | None:
+        """The interval as tables and figures show it: of a share from 0 to 100."""
+        return self.interval.of_a_share(100.0) if self.share and self.interval is not None else self.interval
 
     @property
     def point(self) -> Point:
         """As a figure shows it."""
-        return point_of(self.value, self.interval)
+        return point_of(self.value, self.shown_interval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,11 @@ class SystemRow:
 def f1_metric(protocol: Protocol) -> str:
     """The metric behind a protocol's F1 column."""
     return protocol.columns.get("F1", "f1_set")
+
+
+def answerable_alone(protocol: Protocol) -> Protocol:
+    """The protocol without the questions that have no answer: that of the column F1 answerable."""
+    return replace(protocol, adversarial="exclude")
 
 
 def lead_metric(runs: Sequence[StoredRun], protocol: Protocol) -> tuple[str, str]:
@@ -140,7 +152,7 @@ def estimate(
     interval = cluster_interval(scores, mean)
     if interval is not None:
         interval = replace(interval, low=scale * interval.low, high=scale * interval.high)
-    return ComparisonEstimate(scale * value, interval, questions=len(scores.values))
+    return ComparisonEstimate(scale * value, interval, questions=len(scores.values), share=is_share(metric))
 
 
 def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, ComparisonEstimate]:
@@ -171,13 +183,12 @@ def _estimates(
     system: Repeats, protocol: Protocol, judges: Mapping[ComparisonColumn, JudgeGroup]
 ) -> dict[str, ComparisonEstimate]:
     run = system.averaged
-    answerable = replace(protocol, adversarial="exclude")
     shown = (*listed(retrieval=False), *listed(retrieval=True))
     found = {metric.heading: estimate(run, metric.name, protocol) for metric in shown}
     if not run.retrieval_only:
         found["F1"] = estimate(run, f1_metric(protocol), protocol)
         if any(row.kind == ADVERSARIAL for row in run.rows):  # elsewhere it would be F1 once more
-            found["F1 answerable"] = estimate(run, f1_metric(protocol), answerable)
+            found[ANSWERABLE] = estimate(run, f1_metric(protocol), answerable_alone(protocol))
         found["abstain"] = _abstentions(run)
     graded = {column.name: group.metric for column, group in judges.items() if run.run_id in group.runs}
     found |= {name: estimate(run, metric, protocol) for name, metric in graded.items()}

@@ -7,7 +7,7 @@ from eval.cli.folding import show_folded
 from eval.cli.terminal import console
 from eval.compare.columns import AUDITED_COLUMNS, COST_COLUMNS, ComparisonColumn, answer_columns, evidence_columns
 from eval.compare.model import Report, cell, interval_text, seeds_text, shown_columns, spread_text
-from eval.tables.text import PAIR_HEADINGS, PAIR_LEGEND, pair_cells
+from eval.tables.text import PAIR_HEADINGS, pair_cells
 
 
 def _terminal_tables() -> tuple[tuple[str, Sequence[ComparisonColumn]], ...]:
@@ -98,7 +98,7 @@ def _show_pairs(report: Report, names: Sequence[str]) -> None:
         for place in range(3, end)
     ]
     show_folded(f"Against {short[report.baseline]}, on the same questions", keys, shown)
-    for line in PAIR_LEGEND[:-1] if not differ else PAIR_LEGEND:
+    for line in report.pair_notes if differ else report.pair_notes[:-1]:
         console().print(line, style="dim", highlight=False, markup=False)
     console().print(
         f"against: the baseline is {report.baseline}; --against NAME takes another", style="dim", highlight=False,

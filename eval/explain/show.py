@@ -42,9 +42,9 @@ def _note(note: str) -> str:
 
 def _measured(measured: Measured) -> str:
     text = number(measured.value)
-    if measured.interval is not None:
-        units = f"{measured.interval.units} {measured.interval.by}s"
-        text += f" [{number(measured.interval.low)}, {number(measured.interval.high)}], 95 % over {units}"
+    interval = measured.shown_interval
+    if interval is not None:
+        text += f" [{number(interval.low)}, {number(interval.high)}], 95 % over {interval.units} {interval.by}s"
     seeds = f", mean of seeds {', '.join(map(str, measured.seeds))}" if len(measured.seeds) > 1 else ""
     return f"{text}; {measured.questions} of {measured.covered} questions{seeds}"
 

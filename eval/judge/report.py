@@ -63,6 +63,11 @@ def _interval(values: Sequence[tuple[ScoreRow, float]]) -> Json:
     return None if interval is None else {"low": interval.low, "high": interval.high, "by": interval.by}
 
 
+def _interval_text(interval: Json) -> str:
+    """As far as a share goes."""
+    return f"[{_percent(max(0.0, interval['low']))}, {_percent(min(1.0, interval['high']))}]" if interval else ""
+
+
 def _repeats(judged: StoredVerdicts) -> Json:
     """Accuracy of each repeat, as papers that judge several times report it."""
     accuracies = [mean_of(values.values()).value for values in judged.by_repeat()]
@@ -141,7 +146,7 @@ def _verdicts(judges: Mapping[str, Json]) -> "Table":
         table.add_row(
             judge_name(entry),
             _percent(entry["correct"]),
-            f"[{_percent(interval['low'])}, {_percent(interval['high'])}]" if interval else "",
+            _interval_text(interval),
             *_by_people(entry),
             f"{entry['scored']} ({entry['unscored']})",
             spread if len(repeats["accuracies"]) > 1 else "1",

@@ -35,6 +35,8 @@ _LONGMEMEVAL = "LongMemEval src/retrieval/eval_utils.py"
 _BEAM = "BEAM src/evaluation/compute_metrics.py, items aligned by words"
 
 
+#: Factor from a share to percent.
+_PERCENT = 100.0
 #: The name that papers give to many definitions; their group leads the lens.
 TOKEN_F1 = "token F1"
 _EXACT, _NGRAMS, _MODEL = "exact match", "n-grams", "model"
@@ -176,7 +178,12 @@ def listed(*, retrieval: bool) -> list[Metric]:
 
 def scale_of(name: str) -> float:
     """Factor from a stored score to the shown one; what is no metric of the registry is a share."""
-    return METRICS[name].scale if name in METRICS else 100.0
+    return METRICS[name].scale if name in METRICS else _PERCENT
+
+
+def is_share(name: str) -> bool:
+    """Whether the values of a score lie from 0 to 1, shown as 0 to 100 percent."""
+    return scale_of(name) == _PERCENT
 
 
 def higher_is_better(name: str) -> bool:

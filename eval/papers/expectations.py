@@ -18,6 +18,8 @@ from memsys.rows import RowError, record_from
 from memsys.yaml_files import read_yaml
 
 FILE = "expectations.yaml"
+#: A measured value may be so many times a stated number, or so small a part of it.
+_FACTOR = 2.0
 #: Stands in ``of`` for the turns ingested.
 _TURNS = "turns"
 
@@ -32,6 +34,7 @@ class ExpectedValue:
         dataset: key of the data set that it holds for; empty: any.
         low: least value that fits; ``None`` where no least one is stated.
         high: greatest value that fits.
+        number: the one number that is stated for a whole conversation; values within a factor of two of it fit.
     """
 
     value: str
@@ -39,15 +42,17 @@ class ExpectedValue:
     dataset: str = ""
     low: float | None = None
     high: float | None = None
+    number: float | None = None
 
     def fits(self, value: float) -> bool:
-        """Whether a measured value lies in the stated range."""
-        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+        """Whether a measured value lies in the stated range, and near the stated number."""
+        near = self.number is None or self.number / _FACTOR <= value <= _FACTOR * self.number
+        return near and (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
     @property
     def bounded(self) -> bool:
-        """Whether a range is stated."""
-        return self.low is not None or self.high is not None
+        """Whether a range or a number is stated."""
+        return self.low is not None or self.high is not None or self.number is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,20 @@ def _count(entry: Any, place: str) -> MethodCount:
     if unknown:
         raise ConfigError(f"{place}: dataset {', '.join(unknown)} is unknown; choose from {', '.join(DATASETS)}")
     return count
+
+
+def fit(expected: ExpectedValue | None, value: float | None, run: StoredRun) -> bool | None:
+    """Whether a value of a run fits what is stated.
+
+    Returns:
+        ``None`` where there is nothing to hold it against: nothing measured or stated, or a number that is stated for
+        whole conversations beside a run on their first sessions.
+    """
+    if expected is None or value is None or not expected.bounded:
+        return None
+    if expected.number is not None and (run.record["config"].get("dataset") or {}).get("limit_sessions"):
+        return None
+    return expected.fits(value)
 
 
 def measured(count: MethodCount, run: StoredRun) -> float | None:

@@ -34,7 +34,7 @@ class Source:
     def measured_values(self, paper: str, table: int, column: str, backbone: str = "") -> dict[Place, Point]:
         """Measured values of a column by row."""
         return {
-            row: point_of(cell.measured.value, cell.measured.interval)
+            row: point_of(cell.measured.value, cell.measured.shown_interval)
             for row, cell in _column(self.tables[paper, table], column, backbone)
             if cell.measured is not None and cell.printed is not None
         }

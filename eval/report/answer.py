@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from eval.metrics.registry import is_share
 from eval.report.groups import Scored, scored
 from eval.report.verdict import Side, verdict
 from eval.scoring.protocols import Adversarial
@@ -75,7 +76,7 @@ def _board(found: Scored, group: RunGroup, board: Board, metric: str, five: str)
         "questions": several.questions,
         "by": several.by,
         "runs": list(found.runs),
-        "figures": _figures(several),
+        "figures": _figures(several, share=is_share(metric)),
         "tiers": levels,
         "differences": [_difference(one) for one in several.differences],
     }
@@ -98,9 +99,10 @@ def _setting(found: Scored, group: RunGroup, board: Board, metric: str, five: st
     return f"{metric} on {board.dataset}{asked}, {count} questions that {runs} answered{left_out}"
 
 
-def _figures(several: Several) -> list[Json]:
+def _figures(several: Several, *, share: bool) -> list[Json]:
+    """Mean of each system with the ends of its interval; those of a share are shown from 0 to 100."""
     return [
-        [round(mean, DIGITS), *(round(end, DIGITS) for end in ends or ())]
+        [round(mean, DIGITS), *(round(min(100.0, max(0.0, end)) if share else end, DIGITS) for end in ends or ())]
         for mean, ends in zip(several.means, several.intervals, strict=True)
     ]
 

@@ -87,7 +87,7 @@ def _effective(way: _Way, metric: str, categories: Sequence[int], has_adversaria
 
 def _figures(found: ComparisonEstimate) -> list[Json]:
     value = round(found.value, DIGITS)
-    if found.interval is None:
+    interval = found.shown_interval
+    if interval is None:
         return [value]
-    low, high = round(found.interval.low, DIGITS), round(found.interval.high, DIGITS)
-    return [value, low, high, found.interval.by, found.questions]
+    return [value, round(interval.low, DIGITS), round(interval.high, DIGITS), interval.by, found.questions]

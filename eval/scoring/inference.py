@@ -7,7 +7,7 @@ two systems on the same conversations meet the same resamples.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -91,6 +91,10 @@ class Interval:
     level: float
     by: UnitKind
     units: int
+
+    def of_a_share(self, whole: float) -> "Interval":
+        """The part that a share can take, from 0 to ``whole``: what is shown; few units reach beyond it."""
+        return replace(self, low=max(0.0, self.low), high=min(whole, self.high))
 
 
 def resampling_units(conversations: Sequence[str]) -> tuple[UnitKind, Ints]:

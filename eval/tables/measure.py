@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import fsum
 
 from eval.loaders.kinds import ADVERSARIAL
-from eval.metrics.registry import METRICS
+from eval.metrics.registry import METRICS, is_share
 from eval.scoring.aggregate import ABSTENTION, mean_of, metric_mean
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MICRO, Interval, MeanRule, MetricScores, point
@@ -42,6 +42,7 @@ class Measured:
         recorded: where the answers come from if they were recorded elsewhere; empty for runs of this harness.
         by_others: recorded by others than the paper's authors.
         metric: name of the scores.
+        whole: the largest value of a share, in the unit of the value; ``None`` where it is none.
     """
 
     value: float
@@ -58,6 +59,14 @@ class Measured:
     recorded: str = ""
     by_others: bool = False
     metric: str = ""
+    whole: float | None = None
+
+    @property
+    def shown_interval(self) -> Interval | None:
+        """The interval as tables and figures show it: of a share from 0 to the whole."""
+        if self.interval is None or self.whole is None:
+            return self.interval
+        return self.interval.of_a_share(self.whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,7 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Measur
         recorded=selected.run.recorded,
         by_others=bool(selected.run.recorded_row.get("differs")),
         metric=metric,
+        whole=None if _is_plain(metric) or not is_share(metric) else 1.0,
     )
 
 
@@ -241,4 +251,7 @@ def scaled(measured: Measured, factor: float) -> Measured:
         interval = replace(interval, low=interval.low * factor, high=interval.high * factor)
     detectable = None if measured.detectable is None else measured.detectable * factor
     by_run = tuple(value * factor for value in measured.by_run)
-    return replace(measured, value=measured.value * factor, interval=interval, detectable=detectable, by_run=by_run)
+    whole = None if measured.whole is None else measured.whole * factor
+    return replace(
+        measured, value=measured.value * factor, interval=interval, detectable=detectable, by_run=by_run, whole=whole
+    )

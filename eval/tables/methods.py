@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.cli.escaping import csv_cell, markdown, markdown_code
 from eval.compare.rows import labels
-from eval.papers.expectations import ExpectedValue, MethodCount, dataset_key, measured, method_counts
+from eval.papers.expectations import ExpectedValue, MethodCount, dataset_key, fit, measured, method_counts
 from eval.tables.plain import DASH, PlainTable, plain_markdown
 from eval.tables.plain_latex import in_one_file, plain_latex
 from eval.tables.stored import StoredRun
@@ -21,7 +21,8 @@ LEGEND = (
     "run's own",
     "expected: what the paper, its authors' code or a specification states, for the paper's settings and backbones; "
     f"{DASH} where nothing is stated",
-    "note: where it is stated, and which runs lie outside a stated range",
+    "note: where it is stated, and which runs lie outside: of a stated range, or of half to twice a single stated "
+    "number, against which runs on the first sessions of a conversation are not held",
     "malformed: replies that did not parse, of all calls of a role, further attempts included; judges left out",
     f"{DASH} under a run: its summary does not have the count",
 )
@@ -41,6 +42,7 @@ class CountLine:
         values: of each run; ``None`` where a run does not have it.
         texts: the values as a table shows them.
         expected: what is stated of it.
+        fits: whether each value fits that; ``None`` where there is nothing to hold it against.
     """
 
     statistic: str
@@ -48,17 +50,14 @@ class CountLine:
     values: tuple[float | None, ...]
     texts: tuple[str, ...]
     expected: ExpectedValue | None = None
+    fits: tuple[bool | None, ...] = ()
 
     def note(self, names: Sequence[str]) -> str:
-        """Where the expectation is stated, and the runs outside its range."""
+        """Where the expectation is stated, and the runs outside of it."""
         stated = self.expected
         if stated is None:
             return ""
-        outside = [
-            name
-            for name, value in zip(names, self.values, strict=True)
-            if value is not None and stated.bounded and not stated.fits(value)
-        ]
+        outside = [name for name, fits in zip(names, self.fits, strict=True) if fits is False]
         return f"{stated.source}; outside: {'; '.join(outside)}" if outside else stated.source
 
 
@@ -99,7 +98,9 @@ def _group(system: str, dataset: str, runs: Sequence[StoredRun]) -> MethodGroup:
 def _line(count: MethodCount, dataset: str, runs: Sequence[StoredRun]) -> CountLine:
     values = tuple(measured(count, run) for run in runs)
     texts = tuple(map(number, values))
-    return CountLine(count.statistic, count.what, values, texts, count.expected_on(dataset))
+    expected = count.expected_on(dataset)
+    fits = tuple(fit(expected, value, run) for value, run in zip(values, runs, strict=True))
+    return CountLine(count.statistic, count.what, values, texts, expected, fits)
 
 
 def number(value: float | None) -> str:
@@ -175,19 +176,18 @@ def render_csv(groups: Sequence[MethodGroup]) -> str:
     writer.writeheader()
     for group in groups:
         for line in group.lines:
-            for run, value in zip(group.runs, line.values, strict=True):
+            for run, value, fits in zip(group.runs, line.values, line.fits or (None,) * len(line.values), strict=True):
                 row = {"system": group.system, "dataset": group.dataset, "backbone": run.backbone, "run": run.run_id}
-                row |= {"statistic": line.statistic, "what": line.what, **_stated(line.expected, value)}
+                row |= {"statistic": line.statistic, "what": line.what, **_stated(line.expected, fits)}
                 row["measured"] = "" if value is None else f"{value:.6g}"
                 writer.writerow({name: csv_cell(cell) for name, cell in row.items()})
     return text.getvalue()
 
 
-def _stated(expected: ExpectedValue | None, value: float | None) -> dict[str, str]:
+def _stated(expected: ExpectedValue | None, fits: bool | None) -> dict[str, str]:
     if expected is None:
         return {}
-    fits = "" if value is None or not expected.bounded else "yes" if expected.fits(value) else "no"
-    return {"expected": expected.value, "source": expected.source, "fits": fits}
+    return {"expected": expected.value, "source": expected.source, "fits": {None: "", True: "yes", False: "no"}[fits]}
 
 
 FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}

@@ -90,7 +90,7 @@ def measured_text(cell: TableCell) -> str:
     """``12.34 [11.11, 13.57]`` with marks; empty where nothing was measured."""
     if cell.measured is None:
         return ""
-    interval = cell.measured.interval
+    interval = cell.measured.shown_interval
     marks = NOT_COMPARED if cell.printed is not None and cell.measured.caveats else ""
     if interval is None:
         return number(cell.measured.value) + marks

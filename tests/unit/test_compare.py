@@ -203,7 +203,7 @@ def test_evidence_says_how_it_is_matched_in_every_format(tmp_path: Path, capsys:
     assert r"& \shortstack[r]{R@10 \\ (turn \\ ids)} \\" in render_latex(report)
     assert "F1: token F1, percent" in render_latex(report)
     assert ",R@10 (turn ids)," in render_csv(report)
-    assert {pair.column for pair in report.pairs} == {"F1", "R@10 (turn ids)"}
+    assert {pair.column for pair in report.pairs} == {"F1", "F1 answerable", "R@10 (turn ids)"}
     show(report)
     assert "Evidence by turn ids" in capsys.readouterr().out
 

@@ -82,13 +82,35 @@ def test_the_conclusion_says_what_can_be_claimed(tmp_path: Path) -> None:
     amem = stored(tmp_path, "amem", 0.5, conversations=ten)
     assert make_report([rag, amem], CLAG).conclusion == (
         "On 100 questions of 10 conversations amem leads rag by 30.0 points F1; the paired 95 % interval [30.0, 30.0] "
-        "leaves out 0 (p = 0.002 after Holm's correction), so the lead holds."
+        "leaves out 0 (p = 0.002 after Holm's correction), so the lead holds. Without the questions that have no "
+        "answer amem leads rag by 30.0 points F1 answerable ([30.0, 30.0], p = 0.002 after Holm's correction): the "
+        "lead holds there too."
     )
     values = FakeRun(memory="clag", conversations=ten, values=lambda n, metric: 0.2 + 0.3 * (n // 10 % 2) - 0.14)
     clag = read_run(values.write(tmp_path))
     assert isinstance(clag, StoredRun)
     assert "includes 0, so no difference can be claimed" in make_report([rag, clag], CLAG).conclusion
     assert "no other system to compare it with" in make_report([rag], CLAG).conclusion
+
+
+def test_an_interval_of_a_share_is_shown_as_far_as_a_share_goes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The demo's five questions gave F1 of [-16.2, 85.5] and R@10 of [24.5, 135.5] percent."""
+    five = {"conversations": ("conv-26",), "questions_each": 5}
+    right = read_run(FakeRun(values=lambda number, metric: float(number > 0), **five).write(tmp_path))  # type: ignore[arg-type]
+    wrong = read_run(FakeRun(memory="amem", values=lambda n, metric: float(n == 0), **five).write(tmp_path))  # type: ignore[arg-type]
+    assert isinstance(right, StoredRun) and isinstance(wrong, StoredRun)
+    report = make_report([right, wrong], CLAG)
+    text = render_markdown(report)
+    assert "80.0 [24.5, 100.0]‡" in text and "20.0 [0.0, 75.5]‡" in text
+    compare_terminal.show(report)
+    shown = capsys.readouterr().out
+    assert "[24.5, 100.0]‡" in shown and "135.5" not in shown and "[-35.5" not in shown
+    assert "[-171.1, +51.1]" in shown  # a difference is no share
+    assert report.rows[0].estimates["F1"].point.high == 100.0  # as figures show it
+    rows = list(csv.DictReader(StringIO(render_csv(report))))
+    assert [row["F1 high"] for row in rows] == ["135.5289", "75.5289"]  # computed ends stay
 
 
 def test_one_conversation_says_nothing_about_others(tmp_path: Path) -> None:
@@ -151,7 +173,7 @@ def test_a_lead_with_other_settings_is_not_the_memorys_alone(tmp_path: Path) -> 
     amem = stored(tmp_path, "amem", 0.5, conversations=ten, parts={"reader": {"k": 3}})
     rag = replace(rag, record={**rag.record, "config": {**rag.record["config"], "reader": {"name": "clag", "k": 5}}})
     said = make_report([rag, amem], CLAG).conclusion
-    assert said.endswith("so the lead holds; the two differ in reader too, so it is not the memory's alone.")
+    assert "so the lead holds; the two differ in reader too, so it is not the memory's alone." in said
 
 
 def test_means_over_fewer_questions_than_asked_say_so(tmp_path: Path) -> None:

@@ -12,12 +12,14 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from eval.configs.choices import presets
+from eval.loaders.selection import Selection
 from eval.running.composed import make_plan
 from eval.running.former_constants import without_former_constants
 from eval.running.plan import Plan, identity_of, run_path
 from eval.runs.identity import identity_hash
 from eval.tables.spec import load_spec
 from eval.tables.terms import other_terms
+from memsys.yaml_files import read_yaml
 from tests.support.composing import composed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,6 +120,21 @@ def printed_pairs() -> set[tuple[str, str, str]]:
 
 #: What printed numbers call a backbone and is none: means over SAGE's open ones.
 NO_RUN = {"seven_open_models"}
+
+
+def test_latency_of_every_system_on_the_small_model_has_one_experiment() -> None:
+    """There was no command for the milliseconds of all systems with one model."""
+    name = "locomo_qwen05b_latency"
+    found = plan(f"+experiment={name}")
+    assert (found.timing, found.backbone and found.backbone.name) == ("latency", "qwen25_coder_05b")
+    assert isinstance(found.dataset, Selection)
+    assert (found.dataset.limit_sessions, found.dataset.limit_questions) == (5, 12)
+    assert found.dataset.conversations == ("conv-26",)
+    file = read_yaml(CONF / "experiment" / "variants.yaml", "the experiments")
+    swept = set(file[name]["sweep"]["memory"].split(","))
+    known = set(presets(CONF / "memory"))
+    small = {name for folder in (CONF / "memory").iterdir() if (name := f"{folder.name}_small") in known}
+    assert small | {"rag", "bm25_turn", "hybrid_turn", "gated", "mem0_graph_small", "no_memory"} == swept
 
 
 def test_no_printed_number_lacks_its_experiment() -> None:

@@ -76,8 +76,41 @@ def test_every_format_says_what_lies_outside(tmp_path: Path) -> None:
     [line] = [line for line in group.lines if line.statistic == "cluster_size_max"]
     assert line.note(group.names) == "CLAG, appendix C.1; outside: clag"
     assert "bioasq20,smollm2_135m" in render_csv([group]) and ",300,139.5 (85 to 210)" in render_csv([group])
-    assert render_csv([group]).count(",no\n") == 1 and render_csv([group]).count(",yes\n") == 1
+    assert render_csv([group]).count(",no\n") == 1 and render_csv([group]).count(",yes\n") == 2
     assert r"\label{tab:method_counts-clag-bioasq20}" in render_latex([group])
+
+
+def test_a_count_beyond_a_factor_of_two_of_a_stated_number_is_marked(tmp_path: Path) -> None:
+    """Mem0 kept 0 memories where 437 are stated, and the table said nothing of it."""
+    run = clag(tmp_path, "locomo_clag")
+
+    def with_clusters(count: float) -> StoredRun:
+        statistics = {**STATISTICS, "clusters": {"mean": count, "sum": 2 * count, "max": count, "min": count}}
+        return replace(run, summary={**run.summary, "memory": {**run.summary["memory"], "statistics": statistics}})
+
+    whole, near, config = with_clusters(10.0), with_clusters(3.0), run.record["config"]
+    first_sessions = {**config, "dataset": {**config["dataset"], "limit_sessions": 5}}
+    part = replace(whole, record={**whole.record, "config": first_sessions})
+    [group] = method_groups([whole, part, near])
+    [line] = [line for line in group.lines if line.statistic == "clusters"]
+    assert line.fits == (False, None, True)
+    assert line.note(["whole", "part", "near"]) == "CLAG, Table 10 (Qwen3-0.6B); outside: whole"
+    assert ',10,4.7 (tau 0.10),"CLAG, Table 10 (Qwen3-0.6B)",no' in render_csv(method_groups([whole]))
+    assert ',10,4.7 (tau 0.10),"CLAG, Table 10 (Qwen3-0.6B)",\n' in render_csv(method_groups([part]))
+    exact = ExpectedValue("4", "paper", number=4)
+    assert [exact.fits(value) for value in (0, 1.9, 2, 8, 8.1)] == [False, False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("system", "statistic", "number"),
+    [("amem", "notes", 588), ("readagent", "pages", 35.3), ("memoryos", "pages", 308), ("nemori", "episodes", 75),
+     ("nemori", "facts", 288)],
+)  # fmt: skip
+def test_baselines_state_what_is_known_of_locomo(system: str, statistic: str, number: float) -> None:
+    name = {"amem": "Amem", "readagent": "ReadAgent", "memoryos": "MemoryOS", "nemori": "Nemori"}[system]
+    counts = method_counts({"_target_": f"baselines.{system}.config.{name}Config"})
+    [found] = [count.expected_on("locomo") for count in counts if count.statistic == statistic]
+    assert found is not None and found.number == number
 
 
 def test_an_export_gives_the_same_counts(tmp_path: Path) -> None:

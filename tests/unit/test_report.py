@@ -42,6 +42,15 @@ def data_in(page: str) -> Any:
     return json.loads(found[1])
 
 
+def test_an_interval_of_a_share_ends_at_100(tmp_path: Path) -> None:
+    """Of one right answer in five the first view gave [-35.5, 75.5], and "All scores" the same."""
+    fake = FakeRun(conversations=("c",), questions_each=5, values=lambda number, metric: float(number == 0))
+    found = run_scores(stored(fake.write(tmp_path)), ["f1_set"])["f1_set"]["paper_trap/question_mean"]
+    assert found[:3] == [20.0, 0.0, pytest.approx(75.5, abs=0.1)]
+    board = data_of(tmp_path)["groups"][0]["boards"]["f1_set"]["paper_trap"]
+    assert board["figures"] == [found[:3]]
+
+
 @pytest.mark.parametrize(("protocol", "key"), [("clag", "paper_trap/question_mean"), ("sage", "exclude/category_mean"),
                                                ("xmemory", "exclude/question_mean")])  # fmt: skip
 def test_figures_are_those_of_the_comparison(tmp_path: Path, protocol: str, key: str) -> None:

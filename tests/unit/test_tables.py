@@ -14,6 +14,7 @@ from scipy import stats
 
 from eval.cli.escaping import latex as escape
 from eval.configs.answer_prompts import PROMPTS
+from eval.explain.show import _measured
 from eval.papers.printed import TEXT, load_printed, papers
 from eval.scoring.aggregate import aggregate
 from eval.scoring.inference import point
@@ -30,7 +31,7 @@ from eval.tables.measure import mean_value, scores_and_mean
 from eval.tables.model import Row, Table, TableCell
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import read_runs
-from eval.tables.text import coverage, dataset_labels
+from eval.tables.text import coverage, dataset_labels, measured_text
 from eval.tables.variants import MEMORY, default_settings, overrides, run_variant, variant_label
 from memsys.errors import ConfigError
 from memsys.llm.prompt import Prompt
@@ -213,6 +214,17 @@ def test_a_deterministic_run_is_held_against_the_margin(tmp_path: Path, share: f
     assert found.verdict == verdict
     assert f"| {verdict} |" in render_markdown(table(tmp_path))
     assert "greedy, batch-invariant" in render_markdown(table(tmp_path))
+
+
+def test_an_interval_of_a_share_is_shown_as_far_as_a_share_goes(tmp_path: Path) -> None:
+    """Two conversations gave F1 an interval of [-93.74, 173.74] percent."""
+    values = lambda number, metric: 0.3 + 0.2 * (number // 10 % 2)  # noqa: E731
+    full(memory="rag", values=values, conversations=TEN[:2]).write(tmp_path)
+    found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1")
+    assert found.measured is not None and found.measured.interval is not None
+    assert found.measured.interval.low < 0 and found.measured.interval.high > 100  # what is stored stays
+    assert "40.00 [0.00, 100.00]" in measured_text(found)
+    assert "40.00 [0.00, 100.00], 95 % over 2 conversations" in _measured(found.measured)
 
 
 def test_the_scatter_of_conversations_does_not_make_a_number_reproduce(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ function categoryPanels(numbers, names, metric) {
   const all = categories.flatMap(([key]) => numbers.map((number) => figures(number, key)).filter(Boolean));
   const means = Math.max(...all.map((one) => one[0]), 1);
   const ends = Math.max(...all.map((one) => one[2] ?? one[0]), 1);
-  const most = roundUp(Math.min(ends, Math.max(means, 100))); // a few questions have intervals beyond any score
+  const most = roundUp(Math.min(ends, Math.max(means, 100)));
   return [
     el(
       "div",
