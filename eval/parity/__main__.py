@@ -54,13 +54,18 @@ def compared(arguments: Sequence[str] | None = None) -> "ParityReport | None":
     except MissingPromptsError as error:
         if not options.skip_without_sources:
             raise
-        problem = str(error)
+        _say_skipped(str(error))
+        return None
     if problem:
-        say(f"parity skipped: {problem}")
+        _say_skipped(problem)
         return None
     report = run.compare()
     _show(report, run.folder)
     return report
+
+
+def _say_skipped(problem: str) -> None:
+    say(f"parity skipped: {problem}")
 
 
 def _parser() -> argparse.ArgumentParser:
