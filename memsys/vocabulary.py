@@ -76,11 +76,16 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One conversation with its questions and their gold, as a loader yields it."""
+    """One conversation with its questions and their gold, as a loader yields it.
+
+    ``updates`` is gold of the whole conversation, read by scoring alone: groups of turn ids that state the same thing
+    anew, each in order, of which the last holds and overrules the others. ``None`` where the data set does not say.
+    """
 
     conversation: Conversation
     questions: tuple[Question, ...]
     references: Mapping[str, Reference]
+    updates: tuple[tuple[str, ...], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

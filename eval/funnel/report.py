@@ -31,7 +31,7 @@ DEFINITIONS = (
     "turn ingested. Tokens are estimated: characters of all texts of the entries at the characters per token of all "
     "contexts of the group (its backbone's tokenizer); nothing where no context was counted",
     "repeated: entries with the same main text as an earlier one of their kind and conversation; outdated: entries "
-    "that came from a turn that the data set says is overruled and from no turn that its questions say holds last",
+    "that came from a turn that the data set says is overruled and not from the one that holds in its place",
     f"{DASH}: the run's files do not say; why stands below its table",
 )
 _REACH_HEADINGS: dict[Reach, str] = {
@@ -180,7 +180,7 @@ def _size_cells(sizes: StoredSizes | None) -> list[str]:
         figure(_per(sizes.origins, sizes.total)),
         figure(sizes.context_turns),
         _part(sizes.duplicates, sizes.total),
-        DASH if sizes.stale is None else _part(sizes.stale, sizes.total),
+        DASH if sizes.overruled is None else _part(sizes.overruled, sizes.total),
         ", ".join(f"{count:,} {kind}" for kind, count in sizes.entries.items()),
     ]
 
@@ -249,7 +249,7 @@ def _csv_sizes(sizes: StoredSizes | None) -> dict[str, object]:
         return {}
     return {
         "conversations": sizes.conversations, "turns": sizes.turns, "entries": sizes.total, "tokens": sizes.tokens,
-        "characters": sizes.characters, "duplicates": sizes.duplicates, "stale": sizes.stale,
+        "characters": sizes.characters, "duplicates": sizes.duplicates, "stale": sizes.overruled,
         "origins": sizes.origins, "context_turns": sizes.context_turns,
     }  # fmt: skip
 

@@ -20,7 +20,8 @@ class StoredSizes:
         tokens: of all entries, estimated from their characters; ``None`` where the rate is not known.
         characters: of all entries.
         duplicates: entries that repeat the main text of an earlier one of their conversation and kind.
-        stale: entries from overruled turns alone; ``None`` where the data set does not say what is overruled.
+        overruled: entries from overruled turns without those that hold in their place; ``None`` where the run does not
+            say what is overruled, or was scored by a version that knew the questions' own facts alone.
         origins: turns that entries came from, counted for each entry.
         context_turns: distinct turns that the memories of a question's context came from, mean.
     """
@@ -31,7 +32,7 @@ class StoredSizes:
     tokens: float | None
     characters: int
     duplicates: int
-    stale: int | None
+    overruled: int | None
     origins: int
     context_turns: float | None
 
@@ -63,10 +64,16 @@ def stored_sizes(run: StoredRun, rate: float | None) -> StoredSizes | None:
         tokens=0.0 if not characters else None if rate is None else characters / rate,
         characters=characters,
         duplicates=sum(kind["duplicates"] for kind in kinds.values()),
-        stale=sum(kind["stale"] for kind in kinds.values()) if found["judged"] else None,
+        overruled=_overruled(kinds.values()) if found["judged"] else None,
         origins=sum(kind["origins"] for kind in kinds.values()),
         context_turns=found["context_turns"] if found["hits_naming_turns"] or not found["hits"] else None,
     )
+
+
+def _overruled(kinds: Iterable[Mapping[str, int]]) -> int | None:
+    counts = [kind.get("overruled") for kind in kinds]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def characters_per_token(rows: Iterable[ScoreRow]) -> float | None:

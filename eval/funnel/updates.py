@@ -25,16 +25,19 @@ LEGEND = (
     "newest stored, retrieved, in context: share of these questions of which every newest fact is the origin of some "
     "entry, of the first ten hits, of the hits that make the context; by lineage, so that an entry that merged old and "
     "new counts, whatever its wording kept",
-    "staleness: share of the first ten hits that came from an overruled fact of the question and from no newest one",
+    "staleness: share of the first ten hits that came from an overruled fact, whatever it is about, and not from the "
+    "one that holds in its place; of the question: share that came from a fact that the question's newest facts "
+    "overrule and from none of these",
     "answer: the protocol's primary metric, percent; behind it the same where the newest facts were all in the context "
     "and where they were not, with the number of such questions in brackets",
-    "overruled entries: entries that came from overruled facts and from none that the questions say holds last, of all "
+    "overruled entries: entries that came from an overruled fact and not from the one that holds in its place, of all "
     "entries",
     f"{DASH}: the run's files do not say, or nothing was asked or retrieved",
 )
 _HEADINGS = (
-    "system", "questions", "n", "newest stored", "newest retrieved", "newest in context", "staleness", "answer",
-    "answer, newest in context", "answer, newest not in context", "overruled entries",
+    "system", "questions", "n", "newest stored", "newest retrieved", "newest in context", "staleness",
+    "staleness of the question", "answer", "answer, newest in context", "answer, newest not in context",
+    "overruled entries",
 )  # fmt: skip
 _SHOWN = "newest_in_context"
 #: Decimals in the CSV.
@@ -122,7 +125,7 @@ def _cells(label: str, line: UpdateLine) -> list[str]:
 
 def _overruled(one: SystemQuality) -> str:
     sizes = one.sizes
-    return DASH if sizes is None or sizes.stale is None else f"{sizes.stale:,} of {sizes.total:,}"
+    return DASH if sizes is None or sizes.overruled is None else f"{sizes.overruled:,} of {sizes.total:,}"
 
 
 def render_markdown(groups: Sequence[QualityGroup]) -> str:
@@ -166,7 +169,7 @@ def _csv_row(one: SystemQuality, line: UpdateLine, answers: Sequence[str]) -> di
     for name, part in zip(answers, (line.answer, line.shown, line.unshown), strict=True):
         row |= {name: part.score, f"n_{name}": part.questions}
     if sizes is not None and line.label == "all":
-        row |= {"entries": sizes.total, "entries_overruled": sizes.stale}
+        row |= {"entries": sizes.total, "entries_overruled": sizes.overruled}
     return row
 
 

@@ -119,14 +119,15 @@ def _sample(node: JsonNode, facts_per_session: int, quirks: Counter[str]) -> Sam
     facts = [read_fact(number, text.removesuffix(".")) for number, text in numbered]
     base = FactBase(facts)
     quirks["facts"] += len(facts)
-    quirks["facts_overruled"] += base.overruled
+    quirks["facts_overruled"] += sum(len(group) - 1 for group in base.updates)
     quirks["facts_without_form"] += sum(not fact.relation for fact in facts)
     turns = tuple(
         Turn(str(number), f"facts_{position // facts_per_session + 1}", _SPEAKER, f"{number}. {text}")
         for position, (number, text) in enumerate(numbered)
     )
     questions, references = _questions(node, name, base, quirks)
-    return Sample(Conversation(name, turns, (_SPEAKER,)), questions, references)
+    updates = tuple(tuple(str(fact.number) for fact in group) for group in base.updates)
+    return Sample(Conversation(name, turns, (_SPEAKER,)), questions, references, updates)
 
 
 def _check_order(context: JsonNode, numbers: Sequence[int]) -> None:

@@ -89,9 +89,9 @@ class FactBase:
                 group.append(fact)
 
     @property
-    def overruled(self) -> int:
-        """Facts that a later one overrules."""
-        return sum(len(group) - 1 for group in self._of.values())
+    def updates(self) -> tuple[tuple[Fact, ...], ...]:
+        """Facts of one subject and relation, where there are several: the last holds and overrules the others."""
+        return tuple(tuple(group) for group in self._of.values() if len(group) > 1)
 
     def single(self, question: str, answers: Sequence[str]) -> Derived:
         """Derive a single-hop question: its form names subject and relation."""

@@ -1,7 +1,7 @@
 """What all data sets share: the settings that pick a part of them, and the counts of what was picked."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from memsys.errors import ConfigError, DataError
@@ -128,7 +128,17 @@ def first_sessions(sample: Sample, limit: int | None) -> Sample:
         if (evidence := sample.references[question.question_id].evidence) and known.issuperset(evidence)
     )
     references = {question.question_id: sample.references[question.question_id] for question in questions}
-    return Sample(replace(conversation, turns=turns), questions, references)
+    return Sample(replace(conversation, turns=turns), questions, references, _kept_updates(sample.updates, known))
+
+
+def _kept_updates(
+    updates: tuple[tuple[str, ...], ...] | None, known: Collection[str]
+) -> tuple[tuple[str, ...], ...] | None:
+    """Updates among the turns that are kept: there the last one that is known holds."""
+    if updates is None:
+        return None
+    groups = (tuple(turn for turn in group if turn in known) for group in updates)
+    return tuple(group for group in groups if len(group) > 1)
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:

@@ -108,7 +108,7 @@ _UPDATES = tuple(
         "ours, by lineage",
         needs=("retrievals",),
         label=_UPDATE_LABELS.get(name, ""),
-        higher_is_better=name != "staleness",
+        higher_is_better=not name.startswith("staleness"),
         listed=name in _UPDATE_LABELS,
     )
     for name in UPDATE_METRICS

@@ -1,7 +1,8 @@
 """Update metrics of one question, by lineage: is what holds last remembered, and what it overruled forgotten?
 
 For questions whose reference names overruled turns (:data:`memsys.vocabulary.OVERRULED`) beside its evidence, which are
-the newest ones. Ours; MemoryAgentBench scores answers alone.
+the newest ones; what else of the conversation is overruled, the run says (:func:`eval.runs.stored.load_updates`). Ours;
+MemoryAgentBench scores answers alone.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,6 +21,8 @@ class Update:
         retrieved: per memory, best first, the ids of the turns it came from.
         stored: ids of turns that some entry of the memory came from; ``None`` where its snapshot does not say.
         ranked: whether the memories are the result of a search.
+        successors: every overruled turn of the conversation, with the turn that holds in its place; ``None`` where the
+            run does not say.
     """
 
     newest: frozenset[str]
@@ -27,6 +30,7 @@ class Update:
     retrieved: Sequence[Collection[str]]
     stored: Collection[str] | None
     ranked: bool
+    successors: Mapping[str, str] | None
 
 
 def newest_stored(update: Update) -> float | None:
@@ -45,14 +49,38 @@ def newest_in_context(update: Update) -> float | None:
 
 
 def staleness(update: Update) -> float | None:
-    """Share of the first ten memories that came from an overruled turn and from no newest one.
+    """Share of the first ten memories that are overruled (:func:`is_overruled`), whatever the question asks.
 
-    A memory that merged old and new is not stale. ``None`` where nothing was retrieved.
+    ``None`` where nothing was retrieved, and where the run does not say what else than the question's is overruled.
+    """
+    hits = update.retrieved[:DEPTH]
+    if not hits or not update.ranked or update.successors is None:
+        return None
+    return sum(is_overruled(turns, update.successors) for turns in hits) / len(hits)
+
+
+def staleness_of_question(update: Update) -> float | None:
+    """Share of the first ten memories that came from a turn overruled by the question's evidence and from none of that.
+
+    Overruled turns about other things count as fresh. A memory that merged old and new is not stale. ``None`` where
+    nothing was retrieved.
     """
     hits = [set(turns) for turns in update.retrieved[:DEPTH]]
     if not hits or not update.ranked:
         return None
     return sum(bool(turns & update.overruled) and not turns & update.newest for turns in hits) / len(hits)
+
+
+def is_overruled(turns: Collection[str], successors: Mapping[str, str]) -> bool:
+    """Whether a memory came from an overruled turn and not from the one that holds in its place.
+
+    A memory that merged old and new is not.
+
+    Args:
+        turns: ids of the turns it came from.
+        successors: overruled turn -> the turn that holds in its place.
+    """
+    return any(turn in successors and successors[turn] not in turns for turn in turns)
 
 
 def _holds(retrieved: Sequence[Collection[str]], newest: frozenset[str]) -> float:
@@ -65,6 +93,7 @@ UPDATE_METRICS: Mapping[str, Callable[[Update], float | None]] = {
     "newest_retrieved": newest_retrieved,
     "newest_in_context": newest_in_context,
     "staleness": staleness,
+    "staleness_of_question": staleness_of_question,
 }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from eval.cli.terminal import complain, console
 from eval.running.progress import RunTotals
-from eval.running.recording import reference_records
+from eval.running.recording import reference_records, updates_records
 from eval.runs.rundir import RunDirectory
 from eval.runs.stored import lost_calls
 from memsys.errors import RunDirectoryError
@@ -37,10 +37,12 @@ def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool
         "conversation records": sum(name not in ingested for name in ids),
         "snapshots": sum(map(snapshots.lacks, ids)),
     }
-    if directory.write_references(reference_records(samples)):
-        console().print(
-            f"{directory.path}: references.jsonl was not the data set's and is written again", highlight=False
-        )
+    written = {
+        "references.jsonl": directory.write_references(reference_records(samples)),
+        "updates.jsonl": directory.write_updates(updates_records(samples)),
+    }
+    for name in (name for name, lacking in written.items() if lacking):
+        console().print(f"{directory.path}: {name} was not the data set's and is written again", highlight=False)
     lost = ", ".join(f"{count} {name}" for name, count in missing.items() if count)
     if lost:
         complain(f"{directory.path} says that it is complete, but its files lack {lost}; the run is taken up again")

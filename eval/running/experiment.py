@@ -26,7 +26,7 @@ from eval.running.models import (
 )
 from eval.running.plan import EVALUATION, Plan, identity_of, run_path
 from eval.running.progress import DisplayState, LineProgress, TerminalProgress, make_progress
-from eval.running.recording import make_record, recordable, reference_records
+from eval.running.recording import make_record, recordable, reference_records, updates_records
 from eval.running.runner import Runner, RunOutcome, RunResources
 from eval.running.stopping import StopRequest
 from eval.runs.run_json import RunRecord, now
@@ -140,6 +140,7 @@ async def _run(
         record = directory.begin(make_record(plan, data, identity, directory.path))
         record.loading = loading.seconds  # the very mapping: saved again when the run ends, it has the embedder too
         directory.write_references(reference_records(data.samples))
+        directory.write_updates(updates_records(data.samples))
         paid = partial(booked, directory=directory, meters=meters)
         resources = make_resources(plan, backbone, record.prompts, loading, loaded, paid)
         shown = DisplayState(

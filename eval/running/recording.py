@@ -9,7 +9,7 @@ from eval.loaders.contract import LoadedData
 from eval.papers.departures import run_departures
 from eval.running.plan import Plan, without
 from eval.runs.provenance import commit, hardware, packages
-from eval.runs.records import ReferenceRecord
+from eval.runs.records import ReferenceRecord, UpdatesRecord
 from eval.runs.run_json import RunRecord, now
 from memsys.credentials import without_secrets
 from memsys.vocabulary import Json, Sample
@@ -71,3 +71,12 @@ def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:
                 )
             )
     return records
+
+
+def updates_records(samples: Sequence[Sample]) -> list[UpdatesRecord]:
+    """Gold of every conversation of which the data set says what is overruled."""
+    return [
+        UpdatesRecord(sample.conversation.conversation_id, sample.updates)
+        for sample in samples
+        if sample.updates is not None
+    ]

@@ -6,6 +6,7 @@
 ``retrievals.jsonl``    one :class:`RetrievalRecord` per answered question
 ``calls.jsonl``         one :class:`memsys.llm.ledger.CallRecord` per request to the backbone, cached ones too
 ``references.jsonl``    one :class:`ReferenceRecord` per question of the run: scoring needs no data set
+``updates.jsonl``       one :class:`UpdatesRecord` per conversation, where the data set says which turns are overruled
 ``judgements/``         verdicts of judges, see :mod:`eval.judge.store`
 ``scores.jsonl``        one row per question, ``question_id, conversation_id, category, metrics: {name: float or null}``
 ``summary.json``        see :mod:`eval.scoring.summary`
@@ -124,3 +125,11 @@ class ReferenceRecord:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", kind_of(self.kind, self.category))
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatesRecord:
+    """Gold of one conversation: turns that state the same thing anew; see :class:`memsys.vocabulary.Sample`."""
+
+    conversation_id: str
+    updates: Sequence[Sequence[str]]

@@ -12,7 +12,14 @@ from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.files import JsonLines, read_json_lines, write_atomic, write_json
 from eval.runs.identity import differences, identity_digest, listed
 from eval.runs.locking import lock_folder
-from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ConversationRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.records import (
+    SCHEMA_VERSION,
+    AnswerRecord,
+    ConversationRecord,
+    ReferenceRecord,
+    RetrievalRecord,
+    UpdatesRecord,
+)
 from eval.runs.run_json import RunRecord, read_record
 from eval.runs.snapshots import Snapshots
 from memsys.errors import RunDirectoryError
@@ -133,8 +140,15 @@ class RunDirectory(CallFolder):
 
     def write_references(self, records: Iterable[ReferenceRecord]) -> bool:
         """Copy the run's gold into the directory, so that scoring needs no data set; returns whether it was lacking."""
+        return self._write_gold("references", records)
+
+    def write_updates(self, records: Sequence[UpdatesRecord]) -> bool:
+        """Copy what the data set says is overruled; no file where it says nothing. Returns whether it was lacking."""
+        return bool(records) and self._write_gold("updates", records)
+
+    def _write_gold(self, name: str, records: Iterable[ReferenceRecord | UpdatesRecord]) -> bool:
         lines = [json.dumps(asdict(record), ensure_ascii=False).encode() + b"\n" for record in records]
-        path, content = self.path / "references.jsonl", b"".join(lines)
+        path, content = self._file(name), b"".join(lines)
         if path.is_file() and path.read_bytes() == content:
             return False
         write_atomic(path, content)

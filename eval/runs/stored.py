@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from eval.runs import rows
-from eval.runs.records import AnswerRecord, ConversationRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.records import AnswerRecord, ConversationRecord, ReferenceRecord, RetrievalRecord, UpdatesRecord
 from memsys.errors import ScoringError
 from memsys.llm.ledger import CallRecord
 
@@ -71,6 +71,22 @@ def load_references(run_dir: Path) -> dict[str, ReferenceRecord]:
     if not references:
         raise ScoringError(f"{run_dir} has no references.jsonl: it is no run directory, or its run never started")
     return references
+
+
+def load_updates(run_dir: Path) -> dict[str, dict[str, str]]:
+    """Overruled turns of each conversation, each with the turn that holds in its place.
+
+    Conversations of which the run does not say it are not there: runs of data sets without updates, and of older
+    versions.
+
+    Raises:
+        ScoringError: a row does not fit its record, or a conversation occurs twice.
+    """
+    path = run_dir / "updates.jsonl"
+    found = rows.read_rows(path, UpdatesRecord, error=ScoringError, unique="conversation_id")
+    return {
+        record.conversation_id: {turn: group[-1] for group in record.updates for turn in group[:-1]} for record in found
+    }
 
 
 def load_answers(run_dir: Path) -> dict[str, AnswerRecord]:

@@ -1,5 +1,7 @@
 """Scores of a retrieval: the gold evidence in it, its size, and what the memory behind it still holds."""
 
+from collections.abc import Mapping
+
 from eval.metrics.evidence import (
     STORED_RECALL,
     evidence_scores,
@@ -55,23 +57,35 @@ def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, con
     }
 
 
-def memory_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, stored: StoredTurns) -> Scores:
-    """Say what a question's memory still holds: of its evidence, and of what its reference says is overruled.
+def memory_scores(
+    retrieval: RetrievalRecord,
+    reference: ReferenceRecord,
+    stored: StoredTurns,
+    successors: Mapping[str, str] | None,
+) -> Scores:
+    """Say what a question's memory still holds: of its evidence, and of what is overruled.
 
     Args:
         retrieval: of the run.
         reference: of the same question.
         stored: what the run's memories come from.
+        successors: overruled turns of the conversation, see :class:`eval.metrics.updates.Update`.
     """
     if not reference.evidence:
         return {}
     turns = stored.of(reference.conversation_id)
     shown = [turn for hit in retrieval.hits for turn in hit.turn_ids]
     share = stored_share(reference.evidence, turns, shown)
-    return {**({} if share is None else {STORED_RECALL: share}), **_update_scores(retrieval, reference, turns)}
+    updates = _update_scores(retrieval, reference, turns, successors)
+    return {**({} if share is None else {STORED_RECALL: share}), **updates}
 
 
-def _update_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, stored: frozenset[str] | None) -> Scores:
+def _update_scores(
+    retrieval: RetrievalRecord,
+    reference: ReferenceRecord,
+    stored: frozenset[str] | None,
+    successors: Mapping[str, str] | None,
+) -> Scores:
     """Update metrics of a question whose reference names what is overruled; none for any other."""
     overruled = reference.extra.get(OVERRULED)
     if not retrieval.traced or not overruled:
@@ -82,5 +96,6 @@ def _update_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, store
         retrieved=[hit.turn_ids for hit in retrieval.hits],
         stored=stored,
         ranked=retrieval.ranked,
+        successors=successors,
     )
     return update_scores(update)

@@ -17,7 +17,7 @@ from memsys.errors import ConfigError, ScoringError
 
 SCORES, SCORES_META = "scores.jsonl", "scores_meta.json"
 #: What the scores depend on; their checksums tell stale scores from fresh ones.
-INPUTS = ("answers.jsonl", "retrievals.jsonl", "references.jsonl")
+INPUTS = ("answers.jsonl", "retrievals.jsonl", "references.jsonl", "updates.jsonl")
 DIGITS = 6
 #: Checksum of a file without rows.
 _NO_ROWS = hashlib.sha256(b"").hexdigest()
@@ -75,6 +75,7 @@ class ScoreRow:
     """All scores of one question; ``None`` where there is nothing to score.
 
     ``kind`` is what is asked (:mod:`eval.loaders.kinds`); in rows of older versions it is derived from the category.
+    Older versions called ``staleness`` what is ``staleness_of_question`` now; their rows say nothing of the other one.
     """
 
     question_id: str
@@ -85,6 +86,9 @@ class ScoreRow:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", kind_of(self.kind, self.category))
+        if "staleness" in self.metrics and "staleness_of_question" not in self.metrics:
+            earlier = {"staleness": None, "staleness_of_question": self.metrics["staleness"]}
+            object.__setattr__(self, "metrics", {**self.metrics, **earlier})
 
 
 def checksums(run_dir: Path) -> dict[str, str | None]:

@@ -22,6 +22,7 @@ from eval.runs.stored import (
     load_answers,
     load_references,
     load_retrievals,
+    load_updates,
     missing,
 )
 from eval.scoring.answers import answer_scores, corrected_scores
@@ -65,7 +66,7 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
         raise ScoringError(f"{run_dir} holds neither answers nor retrievals yet; run or resume the experiment first")
     answered = [(item.answer, item.reference) for item in items if item.answer is not None]
     neural, models = neural_scores(answered, metrics, config) if answered else ({}, {})
-    scoring = _Scoring(metrics, config, neural, StoredTurns(run_dir), _corrections(run_dir))
+    scoring = _Scoring(metrics, config, neural, StoredTurns(run_dir), load_updates(run_dir), _corrections(run_dir))
     rows = [scoring.row(item) for item in items]
     kept = kept_scores(run_dir, before, {name for row in rows for name in row.metrics})
     rows = [replace(row, metrics={**kept.of(row.question_id), **row.metrics}) for row in rows]
@@ -93,6 +94,7 @@ class _Scoring:
     config: ScoringConfig
     neural: Mapping[str, Scores]
     stored: StoredTurns
+    updates: Mapping[str, Mapping[str, str]]
     corrections: Mapping[str, str]
 
     def row(self, item: _Item) -> ScoreRow:
@@ -103,7 +105,8 @@ class _Scoring:
             scores |= self._answer(item.answer, reference)
         if retrieval is not None:
             scores |= retrieval_scores(retrieval, reference, self.config)
-            scores |= memory_scores(retrieval, reference, self.stored)
+            successors = self.updates.get(reference.conversation_id)
+            scores |= memory_scores(retrieval, reference, self.stored, successors)
         scores |= marks(reference.extra)
         return ScoreRow(
             reference.question_id,

@@ -1,21 +1,21 @@
-"""What the memories of a run store, counted from their snapshots: entries, texts, repetitions, outdated entries.
+"""What the memories of a run store, counted from their snapshots: entries, texts, repetitions, overruled entries.
 
 Numbers alone, no text: they stand in ``summary.json`` under ``storage`` and are exported with it.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.metrics.updates import is_overruled
 from eval.runs.memories import naming_turns
-from eval.runs.records import ReferenceRecord, RetrievalRecord
+from eval.runs.records import RetrievalRecord
 from eval.runs.snapshot import load_texts
 from eval.runs.snapshots import snapshot_name
-from eval.runs.stored import load_conversations, load_json, load_references, load_retrievals
+from eval.runs.stored import load_conversations, load_json, load_retrievals, load_updates
 from eval.scoring.entry_places import EntryPlace, entry_places, reach
-from memsys.vocabulary import OVERRULED, Json
+from memsys.vocabulary import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +43,23 @@ class EntryCounts:
         entries: how many.
         characters: of all their texts.
         duplicates: entries beyond the first of their conversation with the same main text.
-        stale: entries that came from an overruled turn and from no newest one.
+        overruled: entries that are overruled, see :func:`eval.metrics.updates.is_overruled`.
         origins: turns that entries came from, counted for each entry.
     """
 
     entries: int = 0
     characters: int = 0
     duplicates: int = 0
-    stale: int = 0
+    overruled: int = 0
     origins: int = 0
 
-    def add(self, entries: Sequence[StoredEntry], outdated: "Outdated | None") -> None:
+    def add(self, entries: Sequence[StoredEntry], successors: Mapping[str, str]) -> None:
         """Count the entries of one conversation."""
         self.entries += len(entries)
         self.characters += sum(entry.characters for entry in entries)
         self.duplicates += len(entries) - len({entry.text for entry in entries})
-        self.stale += sum(outdated is not None and outdated.holds(entry.turns) for entry in entries)
+        self.overruled += sum(is_overruled(entry.turns, successors) for entry in entries)
         self.origins += sum(len(entry.turns) for entry in entries)
-
-
-@dataclass(frozen=True, slots=True)
-class Outdated:
-    """Turns of a conversation that its questions say are overruled, and those that hold last."""
-
-    overruled: frozenset[str]
-    newest: frozenset[str]
-
-    def holds(self, turns: frozenset[str]) -> bool:
-        """Whether an entry from these turns is outdated; one that merged old and new is not."""
-        return bool(turns & self.overruled) and not turns & self.newest
 
 
 def read_entries(state: Any, places: Iterable[EntryPlace]) -> list[StoredEntry]:
@@ -127,9 +115,9 @@ def storage(run_dir: Path) -> Json:
 
     Returns:
         ``conversations`` and ``turns`` ingested of which there is a snapshot; ``kinds``, name -> :class:`EntryCounts`,
-        null for a system that does not say where its entries are; ``judged``, whether the data set says what is
-        overruled; ``hits`` and ``hits_naming_turns``, retrieved memories and those of them that name their turns;
-        ``context_turns``, distinct turns that the memories of a question name, mean over the questions.
+        null for a system that does not say where its entries are; ``judged``, whether the run says what is overruled
+        in every conversation; ``hits`` and ``hits_naming_turns``, retrieved memories and those of them that name their
+        turns; ``context_turns``, distinct turns that the memories of a question name, mean over the questions.
         ``None`` where there is no snapshot.
 
     Raises:
@@ -140,13 +128,13 @@ def storage(run_dir: Path) -> Json:
     states = {name: tree for name in written if (tree := load_texts(_snapshot(run_dir, name))) is not None}
     if not states:
         return None
-    places, outdated = run_places(run_dir), _outdated(load_references(run_dir).values())
-    counts = None if places is None else _counts(states, places, outdated)
+    places, updates = run_places(run_dir), load_updates(run_dir)
+    counts = None if places is None else _counts(states, places, updates)
     return {
         "conversations": len(states),
         "turns": sum(written[name] for name in states),
         "kinds": None if counts is None else {kind: asdict(found) for kind, found in counts.items()},
-        "judged": bool(outdated),
+        "judged": states.keys() <= updates.keys(),
         **_hits(load_retrievals(run_dir).values()),
     }
 
@@ -162,24 +150,14 @@ def run_places(run_dir: Path) -> tuple[EntryPlace, ...] | None:
 
 
 def _counts(
-    states: Mapping[str, Any], places: Sequence[EntryPlace], outdated: Mapping[str, Outdated]
+    states: Mapping[str, Any], places: Sequence[EntryPlace], updates: Mapping[str, Mapping[str, str]]
 ) -> dict[str, EntryCounts]:
     counts = {place.kind: EntryCounts() for place in places}
     for name, tree in states.items():
         entries = read_entries(tree.get("memory"), places)
         for kind, found in counts.items():
-            found.add([entry for entry in entries if entry.kind == kind], outdated.get(name))
+            found.add([entry for entry in entries if entry.kind == kind], updates.get(name, {}))
     return counts
-
-
-def _outdated(references: Iterable[ReferenceRecord]) -> dict[str, Outdated]:
-    """By conversation, what its questions say; of conversations whose questions say nothing there is none."""
-    found: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
-    for reference in references:
-        if overruled := reference.extra.get(OVERRULED):
-            found[reference.conversation_id][0].update(overruled)
-            found[reference.conversation_id][1].update(reference.evidence)
-    return {name: Outdated(frozenset(old), frozenset(new)) for name, (old, new) in found.items()}
 
 
 def _hits(retrievals: Collection[RetrievalRecord]) -> dict[str, Json]:

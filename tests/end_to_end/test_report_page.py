@@ -318,8 +318,9 @@ def test_leaderboard_ranks_and_filters(page: Page, report: Path) -> None:
 
 def test_leaderboard_ranks_by_the_metrics_direction(page: Page, tmp_path: Path) -> None:
     """The system with the most overruled facts in its context was the first, and marked as the best."""
+    metrics = ("staleness", "staleness_of_question")
     for memory, share in (("rag", 0.75), ("amem", 0.25)):
-        fake = FakeRun(memory=memory, extra_metrics=("staleness",), values=lambda n, metric, share=share: share)  # type: ignore[misc]
+        fake = FakeRun(memory=memory, extra_metrics=metrics, values=lambda n, metric, share=share: share)  # type: ignore[misc]
         fake.write(tmp_path / "runs")
     out = tmp_path / "report.html"
     assert main(["--runs", str(tmp_path / "runs"), "--out", str(out), "--no-cache"]) == 0

@@ -20,13 +20,13 @@ from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, Refer
 from eval.runs.snapshot import save_snapshot
 from eval.runs.snapshots import snapshot_name
 from eval.scoring.entry_places import EntryPlace, entry_places, reach
-from eval.scoring.rows import ScoreRow
+from eval.scoring.rows import ScoreRow, load_scores
 from eval.scoring.score_run import score_run
 from eval.scoring.storage import read_entries, storage
 from eval.scoring.stored_turns import stored_share
 from eval.scoring.summary import summarise
 from eval.tables.stored import StoredRun, read_run
-from memsys.errors import ConfigError
+from memsys.errors import ConfigError, ScoringError
 from memsys.vocabulary import OVERRULED
 from tests.support.fake_run import FakeRun
 
@@ -45,14 +45,19 @@ QUESTIONS: Mapping[str, tuple[int, list[str], list[list[str]], str]] = {
 PASSAGES = [("t1", "by the sea"), ("t2", "a boat"), ("t3", "a boat")]
 
 
-def made(root: Path, *, snapshot: bool = True, parts: Mapping[str, Any] = RAG, **changes: Any) -> Path:
-    """Write a run whose memory holds turns t1 to t3 of t1 to t9, scored and summarised."""
+def made(
+    root: Path, *, snapshot: bool = True, updates: bool = True, parts: Mapping[str, Any] = RAG, **changes: Any
+) -> Path:
+    """Write a run whose memory holds turns t1 to t3 of t1 to t9, scored and summarised; t2 overrules t3, t9 t1."""
     path = FakeRun(conversations=("c",), questions_each=len(QUESTIONS), parts=parts, **changes).write(root)
     records = [_records(name, *given) for name, given in QUESTIONS.items()]
     for number, name in enumerate(("references", "retrievals", "answers")):
         rows = [json.dumps(asdict(one[number])) + "\n" for one in records]
         (path / f"{name}.jsonl").write_text("".join(rows))
     (path / "conversations.jsonl").write_text(json.dumps(asdict(ConversationRecord("c", 9, 9, 1, [], [], 0))) + "\n")
+    if updates:
+        row = {"conversation_id": "c", "updates": [["t3", "t2"], ["t1", "t9"]]}
+        (path / "updates.jsonl").write_text(json.dumps(row) + "\n")
     if snapshot:
         entries = [{"passage_id": turn, "turn_ids": [turn], "lines": [text]} for turn, text in PASSAGES]
         (path / "snapshots").mkdir()
@@ -106,7 +111,7 @@ def test_the_funnel_by_hand(tmp_path: Path) -> None:
 
 def test_what_is_stored_by_hand(tmp_path: Path) -> None:
     path = made(tmp_path)
-    kinds = {"passages": {"entries": 3, "characters": 22, "duplicates": 1, "stale": 1, "origins": 3}}
+    kinds = {"passages": {"entries": 3, "characters": 22, "duplicates": 1, "overruled": 2, "origins": 3}}
     assert storage(path) == {
         "conversations": 1, "turns": 9, "kinds": kinds, "judged": True, "hits": 11, "hits_naming_turns": 11,
         "context_turns": pytest.approx(7 / 6),
@@ -114,7 +119,34 @@ def test_what_is_stored_by_hand(tmp_path: Path) -> None:
     sizes = quality_groups([stored(path)])[0].systems[0].sizes
     assert sizes is not None
     # Contexts of 40 characters have 10 tokens: 22 characters are 5.5.
-    assert (sizes.total, sizes.tokens, sizes.duplicates, sizes.stale) == (3, 5.5, 1, 1)
+    assert (sizes.total, sizes.tokens, sizes.duplicates, sizes.overruled) == (3, 5.5, 1, 2)
+
+
+def test_overruled_turns_that_no_question_asks_for_count(tmp_path: Path) -> None:
+    """They counted as fresh: the question's reference names those of its own subject alone."""
+    scores = {row.question_id: row.metrics for row in load_scores(made(tmp_path))}
+    assert (scores["q2"]["staleness"], scores["q2"]["staleness_of_question"]) == (1.0, 0.0)
+    assert "staleness" not in scores["q1"]
+
+
+def test_a_run_that_does_not_say_what_is_overruled_has_a_dash(tmp_path: Path) -> None:
+    path = made(tmp_path, updates=False)
+    scores = {row.question_id: row.metrics for row in load_scores(path)}
+    assert (scores["q2"]["staleness"], scores["q2"]["staleness_of_question"]) == (None, 0.0)
+    sizes = quality_groups([stored(path)])[0].systems[0].sizes
+    assert sizes is not None and sizes.overruled is None
+    (path / "updates.jsonl").write_text('{"conversation_id": "c", "updates": []}\n')
+    with pytest.raises(ScoringError, match=r"updates\.jsonl changed since"):
+        load_scores(path)
+
+
+def test_summaries_of_older_versions_have_a_dash_for_overruled_entries(tmp_path: Path) -> None:
+    """They counted those that the questions name."""
+    run = stored(made(tmp_path))
+    kinds = {"passages": {"entries": 3, "characters": 22, "duplicates": 1, "stale": 1, "origins": 3}}
+    earlier = replace(run, summary={**run.summary, "storage": {**run.summary["storage"], "kinds": kinds}})
+    sizes = quality_groups([earlier])[0].systems[0].sizes
+    assert sizes is not None and sizes.overruled is None
 
 
 def test_the_page_is_the_golden_one(tmp_path: Path) -> None:

@@ -68,6 +68,13 @@ def test_what_the_facts_say_about_each_question_of_the_sample() -> None:
     assert {question.kind for question in multi.questions} == {"multi_hop"}
 
 
+def test_every_overruled_turn_of_a_context_is_named_with_what_holds_in_its_place() -> None:
+    single, multi = load().samples
+    assert single.updates == multi.updates == (("0", "5"), ("2", "7"), ("6", "8"))
+    cut, _ = load(limit_sessions=2).samples  # facts 0 to 7: of fact 6 nothing is said anew
+    assert cut.updates == (("0", "5"), ("2", "7"))
+
+
 def test_two_chains_to_the_answer_are_none() -> None:
     sentences = ("A is married to B", "A's child is C", "B is a citizen of X", "C is a citizen of X", "Ab's child is C")
     base = FactBase([read_fact(number, text) for number, text in enumerate(sentences)])
@@ -77,32 +84,45 @@ def test_two_chains_to_the_answer_are_none() -> None:
 
 
 def update(*hits: tuple[str, ...], **changes: Any) -> Update:
-    plain = Update(frozenset({"5", "8"}), frozenset({"0", "6"}), hits, None, ranked=True)
+    plain = Update(
+        frozenset({"5", "8"}), frozenset({"0", "6"}), hits, None, ranked=True,
+        successors={"0": "5", "6": "8", "1": "4", "2": "4"},
+    )  # fmt: skip
     return replace(plain, **changes)
 
 
 @pytest.mark.parametrize(
-    ("given", "stored", "retrieved", "in_context", "stale"),
+    ("given", "stored", "retrieved", "in_context", "stale", "of_question"),
     [
-        (update(("5",), ("8",), ("0",), ("9",), stored={"5", "8", "0"}), 1.0, 1.0, 1.0, 0.25),
-        (update(("5",), ("0",), stored={"5", "0"}), 0.0, 0.0, 0.0, 0.5),
-        (update(("0", "5"), ("8", "6"), stored=set()), 0.0, 1.0, 1.0, 0.0),  # merged memories are not stale
+        (update(("5",), ("8",), ("0",), ("9",), stored={"5", "8", "0"}), 1.0, 1.0, 1.0, 0.25, 0.25),
+        (update(("5",), ("0",), stored={"5", "0"}), 0.0, 0.0, 0.0, 0.5, 0.5),
+        (update(("0", "5"), ("8", "6"), stored=set()), 0.0, 1.0, 1.0, 0.0, 0.0),  # merged memories are not stale
+        (update(("5",), ("1",), ("8",), ("0",)), None, 1.0, 1.0, 0.5, 0.25),  # what is not asked is overruled too
+        (update(("2", "1", "4"), ("5", "1"), ("8", "0")), None, 1.0, 1.0, 2 / 3, 0.0),  # merged, without what holds
+        (update(("1",), ("0",), successors=None), None, 0.0, 0.0, None, 0.5),  # the run does not say
         (
             update(*[("9",)] * 9, ("5",), ("8",), ("0",)),
             None,
             0.0,
             1.0,
             0.0,
+            0.0,
         ),  # the eleventh counts for the context alone
-        (update(), None, 0.0, 0.0, None),
-        (update(("5", "8"), ranked=False), None, None, 1.0, None),
+        (update(), None, 0.0, 0.0, None, None),
+        (update(("5", "8"), ranked=False), None, None, 1.0, None, None),
     ],
 )
 def test_update_correctness_and_staleness(
-    given: Update, stored: float | None, retrieved: float | None, in_context: float, stale: float | None
+    given: Update,
+    stored: float | None,
+    retrieved: float | None,
+    in_context: float,
+    stale: float | None,
+    of_question: float | None,
 ) -> None:
     assert update_scores(given) == {
-        "newest_stored": stored, "newest_retrieved": retrieved, "newest_in_context": in_context, "staleness": stale,
+        "newest_stored": stored, "newest_retrieved": retrieved, "newest_in_context": in_context,
+        "staleness": stale, "staleness_of_question": of_question,
     }  # fmt: skip
 
 
@@ -148,6 +168,7 @@ def test_the_published_contexts(data_dir: Path) -> None:
     data = load(sample=False, data_dir=str(data_dir))
     assert data.counts["turns_per_conversation"] == [455, 2310, 4580, 18332] * 2
     assert data.counts["questions_by_category"] == {"1": 400, "4": 400} and data.counts["evidence_ids"] == 1232
+    assert [sum(len(group) - 1 for group in one.updates or ()) for one in data.samples] == [161, 837, 1691, 7236] * 2
     notes = {key: value for key, value in data.notes.items() if isinstance(value, int)}
     assert notes == {
         "pinned": True, "sample": False, "facts": 51354, "facts_overruled": 19850, "facts_without_form": 0,

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from eval.runs.identity import differences, identity_hash
-from eval.runs.records import AnswerRecord, RetrievalRecord
+from eval.runs.records import AnswerRecord, RetrievalRecord, UpdatesRecord
 from eval.runs.run_json import RunRecord
 from eval.runs.rundir import RunDirectory
+from eval.runs.stored import load_updates
 from memsys.errors import RunDirectoryError
 from memsys.llm.ledger import CallRecord
 
@@ -45,6 +46,16 @@ def test_second_process_is_refused_with_the_owner(tmp_path: Path) -> None:
         RunDirectory(tmp_path / "run")
     first.close()
     RunDirectory(tmp_path / "run").close()
+
+
+def test_what_is_overruled_is_written_where_the_data_set_says_it(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    assert not directory.write_updates([]) and not (tmp_path / "updates.jsonl").exists()
+    assert load_updates(tmp_path) == {}
+    given = [UpdatesRecord("c", (("1", "2", "5"), ("3", "4"))), UpdatesRecord("d", ())]
+    assert [directory.write_updates(given) for _ in range(2)] == [True, False]
+    assert load_updates(tmp_path) == {"c": {"1": "5", "2": "5", "3": "4"}, "d": {}}
+    directory.close()
 
 
 def full(descriptor: int, data: bytes = b"") -> int:

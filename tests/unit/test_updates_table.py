@@ -11,14 +11,16 @@ from eval.funnel.updates import render_csv, render_latex, render_markdown, updat
 from eval.scoring.rows import ScoreRow
 from eval.tables.stored import StoredRun
 
-#: Question -> category, its figures (stored, retrieved, in context, staleness), whether the answer was right.
+#: Question -> category, its figures (stored, retrieved, in context, staleness, of the question), whether the answer was
+#: right.
 ASKED = {
-    "q0": (4, (1.0, 1.0, 1.0, 0.1), 1.0),
-    "q1": (4, (1.0, 0.0, 1.0, 0.3), 0.0),
-    "q2": (1, (0.0, 0.0, 0.0, 0.5), 1.0),
-    "q3": (1, (None, None, None, None), 1.0),  # nothing overruled: in no figure
+    "q0": (4, (1.0, 1.0, 1.0, 0.1, 0.0), 1.0),
+    "q1": (4, (1.0, 0.0, 1.0, 0.3, 0.1), 0.0),
+    "q2": (1, (0.0, 0.0, 0.0, 0.5, 0.2), 1.0),
+    "q3": (1, (None, None, None, None, None), 1.0),  # nothing overruled: in no figure
 }
-NAMES = ("newest_stored", "newest_retrieved", "newest_in_context", "staleness")
+OWN = "staleness_of_question"
+NAMES = ("newest_stored", "newest_retrieved", "newest_in_context", "staleness", "staleness_of_question")
 
 
 def run_of(dataset: str = "factconsolidation", *, name: str = "rag", conversation: str = "c") -> StoredRun:
@@ -42,8 +44,9 @@ def test_figures_by_hand() -> None:
     assert [one.label for one in (everything, multi, single)] == ["all", "multi-hop", "single-hop"]
     assert everything.questions == 3
     assert everything.shares == pytest.approx(
-        {"newest_stored": 200 / 3, "newest_retrieved": 100 / 3, "newest_in_context": 200 / 3, "staleness": 30.0}
-    )
+        {"newest_stored": 200 / 3, "newest_retrieved": 100 / 3, "newest_in_context": 200 / 3, "staleness": 30.0,
+         "staleness_of_question": 10.0}
+    )  # fmt: skip
     assert everything.answer == MeanScore(3, pytest.approx(200 / 3))
     assert (everything.shown, everything.unshown) == (MeanScore(2, 50.0), MeanScore(1, 100.0))
     assert (single.questions, single.shares["staleness"]) == (2, pytest.approx(20.0))
@@ -53,11 +56,24 @@ def test_figures_by_hand() -> None:
 def test_all_formats_show_the_figures_and_a_dash_for_what_is_not_known() -> None:
     groups = groups_of(run_of())
     page = render_markdown(groups)
-    row = "| rag | all | 3 | 66.7 | 33.3 | 66.7 | 30.0 | 66.7 | 50.0 (2) | 100.0 (1) | – |"
+    row = "| rag | all | 3 | 66.7 | 33.3 | 66.7 | 30.0 | 10.0 | 66.7 | 50.0 (2) | 100.0 (1) | – |"
     assert row in page and "– (0)" in page and "`x/rag-c`" in page
     assert "30.0" in render_latex(groups)
     first, *_ = csv.DictReader(io.StringIO(render_csv(groups)))
     assert (first["staleness"], first["n_answer_newest_shown"], first["entries_overruled"]) == ("30.0000", "2", "")
+
+
+def test_rows_of_older_versions_say_nothing_of_other_facts_than_the_questions() -> None:
+    """They called the share of the question's own overruled facts ``staleness``."""
+    run = run_of()
+    earlier = [
+        ScoreRow(
+            row.question_id, "c", row.category, {name: value for name, value in row.metrics.items() if name != OWN}
+        )
+        for row in run.rows
+    ]
+    first, *_ = update_lines(StoredRun(run.record, {}, {}, tuple(earlier)))
+    assert (first.shares["staleness"], first.shares[OWN]) == (None, pytest.approx(30.0))
 
 
 def test_data_without_updates_has_no_table() -> None:
