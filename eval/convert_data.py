@@ -12,8 +12,11 @@ from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import check_folder
 from eval.cli.terminal import say
 from eval.loaders.custom_files import QUESTIONS, TURNS, write_custom
-from eval.loaders.exports import FORMATS, read_export
+from eval.loaders.exports import FORMATS, distinct, read_export
 from memsys.errors import DataError
+
+#: New ids of chats that one message names.
+_NAMED = 5
 
 
 @explains_errors
@@ -24,10 +27,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     present = [name for name in (TURNS, QUESTIONS) if (options.out / name).exists()]
     if present:
         raise DataError(f"{options.out} holds {' and '.join(present)} already; name another folder, or move them away")
-    samples = read_export(options.format, options.source)
+    samples, renamed = distinct(read_export(options.format, options.source))
     turns, questions = write_custom(samples, options.out)
     lost = sum(len(reference.unresolved_evidence) for sample in samples for reference in sample.references.values())
     say(f"{options.out}: {len(samples)} conversations, {turns} turns, {questions} questions")
+    if renamed:
+        more = f" and {len(renamed) - _NAMED} more" if len(renamed) > _NAMED else ""
+        say(f"chats that had the id of an earlier one are now called {', '.join(renamed[:_NAMED])}{more}")
     if lost:
         say(f"{lost} evidence ids name no turn and are left out")
     if not questions:

@@ -9,6 +9,7 @@ import importlib
 import json
 import re
 import statistics
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,8 @@ from eval.configs import choices
 from eval.configs.plugins import plugin_folders
 from eval.configs.presets import CONF
 from eval.loaders.contract import DatasetConfig, LoadedData
+from eval.loaders.custom import CustomConfig
+from eval.loaders.custom_files import QUESTIONS
 from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.loaders.meanings import COUNTS, NOTES
 from memsys.errors import ConfigError
@@ -243,13 +246,23 @@ def _value(key: str, text: str) -> Json:
         raise ConfigError(f"{key}={text}: the value is no YAML; put quotes around text") from error
 
 
+def _look_at(config: DatasetConfig) -> LoadedData:
+    """Load a data set; turns of one's own without questions, as a converted chat has them, with a warning."""
+    if not isinstance(config, CustomConfig):
+        return config.load()
+    data = config.survey()
+    if not data.counts["questions"]:
+        sys.stderr.write(f"warning: {QUESTIONS} holds no question; memsys run needs one (docs/your_own_data.md)\n")
+    return data
+
+
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; 0 is success, 2 a setting or file that is wrong."""
     name, overrides, as_json = parse(arguments)
     config = read_config(name, overrides)
     started = time.perf_counter()
-    data = config.load()
+    data = _look_at(config)
     seconds = time.perf_counter() - started
     report = describe(config, data)
     if as_json:

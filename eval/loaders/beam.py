@@ -153,7 +153,18 @@ def _conversation(name: str, top: JsonNode, markers: Markers, quirks: Counter[st
         turns += _batch_turns(prefix, batch, markers, quirks)
     if not turns:
         raise top.error("no message in any batch")
+    _check_ids(top, turns)
     return Conversation(name, tuple(turns), speakers=("User", "Assistant"))
+
+
+def _check_ids(top: JsonNode, turns: Sequence[Turn]) -> None:
+    """Refuse a chat whose plans each begin to count anew: the sources of its questions could mean any of them."""
+    sessions: dict[str, str] = {}
+    for turn in turns:
+        if turn.turn_id in sessions:
+            places = f"in {sessions[turn.turn_id]} and in {turn.session_id}"
+            raise top.error(f"message id {turn.turn_id} stands {places}; which one a question means cannot be said")
+        sessions[turn.turn_id] = turn.session_id
 
 
 def _batches(top: JsonNode) -> list[tuple[str, JsonNode]]:

@@ -13,13 +13,14 @@ class PinnedFile:
     """One published file: its name below the data folder, where it comes from and what it must hash to.
 
     ``url`` is empty where the file cannot be had without registration; ``sha256`` is empty where no copy was at hand
-    to pin it.
+    to pin it. ``parquet``: at ``url`` lie the rows as Parquet, and the file is their JSON array, indented by two.
     """
 
     name: str
     sha256: str
     size: int
     url: str = ""
+    parquet: bool = False
 
 
 @dataclass(frozen=True, slots=True)

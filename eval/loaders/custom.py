@@ -26,7 +26,10 @@ CUSTOM = DatasetInfo(
     files=(),
     category_names={number: kind.replace("_", "-") for number, kind in _KINDS.items()},
     kinds=_KINDS,
-    note_meanings={"kinds": "what the questions ask, with the number that stands for it"},
+    note_meanings={
+        "kinds": "what the questions ask, with the number that stands for it",
+        "unread_dates": "lines with a date that cannot be read: shown as written, but not put in order by it",
+    },
     how_to_get="Write turns.jsonl and questions.jsonl (docs/your_own_data.md), or use `memsys convert_data`.",
 )
 
@@ -52,18 +55,26 @@ class CustomConfig(Selection):
 
     def load(self) -> LoadedData:
         """Read the two files, and select."""
+        return self._load(questions_needed=True)
+
+    def survey(self) -> LoadedData:
+        """As :meth:`load`, for people who look at the data: there need be no question yet."""
+        return self._load(questions_needed=False)
+
+    def _load(self, questions_needed: bool) -> LoadedData:
         folder = sample_path("custom", "sample") if self.sample else self._folder()
-        found, hashes = read_custom(folder)
+        found, hashes, unread_dates = read_custom(folder, questions_needed)
         numbers = number_kinds({question.kind for sample in found for question in sample.questions})
         names = {number: kind.replace("_", "-") for kind, number in sorted(numbers.items(), key=lambda item: item[1])}
-        samples = self.apply([sample.numbered(numbers) for sample in found], names)
+        samples = self.apply([sample.numbered(numbers) for sample in found], names, questions_needed)
+        notes = {"pinned": False, "sample": self.sample, "files": hashes, "kinds": dict(sorted(numbers.items()))}
         return LoadedData(
             samples=samples,
             sha256=hash_of_files(dict(sorted(hashes.items()))),
             source_name=folder.name,
             category_names=names,
             counts=count(samples),
-            notes={"pinned": False, "sample": self.sample, "files": hashes, "kinds": dict(sorted(numbers.items()))},
+            notes=notes | ({"unread_dates": unread_dates} if unread_dates else {}),
         )
 
     def _folder(self) -> Path:

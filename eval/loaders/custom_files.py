@@ -8,9 +8,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.loaders.jsonfile import JsonNode, read_json_lines, type_name
+from eval.loaders.jsonfile import JsonNode, read_whole_lines, type_name
 from eval.loaders.kinds import ADVERSARIAL, SINGLE_HOP
+from eval.metrics.sessions import EVIDENCE_SESSIONS, session_of
 from memsys.assets.paths import shipped
+from memsys.dates import parse_date
 from memsys.errors import DataError
 from memsys.vocabulary import Conversation, Json, Question, Reference, Sample, Turn
 
@@ -46,27 +48,48 @@ def schema() -> dict[str, Json]:
     return found
 
 
-def read_custom(folder: Path) -> tuple[list[ReadSample], dict[str, str]]:
+def read_custom(folder: Path, questions_needed: bool = True) -> tuple[list[ReadSample], dict[str, str], list[str]]:
     """Read a folder.
 
+    Args:
+        folder: of the two files.
+        questions_needed: refuse a file of questions without one.
+
     Returns:
-        The conversations in the order in which they begin, and the sha256 of each file.
+        The conversations in the order in which they begin, the sha256 of each file, and the lines with a date that
+        no system can compare.
 
     Raises:
         DataError: a file is missing or no JSON Lines; or lists what is wrong with file, line and field.
     """
-    turns, turns_sha256 = read_json_lines(folder / TURNS)
-    questions, questions_sha256 = read_json_lines(folder / QUESTIONS)
-    _refuse([*_shape_problems(turns, "turn"), *_shape_problems(questions, "question")])
-    if not turns:
+    turns, turn_faults, turns_sha256 = _shaped(folder / TURNS, "turn")
+    questions, question_faults, questions_sha256 = _shaped(folder / QUESTIONS, "question")
+    if not turns and not turn_faults:
         raise DataError(f"{TURNS}: holds no turn; write one a line, as in datasets/custom/sample/{TURNS}")
-    _refuse([*_turn_problems(turns), *_question_problems(questions, turns)])
-    by_conversation = {name: list(nodes) for name, nodes in _grouped(turns).items()}
+    # What a question names may stand in a line of turns that cannot be used: that comes first.
+    checked = _question_problems(questions, None if turn_faults else turns)
+    _refuse([*turn_faults, *_turn_problems(turns), *question_faults, *checked])
+    by_conversation = _grouped(turns)
     asked = _grouped(questions)
-    if not asked:
+    if questions_needed and not asked:
         raise DataError(f"{QUESTIONS}: holds no question; write one a line, as in datasets/custom/sample/{QUESTIONS}")
     samples = [_sample(name, nodes, asked.get(name, [])) for name, nodes in by_conversation.items()]
-    return samples, {TURNS: turns_sha256, QUESTIONS: questions_sha256}
+    return samples, {TURNS: turns_sha256, QUESTIONS: questions_sha256}, _unread_dates([*turns, *questions])
+
+
+def _shaped(path: Path, kind: str) -> tuple[list[JsonNode], list[DataError], str]:
+    """The lines of the right shape, what is wrong with the others, and the file's sha256."""
+    nodes, faults, sha256 = read_whole_lines(path)
+    found = [(node, _shape_problems(node, kind)) for node in nodes]
+    faults += [problem for _, problems in found for problem in problems]
+    return [node for node, problems in found if not problems], faults, sha256
+
+
+def _unread_dates(nodes: Iterable[JsonNode]) -> list[str]:
+    """Lines whose date :mod:`memsys.dates` cannot read: shown as written, but in no order with others."""
+    unread = [node.file for node in nodes if node.value.get("date", "").strip() and not parse_date(node.value["date"])]
+    more = [f"and {len(unread) - _LISTED} more"] if len(unread) > _LISTED else []
+    return [*unread[:_LISTED], *more]
 
 
 def write_custom(samples: Iterable[Sample], folder: Path) -> tuple[int, int]:
@@ -75,7 +98,7 @@ def write_custom(samples: Iterable[Sample], folder: Path) -> tuple[int, int]:
     turns = [
         _turn_row(sample.conversation.conversation_id, turn) for sample in kept for turn in sample.conversation.turns
     ]
-    asked = [_question_row(ask, sample.references[ask.question_id]) for sample in kept for ask in sample.questions]
+    asked = [_question_row(ask, sample) for sample in kept for ask in sample.questions]
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in ((TURNS, turns), (QUESTIONS, asked)):
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -89,7 +112,10 @@ def _turn_row(conversation: str, turn: Turn) -> dict[str, Json]:
     return {**needed, **_filled(optional)}
 
 
-def _question_row(question: Question, reference: Reference) -> dict[str, Json]:
+def _question_row(question: Question, sample: Sample) -> dict[str, Json]:
+    reference = sample.references[question.question_id]
+    sessions = {turn.session_id for turn in sample.conversation.turns}
+    gold_sessions = reference.extra.get(EVIDENCE_SESSIONS)
     optional = {
         "evidence": list(reference.evidence),
         "kind": question.kind,
@@ -97,7 +123,10 @@ def _question_row(question: Question, reference: Reference) -> dict[str, Json]:
         "false_answer": reference.adversarial_answer,
     }
     needed = {"conversation": question.conversation_id, "id": question.question_id, "question": question.text}
-    return {**needed, "answers": list(reference.answers), **_filled(optional)}
+    row = {**needed, "answers": list(reference.answers), **_filled(optional)}
+    if gold_sessions is not None:  # an empty list says that there are figures by session, and none of this question
+        row["evidence_sessions"] = [name for name in gold_sessions if name in sessions]
+    return row
 
 
 def _filled(fields: Mapping[str, Json]) -> dict[str, Json]:
@@ -119,9 +148,8 @@ def _validator(kind: str) -> "Draft202012Validator":
     return Draft202012Validator(schema()["$defs"][kind])
 
 
-def _shape_problems(nodes: Iterable[JsonNode], kind: str) -> list[DataError]:
-    check = _validator(kind)
-    return [problem for node in nodes for found in check.iter_errors(node.value) for problem in _said(node, found)]
+def _shape_problems(node: JsonNode, kind: str) -> list[DataError]:
+    return [problem for found in _validator(kind).iter_errors(node.value) for problem in _said(node, found)]
 
 
 def _said(node: JsonNode, found: "ValidationError") -> Iterator[DataError]:
@@ -169,10 +197,9 @@ def _turn_problems(turns: Sequence[JsonNode]) -> list[DataError]:
     return problems
 
 
-def _question_problems(questions: Sequence[JsonNode], turns: Sequence[JsonNode]) -> list[DataError]:
-    known: dict[str, set[str]] = {}
-    for node in turns:
-        known.setdefault(node.value["conversation"], set()).add(node.value["id"])
+def _question_problems(questions: Sequence[JsonNode], turns: Sequence[JsonNode] | None) -> list[DataError]:
+    """Ids used twice, answers that the kind does not allow and, where turns are given, what names none of them."""
+    known = None if turns is None else _known(turns)
     seen: set[str] = set()
     problems = []
     for node in questions:
@@ -180,19 +207,40 @@ def _question_problems(questions: Sequence[JsonNode], turns: Sequence[JsonNode])
         if question_id in seen:
             problems.append(node.get("id").error(f"duplicate question id {question_id!r}"))
         seen.add(question_id)
-        problems += _reference_problems(node, known)
+        if known is not None:
+            problems += _evidence_problems(node, known)
+        problems += _answer_problems(node)
     return problems
 
 
-def _reference_problems(node: JsonNode, known: Mapping[str, set[str]]) -> Iterator[DataError]:
+def _known(turns: Sequence[JsonNode]) -> dict[str, dict[str, str]]:
+    """Of each conversation, the session of every turn."""
+    found: dict[str, dict[str, str]] = {}
+    for node in turns:
+        found.setdefault(node.value["conversation"], {})[node.value["id"]] = node.value["session"]
+    return found
+
+
+def _evidence_problems(node: JsonNode, known: Mapping[str, Mapping[str, str]]) -> Iterator[DataError]:
     conversation = node.value["conversation"]
     if conversation not in known:
         yield node.get("conversation").error(f"{TURNS} has no conversation {conversation!r}")
         return
-    evidence = node.find("evidence")
+    sessions = known[conversation]
+    evidence, gold_sessions = node.find("evidence"), node.find("evidence_sessions")
     for named in evidence.elements() if evidence else []:
-        if named.value not in known[conversation]:
+        if named.value not in sessions:
             yield named.error(f"conversation {conversation!r} has no turn {named.value!r}")
+    for named in gold_sessions.elements() if gold_sessions else []:
+        if named.value not in sessions.values():
+            yield named.error(f"conversation {conversation!r} has no session {named.value!r}")
+    # Figures by session are computed from the ids of retrieved turns alone.
+    odd = next((turn for turn, session in sessions.items() if session_of(turn) != session), None)
+    if gold_sessions and odd is not None:
+        yield gold_sessions.error(f"needs turns that are called SESSION:PLACE; turn {odd!r} is not")
+
+
+def _answer_problems(node: JsonNode) -> Iterator[DataError]:
     adversarial = node.value.get("kind") == ADVERSARIAL
     if not adversarial and not node.value["answers"]:
         yield node.get("answers").error(f"is empty; a question without an answer has kind {ADVERSARIAL}")
@@ -242,5 +290,6 @@ def _question(row: Mapping[str, Json]) -> tuple[Question, Reference]:
         answers=tuple(row["answers"]),
         evidence=tuple(dict.fromkeys(row.get("evidence", ()))),
         adversarial_answer=row.get("false_answer"),
+        extra={EVIDENCE_SESSIONS: row["evidence_sessions"]} if "evidence_sessions" in row else {},
     )
     return question, reference

@@ -1,18 +1,21 @@
 """Other people's formats, read for ``python -m eval.convert_data``: chat exports, LoCoMo, LongMemEval.
 
-A chat export has no questions; whoever converts one writes them.
+A chat export has no questions; whoever converts one writes them. LoCoMo and LongMemEval are read by their own loaders.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 from eval.loaders.jsonfile import JsonNode, read_json, read_json_lines
-from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.locomo import read_locomo
-from eval.loaders.longmemeval import ABSTENTION_SUFFIX, is_evidence
+from eval.loaders.longmemeval import read_sample
+from eval.loaders.selection import check_ids
 from memsys.errors import DataError
-from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
+from memsys.vocabulary import Conversation, Reference, Sample, Turn
 
 #: ShareGPT's names of speakers -> those of all other chats; others stay.
 _SHAREGPT = {"human": "user", "gpt": "assistant"}
@@ -31,10 +34,50 @@ def read_export(form: str, path: Path) -> list[Sample]:
     Raises:
         DataError: the file is not of this format; names the place, and the line of JSON Lines.
     """
-    samples = FORMATS[form](path)
+    samples = [_without_blank(sample) for sample in FORMATS[form](path)]
     if not any(sample.conversation.turns for sample in samples):
         raise DataError(f"{path}: holds no turn that could be converted from {form}")
     return [sample for sample in samples if sample.conversation.turns]
+
+
+def distinct(samples: Sequence[Sample]) -> tuple[list[Sample], list[str]]:
+    """Give chats of one id different ones: the second becomes ``ID#2``, unless there is such a chat.
+
+    Returns:
+        The conversations, and the new ids.
+
+    Raises:
+        DataError: conversations with questions have one id, or questions have; which of two is meant nobody can say.
+    """
+    taken = {sample.conversation.conversation_id for sample in samples}
+    seen: set[str] = set()
+    found, renamed = [], []
+    for sample in samples:
+        name = sample.conversation.conversation_id
+        if name in seen and not sample.questions:
+            name = next(free for number in count(2) if (free := f"{name}#{number}") not in taken)
+            renamed.append(name)
+        seen.add(name)
+        taken.add(name)
+        found.append(replace(sample, conversation=replace(sample.conversation, conversation_id=name)))
+    check_ids(found)
+    return found, renamed
+
+
+def _without_blank(sample: Sample) -> Sample:
+    """Leave out turns in which nothing is said, which no data set of one's own may have; and their ids as evidence."""
+    said = tuple(turn for turn in sample.conversation.turns if (turn.text + turn.caption).strip())
+    if len(said) == len(sample.conversation.turns):
+        return sample
+    gone = {turn.turn_id for turn in sample.conversation.turns} - {turn.turn_id for turn in said}
+    references = {name: _resolved(reference, gone) for name, reference in sample.references.items()}
+    return Sample(replace(sample.conversation, turns=said), sample.questions, references)
+
+
+def _resolved(reference: Reference, gone: Set[str]) -> Reference:
+    kept = tuple(name for name in reference.evidence if name not in gone)
+    lost = tuple(name for name in reference.evidence if name in gone)
+    return replace(reference, evidence=kept, unresolved_evidence=(*reference.unresolved_evidence, *lost))
 
 
 def _nodes(path: Path) -> list[JsonNode]:
@@ -85,7 +128,8 @@ def _part_text(part: JsonNode) -> str:
 
 def _name(node: JsonNode, number: int) -> str:
     named = node.find("id")
-    return named.text_or_number() if named else str(number)
+    name = named.text_or_number() if named else ""
+    return name if name.strip() else str(number)
 
 
 def _chatgpt(path: Path) -> list[Sample]:
@@ -138,36 +182,8 @@ def _locomo(path: Path) -> list[Sample]:
 
 
 def _longmemeval(path: Path) -> list[Sample]:
-    """LongMemEval: a history of sessions for every question; evidence is every turn marked ``has_answer``.
-
-    The ids are numbers of sessions and turns, in the order of the file, where the loader of the data set keeps the
-    published ids and sorts the sessions by date.
-    """
-    return [_longmemeval_sample(node) for node in _nodes(path)]
-
-
-def _longmemeval_sample(node: JsonNode) -> Sample:
-    name = node.get("question_id").text()
-    ids = [item.text() for item in node.get("haystack_session_ids").elements()]
-    dates = node.get("haystack_dates").texts()
-    sessions = node.get("haystack_sessions").elements()
-    if not len(ids) == len(dates) == len(sessions):
-        raise node.error(f"{len(sessions)} haystack_sessions, {len(ids)} ids and {len(dates)} dates; they must match")
-    turns: list[Turn] = []
-    evidence: list[str] = []
-    for number, (session, date) in enumerate(zip(sessions, dates, strict=True), 1):
-        for position, item in enumerate(session.elements(), 1):
-            turn = Turn(
-                f"{number}:{position}", f"{number}:{ids[number - 1]}", item.get("role").text(),
-                item.get("content").text(), date,
-            )  # fmt: skip
-            turns.append(turn)
-            evidence += [turn.turn_id] if is_evidence(item) else []
-    absent = name.endswith(ABSTENTION_SUFFIX)
-    kind = ADVERSARIAL if absent else node.get("question_type").text().replace("-", "_")
-    asked = Question(name, name, node.get("question").text(), 0, kind, node.get("question_date").text())
-    answers = () if absent else (node.get("answer").text_or_number(),)
-    return Sample(Conversation(name, tuple(turns)), (asked,), {name: Reference(name, answers, tuple(evidence))})
+    """LongMemEval, as its own loader reads it: sessions by date, ids and kinds of its own, evidence of both levels."""
+    return [read_sample(node, Counter()) for node in _nodes(path)]
 
 
 #: Name of a format -> its reader.

@@ -20,21 +20,33 @@ from eval.loaders.selection import Selection, check_positive, count
 from memsys.vocabulary import OVERRULED, Conversation, Json, Question, Reference, Sample, Turn
 
 FILE = "memoryagentbench/Conflict_Resolution.json"
+_URL = (
+    "https://huggingface.co/datasets/ai-hyz/MemoryAgentBench/resolve/main/data/"
+    "Conflict_Resolution-00000-of-00001.parquet"
+)
 
 FACTCONSOLIDATION = DatasetInfo(
     key="factconsolidation",
     title="FactConsolidation (MemoryAgentBench)",
     homepage="https://huggingface.co/datasets/ai-hyz/MemoryAgentBench",
-    licence="MIT",
+    licence="MIT (the repository of the code, and the hub's page of the data)",
     citation="Hu, Wang, McAuley: Evaluating Memory in LLM Agents via Incremental Multi-Turn Interactions, "
     "arXiv 2507.05257, 2025; the facts are those of MQuAKE (Zhong et al., EMNLP 2023)",
-    files=(PinnedFile(FILE, "d5168e94cba99744e35031c1e6419e6090d63978f5addc9163d56704a78c7acd", 3_293_442),),
+    files=(
+        PinnedFile(
+            FILE,
+            sha256="d5168e94cba99744e35031c1e6419e6090d63978f5addc9163d56704a78c7acd",
+            size=3_293_442,
+            url=_URL,
+            parquet=True,
+        ),
+    ),
     category_names={1: "multi-hop", 4: "single-hop"},
     kinds={1: MULTI_HOP, 4: SINGLE_HOP},
     question_counts={1: 400, 4: 400},
     floor_preset="factconsolidation",
-    how_to_get="Write the split Conflict_Resolution of ai-hyz/MemoryAgentBench as a JSON array; the card "
-    "(datasets/factconsolidation/README.md) has the lines.",
+    how_to_get="Fetch it with `memsys data factconsolidation`, or write the split Conflict_Resolution of "
+    "ai-hyz/MemoryAgentBench as a JSON array; the card (datasets/factconsolidation/README.md) has the lines.",
     note_meanings={
         "facts": "of all contexts",
         "facts_overruled": "facts that a later one of the same subject and relation overrules",

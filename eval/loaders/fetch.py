@@ -1,5 +1,6 @@
 """Download data files: resumable, checked against the pinned checksum, moved into place only when whole."""
 
+import json
 import shutil
 from collections.abc import Callable
 from enum import Enum
@@ -58,6 +59,8 @@ def fetch(
         raise DataError(
             f"{file.url} cannot be reached ({reason}). Run the same command again to resume. {by_hand(file, folder)}"
         ) from error
+    if file.parquet:
+        _rows_to_json(file, part)
     _into_place(file, part, target)
     return FetchOutcome.RESUMED if resumed else FetchOutcome.DOWNLOADED
 
@@ -102,6 +105,8 @@ def is_there(file: PinnedFile, target: Path) -> bool:
 def by_hand(file: PinnedFile, folder: Path) -> str:
     """Say how to do without this script."""
     source = f"Download {file.url} on a machine with access" if file.url else "Get the file"
+    if file.parquet:
+        source += ", write its rows as a JSON array (indented by two, ensure_ascii=False)"
     check = f" (sha256 {file.sha256})" if file.sha256 else ""
     return (
         f"{source}, save it as {folder / file.name}{check}, or set {DATA_VARIABLE} to the folder that holds {file.name}"
@@ -131,6 +136,28 @@ def _download(url: str, part: Path, progress: Progress, timeout: float) -> bool:
 def _continues(response: httpx.Response, have: int) -> bool:
     partial = response.status_code == httpx.codes.PARTIAL_CONTENT
     return bool(have) and partial and response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+
+
+def _rows_to_json(file: PinnedFile, part: Path) -> None:
+    """Replace a Parquet file by its rows as a JSON array.
+
+    Raises:
+        DataError: it is no Parquet file; it is discarded.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        rows = pyarrow.parquet.read_table(part).to_pylist()
+    except pyarrow.ArrowInvalid as error:
+        size = part.stat().st_size
+        part.unlink()
+        raise DataError(
+            f"{file.url}: no Parquet file ({size} bytes); discarded. A proxy may have answered in its place"
+        ) from error
+    made = part.with_name(part.name + ".json")
+    made.write_text(json.dumps(rows, ensure_ascii=False, indent=2), encoding="utf-8")
+    made.replace(part)
 
 
 def _into_place(file: PinnedFile, part: Path, target: Path) -> None:

@@ -118,9 +118,31 @@ def read_json_lines(path: Path) -> tuple[list[JsonNode], str]:
     Raises:
         DataError: as :func:`read_json`, with the line.
     """
+    nodes, broken, sha256 = read_whole_lines(path)
+    if broken:
+        raise broken[0]
+    return nodes, sha256
+
+
+def read_whole_lines(path: Path) -> tuple[list[JsonNode], list[DataError], str]:
+    """Read the lines of such a file that can be read, for a check that lists several faults at once.
+
+    Returns:
+        The values, what is wrong with the other lines, and the file's sha256 in hexadecimal.
+
+    Raises:
+        DataError: the file cannot be read, or is no UTF-8.
+    """
     content = _content(path)
-    lines = enumerate(_decoded(path, content).split("\n"), start=1)
-    return [_tree(path, line, number) for number, line in lines if line.strip()], hashlib.sha256(content).hexdigest()
+    nodes: list[JsonNode] = []
+    broken: list[DataError] = []
+    for number, line in enumerate(_decoded(path, content).split("\n"), start=1):
+        if line.strip():
+            try:
+                nodes.append(_tree(path, line, number))
+            except DataError as error:
+                broken.append(error)
+    return nodes, broken, hashlib.sha256(content).hexdigest()
 
 
 def _content(path: Path) -> bytes:

@@ -52,6 +52,7 @@ LONGMEMEVAL = DatasetInfo(
         26: kinds.TEMPORAL,
         ABSTENTION: kinds.ADVERSARIAL,
     },
+    floor_preset="longmemeval_sample",  # the published files could not be had
     question_counts={21: 64, 22: 56, 23: 30, 24: 121, 25: 72, 26: 127, ABSTENTION: 30},
     note_meanings={
         "number_answers": "answers that are numbers; written out",
@@ -114,10 +115,15 @@ def read_longmemeval(path: Path) -> tuple[list[Sample], Counter[str], str]:
     """
     top, sha256 = read_json(path)
     quirks: Counter[str] = Counter()
-    return [_sample(node, quirks) for node in top.elements()], quirks, sha256
+    return [read_sample(node, quirks) for node in top.elements()], quirks, sha256
 
 
-def _sample(node: JsonNode, quirks: Counter[str]) -> Sample:
+def read_sample(node: JsonNode, quirks: Counter[str]) -> Sample:
+    """Read one question with its history; ``quirks`` counts what is irregular.
+
+    Raises:
+        DataError: as :func:`read_longmemeval`.
+    """
     question_id = node.get("question_id").text()
     history = _history(node, quirks)
     turns = tuple(turn for session in history for turn in session.turns)
@@ -182,14 +188,14 @@ def _session(published_id: str, session_id: str, date: str, body: JsonNode, quir
         text = message.get("content").text()
         turn = Turn(f"{session_id}{SESSION_SEPARATOR}{place}", session_id, speaker, text, date)
         turns.append(turn)
-        if is_evidence(message):
+        if _is_evidence(message):
             evidence.append(turn)
             quirks["evidence_turns_by_assistant"] += speaker == "Assistant"
     quirks["empty_sessions"] += not turns
     return _Session(published_id, session_id, date, tuple(turns), tuple(evidence))
 
 
-def is_evidence(message: JsonNode) -> bool:
+def _is_evidence(message: JsonNode) -> bool:
     """Whether a message is marked as holding the answer.
 
     Raises:

@@ -63,14 +63,21 @@ class Selection:
             raise ConfigError(f"dataset.{name}=[] keeps nothing; name what to keep, or write null for all")
         object.__setattr__(self, name, tuple(value))
 
-    def apply(self, samples: Sequence[Sample], category_names: Mapping[int, str]) -> tuple[Sample, ...]:
+    def apply(
+        self, samples: Sequence[Sample], category_names: Mapping[int, str], questions_needed: bool = True
+    ) -> tuple[Sample, ...]:
         """Return the selected part of the data set, in the order of the file.
+
+        Args:
+            samples: of the whole set.
+            category_names: of the whole set.
+            questions_needed: refuse a set that asks nothing; without it, such a set can be looked at.
 
         Raises:
             ConfigError: a conversation or category is named that the set does not have, or nothing is left to ask.
             DataError: the set asks nothing, or an id that must be unique is not.
         """
-        _check_ids(samples)
+        check_ids(samples)
         _check_known("conversations", self.conversations, [sample.conversation.conversation_id for sample in samples])
         _check_known("categories", self.categories, list(category_names))
         kept = [
@@ -81,7 +88,9 @@ class Selection:
         shortened = [first_sessions(sample, self.limit_sessions) for sample in kept[: self.limit_conversations]]
         picked = tuple(self._pick_questions(sample) for sample in shortened)
         if not any(sample.questions for sample in samples):
-            raise DataError("the data set holds no question")
+            if questions_needed:
+                raise DataError("the data set holds no question")
+            return picked
         if not any(sample.questions for sample in picked):
             settings = ("conversations", "limit_conversations", "limit_sessions", "categories")
             given = [f"dataset.{key}={getattr(self, key)!r}" for key in settings if getattr(self, key) is not None]
@@ -99,8 +108,12 @@ class Selection:
         return replace(sample, questions=tuple(questions), references=references)
 
 
-def _check_ids(samples: Sequence[Sample]) -> None:
-    """Refuse what a loader let through: a run of it would answer one question for another, or never be complete."""
+def check_ids(samples: Sequence[Sample]) -> None:
+    """Refuse what a loader let through: a run of it would answer one question for another, or never be complete.
+
+    Raises:
+        DataError: an id that must be unique is not.
+    """
     _check_unique("conversation", (sample.conversation.conversation_id for sample in samples), "the data set")
     _check_unique("question", (ask.question_id for sample in samples for ask in sample.questions), "the data set")
     for sample in samples:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.floors import floor_row, main, policies_of
+from eval.floors import PRESETS, floor_row, main, policies_of
 from eval.runs.records import ReferenceRecord
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
@@ -99,10 +99,30 @@ def test_floors_stand_in_a_block_of_their_own() -> None:
     block = tables[0].blocks[-1]
     assert block.label.startswith("no backbone")
     assert [row.key.system for row in block.rows] == ["always_abstain", "coin_flip", "always_trap"]
-    elsewhere = ("-beam_100k", "-realtalk", "-factconsolidation")  # sets that no paper's table has
+    elsewhere = (
+        "-beam_100k",
+        "-realtalk",
+        "-factconsolidation",
+        "-longmemeval_sample",
+    )  # sets that no paper's table has
     assert not [run for run in unused if not str(run).endswith(elsewhere)]
     _, left_out = build_tables("xmemory", list(committed().values()), [1])
     assert "category 5 does not count there" in left_out["floors/coin_flip-locomo"]
+
+
+def test_every_data_set_with_a_floor_has_it_committed() -> None:
+    names = {name.rpartition("-")[2] for name in committed()}
+    assert set(PRESETS) <= names
+    assert "longmemeval_sample" in PRESETS
+
+
+def test_the_floor_of_longmemevals_sample_is_that_of_the_sample(tmp_path: Path) -> None:
+    from eval.runs.folders import SUMMARIES
+
+    assert main(["longmemeval_sample", "--reader", "longmemeval", "--out", str(tmp_path)]) == 0
+    name = "always_abstain-longmemeval_sample"
+    for file in sorted((tmp_path / "floors" / name).iterdir()):
+        assert file.read_bytes() == (SUMMARIES / "floors" / name / file.name).read_bytes()
 
 
 @pytest.mark.real_data

@@ -80,6 +80,18 @@ def test_bad_files_are_named_with_place(tmp_path: Path, file: str, spoil: Callab
         BeamConfig(path=str(folder)).load()
 
 
+def test_plans_that_each_count_from_0_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "chats"
+    shutil.copytree(sample_path("beam", "sample"), folder)
+    path = folder / "2" / "chat.json"
+    top = json.loads(path.read_text())
+    for number, message in enumerate(top[2]["plan-3"][0]["turns"][0]):
+        message["id"] = number
+    path.write_text(json.dumps(top))
+    with pytest.raises(DataError, match=r"2/chat.json: .*message id 0 stands in plan-1:batch_1 and in plan-3:batch_1"):
+        BeamConfig(path=str(folder)).load()
+
+
 def test_bad_settings_and_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="choose one of kept, removed"):
         BeamConfig(markers="some")  # type: ignore[arg-type]

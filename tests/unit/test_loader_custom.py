@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from eval.loaders.custom import CustomConfig, number_kinds
 from eval.loaders.custom_files import read_custom, schema
 from eval.loaders.locate import sample_path
 from eval.loaders.locomo import LocomoConfig
+from eval.loaders.longmemeval import LongmemevalConfig
+from eval.metrics.sessions import EVIDENCE_SESSIONS
 from memsys.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,12 +77,21 @@ def without(row: dict[str, Any], key: str) -> dict[str, Any]:
             [QUESTION],
             "turns.jsonl: line 5: session: session 's' ended before; keep the lines of a session together",
         ),
-        ([TURN], [], "questions.jsonl: holds no question"),
         ([TURN], [QUESTION, QUESTION], "questions.jsonl: line 3: id: duplicate question id 'q'"),
         ([TURN], [{**QUESTION, "answers": "cat"}], "questions.jsonl: line 1: answers: expected array, found string"),
         ([TURN], [{**QUESTION, "answers": ["a", 2]}], "questions.jsonl: line 1: answers[1]: expected string, found"),
         ([TURN], [{**QUESTION, "answers": []}], "questions.jsonl: line 1: answers: is empty; a question without"),
         ([TURN], [{**QUESTION, "evidence": ["1", "9"]}], "questions.jsonl: line 1: evidence[1]: conversation 'c' has"),
+        (
+            [TURN],
+            [{**QUESTION, "evidence_sessions": ["t"]}],
+            "questions.jsonl: line 1: evidence_sessions[0]: conversation 'c' has no session 't'",
+        ),
+        (
+            [{**TURN, "id": "s:1"}, {**TURN, "id": "2"}],
+            [{**QUESTION, "evidence": [], "evidence_sessions": ["s"]}],
+            "line 1: evidence_sessions: needs turns that are called SESSION:PLACE; turn '2' is not",
+        ),
         ([TURN], [{**QUESTION, "conversation": "d"}], "line 1: conversation: turns.jsonl has no conversation 'd'"),
         ([TURN], [{**QUESTION, "kind": "Multi-hop"}], "questions.jsonl: line 1: kind: 'Multi-hop' must be small"),
         ([TURN], [{**QUESTION, "false_answer": "dog"}], "false_answer: belongs to questions of kind adversarial alone"),
@@ -106,6 +118,57 @@ def test_several_faults_are_listed_at_once_up_to_five(tmp_path: Path) -> None:
     ]
     with pytest.raises(DataError, match="and 2 more"):
         read_custom(write(tmp_path, [{"conversation": "c", "session": "s", "id": "1"}] * 7))
+
+
+def test_a_line_of_broken_json_hides_no_other_fault(tmp_path: Path) -> None:
+    folder = write(tmp_path, [TURN, without(TURN, "text"), {**TURN, "id": "2", "text": " "}], [QUESTION, QUESTION])
+    with (folder / "turns.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"conversation": "c",\n')
+    with pytest.raises(DataError) as caught:
+        read_custom(folder)
+    first, *others = str(caught.value).splitlines()
+    assert "turns.jsonl: no valid JSON at line 7, column 22" in first
+    assert others == [
+        "  turns.jsonl: line 3: text: missing field",
+        "  turns.jsonl: line 5: text: is empty; a turn has a text or a caption, else leave its line out",
+        "  questions.jsonl: line 3: id: duplicate question id 'q'",
+    ]
+
+
+def test_what_a_broken_line_may_hold_is_not_reported_as_missing(tmp_path: Path) -> None:
+    folder = write(tmp_path, [TURN], [{**QUESTION, "evidence": ["2"]}])
+    with (folder / "turns.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"conversation": "c", "session": "s", "id": "2", "text": "A\n')
+    with pytest.raises(DataError) as caught:
+        read_custom(folder)
+    assert "has no turn" not in str(caught.value)
+
+
+def test_dates_that_cannot_be_read_are_named_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dates = ["2024-05-03", "banana", "1:56 pm on 8 May, 2023", " ", "10:15", "30 February 2024", "x", "y", "z"]
+    turns = [{**TURN, "id": str(number), "date": date} for number, date in enumerate(dates)]
+    folder = write(tmp_path, turns, [{**QUESTION, "date": "soon"}])
+    unread = ["turns.jsonl: line 3", *(f"turns.jsonl: line {line}" for line in (9, 11, 13, 15)), "and 2 more"]
+    assert CustomConfig(data_dir=str(folder)).load().notes["unread_dates"] == unread
+    assert inspect(["dataset=custom", f"data_dir={folder}"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "unread dates" in shown and "turns.jsonl: line 3" in shown and "cannot be read" in shown
+    assert "unread_dates" not in CustomConfig(sample=True).load().notes
+
+
+def test_turns_without_questions_can_be_looked_at_and_not_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(tmp_path, [TURN], [])
+    assert inspect(["dataset=custom", f"data_dir={folder}"]) == 0
+    shown = capsys.readouterr()
+    assert "warning: questions.jsonl holds no question; memsys run needs one" in shown.err
+    assert "memories that are built" in " ".join(shown.out.split())
+    assert inspect(["dataset=custom", f"data_dir={folder}", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["counts"]["turns"], report["counts"]["questions"], report["categories"]) == (1, 0, [])
+    with pytest.raises(DataError, match=re.escape("questions.jsonl: holds no question; write one a line")):
+        CustomConfig(data_dir=str(folder)).load()
 
 
 def test_broken_lines_and_folders_are_named(tmp_path: Path) -> None:
@@ -205,16 +268,76 @@ def test_chats_become_turns(
     assert "holds turns.jsonl and questions.jsonl already" in " ".join(capsys.readouterr().err.split())
 
 
-def test_longmemeval_becomes_a_conversation_per_question(tmp_path: Path) -> None:
-    source, out = tmp_path / "lme.json", tmp_path / "out"
-    source.write_text(json.dumps(LONGMEMEVAL), encoding="utf-8")
+def test_longmemeval_is_what_its_own_loader_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = LongmemevalConfig(sample=True).load()
+    assert convert(["longmemeval", str(sample_path("longmemeval")), "--out", str(tmp_path)]) == 0
+    assert "1 evidence ids name no turn and are left out" in capsys.readouterr().out
+    after = CustomConfig(data_dir=str(tmp_path)).load()
+    shown = ("sessions", "turns_per_conversation", "questions", "evidence_ids", "questions_without_evidence")
+    assert {key: after.counts[key] for key in shown} == {key: before.counts[key] for key in shown}
+    for old, new in zip(before.samples, after.samples, strict=True):
+        assert new.conversation == old.conversation
+        assert [replace(question, category=0) for question in new.questions] == [
+            replace(question, category=0) for question in old.questions
+        ]
+        for name, gold in old.references.items():
+            assert (new.references[name].answers, new.references[name].evidence) == (gold.answers, gold.evidence)
+            assert new.references[name].extra.get(EVIDENCE_SESSIONS) == gold.extra.get(EVIDENCE_SESSIONS)
+
+
+def test_longmemeval_as_json_lines(tmp_path: Path) -> None:
+    source, out = tmp_path / "lme.jsonl", tmp_path / "out"
+    source.write_text("".join(json.dumps(row) + "\n" for row in LONGMEMEVAL), encoding="utf-8")
     assert convert(["longmemeval", str(source), "--out", str(out)]) == 0
     known, absent = CustomConfig(data_dir=str(out)).load().samples
     (question,), reference = known.questions, known.references["e1"]
     assert (question.kind, question.question_date) == ("knowledge_update", "2023/05/30 (Tue) 23:40")
-    assert (reference.answers, reference.evidence) == (("4",), ("2:1",))
-    assert [turn.session_id for turn in known.conversation.turns] == ["1:s_a", "2:s_b", "2:s_b"]
-    assert absent.questions[0].kind == "adversarial" and absent.references["e2_abs"].answers == ()
+    assert (reference.answers, reference.evidence) == (("4",), ("s_b:1",))
+    assert reference.extra == {"evidence_sessions": ["s_b"]}
+    assert absent.questions[0].kind == "adversarial" and absent.references["e2_abs"].answers == ("4",)
+
+
+def test_messages_without_text_are_no_turns_and_no_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = tmp_path / "lme.json", tmp_path / "out"
+    top = json.loads(json.dumps(LONGMEMEVAL[:1]))
+    top[0]["haystack_sessions"][1][0]["content"] = " "
+    source.write_text(json.dumps(top), encoding="utf-8")
+    assert convert(["longmemeval", str(source), "--out", str(out)]) == 0
+    assert "1 evidence ids name no turn and are left out" in capsys.readouterr().out
+    (sample,) = CustomConfig(data_dir=str(out)).load().samples
+    assert [turn.turn_id for turn in sample.conversation.turns] == ["s_a:1", "s_b:2"]
+
+
+@pytest.mark.parametrize(
+    ("form", "chats", "names"),
+    [
+        ("openai", [{**OPENAI[0], "id": "a"}] * 3, ["a", "a#2", "a#3"]),
+        ("openai", [{**OPENAI[0], "id": 2}, OPENAI[0], {**OPENAI[0], "id": "2#2"}], ["2", "2#3", "2#2"]),
+        ("sharegpt", SHAREGPT * 2, ["x", "x#2"]),
+        ("sharegpt", [{**SHAREGPT[0], "id": " "}], ["1"]),
+        ("chatgpt", CHATGPT * 2, ["chat", "chat#2"]),
+    ],
+)  # fmt: skip
+def test_chats_of_one_id_get_different_ones(
+    tmp_path: Path, form: str, chats: list[Any], names: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = tmp_path / "chats.json", tmp_path / "out"
+    source.write_text(json.dumps(chats), encoding="utf-8")
+    assert convert([form, str(source), "--out", str(out)]) == 0
+    renamed = [name for name in names[1:] if "#" in name and name != "2#2"]
+    said = f"chats that had the id of an earlier one are now called {', '.join(renamed)}"
+    assert (said in capsys.readouterr().out) == bool(renamed)
+    assert inspect(["dataset=custom", f"data_dir={out}", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [row["conversation"] for row in report["conversations"]] == names
+
+
+def test_two_questions_of_one_id_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "lme.json"
+    source.write_text(json.dumps(LONGMEMEVAL[:1] * 2), encoding="utf-8")
+    assert convert(["longmemeval", str(source), "--out", str(tmp_path / "out")]) == 2
+    assert "duplicate conversation ids ['e1']" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
 
 
 def test_locomo_comes_through_with_questions_and_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -236,7 +359,7 @@ def test_locomo_comes_through_with_questions_and_evidence(tmp_path: Path, capsys
         ("sharegpt", "[]", "holds no turn that could be converted from sharegpt"),
         ("chatgpt", '[{"id": "x"}]', r"\[0\].mapping: missing field"),
         ("longmemeval", '[{"question_id": "x", "haystack_session_ids": [], "haystack_dates": [], '
-                        '"haystack_sessions": [[]]}]', "1 haystack_sessions, 0 ids and 0 dates"),
+                        '"haystack_sessions": [[]]}]', "0 ids, 0 dates, 1 sessions"),
     ],
 )  # fmt: skip
 def test_a_file_of_another_format_is_refused(

@@ -1,6 +1,8 @@
 """Downloads against a local server: whole, resumed, wrong, refused, absent."""
 
 import hashlib
+import json
+import os
 import subprocess
 import sys
 import threading
@@ -10,10 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from eval.loaders.contract import PinnedFile
-from eval.loaders.fetch import FetchOutcome, copy, fetch
+from eval.loaders.factconsolidation import FACTCONSOLIDATION
+from eval.loaders.fetch import FetchOutcome, _rows_to_json, copy, fetch
 from eval.loaders.locomo import LOCOMO
 from memsys.errors import DataError
 
@@ -127,6 +132,53 @@ def test_files_without_address_need_registration(tmp_path: Path) -> None:
     info = replace(LOCOMO, how_to_get="Register first.")
     with pytest.raises(DataError, match=r"cannot be downloaded by a script. Register first"):
         fetch(info, pinned(""), tmp_path)
+
+
+ROWS = [{"context": "0. Zoë lives in Rome.", "answers": [["Rome"]], "metadata": {"demo": None, "source": "sh"}}]
+
+
+def parquet_file(folder: Path, url: str) -> PinnedFile:
+    """Lay Parquet at the server's /file; the pin is that of the JSON array."""
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), folder / "rows.parquet")
+    made = json.dumps(ROWS, ensure_ascii=False, indent=2).encode()
+    return PinnedFile("set/rows.json", hashlib.sha256(made).hexdigest(), len(made), url, parquet=True)
+
+
+def test_rows_published_as_parquet_become_the_pinned_json(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = parquet_file(tmp_path, f"{server}/file")
+    monkeypatch.setattr(sys.modules[__name__], "CONTENT", (tmp_path / "rows.parquet").read_bytes())
+    assert fetch(FACTCONSOLIDATION, file, tmp_path) is FetchOutcome.DOWNLOADED
+    assert json.loads((tmp_path / "set/rows.json").read_text(encoding="utf-8")) == ROWS
+    assert [path.name for path in (tmp_path / "set").iterdir()] == ["rows.json"]
+    with pytest.raises(DataError, match=r"expected 0000.*discarded"):
+        fetch(FACTCONSOLIDATION, replace(file, sha256="0" * 64), tmp_path / "second")
+
+
+def test_what_is_no_parquet_is_discarded(server: str, tmp_path: Path) -> None:
+    file = parquet_file(tmp_path, f"{server}/file")
+    with pytest.raises(DataError, match=r"no Parquet file \(256000 bytes\); discarded"):
+        fetch(FACTCONSOLIDATION, file, tmp_path)
+    assert list((tmp_path / "set").iterdir()) == []
+    with pytest.raises(DataError, match=r"with access, write its rows as a JSON array .*save it as .*rows\.json"):
+        fetch(FACTCONSOLIDATION, replace(file, url=f"{server}/secret"), tmp_path)
+
+
+def test_factconsolidation_is_fetched_from_the_hub() -> None:
+    (file,) = FACTCONSOLIDATION.files
+    assert file.parquet and file.url.startswith("https://huggingface.co/datasets/ai-hyz/MemoryAgentBench/resolve/main/")
+
+
+def test_the_published_rows_survive_parquet_byte_for_byte(tmp_path: Path) -> None:
+    (file,) = FACTCONSOLIDATION.files
+    published = Path(os.environ.get("MEMSYS_DATA", "nowhere")) / file.name
+    if not published.is_file():
+        pytest.skip("the real file is not here: set MEMSYS_DATA")
+    rows = json.loads(published.read_bytes())
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    _rows_to_json(file, tmp_path / "rows.parquet")
+    assert hashlib.sha256((tmp_path / "rows.parquet").read_bytes()).hexdigest() == file.sha256
 
 
 def test_copies_are_checked_too(tmp_path: Path) -> None:
