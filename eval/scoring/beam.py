@@ -18,13 +18,15 @@ from eval.scoring.rows import ScoreRow
 
 #: The kind whose score is that of an order.
 ORDERING = "event_ordering"
+#: Suffix of the score whose order is aligned by words; every run on BEAM has it.
+BY_WORDS = "@beam"
 #: Suffix of the score's column -> what event ordering counts.
-ORDERS: Mapping[str, str] = {"@beam": "order_tau", "@beam_semantic": "order_tau_semantic"}
+ORDERS: Mapping[str, str] = {BY_WORDS: "order_tau", "@beam_semantic": "order_tau_semantic"}
 #: The kinds weigh alike, and what has no answer counts as all others.
 AVERAGING = Averaging("paper_trap", "category_mean")
 #: What the score is called.
 TITLE = "BEAM score"
-_HOW = {"@beam": "aligned by words", "@beam_semantic": "aligned by sentence embeddings"}
+_HOW = {BY_WORDS: "aligned by words", "@beam_semantic": "aligned by sentence embeddings"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def score_columns(judge: str) -> tuple[str, ...]:
 def title(metric: str) -> str:
     """What a column is called: ``BEAM score``, and how else than by words the order's items were aligned."""
     suffix = f"@{metric.rpartition('@')[2]}"
-    return TITLE if suffix == "@beam" else f"{TITLE}, order {_HOW[suffix]}"
+    return TITLE if suffix == BY_WORDS else f"{TITLE}, order {_HOW[suffix]}"
 
 
 def meaning(metric: str, missing: Sequence[str] = ()) -> str:
@@ -76,8 +78,9 @@ def meaning(metric: str, missing: Sequence[str] = ()) -> str:
 
 
 def with_beam_scores(rows: Sequence[ScoreRow], judge: str) -> list[ScoreRow]:
-    """Add the columns of the score to rows with a judge's; one whose order nobody scored is not added."""
-    suffixes = [suffix for suffix, order in ORDERS.items() if any(order in row.metrics for row in rows)]
+    """Add the columns of the score to rows with a judge's: that by words, and others whose order was scored."""
+    scored = {name for row in rows for name in row.metrics}
+    suffixes = [suffix for suffix, order in ORDERS.items() if suffix == BY_WORDS or order in scored]
     return [
         replace(row, metrics={**row.metrics, **{judge + suffix: _part(row, judge, suffix) for suffix in suffixes}})
         for row in rows
