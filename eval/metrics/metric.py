@@ -86,8 +86,6 @@ class Metric:
     @property
     def neural(self) -> bool:
         """Whether a model computes it."""
-        if {"bertscore_model", "sbert_model"} & set(self.needs):
-            return True
         return not self.lexical and not {"retrievals", "ordered_items"} & set(self.needs)
 
     def checked(self, found: object) -> float:

@@ -115,9 +115,7 @@ class _Scoring:
 
     def _answer(self, answer: AnswerRecord, reference: ReferenceRecord) -> Scores:
         scores = answer_scores(answer, reference, self.metrics)
-        scores |= {
-            metric.name: None for metric in self.metrics if metric.neural and "ordered_items" not in metric.needs
-        }
+        scores |= {metric.name: None for metric in self.metrics if metric.neural}
         scores |= self.neural.get(reference.question_id, {})
         correction = self.corrections.get(reference.question_id)
         return scores if correction is None else scores | corrected_scores(answer, correction, self.metrics)

@@ -7,13 +7,23 @@ from types import SimpleNamespace
 
 import pytest
 
+from eval.audit.page import findings
 from eval.compare.formats import render_markdown
 from eval.compare.model import make_report
 from eval.judge.__main__ import main, make_plan
 from eval.judge.gold import gold_by_rubrics, measure_by_rubrics
 from eval.judge.judging import JudgedItem
 from eval.judge.measured import judge_standing
-from eval.judge.people import OF_GOLD, JudgeFigures, KnownAnswer, figures_of, keep, measure_judge, stored_figures
+from eval.judge.people import (
+    BY_PEOPLE,
+    OF_GOLD,
+    JudgeFigures,
+    KnownAnswer,
+    figures_of,
+    keep,
+    measure_judge,
+    stored_figures,
+)
 from eval.judge.store import AnswerVerdict
 from eval.report.config import load_config as load_page_config
 from eval.report.scores import metric_list, run_scores
@@ -246,6 +256,13 @@ def test_a_judge_of_rubrics_is_measured_and_then_shown(
     assert text in report.judges[0].meaning and "no ranking" in report.judges[0].meaning  # its probe is all CORRECT
     assert main(["--known", "12", str(path)]) == 2
     assert "--known measures the judge alone" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_audit_holds_no_agreement_on_gold_answers_for_one_with_people() -> None:
+    row = {"backbone": "m", "judge": "beam_rubric", "kappa": 0.9, "answers": 200}
+    assert findings({"judge_presets": [{**row, "answers_of": OF_GOLD}]}) == []
+    (line,) = findings({"judge_presets": [{**row, "answers_of": BY_PEOPLE}]})
+    assert "kappa with people 0.90" in line
 
 
 def test_each_way_of_measuring_names_the_other() -> None:
