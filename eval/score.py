@@ -1,6 +1,7 @@
 """Score stored answers again, without a model: ``python -m eval.score RUN... [--preset NAME] [--metrics NAME...]``.
 
-Works on stored answers; a model is loaded only for ``bert_*`` and ``sbert``. Exit code 2 with one line on an error.
+Works on stored answers; a model is loaded only for ``bert_*``, ``sbert`` and BEAM's ``order_*_semantic``. Exit code 2
+with one line on an error.
 """
 
 import argparse

@@ -8,6 +8,7 @@ from eval.audit.measured import left_out_text
 from eval.audit.readings import COUNTING_TEXT, JUDGE
 from eval.audit.wording import F1_NAMES, METRIC_NAMES, SECTIONS, TERMS
 from eval.cli.escaping import markdown_cell, markdown_row
+from eval.judge.people import BY_PEOPLE
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 
 _DIGITS = 4
@@ -231,7 +232,11 @@ def _wrong(tables: Mapping[str, Sequence[Row]]) -> list[str]:
 
 
 def _judge_presets(tables: Mapping[str, Sequence[Row]]) -> list[str]:
-    rows = [row for row in tables.get("judge_presets") or () if row["kappa"] is not None]
+    rows = [
+        row
+        for row in tables.get("judge_presets") or ()
+        if row["kappa"] is not None and row.get("answers_of", BY_PEOPLE) == BY_PEOPLE
+    ]
     found = []
     for model in sorted({str(row["backbone"]) for row in rows}):
         own = [row for row in rows if row["backbone"] == model]

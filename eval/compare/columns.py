@@ -1,10 +1,11 @@
 """The columns of a comparison: names, decimals, and what each says."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eval.metrics.metric import Metric
 from eval.metrics.registry import listed, matching
+from eval.scoring.beam import meaning, missing_kinds, score_columns, title
 from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
 from eval.tables.stored import StoredRun
 
@@ -78,16 +79,30 @@ def columns() -> tuple[ComparisonColumn, ...]:
 
 
 def judge_columns(runs: Sequence[StoredRun]) -> dict[ComparisonColumn, JudgeGroup]:
-    """A column per judge, settings and model that graded any of the runs."""
+    """A column per judge, settings and model that graded any of the runs, and BEAM's score, where there is one."""
     groups = judge_groups(runs)
     repeated = set(unlike_judges(runs))
     names = ["judge"] if len(groups) == 1 else [f"judge {number}" for number in range(1, len(groups) + 1)]
-    return {
-        ComparisonColumn(
-            name, 1, f"answers called right, percent, by {group.text}{_doubts(group, group.metric in repeated)}"
-        ): group
-        for name, group in zip(names, groups, strict=True)
-    }
+    found: dict[ComparisonColumn, JudgeGroup] = {}
+    for name, group in zip(names, groups, strict=True):
+        doubts = _doubts(group, group.metric in repeated)
+        found[ComparisonColumn(name, 1, f"answers called right, percent, by {group.text}{doubts}")] = group
+        found |= _beam_columns(runs, name.removeprefix("judge"), group, doubts)
+    return found
+
+
+def _beam_columns(
+    runs: Sequence[StoredRun], number: str, group: JudgeGroup, doubts: str
+) -> dict[ComparisonColumn, JudgeGroup]:
+    """Columns of BEAM's score by one judge; kinds that any of its runs lacks are named."""
+    found = {}
+    own = [run for run in runs if run.run_id in group.runs]
+    for metric in score_columns(group.metric):
+        if any(metric in row.metrics for run in own for row in run.rows):
+            lacking = missing_kinds([run.rows for run in own], metric)
+            text = f"{meaning(metric, lacking)}, by {group.text}{doubts}"
+            found[ComparisonColumn(f"{title(metric)}{number}", 1, text)] = replace(group, metric=metric)
+    return found
 
 
 def _doubts(group: JudgeGroup, unlike: bool) -> str:

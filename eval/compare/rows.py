@@ -13,6 +13,7 @@ from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.registry import is_share, listed, scale_of
 from eval.plots.figures import Point, point_of
 from eval.scoring.aggregate import undoubted
+from eval.scoring.beam import AVERAGING, is_beam_score
 from eval.scoring.call_costs import READ_PHASES
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import Interval
@@ -191,7 +192,9 @@ def _estimates(
             found[ANSWERABLE] = estimate(run, f1_metric(protocol), answerable_alone(protocol))
         found["abstain"] = _abstentions(run)
     graded = {column.name: group.metric for column, group in judges.items() if run.run_id in group.runs}
-    found |= {name: estimate(run, metric, protocol) for name, metric in graded.items()}
+    found |= {
+        name: estimate(run, metric, AVERAGING if is_beam_score(metric) else protocol) for name, metric in graded.items()
+    }
     found |= _audited(run, protocol)
     context = mean_value(run.rows, "context_tokens", None, protocol)
     found["context"] = None if context is None else ComparisonEstimate(context)

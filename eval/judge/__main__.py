@@ -2,7 +2,8 @@
 
 Arguments after the runs: ``judge=NAME``, ``backbone=NAME`` and any ``KEY=VALUE`` of ``conf/judging.yaml``.
 Without a run it grades the probe set alone; with ``--people N`` it grades N answers that people labelled and N that
-are wrong on purpose, and keeps the figures in ``results/audit/judge_presets.csv``. Started again it goes on where it
+are wrong on purpose, and keeps the figures in ``results/audit/judge_presets.csv``; with ``--known N`` it does so with
+the gold answers of N questions of BEAM-100K, by their own rubrics and by others. Started again it goes on where it
 stopped; verdicts that are there cost nothing. Composes ``conf/judging.yaml``.
 """
 
@@ -29,8 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs = [Path(text) for text in options.given if "=" not in text]
     settings = [text for text in options.given if "=" in text]
     try:
-        if options.people:
-            _measure(options.people, runs, settings)
+        if options.people or options.known:
+            _measure(options.people, options.known, runs, settings)
         else:
             _judge(runs, settings)
     except BackboneError as error:
@@ -52,7 +53,14 @@ def _parser() -> argparse.ArgumentParser:
         epilog="example: python -m eval.judge RUN judge=strict backbone=qwen3_8b judge.repeats=3",
     )
     parser.add_argument("given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of conf/judging")
-    parser.add_argument(
+    measured = parser.add_mutually_exclusive_group()
+    measured.add_argument(
+        "--known",
+        type=count(2),
+        metavar="N",
+        help="measure a judge of rubrics on gold answers of N questions of BEAM-100K, by their own and other rubrics",
+    )
+    measured.add_argument(
         "--people",
         type=count(2),
         metavar="N",
@@ -61,15 +69,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _measure(size: int, runs: Sequence[Path], overrides: Sequence[str]) -> None:
+def _measure(people: int | None, known: int | None, runs: Sequence[Path], overrides: Sequence[str]) -> None:
     from eval.cli.terminal import say
+    from eval.judge.gold import measure_by_rubrics
     from eval.judge.people import FILE, keep, measure_judge
     from eval.judge.report import show_people
 
     if runs:
-        raise ConfigError(f"--people measures the judge alone; leave {runs[0]} out, or --people")
+        option = "--people" if people else "--known"
+        raise ConfigError(f"{option} measures the judge alone; leave {runs[0]} out, or {option}")
     plan = make_plan(overrides)
-    found = measure_judge(plan, size)
+    found = measure_judge(plan, people) if people else measure_by_rubrics(plan, known or 0)
     keep(found, FILE)
     show_people(f"judge {plan.judge.name} on {plan.backbone.name}", found)
     say(f"kept in {FILE}")

@@ -21,6 +21,8 @@ CORRECT, WRONG = "CORRECT", "WRONG"
 #: What a judge of a rubric may say besides, and what each verdict counts.
 PARTIAL = "PARTIAL"
 WORTH: Mapping[str, float] = {CORRECT: 1.0, PARTIAL: 0.5, WRONG: 0.0}
+#: What becomes of an item that is met in part: it counts half, or nothing.
+JudgedHalves = Literal["count", "cut"]
 #: Category 5: left out, or right when the question is declined, against one text or against the data set's own
 #: explanation. Scoring the trap would ask a judge to call it right.
 JudgedAdversarial = Literal["exclude", "abstain", "explained"]
@@ -52,6 +54,8 @@ class JudgeConfig:
         by_kind: kind of question -> file that takes the place of ``prompt`` for it.
         unit: ``rubric`` asks once per item of the question's rubric, with a verdict between the two; an answer's score
             is the mean of its items. Questions without a rubric are not judged.
+        halves: what an item of a rubric counts that is met in part: ``count`` is half, ``cut`` nothing, as in BEAM's
+            code, which takes the whole number of its judge's 0.5.
     """
 
     name: str
@@ -63,8 +67,13 @@ class JudgeConfig:
     abstention: str
     by_kind: Mapping[str, str] = field(default_factory=dict)
     unit: JudgedUnit = "answer"
+    halves: JudgedHalves = "count"
 
     def __post_init__(self) -> None:
+        if self.halves not in get_args(JudgedHalves):
+            raise ConfigError(f"judge.halves={self.halves!r}; choose one of {', '.join(get_args(JudgedHalves))}")
+        if self.halves == "cut" and self.unit != "rubric":
+            raise ConfigError("judge.halves=cut is for rubrics; a whole answer is right or wrong (judge.unit=answer)")
         if self.unit not in get_args(JudgedUnit):
             raise ConfigError(f"judge.unit={self.unit!r}; choose one of {', '.join(get_args(JudgedUnit))}")
         if self.adversarial not in get_args(JudgedAdversarial):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eval.cli.places import RESULTS
-from eval.judge.people import BY_PEOPLE, ON_PURPOSE, JudgeFigures, figures_for, people_text
+from eval.judge.people import BY_PEOPLE, OF_GOLD, ON_PURPOSE, JudgeFigures, figures_for, people_text
 from eval.judge.probe import RECORDED, judge_name, probe_text
 from memsys.errors import DataError
 from memsys.vocabulary import Json
@@ -17,7 +17,7 @@ RECORDED_FILE = RESULTS / "audit" / "judges.csv"
 LEVEL = 0.05
 #: Option of the commands that leave judges out.
 SHOW_ANYWAY = "--unmeasured-judges"
-SHOW_ANYWAY_HELP = "show judges too that were never measured on answers labelled by people and on wrong ones"
+SHOW_ANYWAY_HELP = "show judges too that were never measured on answers whose grade is known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class JudgeStanding:
     Attributes:
         name: judge and model.
         text: how it did where the grade is known, or that nobody measured it.
-        missing: how to measure it, empty for a judge that was measured on answers labelled by people and on wrong ones.
+        missing: how to measure it, empty for a judge that was measured on answers labelled by people and on wrong
+            ones, or, where it judges rubrics, on gold answers.
         fault: why its verdicts tell nothing; empty for one that was measured and beats one verdict for all.
     """
 
@@ -101,21 +102,24 @@ def judge_standing(entry: Mapping[str, Json], repository: str = "") -> JudgeStan
 
 def _of_own(entry: Mapping[str, Json]) -> JudgeStanding:
     known, name = figures_for(entry), judge_name(entry)
-    missing = "" if {BY_PEOPLE, ON_PURPOSE} <= known.keys() else _how_to_measure(entry)
-    fault = _probe_fault(name, entry["probe"]) or _unmeasured(name, missing) or _people_fault(name, known[BY_PEOPLE])
+    asked = (entry.get("identity") or {}).get("judge") or {}
+    rubric = asked.get("unit") == "rubric"
+    wanted = {OF_GOLD} if rubric else {BY_PEOPLE, ON_PURPOSE}
+    missing = "" if wanted <= known.keys() else _how_to_measure(entry, rubric=rubric)
+    fault = _probe_fault(name, entry["probe"]) or _unmeasured(name, missing, rubric=rubric)
+    fault = fault or _known_fault(name, known[OF_GOLD if rubric else BY_PEOPLE])
     return JudgeStanding(name, "; ".join([name, probe_text(entry["probe"]), people_text(entry)]), missing, fault)
 
 
-def _how_to_measure(entry: Mapping[str, Json]) -> str:
-    asked = (entry.get("identity") or {}).get("judge") or {}
-    if asked.get("unit") == "rubric":
-        return "it grades rubrics, which the labelled answers lack"
-    command = f"python -m eval.judge --people 200 judge={entry['judge']} backbone={entry['backbone']}"
-    return f"`{command}` measures it (files of `make recorded`)"
+def _how_to_measure(entry: Mapping[str, Json], *, rubric: bool) -> str:
+    option, files = ("--known 100", "of BEAM-100K") if rubric else ("--people 200", "of `make recorded`")
+    command = f"python -m eval.judge {option} judge={entry['judge']} backbone={entry['backbone']}"
+    return f"`{command}` measures it (files {files})"
 
 
-def _unmeasured(name: str, missing: str) -> str:
-    return f"nobody measured {name} on answers labelled by people and on wrong ones" if missing else ""
+def _unmeasured(name: str, missing: str, *, rubric: bool = False) -> str:
+    what = OF_GOLD if rubric else "answers labelled by people and on wrong ones"
+    return f"nobody measured {name} on {what}" if missing else ""
 
 
 def _probe_fault(name: str, probe: Mapping[str, Json]) -> str:
@@ -131,18 +135,20 @@ def _probe_fault(name: str, probe: Mapping[str, Json]) -> str:
     )
 
 
-def _people_fault(name: str, figures: JudgeFigures) -> str:
+def _known_fault(name: str, figures: JudgeFigures) -> str:
+    of = figures.answers_of
+    what = of if of == OF_GOLD else f"answers {of}"
     if figures.right is None:
-        return f"{name} gave no readable verdict on answers labelled by people"
+        return f"{name} gave no readable verdict on {what}"
     shares = figures.right, figures.right_rejected, figures.wrong_accepted
-    return _constant_fault(name, GradeCounts.of(figures.answers, *shares))
+    return _constant_fault(name, GradeCounts.of(figures.answers, *shares), what)
 
 
-def _constant_fault(name: str, counts: GradeCounts) -> str:
+def _constant_fault(name: str, counts: GradeCounts, what: str = f"answers {BY_PEOPLE}") -> str:
     if counts.chance <= LEVEL:
         return ""
     return (
-        f"{name} is not shown to be better than a constant on {counts.right + counts.wrong} answers labelled by people "
+        f"{name} is not shown to be better than a constant on {counts.right + counts.wrong} {what} "
         f"({counts.accuracy:.1f} % right, always one verdict {counts.one_verdict:.1f} %)"
     )
 

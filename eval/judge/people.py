@@ -1,5 +1,6 @@
 """How good is a judge on answers that people labelled, and on answers that are wrong on purpose?
 
+A judge of rubrics, which these answers lack, is measured on gold answers instead (:mod:`eval.judge.gold`).
 The figures are kept in one file by judge and backbone; they stand beside every column of that judge. Answers quote the
 data set and are not kept.
 """
@@ -16,7 +17,7 @@ from typing import Any
 
 from eval.cli.places import RESULTS
 from eval.judge.agreement import cohen_kappa, majority
-from eval.judge.config import CORRECT
+from eval.judge.config import CORRECT, WRONG
 from eval.judge.judging import AnswerJudge, JudgedItem
 from eval.judge.store import AnswerVerdict, StoredVerdicts
 from eval.judge.work import JudgePlan, judge_backbone
@@ -28,7 +29,7 @@ from memsys.vocabulary import Json
 #: Figures of every judge that was measured.
 FILE = RESULTS / "audit" / "judge_presets.csv"
 #: What the answers are.
-BY_PEOPLE, ON_PURPOSE = "labelled by people", "wrong on purpose"
+BY_PEOPLE, ON_PURPOSE, OF_GOLD = "labelled by people", "wrong on purpose", "gold answers by rubrics"
 #: Seed of the samples: every judge sees the same answers.
 SAMPLE_SEED = 0
 
@@ -48,7 +49,7 @@ class JudgeFigures:
     Attributes:
         judge: name of its preset.
         backbone: model that judged.
-        answers_of: :data:`BY_PEOPLE` or :data:`ON_PURPOSE`.
+        answers_of: :data:`BY_PEOPLE`, :data:`ON_PURPOSE` or :data:`OF_GOLD`.
         answers: how many got a verdict.
         unreadable: how many got none, or as many of one as of the other.
         right: share that is right.
@@ -122,9 +123,21 @@ def measure_judge(plan: JudgePlan, size: int) -> list[JudgeFigures]:
     from eval.audit.config import load_config
 
     if plan.judge.unit != "answer":
-        raise ConfigError(f"judge {plan.judge.name} grades rubrics; the labelled answers have none")
+        raise ConfigError(
+            f"judge {plan.judge.name} grades rubrics; the labelled answers have none, and --known measures it"
+        )
     config = load_config()
-    sets = {BY_PEOPLE: known_answers(config.people, size), ON_PURPOSE: known_answers(config.wrong, size)}
+    return measure_on(
+        plan, {BY_PEOPLE: known_answers(config.people, size), ON_PURPOSE: known_answers(config.wrong, size)}
+    )
+
+
+def measure_on(plan: JudgePlan, sets: Mapping[str, Sequence[KnownAnswer]]) -> list[JudgeFigures]:
+    """Let a judge grade answers whose grade is known, by what they are.
+
+    Raises:
+        BackboneError: the backbone failed.
+    """
     with TemporaryDirectory() as folder:
         return asyncio.run(_measure(plan, sets, Path(folder)))
 
@@ -143,9 +156,17 @@ async def _measure(plan: JudgePlan, sets: Mapping[str, Sequence[KnownAnswer]], l
 def figures_of(
     plan: JudgePlan, name: str, answers: Sequence[KnownAnswer], verdicts: Sequence[AnswerVerdict]
 ) -> JudgeFigures:
-    """Figures of one set; of several verdicts on an answer the majority counts."""
-    said = majority(StoredVerdicts("", {}, tuple(verdicts)).shares())
-    pairs = [(said[one.item.item_id] == CORRECT, one.right) for one in answers if one.item.item_id in said]
+    """Figures of one set; of several verdicts on an answer the majority counts.
+
+    An answer judged by a rubric is called right where more than half of it is met; items met in part count half,
+    whatever the judge makes of halves elsewhere.
+    """
+    shares = StoredVerdicts("", {}, tuple(verdicts)).shares()
+    said = majority(shares)
+    if plan.judge.unit == "rubric":
+        said = {name: CORRECT if value > 0.5 else WRONG for name, value in shares.items() if value is not None}
+    rights = {one.item.item_id: one.right for one in answers}  # a rubric has several items for one answer
+    pairs = [(said[name] == CORRECT, right) for name, right in rights.items() if name in said]
     right = [label for _, label in pairs]
     accepted = [called for called, label in pairs if not label]
     share = _share(right)
@@ -156,7 +177,7 @@ def figures_of(
         backbone=plan.backbone.name,
         answers_of=name,
         answers=len(pairs),
-        unreadable=len(answers) - len(pairs),
+        unreadable=len(rights) - len(pairs),
         right=share,
         called_right=_share([called for called, _ in pairs]),
         accuracy=_share([called == label for called, label in pairs]),
@@ -265,7 +286,12 @@ def corrected_share(raw: float, figures: JudgeFigures) -> float | None:
 def people_text(entry: Mapping[str, Json]) -> str:
     """What stands beside a judge's column: its agreement with people, or that nobody measured it."""
     known = figures_for(entry)
-    people, purpose = known.get(BY_PEOPLE), known.get(ON_PURPOSE)
+    people, purpose, gold = known.get(BY_PEOPLE), known.get(ON_PURPOSE), known.get(OF_GOLD)
+    if gold is not None and gold.accuracy is not None and gold.one_verdict is not None:
+        return (
+            f"right on {gold.accuracy:.1f} % of {gold.answers} gold answers by their own and by other questions' "
+            f"rubrics (always one verdict: {gold.one_verdict:.1f})"
+        )
     if people is None or people.accuracy is None:
         return "not measured against people"
     kappa = "undefined" if people.kappa is None else f"{people.kappa:.2f}"

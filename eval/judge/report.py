@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from eval.judge.agreement import agreement, majority
 from eval.judge.measured import judge_standing
-from eval.judge.people import BY_PEOPLE, JudgeFigures, corrected_share, figures_for
+from eval.judge.people import BY_PEOPLE, OF_GOLD, JudgeFigures, corrected_share, figures_for
 from eval.judge.probe import RECORDED, judge_name
-from eval.judge.store import StoredVerdicts
-from eval.scoring.aggregate import mean_of
+from eval.judge.store import StoredVerdicts, with_judge
+from eval.scoring.aggregate import Mean, mean_of
+from eval.scoring.beam import ORDERING, beam_scores, has_questions, meaning, title, with_beam_scores
 from eval.scoring.clusters import cluster_interval
-from eval.scoring.inference import MetricScores
+from eval.scoring.inference import MICRO, MeanRule, MetricScores
 from eval.scoring.rows import ScoreRow
 from memsys.vocabulary import Json
 
@@ -30,7 +31,8 @@ def judge_summary(judged: StoredVerdicts, rows: Sequence[ScoreRow]) -> Json:
     Returns:
         ``correct`` (share of answers called right), its ``interval``, ``questions``, ``scored``, ``unscored`` (no
         readable verdict), ``repeats`` (accuracy of each, mean, population deviation, answers whose verdict changed),
-        ``by_category``, ``identity`` of the judge and its ``probe``.
+        ``by_category``, ``identity`` of the judge and its ``probe``; of a judge of BEAM's rubrics also ``beam``, the
+        score of :mod:`eval.scoring.beam` by its column.
     """
     shares = judged.shares()
     values = [(row, shares[row.question_id]) for row in rows if row.question_id in shares]
@@ -49,17 +51,37 @@ def judge_summary(judged: StoredVerdicts, rows: Sequence[ScoreRow]) -> Json:
         "unscored": total.unscored,
         "unreadable_verdicts": sum(verdict.verdict is None for verdict in judged.verdicts),
         "repeats": _repeats(judged),
-        "by_category": {
-            name: {"mean": mean.value, "scored": mean.scored, "unscored": mean.unscored}
-            for name, mean in by_category.items()
-        },
+        "by_category": {name: _mean(mean) for name, mean in by_category.items()},
         "probe": judged.meta["probe"],
         "identity": judged.meta["identity"],
+        **({"beam": _beam(judged, rows)} if judged.by_rubric and has_questions(rows) else {}),
     }
 
 
-def _interval(values: Sequence[tuple[ScoreRow, float]]) -> Json:
-    interval = cluster_interval(MetricScores.of((value, row.conversation_id, row.category) for row, value in values))
+def _mean(mean: Mean) -> Json:
+    return {"mean": mean.value, "scored": mean.scored, "unscored": mean.unscored}
+
+
+def _beam(judged: StoredVerdicts, rows: Sequence[ScoreRow]) -> Json:
+    """BEAM's score by its column: ``score`` and its ``interval``, ``kinds``, ``missing``, how it was made."""
+    rows = with_beam_scores(with_judge(rows, judged), judged.column)
+    rule = MeanRule(tuple((category, 1.0) for category in sorted({row.category for row in rows})))
+    return {
+        metric: {
+            "score": found.overall.value,
+            "interval": _interval([(row, value) for row in rows if (value := row.metrics[metric]) is not None], rule),
+            "kinds": {name: _mean(mean) for name, mean in found.kinds.items()},
+            "missing": list(found.missing),
+            "order": found.order,
+            "halves": judged.halves,
+        }
+        for metric, found in beam_scores(rows, judged.column).items()
+    }
+
+
+def _interval(values: Sequence[tuple[ScoreRow, float]], rule: MeanRule = MICRO) -> Json:
+    scores = MetricScores.of((value, row.conversation_id, row.category) for row, value in values)
+    interval = cluster_interval(scores, rule)
     return None if interval is None else {"low": interval.low, "high": interval.high, "by": interval.by}
 
 
@@ -89,9 +111,26 @@ def show(run_id: str, judges: Mapping[str, Json], judged: Sequence[StoredVerdict
     if len(judged) > 1:
         console().print(_agreements(judged))
     for entry in judges.values():
+        _show_beam(entry)
         found = judge_standing(entry)
         if entry["judge"] != RECORDED and found.missing:
             say(f"comparisons and reports leave {found.name} out until it is measured: {found.missing}", style="yellow")
+
+
+def _show_beam(entry: Mapping[str, Json]) -> None:
+    """Print BEAM's score with the means behind it; nothing for other data sets and other judges."""
+    from eval.cli.terminal import console
+
+    for metric, found in (entry.get("beam") or {}).items():
+        table = _table(f"{title(metric)}, percent; halves: {found['halves']}")
+        for heading in ("kind", "mean", "95 %", "n (null)"):
+            table.add_column(heading, justify="left" if heading == "kind" else "right")
+        table.add_row(judge_name(entry), _percent(found["score"]), _interval_text(found["interval"]), "")
+        for name, mean in found["kinds"].items():
+            how = f" ({found['order']})" if name == ORDERING else ""
+            table.add_row(f"  {name}{how}", _percent(mean["mean"]), "", f"{mean['scored']} ({mean['unscored']})")
+        console().print(table)
+        console().print(f"{title(metric)}: {meaning(metric, found['missing'])}", highlight=False, markup=False)
 
 
 def show_probe(name: str, probe: Mapping[str, Json]) -> None:
@@ -115,7 +154,7 @@ def show_probe(name: str, probe: Mapping[str, Json]) -> None:
 
 
 def show_people(name: str, found: Sequence[JudgeFigures]) -> None:
-    """Print how a judge did on answers that people labelled and on wrong ones."""
+    """Print how a judge did on answers whose grade is known: that people labelled, wrong ones, gold ones."""
     from eval.cli.terminal import console
 
     table = _table(f"{name}, percent")
@@ -159,7 +198,10 @@ def _verdicts(judges: Mapping[str, Json]) -> "Table":
 
 def _by_people(entry: Mapping[str, Json]) -> tuple[str, str]:
     """Corrected share and kappa, or that the judge was not measured."""
-    people = figures_for(entry).get(BY_PEOPLE)
+    known = figures_for(entry)
+    people = known.get(BY_PEOPLE)
+    if people is None and OF_GOLD in known:  # a mean over a rubric's items cannot be corrected like a share
+        return "–", "–"
     if people is None:
         return "not measured", "–"
     share = None if entry["correct"] is None else corrected_share(entry["correct"], people)

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eval.judge.config import WORTH
+from eval.judge.config import PARTIAL, WORTH
 from eval.runs.rows import read_rows
+from eval.scoring.beam import has_questions, with_beam_scores
 from eval.scoring.rows import ScoreRow
 from memsys.errors import RunDirectoryError, ScoringError
 
@@ -55,9 +56,25 @@ class StoredVerdicts:
     meta: Mapping[str, Any]
     verdicts: tuple[AnswerVerdict, ...]
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """How the judge asked; empty for verdicts that were recorded elsewhere."""
+        return (self.meta.get("identity") or {}).get("judge") or {}
+
+    @property
+    def by_rubric(self) -> bool:
+        """Whether the items of rubrics were judged."""
+        return bool(self.settings.get("unit") == "rubric")
+
+    @property
+    def halves(self) -> str:
+        """What an item counts that is met in part, see :class:`eval.judge.config.JudgeConfig`."""
+        return str(self.settings.get("halves", "count"))
+
     def shares(self) -> dict[str, float | None]:
         """Question id -> mean worth of its readable verdicts (``CORRECT`` 1, ``WRONG`` 0); ``None`` without any."""
-        return {name: share(own) for name, own in self.by_question().items()}
+        worth = {**WORTH, PARTIAL: 0.0} if self.halves == "cut" else WORTH
+        return {name: share(own, worth) for name, own in self.by_question().items()}
 
     def by_question(self) -> dict[str, list[str | None]]:
         """Verdicts of each question, in the order of the repeats."""
@@ -82,9 +99,9 @@ class StoredVerdicts:
         return len({name for (name, _), said in found.items() if len(said) > 1})
 
 
-def share(verdicts: Iterable[str | None]) -> float | None:
+def share(verdicts: Iterable[str | None], worth: Mapping[str, float] = WORTH) -> float | None:
     """Mean worth of the readable verdicts: the share that is ``CORRECT``, where none is ``PARTIAL``."""
-    readable = [WORTH[verdict] for verdict in verdicts if verdict is not None]
+    readable = [worth[verdict] for verdict in verdicts if verdict is not None]
     return sum(readable) / len(readable) if readable else None
 
 
@@ -139,15 +156,22 @@ def load_judged(run_dir: Path) -> list[StoredVerdicts]:
 
 
 def with_judgements(run_dir: Path, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
-    """Add a column per judge to rows of scores.
+    """Add a column per judge to rows of scores, and BEAM's score where it judged BEAM's rubrics.
 
     Raises:
         ScoringError: answers changed since the verdicts.
     """
     for judged in load_judged(run_dir):
-        shares = judged.shares()
-        rows = [replace(row, metrics={**row.metrics, judged.column: shares.get(row.question_id)}) for row in rows]
+        rows = with_judge(rows, judged)
+        if judged.by_rubric and has_questions(rows):
+            rows = with_beam_scores(rows, judged.column)
     return list(rows)
+
+
+def with_judge(rows: Sequence[ScoreRow], judged: StoredVerdicts) -> list[ScoreRow]:
+    """Add a judge's column to rows of scores."""
+    shares = judged.shares()
+    return [replace(row, metrics={**row.metrics, judged.column: shares.get(row.question_id)}) for row in rows]
 
 
 def read_meta(path: Path) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class JudgePlan:
     def identity(self) -> dict[str, Json]:
         """What must agree for verdicts to be of one judge; the model's fingerprint comes when it is running."""
         kept = {
-            "judge": without(self.settings["judge"], _NOT_IDENTITY),
+            "judge": _asked(self.settings["judge"]),
             "backbone": without(self.settings["backbone"], sorted(self.backbone.runtime_fields())),
             "prompt_sha256": self.judge.prompt_sha256,
             "seed": self.seed,
@@ -67,6 +67,12 @@ class JudgePlan:
         by_kind = {kind: self.judge.make_role(kind).prompt.sha256 for kind in sorted(self.judge.by_kind)}
         kept |= {"prompts_by_kind": by_kind} if by_kind else {}
         return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
+
+
+def _asked(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a judge that make it another; halves that count are what judges did before they could be cut."""
+    kept = without(settings, _NOT_IDENTITY)
+    return {key: value for key, value in kept.items() if (key, value) != ("halves", "count")}
 
 
 def check_run(run_dir: Path) -> None:

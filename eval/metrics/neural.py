@@ -190,15 +190,26 @@ class SentenceScorer:
 
     def score(self, predictions: Sequence[str], references: Sequence[str]) -> list[float]:
         """Score pairs, in [-1, 1]; a pair with an empty side scores 0."""
-        import numpy as np
-
         texts = sorted({*predictions, *references})
-        rows = self._model.encode(texts, batch_size=self._batch_size, show_progress_bar=False, convert_to_numpy=True)
-        vectors = dict(zip(texts, _unit(np.asarray(rows, dtype=np.float32)), strict=True))
+        vectors = dict(zip(texts, self._unit_vectors(texts), strict=True))
         return [
             float(vectors[prediction] @ vectors[reference]) if prediction and reference else 0.0
             for prediction, reference in zip(predictions, references, strict=True)
         ]
+
+    def cosines(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
+        """Cosine of every text with every other, a row for each text; both hold at least one."""
+        rows, columns = (self._unit_vectors(own) for own in (texts, others))
+        found: list[list[float]] = (rows @ columns.T).tolist()
+        return found
+
+    def _unit_vectors(self, texts: Sequence[str]) -> Matrix:
+        import numpy as np
+
+        rows = self._model.encode(
+            list(texts), batch_size=self._batch_size, show_progress_bar=False, convert_to_numpy=True
+        )
+        return _unit(np.asarray(rows, dtype=np.float32))
 
     def fingerprint(self) -> Mapping[str, Json]:
         """What the scores were made with."""

@@ -5,10 +5,12 @@ of the answer is replaced by the first unused item that it matches; the union of
 what a list lacks sharing one rank behind all others; ``order_tau`` is (tau-b + 1) / 2, which the authors' tables
 show, and ``order_score`` that times the F1 of the items found. Who matches is theirs to a language model; here an
 item matches a line that has at least half of its words, so that the score needs no model. Values differ from theirs.
+The metrics that end in ``_semantic`` align as their ``semantic_align`` does: a line stands for the item whose
+embedding is nearest to its own, where their cosine is 0.65 or more and no earlier line has taken that item.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from eval.metrics.overlap import harmonic
 from eval.metrics.text import squad_tokens
@@ -17,6 +19,12 @@ from eval.metrics.text import squad_tokens
 ORDERED_ITEMS = "ordered_items"
 #: Names of the metrics.
 ORDER_METRICS = ("order_tau", "order_f1", "order_score")
+#: The same of lines that were aligned by sentence embeddings.
+SEMANTIC_ORDER_METRICS = tuple(f"{name}_semantic" for name in ORDER_METRICS)
+#: Least cosine of a line and the item that it stands for.
+SIMILAR = 0.65
+#: Cosines of lines with items, a row for each line.
+Similarity = Callable[[Sequence[str], Sequence[str]], Sequence[Sequence[float]]]
 #: Share of an item's words that a line must have to stand for it.
 _ENOUGH = 0.5
 _BULLET = re.compile(r"^\s*(?:[-*\u2022]|\(?\d+[.):]|\d+(?:st|nd|rd|th)\b[:.]?)\s*")
@@ -44,6 +52,25 @@ def align(items: Sequence[str], lines: Sequence[str]) -> list[str]:
 def _matches(item: str, words: set[str]) -> bool:
     wanted = set(squad_tokens(item))
     return bool(wanted) and len(wanted & words) >= _ENOUGH * len(wanted)
+
+
+def align_by_similarity(items: Sequence[str], lines: Sequence[str], cosines: Sequence[Sequence[float]]) -> list[str]:
+    """Replace each line by the item nearest to it, where that is near enough and not taken; others stay as they are.
+
+    Args:
+        items: of the reference.
+        lines: of the answer.
+        cosines: of each line with every item.
+    """
+    used: set[int] = set()
+    aligned = []
+    for line, near in zip(lines, cosines, strict=True):
+        best = max(range(len(items)), key=near.__getitem__)
+        taken = near[best] >= SIMILAR and best not in used
+        if taken:
+            used.add(best)
+        aligned.append(items[best] if taken else line)
+    return aligned
 
 
 def order_tau(items: Sequence[str], aligned: Sequence[str]) -> float | None:
@@ -76,10 +103,26 @@ def order_scores(answer: str, items: Sequence[str]) -> Mapping[str, float | None
         answer: the reply, an item a line; one without any has 0.
         items: of the reference, first to last.
     """
+    return _scores(items, align(items, lines_of(answer)), ORDER_METRICS) if items else {}
+
+
+def semantic_order_scores(answer: str, items: Sequence[str], similarity: Similarity) -> Mapping[str, float | None]:
+    """The metrics of an answer whose lines a sentence encoder aligned; empty for a question that asks for no order.
+
+    Args:
+        answer: the reply, an item a line; one without any has 0.
+        items: of the reference, first to last.
+        similarity: cosines by the encoder.
+    """
     if not items:
         return {}
-    aligned = align(items, lines_of(answer))
+    lines = lines_of(answer)
+    aligned = align_by_similarity(items, lines, similarity(lines, items)) if lines else []
+    return _scores(items, aligned, SEMANTIC_ORDER_METRICS)
+
+
+def _scores(items: Sequence[str], aligned: Sequence[str], names: Sequence[str]) -> Mapping[str, float | None]:
     if not aligned:
-        return dict.fromkeys(ORDER_METRICS, 0.0)
+        return dict.fromkeys(names, 0.0)
     tau, f1 = order_tau(items, aligned), order_f1(items, aligned)
-    return dict(zip(ORDER_METRICS, (tau, f1, None if tau is None else tau * f1), strict=True))
+    return dict(zip(names, (tau, f1, None if tau is None else tau * f1), strict=True))

@@ -14,7 +14,7 @@ from eval import metrics
 from eval.metrics import locomo, ngrams, overlap
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, STORED_RECALL
 from eval.metrics.metric import Metric, PairFunction
-from eval.metrics.ordering import ORDER_METRICS
+from eval.metrics.ordering import ORDER_METRICS, SEMANTIC_ORDER_METRICS
 from eval.metrics.sessions import SESSION_METRICS
 from eval.metrics.updates import UPDATE_METRICS
 from memsys.errors import ConfigError
@@ -33,6 +33,7 @@ _CLAG = "CLAG equations 14-18"
 _MEMFLY = "MemFly section 4.3, Table 3"
 _LONGMEMEVAL = "LongMemEval src/retrieval/eval_utils.py"
 _BEAM = "BEAM src/evaluation/compute_metrics.py, items aligned by words"
+_BEAM_SEMANTIC = "BEAM src/evaluation/compute_metrics.py, semantic_align (cosine of 0.65 or more)"
 
 
 #: Factor from a share to percent.
@@ -114,10 +115,11 @@ _UPDATES = tuple(
     for name in UPDATE_METRICS
 )
 
-#: Scores that data sets with the gold for them alone have, always computed there.
+#: Scores that data sets with the gold for them alone have, always computed there where they need no model.
 _SPECIAL = (
     *(_variant(name, _LONGMEMEVAL, needs=("retrievals",)) for name in SESSION_METRICS),
     *(_variant(name, _BEAM, needs=("ordered_items",)) for name in ORDER_METRICS),
+    *(_variant(name, _BEAM_SEMANTIC, needs=("ordered_items", "sbert_model")) for name in SEMANTIC_ORDER_METRICS),
 )
 
 #: Every metric by name.

@@ -8,6 +8,7 @@ from eval.compare.rows import ComparisonEstimate, estimate
 from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS, higher_is_better, listed
 from eval.report.config import PageConfig
+from eval.scoring.beam import AVERAGING, is_beam_score, meaning, missing_kinds, score_columns
 from eval.scoring.protocols import Adversarial, Averaging, Weighting
 from eval.tables.judges import judge_texts
 from eval.tables.stored import StoredRun
@@ -40,6 +41,12 @@ def metric_list(runs: Sequence[StoredRun], config: PageConfig) -> list[dict[str,
         if metric.name in held and metric.name not in {entry["name"] for entry in found}
     ]
     judges = judge_texts(runs)
+    judges |= {
+        score: f"{meaning(score, missing_kinds([run.rows for run in runs], score))}, by {text}"
+        for name, text in judges.items()
+        for score in score_columns(name)
+        if score in held
+    }
     return found + [_entry(name, "judge", judges[name]) for name in sorted(judges) if name in held]
 
 
@@ -77,6 +84,8 @@ def _cells(run: StoredRun, metric: str) -> dict[str, Json]:
 def _effective(way: _Way, metric: str, categories: Sequence[int], has_adversarial: bool) -> _Way | None:
     """The first of the ways that must give the same mean; ``None`` for one that the metric does not have."""
     adversarial, weighting = way
+    if is_beam_score(metric):  # the mean of its kinds, whatever is chosen
+        return AVERAGING.adversarial, AVERAGING.weighting
     if metric not in METRICS:  # verdicts and shares are plain means over what was judged
         return _WAYS[0] if weighting == "question_mean" else None
     retrieval = "retrievals" in METRICS[metric].needs

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eval.metrics.ordering import SEMANTIC_ORDER_METRICS
 from eval.metrics.registry import METRICS
 from eval.runs.rows import read_rows
 from eval.runs.stored import load_json
@@ -15,6 +16,7 @@ from memsys.errors import MemsysError
 _MODELS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "bert_": (("bertscore_model", "bertscore_layers", "bertscore_rescaled"), "bertscore"),
     "sbert": (("sbert_model",), "sbert"),
+    **dict.fromkeys(SEMANTIC_ORDER_METRICS, (("sbert_model",), "sbert")),
 }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from eval.metrics.metric import Metric
 from eval.metrics.neural import BertScorer, SentenceScorer
+from eval.metrics.ordering import ORDERED_ITEMS, SEMANTIC_ORDER_METRICS, semantic_order_scores
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.scoring.answers import JOINER, gold_answers
 from eval.scoring.rows import Scores, ScoringConfig
@@ -16,7 +17,7 @@ def neural_scores(
     """Score answers by the metrics that run a model.
 
     Args:
-        answered: answers with their references; those without gold are skipped.
+        answered: answers with their references; those without gold are skipped, of an order those without items.
         metrics: those that run no model are skipped.
         config: names the models.
 
@@ -41,12 +42,19 @@ def neural_scores(
         models["bertscore"] = scorer.fingerprint()
         for question_id, scores in _bert_scores(scorer, pairs).items():
             found[question_id] |= {name: value for name, value in scores.items() if name in names}
-    if "sbert" in names:
+    ordered = [pair for pair in answered if pair[1].extra.get(ORDERED_ITEMS)]
+    orders = names.intersection(SEMANTIC_ORDER_METRICS) if ordered else set()
+    if "sbert" in names or orders:
         sentences = SentenceScorer(config.sbert_model, config.batch_size)
         models["sbert"] = sentences.fingerprint()
-        values = sentences.score([pair[1] for pair in pairs], [pair[2] for pair in pairs])
-        for (question_id, _, _), value in zip(pairs, values, strict=True):
-            found[question_id]["sbert"] = value
+        if "sbert" in names:
+            values = sentences.score([pair[1] for pair in pairs], [pair[2] for pair in pairs])
+            for (question_id, _, _), value in zip(pairs, values, strict=True):
+                found[question_id]["sbert"] = value
+        for answer, reference in ordered:
+            aligned = semantic_order_scores(answer.prediction, reference.extra[ORDERED_ITEMS], sentences.cosines)
+            own = found.setdefault(reference.question_id, {})
+            own |= {name: value for name, value in aligned.items() if name in orders}
     return found, models
 
 

@@ -35,7 +35,7 @@ class ScoringConfig:
         bertscore_model: hub name or local folder of the encoder behind ``bert_*``.
         bertscore_layers: layers of it to use; ``None`` takes the tuned layer, else all.
         bertscore_rescaled: subtract the published baseline.
-        sbert_model: sentence encoder behind ``sbert``.
+        sbert_model: sentence encoder behind ``sbert`` and the ``order_*_semantic`` metrics.
         batch_size: texts per forward pass.
         evidence_nfkc: see :class:`eval.metrics.evidence.SubstringMatching`.
         evidence_deduplicated: see :class:`eval.metrics.evidence.SubstringMatching`.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from eval.judge.measured import SHOW_ANYWAY, JudgeStanding, judge_standing
+from eval.scoring.beam import score_columns
 from eval.tables.stored import StoredRun
 
 
@@ -47,7 +48,7 @@ def _standing(run: StoredRun, entry: Mapping[str, Any]) -> JudgeStanding:
 
 
 def without_unmeasured(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], list[str]]:
-    """Leave out verdicts of judges that were never measured on answers labelled by people and on wrong ones.
+    """Leave out verdicts of judges that were never measured on answers whose grade is known.
 
     Returns:
         The runs without them, and for each judge that was left out a line that says how to measure or show it.
@@ -59,8 +60,8 @@ def without_unmeasured(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], list
         hidden = {metric: one for metric, one in standings.items() if one.missing}
         shown.append(_without(run, hidden.keys()) if hidden else run)
         notes |= {
-            one.name: f"left out: {one.name}; nobody measured this judge on answers labelled by people and on wrong "
-            f"ones: {one.missing}; {SHOW_ANYWAY} shows its verdicts"
+            one.name: f"left out: {one.name}; nobody measured this judge on answers whose grade is known: "
+            f"{one.missing}; {SHOW_ANYWAY} shows its verdicts"
             for one in hidden.values()
         }
     return shown, list(notes.values())
@@ -68,8 +69,9 @@ def without_unmeasured(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], list
 
 def _without(run: StoredRun, columns: Collection[str]) -> StoredRun:
     judges = {name: entry for name, entry in _judges(run).items() if name not in columns}
+    hidden = {*columns, *(score for column in columns for score in score_columns(column))}
     rows = [
-        replace(row, metrics={name: value for name, value in row.metrics.items() if name not in columns})
+        replace(row, metrics={name: value for name, value in row.metrics.items() if name not in hidden})
         for row in run.rows
     ]
     return replace(run, summary={**run.summary, "judges": judges}, rows=tuple(rows))
@@ -77,7 +79,13 @@ def _without(run: StoredRun, columns: Collection[str]) -> StoredRun:
 
 def judge_faults(runs: Sequence[StoredRun]) -> dict[str, str]:
     """Name of each judge's scores -> why they tell nothing; judges that beat one verdict for all are absent."""
-    return {group.metric: group.fault for group in judge_groups(runs) if group.fault}
+    held = {name for run in runs for row in run.rows for name in row.metrics}
+    found: dict[str, str] = {}
+    for group in judge_groups(runs):
+        if group.fault:
+            scores = [name for name in score_columns(group.metric) if name in held]
+            found |= dict.fromkeys((group.metric, *scores), group.fault)
+    return found
 
 
 def judge_texts(runs: Sequence[StoredRun]) -> dict[str, str]:

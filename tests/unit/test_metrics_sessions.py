@@ -1,7 +1,9 @@
 """Metrics of LongMemEval's retrieval and of BEAM's event ordering, worked out by hand; who judges what."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import log2
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,11 +12,15 @@ import pytest
 from eval.judge.__main__ import make_plan
 from eval.judge.judging import items_of
 from eval.judge.store import AnswerVerdict, StoredVerdicts
-from eval.metrics.ordering import order_scores
+from eval.metrics.ordering import order_scores, semantic_order_scores
 from eval.metrics.registry import groups
 from eval.metrics.sessions import session_scores
 from eval.runs.records import ReferenceRecord
+from eval.runs.stored import load_json
+from eval.scoring.rows import ScoringConfig
+from eval.scoring.score_run import score_run
 from memsys.errors import ConfigError
+from tests.support.fake_run import FakeRun, rewrite
 
 ITEMS = ("Planning the bed", "Slug traps", "Watering schedule", "Harvest party")
 
@@ -64,6 +70,47 @@ def test_other_questions_have_no_order_and_no_model_is_needed() -> None:
     assert not {"order_tau", "session_recall_any@5"} & set(groups()["neural"])
 
 
+def test_an_order_aligned_by_embeddings() -> None:
+    """The nearest item at 0.65 or more; one that is taken leaves a line as it is, also where the second is near."""
+    near = {"bed": [0.9, 0.1, 0, 0], "slugs": [0.2, 0.65, 0.1, 0], "soil": [0.8, 0.7, 0, 0], "far": [0.64, 0, 0, 0]}
+    scores = semantic_order_scores("1. bed\n\n- slugs", ITEMS, lambda lines, items: [near[line] for line in lines])
+    assert scores["order_tau_semantic"] == pytest.approx((5 / 30**0.5 + 1) / 2)
+    assert scores["order_f1_semantic"] == pytest.approx(2 / 3)
+    more = semantic_order_scores("bed\nsoil\nfar", ITEMS, lambda lines, items: [near[line] for line in lines])
+    assert more["order_f1_semantic"] == pytest.approx(2 * (1 / 3) * (1 / 4) / (1 / 3 + 1 / 4))
+    nothing = semantic_order_scores("", ITEMS, lambda lines, items: [])
+    assert nothing == dict.fromkeys(("order_tau_semantic", "order_f1_semantic", "order_score_semantic"), 0.0)
+    assert semantic_order_scores("bed", (), lambda lines, items: []) == {}
+    assert set(nothing) <= set(groups()["all"]) and not set(nothing) & set(groups()["neural"])  # of one data set only
+
+
+def test_orders_are_aligned_by_embeddings_where_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sentences:
+        """Encodes a text by its last word: equal words are near."""
+
+        def __init__(self, model: str, batch_size: int) -> None:
+            self.model = model
+
+        def cosines(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
+            return [[float(one.split()[-1] == other.split()[-1]) for other in others] for one in texts]
+
+        def fingerprint(self) -> dict[str, str]:
+            return {"model": self.model}
+
+    path = FakeRun(conversations=("beam-1",), categories=(33, 34)).write(tmp_path)
+    rewrite(path, "answers.jsonl", lambda n, row: row.update(prediction="the bed\nthe slugs"))
+    items = {"ordered_items": ["making a bed", "killing slugs"]}
+    rewrite(path, "references.jsonl", lambda n, row: row.update(extra=items if row["category"] == 33 else {}))
+    monkeypatch.setattr("eval.scoring.neural.SentenceScorer", Sentences)
+    first, second, *_ = score_run(path, ScoringConfig(metrics=("f1_set", "order_tau_semantic")))
+    assert first.metrics["order_tau_semantic"] == 1.0 and "order_f1_semantic" not in first.metrics
+    assert "order_tau_semantic" not in second.metrics
+    assert load_json(path / "scores_meta.json")["models"] == {"sbert": {"model": "all-MiniLM-L6-v2"}}
+    again = score_run(path)  # without a model: what is there is kept, and so is what made it
+    assert again[0].metrics["order_tau_semantic"] == 1.0
+    assert load_json(path / "scores_meta.json")["models"] == {"sbert": {"model": "all-MiniLM-L6-v2"}}
+
+
 def reference(name: str, kind: str, **extra: Any) -> ReferenceRecord:
     return ReferenceRecord(name, "c", 31, ["gold"], None, [], [], [], extra, kind)
 
@@ -86,10 +133,25 @@ def test_a_rubric_is_judged_item_by_item() -> None:
     assert judged.changed() == 1
 
 
+def test_halves_of_a_rubric_count_or_are_cut() -> None:
+    """The authors take the whole number of 0.5; settings that count halves are those of judges without the option."""
+    verdicts = (AnswerVerdict("a", 0, "CORRECT", "", "", 0), AnswerVerdict("a", 0, "PARTIAL", "", "", 1))
+    plans = {halves: make_plan(["judge=beam_rubric", f"judge.halves={halves}"]) for halves in ("count", "cut")}
+    judged = {name: StoredVerdicts("j", {"identity": plan.identity()}, verdicts) for name, plan in plans.items()}
+    assert {name: one.shares() for name, one in judged.items()} == {"count": {"a": 0.75}, "cut": {"a": 0.5}}
+    assert [one["a"] for one in judged["cut"].by_repeat()] == [0.5]
+    asked: dict[str, Any] = {name: plan.identity()["judge"] for name, plan in plans.items()}
+    assert "halves" not in asked["count"] and asked["cut"] == {**asked["count"], "halves": "cut"}
+
+
 def test_wrong_settings_of_these_judges_name_the_choices() -> None:
     config = make_plan(["judge=beam_rubric"]).judge
     with pytest.raises(ConfigError, match=r"judge.unit='word'; choose one of answer, rubric"):
         replace(config, unit="word")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"judge.halves='round'; choose one of count, cut"):
+        replace(config, halves="round")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"judge.halves=cut is for rubrics"):
+        replace(config, halves="cut", unit="answer")
     with pytest.raises(ConfigError, match=r"judge.by_kind.temporal='kind' is unknown; choose one of"):
         replace(config, by_kind={"temporal": "kind"})
 
