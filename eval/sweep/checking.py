@@ -1,14 +1,16 @@
 """The estimates of plans against the ledgers of real runs, role by role."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from eval.cli.folding import Column, show_folded
 from eval.cli.terminal import console
+from eval.loaders.kinds import kind_of
 from eval.running.composed import make_part
+from eval.runs.files import read_json_lines
 from eval.runs.folders import find_run_folders
 from eval.sweep.calls import memory_calls, reader_calls, shape_of_counts
 from eval.sweep.cells import Composer
@@ -69,7 +71,7 @@ def check_runs(roots: Sequence[Path], composer: Composer) -> CheckedRuns:
             if calls and has_unfetched_prompts(record["config"]):
                 checked.unchecked.append(str(record["run_id"]))
             elif calls:
-                checked.rows.extend(check_run(record, calls["by_phase"], composer))
+                checked.rows.extend(check_run(record, calls["by_phase"], composer, _kinds(folder)))
     return checked
 
 
@@ -80,10 +82,27 @@ def has_unfetched_prompts(setting: Any) -> bool:
     return isinstance(setting, str) and is_reference(setting) and not is_present(parse_reference(setting))
 
 
-def check_run(record: Mapping[str, Any], by_phase: Mapping[str, Any], composer: Composer) -> list[RoleCheck]:
-    """Hold a plan against one run: the settings it was made with, the sizes of its data."""
+def _kinds(folder: Path) -> Mapping[str, int]:
+    """Questions by kind, which the rows of scores say and ``run.json`` does not."""
+    rows = read_json_lines(folder / "scores.jsonl")
+    return Counter(kind_of(row.get("kind", ""), row["category"]) for row in rows)
+
+
+def check_run(
+    record: Mapping[str, Any], by_phase: Mapping[str, Any], composer: Composer, kinds: Mapping[str, int] | None = None
+) -> list[RoleCheck]:
+    """Hold a plan against one run: the settings it was made with, the sizes of its data.
+
+    Args:
+        record: of ``run.json``.
+        by_phase: counted calls.
+        composer: makes parts from settings.
+        kinds: questions by kind; ``None`` or empty takes what the category numbers of ``run.json`` mean.
+    """
     memory, reader = (_part(record["config"], name, composer) for name in ("memory", "reader"))
     shape = shape_of_counts(record["data"])
+    if kinds:
+        shape = replace(shape, questions=dict(kinds))
     own = memory_calls(memory, shape)
     expected = [*(own or ()), *reader_calls(reader, memory, shape)]
     planned: dict[tuple[str, str], list[ExpectedCalls]] = defaultdict(list)

@@ -144,7 +144,10 @@ def test_what_a_broken_line_may_hold_is_not_reported_as_missing(tmp_path: Path) 
     assert "has no turn" not in str(caught.value)
 
 
-def test_dates_that_cannot_be_read_are_named_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dates_that_cannot_be_read_are_named_by_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # no cell is folded
     dates = ["2024-05-03", "banana", "1:56 pm on 8 May, 2023", " ", "10:15", "30 February 2024", "x", "y", "z"]
     turns = [{**TURN, "id": str(number), "date": date} for number, date in enumerate(dates)]
     folder = write(tmp_path, turns, [{**QUESTION, "date": "soon"}])

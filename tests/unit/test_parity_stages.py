@@ -73,6 +73,6 @@ def test_prompts_that_were_not_fetched_leave_a_stage_out(
 
 @pytest.mark.parametrize(("given", "passed"), [("1", True), ("0", False), ("", False)])
 def test_make_passes_the_switch_on(given: str, passed: bool) -> None:
-    command = ["make", "-n", "-o", "env", "parity", f"REQUIRE_PARITY={given}"]
+    command = ["make", "-n", "--no-print-directory", "-o", "env", "parity", f"REQUIRE_PARITY={given}"]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert shown.rstrip().endswith("--require") == passed

@@ -640,7 +640,7 @@ def test_the_command_serves_a_program_and_sums_its_ledger_up(
     assert "write       chat               1       0" in said  # the second time is the same call, booked once
     assert "embeddings: 2 requests, 2 texts" in said
     assert re.search(r"backbone smollm2_135m_vllm \(.*\), embedder hashing, seed \d+, memsys \d", said)
-    assert re.search(r"dollars: 0\.\d*[1-9]\d* \(prices of 2026-03\)", said)
+    assert re.search(r"dollars: 0\.\d*[1-9]\d*, list prices of 2026-03", said)
     assert "failed" not in said
     record = json.loads((folder / "proxy.json").read_text())
     assert record["price"] == {"prompt": 1000.0, "completion": 2000.0, "date": "2026-03", "source": "somebody"}
