@@ -153,8 +153,8 @@ MODEL_DECIDES = {
 
 #: So do these of systems that cut the text by what it says: they are asked of each piece. MemoryOS asks them of each
 #: segment that gets hot, and for a chain's summary with the session or after it, as the chain begins there or before.
-#: ReadAgent's pages end where the model says. MemGPT sums up when its window is full, by the length of the turns, which a
-#: record does not have.
+#: ReadAgent's pages end where the model says. MemGPT sums up when its window is full, by the length of the turns, which
+#: a record does not have.
 PER_PIECE = {
     "xmemory": ("extract",),
     "lightmem": ("extract",),
