@@ -13,6 +13,7 @@ from eval.tables.latex_size import (
     TEXT_WIDTH,
     lines_of,
     notes_height,
+    ragged,
     stacked,
     table_width,
     text_width,
@@ -121,7 +122,7 @@ def _numbered(note: str, notes: dict[str, int]) -> str:
 
 def _row(row: TableLine, mark: str, wraps: bool) -> list[str]:
     """Printed values, measured values with their verdict, and half of each interval."""
-    system, found = (r"\raggedright " if wraps else "") + latex(row.label) + mark, []
+    system, found = (ragged(row.label) if wraps else latex(row.label)) + mark, []
     if row.printed:
         texts = [latex(cell.printed.text) if cell.printed else "" for cell in row.cells]
         found.append(_line([system, "printed", *map(_mark, row.cells, texts)]))

@@ -29,8 +29,10 @@ _HEADING = 9
 _SUPERSCRIPT = re.compile(r"\$\^(?:\\mathrm\{.\}|\\ddagger)\$")
 _MATH_SIGN = re.compile(r"\$(?:-|\\pm)\$")
 _COMMAND = re.compile(
-    r"\\(?:textbf|textit|underline|raggedright|shortstack(?:\[\w\])?|textasciitilde|textbackslash)\b ?"
+    r"\\(?:textbf|textit|underline|raggedright|allowbreak|shortstack(?:\[\w\])?|textasciitilde|textbackslash)\b ?"
 )
+#: Behind these, within a word, a setting's name may be broken.
+_PARTS = re.compile(r"(?:\\_|[.=/])(?=\w)")
 _SPAN = re.compile(r"\\multicolumn\{(\d+)\}\{\w\}\{(.*)\}\s*$")
 
 
@@ -75,6 +77,11 @@ def stacked(heading: str) -> str:
         else:
             lines.append(word)
     return r"\shortstack[r]{" + r" \\ ".join(map(latex, lines)) + "}"
+
+
+def ragged(text: str) -> str:
+    """A cell of a narrow column, where a line may end behind each part of a setting's name."""
+    return r"\raggedright " + _PARTS.sub(r"\g<0>\\allowbreak ", latex(text))
 
 
 def lines_of(text: str, width: float) -> int:

@@ -14,6 +14,7 @@ from eval.tables.latex_size import (
     TEXT_WIDTH,
     lines_of,
     notes_height,
+    ragged,
     stacked,
     text_width,
 )
@@ -113,6 +114,6 @@ def _one(table: PlainTable, label: str, part: tuple[int, int], words: float) -> 
 
 
 def _row(row: Sequence[str], wraps: Sequence[bool]) -> str:
-    cells = [(r"\raggedright " if wrap else "") + latex(cell) for cell, wrap in zip(row, wraps, strict=True)]
+    cells = [ragged(cell) if wrap else latex(cell) for cell, wrap in zip(row, wraps, strict=True)]
     # behind a last paragraph that is set ragged, \\ would end its line alone
     return " & ".join(cells) + (r" \tabularnewline" if wraps[-1] else r" \\")

@@ -5,7 +5,8 @@ backbone that fills in schemas, the hashing embedder, turns of about 25 words in
 the processor, without what backbone and embedder take: the system's own. A write is one unit with its preparation, the
 mean of the last hundred; a unit is a turn, a batch or a session, as the system takes them, so the same is also given
 for a turn. A retrieval is the mean of ten. The goal is 5 ms for the write of a turn and 10 ms for a retrieval at a
-million memories. Memory is what the process grew by, per turn.
+million memories. Memory is what the process grew by, per turn; every system has a process of its own, as one would
+take what another gave free.
 
 Run: ``python tests/benchmarks/bench_scale.py [--sizes 1000 10000 100000] [--million] [--seconds 60] [--plot F.png]``
 ``--dataset locomo`` takes that data set's turns instead of drawn words, over and over until there are enough.
@@ -18,6 +19,7 @@ import argparse
 import asyncio
 import csv
 import gc
+import multiprocessing
 import random
 import resource
 import sys
@@ -40,7 +42,7 @@ from memsys.index.settings import IndexKind, IndexSettings, using_index  # noqa:
 from memsys.llm.contract import Reply, Role  # noqa: E402
 from memsys.protocol import MemorySystem, NeedsAssets, Parts  # noqa: E402
 from memsys.vocabulary import Conversation, Turn, Unit  # noqa: E402
-from tests.support.composing import dataset_turns, memory_config  # noqa: E402
+from tests.support.composing import PACKAGES, dataset_turns, memory_config  # noqa: E402
 from tests.support.schema_model import SchemaModel  # noqa: E402
 
 SIZES = (1_000, 10_000, 100_000)
@@ -104,7 +106,8 @@ class ScalePoint:
 def one_preset_per_system() -> list[str]:
     """Of every folder of conf/memory the preset with the shortest name that can be built here.
 
-    Presets behind a gate, those that read gold, and those whose packages or models are missing are passed over.
+    Presets behind a gate, those that read gold, packages that are programs of their own, and those that lack a model or
+    a Python package are passed over.
     """
     folders: dict[str, list[str]] = {}
     for name, preset in presets().items():
@@ -115,7 +118,7 @@ def one_preset_per_system() -> list[str]:
 
 def _usable(name: str) -> bool:
     config = memory_config(name)
-    if getattr(config, "host", None) or config.uses_gold:
+    if name in PACKAGES or getattr(config, "host", None) or config.uses_gold:
         return False
     try:
         if isinstance(config, NeedsAssets):
@@ -231,11 +234,16 @@ def keep(path: str, preset: str, point: ScalePoint) -> None:
         writer.writerow({"system": preset, **asdict(point)})
 
 
-def curve(preset: str, talks: Sequence[Conversation], limit_s: float, file: str = "") -> list[ScalePoint]:
+def curve(preset: str, sizes: Sequence[int], arguments: argparse.Namespace) -> list[ScalePoint]:
     """Measure a system at growing sizes, until one is too much for it."""
     points: list[ScalePoint] = []
-    for talk in talks:
-        points.append(asyncio.run(measure(preset, talk, limit_s)))
+    lists, file = arguments.lists, arguments.csv
+    exact = max(IndexSettings().exact_below, 40 * lists)  # faiss wants so many vectors to find the cells
+    settings = IndexSettings(kind=arguments.index, lists=lists, probes=arguments.probes, exact_below=exact)
+    for size in sizes:
+        talk = repeated(arguments.dataset, size) if arguments.dataset else conversation(size)
+        with using_index(settings):
+            points.append(asyncio.run(measure(preset, talk, arguments.seconds)))
         show(preset, points[-1])
         if file:
             keep(file, preset, points[-1])
@@ -277,13 +285,10 @@ def main() -> int:
     parser.add_argument("--plot", default="", help="file to draw the curves into")
     arguments = parser.parse_args()
     sizes = [*SIZES, MILLION] if arguments.million else arguments.sizes
-    talks = [repeated(arguments.dataset, size) if arguments.dataset else conversation(size) for size in sizes]
     write("system", "turns", "write (ms)", "a turn (ms)", "retrieve (ms)", "bytes a turn")
     names = arguments.presets or one_preset_per_system()
-    lists, probes = arguments.lists, arguments.probes
-    exact = max(IndexSettings().exact_below, 40 * lists)  # faiss wants so many vectors to find the cells
-    with using_index(IndexSettings(kind=arguments.index, lists=lists, probes=probes, exact_below=exact)):
-        curves = {name: curve(name, talks, arguments.seconds, arguments.csv) for name in names}
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as alone:
+        curves = {name: alone.apply(curve, (name, sizes, arguments)) for name in names}
     if arguments.plot:
         plot(arguments.plot, curves)
     return 0

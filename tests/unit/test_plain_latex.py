@@ -5,6 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval.tables.latex_size import ragged, text_width
 from eval.tables.plain import PlainTable
 from eval.tables.plain_latex import in_one_file, plain_latex
 
@@ -14,6 +15,14 @@ def bodies(text: str) -> list[list[list[str]]]:
     found = re.findall(r"\\begin\{tabular\}\{[^\n]*\n(.*?)\\end\{tabular\}", text, re.DOTALL)
     lines = [[line for line in body.splitlines() if "&" in line] for body in found]
     return [[re.sub(r" (\\\\|\\tabularnewline)$", "", line).split(" & ") for line in body] for body in lines]
+
+
+def test_a_setting_s_name_may_be_broken_in_a_narrow_column() -> None:
+    """``roles.update.max_tokens=384`` is one word for LaTeX, and stood out of its column."""
+    name = ragged("MemFly [max_tokens=384]")
+    assert name == r"\raggedright MemFly [max\_\allowbreak tokens=\allowbreak 384]"
+    assert text_width(name) == text_width(r"MemFly [max\_tokens=384]")
+    assert ragged("3 of 7. No") == r"\raggedright 3 of 7. No"
 
 
 def test_a_small_table_is_one() -> None:
