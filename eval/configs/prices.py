@@ -1,6 +1,6 @@
 """Prices of hosted backbones and embedders: ``conf/prices.yaml``."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -52,11 +52,7 @@ def load_prices(path: Path = FILE) -> Mapping[str, Price]:
     Raises:
         ConfigError: an entry lacks a number, or has a setting that is none.
     """
-    return {
-        name: Price(**_numbers(path, name, entry, _OF_BACKBONES), **_texts(entry))
-        for name, entry in read_settings(path).items()
-        if entry is not None and not _of_embedder(entry)
-    }
+    return {name: Price(**entry) for name, entry in _entries(path, _OF_BACKBONES)}
 
 
 @cache
@@ -66,11 +62,7 @@ def load_embedding_prices(path: Path = FILE) -> Mapping[str, EmbeddingPrice]:
     Raises:
         ConfigError: an entry lacks its number, or has a setting that is none.
     """
-    return {
-        name: EmbeddingPrice(**_numbers(path, name, entry, _OF_EMBEDDERS), **_texts(entry))
-        for name, entry in read_settings(path).items()
-        if _of_embedder(entry)
-    }
+    return {name: EmbeddingPrice(**entry) for name, entry in _entries(path, _OF_EMBEDDERS)}
 
 
 def dates_of(prices: Iterable[Price | EmbeddingPrice | None]) -> str:
@@ -79,8 +71,12 @@ def dates_of(prices: Iterable[Price | EmbeddingPrice | None]) -> str:
     return dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else ""
 
 
-def _of_embedder(entry: Any) -> bool:
-    return isinstance(entry, dict) and "embedding" in entry
+def _entries(path: Path, keys: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Checked entries of backbones or of embedders; who has no price has none."""
+    for name, entry in read_settings(path).items():
+        of_embedder = isinstance(entry, dict) and set(_OF_EMBEDDERS) <= set(entry)
+        if entry is not None and of_embedder == (keys == _OF_EMBEDDERS):
+            yield name, {**_numbers(path, name, entry, keys), **_texts(entry)}
 
 
 def _numbers(path: Path, name: str, entry: Any, keys: tuple[str, ...]) -> dict[str, Any]:

@@ -153,7 +153,7 @@ async def serve(plan: Plan, settings: ProxySettings, folder: Path, record: Proxy
         assert backbones is not None and plan.backbone is not None
         embedder = embedder_for(plan)
         if isinstance(embedder, CountsTokens):
-            embedder = PaidEmbedder(embedder, embedder, embeddings.add_paid, meters.embedder)
+            embedder = PaidEmbedder(embedder, embeddings.add_paid, meters.embedder)
         parts = ProxyParts(plan.backbone.name, backbones.main.bind, embedder, embeddings.note, failures.note)
         proxy = await stack.enter_async_context(ProxyServer(parts, settings))
         client = proxy.clients.admit(command[0] if command else "program", ProxyScope("program"))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from memsys.embedding.contract import Embedder, KeepsVectors, Vectors
-from memsys.embedding.windows import windows_of
+from memsys.embedding.wrapping import WrappedEmbedder
 
 Clock = Callable[[], float]
 
@@ -93,7 +93,7 @@ class Stopwatch:
                 self._conversation.count(waiting=-1)
 
 
-class LoadingEmbedder:
+class LoadingEmbedder(WrappedEmbedder):
     """An embedder whose model is being loaded: texts that need it wait, and the operation they belong to says so.
 
     Args:
@@ -103,27 +103,14 @@ class LoadingEmbedder:
     """
 
     def __init__(self, embedder: Embedder, loaded: "Future[float] | None", load: "Callable[[], Future[float]]") -> None:
-        self._embedder, self._loaded, self._load = embedder, loaded, load
-
-    @property
-    def name(self) -> str:
-        """See :class:`memsys.embedding.contract.Embedder`."""
-        return self._embedder.name
-
-    @property
-    def dimension(self) -> int:
-        """See :class:`memsys.embedding.contract.Embedder`."""
-        return self._embedder.dimension
+        super().__init__(embedder)
+        self._loaded, self._load = loaded, load
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed texts once the model is there; see :class:`memsys.embedding.contract.Embedder`."""
         if self._loaded is None or not self._loaded.done():
             await self._wait(texts)
-        return await self._embedder.embed(texts)
-
-    def windows(self, text: str) -> Sequence[str]:
-        """See :class:`memsys.embedding.contract.CutsIntoWindows`; no model is needed for it."""
-        return windows_of(self._embedder)(text)
+        return await super().embed(texts)
 
     async def _wait(self, texts: Sequence[str]) -> None:
         if isinstance(self._embedder, KeepsVectors) and self._embedder.knows(texts):

@@ -139,7 +139,7 @@ def booked(embedder: Embedder, directory: RunDirectory, meters: RunMeters) -> Em
     if not isinstance(embedder, CountsTokens):
         return embedder
     directory.open_embeddings()
-    return PaidEmbedder(embedder, embedder, directory.add_embedding, meters.embedder)
+    return PaidEmbedder(embedder, directory.add_embedding, meters.embedder)
 
 
 _EMBEDDERS: dict[str, Embedder] = {}

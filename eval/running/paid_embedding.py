@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from eval.runs.embeddings import EmbeddingRecord
-from memsys.embedding.contract import CountsTokens, Embedder, KeepsVectors, Vectors
+from memsys.embedding.contract import KeepsVectors, PaidPerToken, Vectors
+from memsys.embedding.wrapping import WrappedEmbedder
 from memsys.llm.budget import EmbeddingMeter
 from memsys.llm.scope import call_scope
 
@@ -12,34 +13,23 @@ from memsys.llm.scope import call_scope
 _NO_PHASE = ""
 
 
-class PaidEmbedder:
+class PaidEmbedder(WrappedEmbedder):
     """Books what another embedder is paid. Texts whose vectors are there already cost nothing and are not stopped.
 
     Args:
-        embedder: what embeds.
-        counter: the same, as what counts its tokens.
+        embedder: what embeds and counts its tokens.
         book: gets a row for every request that cost tokens.
         meter: what may be spent; ``None`` for no limit.
     """
 
     def __init__(
         self,
-        embedder: Embedder,
-        counter: CountsTokens,
+        embedder: PaidPerToken,
         book: Callable[[EmbeddingRecord], None],
         meter: EmbeddingMeter | None = None,
     ) -> None:
-        self._embedder, self._counter, self._book, self._meter = embedder, counter, book, meter
-
-    @property
-    def name(self) -> str:
-        """See :class:`memsys.embedding.contract.Embedder`."""
-        return self._embedder.name
-
-    @property
-    def dimension(self) -> int:
-        """See :class:`memsys.embedding.contract.Embedder`."""
-        return self._embedder.dimension
+        super().__init__(embedder)
+        self._counter, self._book, self._meter = embedder, book, meter
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed texts; see :class:`memsys.embedding.contract.Embedder`.
@@ -57,7 +47,7 @@ class PaidEmbedder:
 
     async def _embed(self, texts: Sequence[str]) -> Vectors:
         begun = time.perf_counter()
-        vectors = await self._embedder.embed(texts)
+        vectors = await super().embed(texts)
         if tokens := self._counter.paid(texts):
             if self._meter is not None:
                 self._meter.spend(tokens)

@@ -31,13 +31,10 @@ def shape_of(config: DatasetConfig, data: LoadedData) -> DataShape:
     )
 
 
-def shape_of_counts(counts: Mapping[str, Any], turn_tokens: float = 40.0) -> DataShape:
-    """Sizes from what ``run.json`` says of the data; sessions are taken to be equally long."""
-    by_kind: Counter[str] = Counter()
-    for category, number in counts["questions_by_category"].items():
-        by_kind[kind_of("", int(category))] += number
+def shape_of_counts(counts: Mapping[str, Any], by_kind: Mapping[str, int]) -> DataShape:
+    """Sizes from what ``run.json`` says of the data, and questions by kind; sessions are taken to be equally long."""
     turns, sessions = counts["turns_per_conversation"], counts.get("sessions") or 1
-    return DataShape(turns, [round(sum(turns) / sessions)] * sessions, dict(by_kind), turn_tokens)
+    return DataShape(turns, [round(sum(turns) / sessions)] * sessions, dict(by_kind))
 
 
 def memory_calls(config: MemoryConfig, shape: DataShape) -> Sequence[ExpectedCalls] | None:

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,7 @@ def _kinds(folder: Path) -> Mapping[str, int]:
 
 
 def check_run(
-    record: Mapping[str, Any], by_phase: Mapping[str, Any], composer: Composer, kinds: Mapping[str, int] | None = None
+    record: Mapping[str, Any], by_phase: Mapping[str, Any], composer: Composer, kinds: Mapping[str, int]
 ) -> list[RoleCheck]:
     """Hold a plan against one run: the settings it was made with, the sizes of its data.
 
@@ -97,12 +97,10 @@ def check_run(
         record: of ``run.json``.
         by_phase: counted calls.
         composer: makes parts from settings.
-        kinds: questions by kind; ``None`` or empty takes what the category numbers of ``run.json`` mean.
+        kinds: questions by kind.
     """
     memory, reader = (_part(record["config"], name, composer) for name in ("memory", "reader"))
-    shape = shape_of_counts(record["data"])
-    if kinds:
-        shape = replace(shape, questions=dict(kinds))
+    shape = shape_of_counts(record["data"], kinds)
     own = memory_calls(memory, shape)
     expected = [*(own or ()), *reader_calls(reader, memory, shape)]
     planned: dict[tuple[str, str], list[ExpectedCalls]] = defaultdict(list)

@@ -85,3 +85,7 @@ class CountsTokens(Protocol):
         Vectors from a cache have none. A text that several callers wanted at the same time is paid once, and its tokens
         are given to the one of them who asks first.
         """
+
+
+class PaidPerToken(Embedder, CountsTokens, Protocol):
+    """An embedder whose tokens are counted because they are paid."""

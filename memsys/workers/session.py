@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from memsys.embedding.contract import Embedder, Vectors
+from memsys.embedding.wrapping import WrappedEmbedder
 from memsys.llm.client import CompletedAttempt
 from memsys.llm.contract import LanguageModel
 from memsys.llm.foreign import ForeignCall, complete
@@ -129,25 +130,16 @@ class WorkerModel:
         return await self._context.run(self._llm.count_tokens(text))
 
 
-class WorkerEmbedder:
+class WorkerEmbedder(WrappedEmbedder):
     """The embedder as a worker's proxy sees it."""
 
     def __init__(self, embedder: Embedder, context: CallerContext) -> None:
-        self._embedder, self._context = embedder, context
-
-    @property
-    def name(self) -> str:
-        """See :class:`memsys.embedding.contract.Embedder`."""
-        return self._embedder.name
-
-    @property
-    def dimension(self) -> int:
-        """See :class:`memsys.embedding.contract.Embedder`."""
-        return self._embedder.dimension
+        super().__init__(embedder)
+        self._context = context
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See :class:`memsys.embedding.contract.Embedder`."""
-        return await self._context.run(self._embedder.embed(texts))
+        return await self._context.run(super().embed(texts))
 
 
 class WorkerSession:

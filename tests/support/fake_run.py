@@ -17,6 +17,7 @@ from eval.runs.records import (
 )
 from eval.runs.run_json import RunRecord
 from eval.scoring.rows import checksums
+from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.llm.ledger import CallRecord
 from memsys.seeding import generator
 
@@ -172,6 +173,13 @@ def rewrite(path: Path, name: str, change: Callable[[int, dict[str, Any]], None]
     _lines(path / name, rows)
     meta = json.loads((path / "scores_meta.json").read_text(encoding="utf-8"))
     (path / "scores_meta.json").write_text(json.dumps({**meta, "inputs": checksums(path)}))
+
+
+def stored(path: Path) -> StoredRun:
+    """Read a run that can be read."""
+    run = read_run(path)
+    assert not isinstance(run, Skipped), run.reason
+    return run
 
 
 def _conversation(name: str) -> ConversationRecord:

@@ -32,10 +32,9 @@ from eval.scoring.beam import beam_scores, meaning, title
 from eval.scoring.protocols import load_protocol
 from eval.scoring.rows import ScoreRow
 from eval.tables.judges import without_unmeasured
-from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import ConfigError
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
-from tests.support.fake_run import FakeRun, rewrite
+from tests.support.fake_run import FakeRun, rewrite, stored
 from tests.support.stub_process import attached
 from tests.support.stub_server import StubServer, prompt_of, stub
 
@@ -86,19 +85,13 @@ def arguments(server: StubServer, root: Path, *extra: str) -> list[str]:
     return [*attached(server.url), f"cache_dir={root / 'cache'}", "judge=beam_rubric", *extra]
 
 
-def read(path: Path) -> StoredRun:
-    run = read_run(path)
-    assert not isinstance(run, Skipped), run.reason
-    return run
-
-
 def test_rubrics_and_the_order_are_one_figure(
     tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nine kinds with a rubric half met in full and half in part, 0.75 each, and event ordering 0.8."""
     path = write_run(tmp_path)
     assert main([str(path), *arguments(server, tmp_path)]) == 0
-    run = read(path)
+    run = stored(path)
     entry = run.summary["judges"][COLUMN]["beam"]
     assert list(entry) == [f"{COLUMN}@beam"]
     found = entry[f"{COLUMN}@beam"]
@@ -129,7 +122,7 @@ def test_halves_that_are_cut_are_no_part_of_the_score(tmp_path: Path, server: St
     cut = ["judge.halves=cut", "judge.name=beam_rubric_cut"]
     assert main([str(path), *arguments(server, tmp_path, *cut)]) == 0
     column = "judge_beam_rubric_cut_smollm2_135m_vllm"
-    found = read(path).summary["judges"][column]["beam"][f"{column}@beam"]
+    found = stored(path).summary["judges"][column]["beam"][f"{column}@beam"]
     assert found["score"] == pytest.approx((9 * 0.5 + 0.8) / 10) and found["halves"] == "cut"
 
 
@@ -138,7 +131,7 @@ def test_kinds_without_a_score_are_named(
 ) -> None:
     path = write_run(tmp_path, (32, 33, 39))
     assert main([str(path), *arguments(server, tmp_path)]) == 0
-    run = read(path)
+    run = stored(path)
     found = run.summary["judges"][COLUMN]["beam"][f"{COLUMN}@beam"]
     assert found["score"] == pytest.approx((0.75 + 0.8 + 0.75) / 3)
     assert found["missing"][:2] == ["abstention", "information_extraction"] and len(found["missing"]) == 7
@@ -152,8 +145,8 @@ def test_other_data_and_judges_of_whole_answers_have_no_such_score(tmp_path: Pat
     other = FakeRun(conversations=("conv-26",)).write(tmp_path)
     rewrite(other, "references.jsonl", lambda n, row: row.update(extra={"rubric": ["item whole"]}))
     assert main([str(other), *arguments(server, tmp_path)]) == 0
-    assert "beam" not in read(other).summary["judges"][COLUMN]
-    assert not any("@beam" in name for row in read(other).rows for name in row.metrics)
+    assert "beam" not in stored(other).summary["judges"][COLUMN]
+    assert not any("@beam" in name for row in stored(other).rows for name in row.metrics)
 
 
 def test_an_order_aligned_by_embeddings_is_a_score_of_its_own() -> None:
@@ -235,7 +228,7 @@ def test_a_judge_of_rubrics_is_measured_and_then_shown(
 ) -> None:
     path = write_run(tmp_path)
     assert main([str(path), *arguments(server, tmp_path)]) == 0
-    run = read(path)
+    run = stored(path)
     (line,) = make_report([run], BEAM).left_out
     assert "python -m eval.judge --known 100 judge=beam_rubric backbone=smollm2_135m_vllm" in line
     rubrics = {True: "item whole", False: "item missing"}

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.running.clocks import LoadingEmbedder
+from eval.running.paid_embedding import PaidEmbedder
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.embedding.windows import WordPieceWindows, cut_between_words, cut_by_chars, embed_whole, windows_of
+from memsys.embedding.wrapping import WrappedEmbedder
 from memsys.errors import AssetError, ConfigError
 from tests.support.fakes import TableEmbedder
 from tests.unit.test_embedding_model import MINILM, needs_model
@@ -65,6 +67,13 @@ def test_windows_are_found_while_a_model_is_loaded() -> None:
     waiting = LoadingEmbedder(WordWindows({"a": (1.0,)}), None, lambda: pytest.fail("no model is needed"))
     assert windows_of(waiting)("a b") == ["a", "b"]
     assert windows_of(HashingEmbedder(8))("a b") == ("a b",)
+
+
+def test_an_embedder_around_another_cuts_as_that_does() -> None:
+    """A paid embedder had no windows, so that GAM refused to embed whole pages with it."""
+    inner = WordWindows({"a": (1.0,)})
+    for around in (PaidEmbedder(inner, lambda record: None), WrappedEmbedder(inner)):
+        assert windows_of(around)("a b") == ["a", "b"] and around.dimension == inner.dimension
 
 
 def test_a_model_without_a_tokenizer_is_named(tmp_path: Path) -> None:

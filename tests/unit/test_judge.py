@@ -34,9 +34,9 @@ from eval.runs.files import read_json_lines
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_calls
 from eval.scoring.score_run import score_run
-from eval.tables.stored import Skipped, StoredRun, read_run
+from eval.tables.stored import Skipped, read_run
 from memsys.errors import ConfigError, DataError, ScoringError
-from tests.support.fake_run import FakeRun, rewrite
+from tests.support.fake_run import FakeRun, rewrite, stored
 from tests.support.stub_process import attached
 from tests.support.stub_server import StubServer, prompt_of, stub
 
@@ -69,12 +69,6 @@ def write_run(root: Path, **changes: Any) -> Path:
 
 def arguments(server: StubServer, root: Path, *extra: str) -> list[str]:
     return [*attached(server.url), f"cache_dir={root / 'cache'}", "judge=lenient", *extra]
-
-
-def read(path: Path) -> StoredRun:
-    run = read_run(path)
-    assert not isinstance(run, Skipped), run.reason
-    return run
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -113,7 +107,7 @@ def test_verdicts_become_a_column(tmp_path: Path, server: StubServer, capsys: py
     """Eight of ten answers are judged (two are category 5), 7 is unreadable: 4 of 7 right, not 4 of 8."""
     path = write_run(tmp_path)
     assert main([str(path), *arguments(server, tmp_path)]) == 0
-    run = read(path)
+    run = stored(path)
     values = [row.metrics["judge_lenient_smollm2_135m_vllm"] for row in run.rows]
     assert values == [1.0, 0.0, 1.0, 0.0, None, 0.0, 1.0, None, 1.0, None]
     entry = run.summary["judges"]["judge_lenient_smollm2_135m_vllm"]
@@ -132,7 +126,7 @@ def test_an_exported_summary_keeps_figures_and_no_reason(tmp_path: Path, server:
     path = write_run(tmp_path / "runs")
     assert main([str(path), *arguments(server, tmp_path)]) == 0
     exported = export_run(path, tmp_path / "summaries")
-    assert [row.metrics for row in read(exported).rows] == [row.metrics for row in read(path).rows]
+    assert [row.metrics for row in stored(exported).rows] == [row.metrics for row in stored(path).rows]
     text = "".join(file.read_text() for file in exported.iterdir())
     assert "judge_lenient_smollm2_135m_vllm" in text
     assert "because" not in text
@@ -141,13 +135,13 @@ def test_an_exported_summary_keeps_figures_and_no_reason(tmp_path: Path, server:
 
 def test_calls_are_in_the_ledger_and_cost_the_method_nothing(tmp_path: Path, server: StubServer) -> None:
     path = write_run(tmp_path)
-    before = read(path).summary
+    before = stored(path).summary
     assert main([str(path), *arguments(server, tmp_path)]) == 0
     calls = [call for call in load_calls(path) if call.phase == "judge"]
     assert len(calls) == 8
     assert {call.role for call in calls} == {"judge_lenient"}
     assert sum(call.malformed for call in calls) == 1
-    after = read(path).summary
+    after = stored(path).summary
     assert after["cost"] == before["cost"]
     assert after["calls"]["total"] == before["calls"]["total"]
     assert after["calls"]["by_phase"]["judge"]["total"]["calls"] == 8
@@ -171,7 +165,7 @@ def test_a_stopped_judge_goes_on_to_the_same_verdicts(tmp_path: Path, server: St
     assert main([str(path), *arguments(server, tmp_path / "b", *rest)]) == 3
     assert len(list(read_json_lines(path / "judgements" / "lenient-smollm2_135m_vllm.jsonl"))) == 3
     assert load_judged(path) == []
-    assert all("judge_lenient_smollm2_135m_vllm" not in row.metrics for row in read(path).rows)
+    assert all("judge_lenient_smollm2_135m_vllm" not in row.metrics for row in stored(path).rows)
     server.state.failures.clear()
     asked = server.state.count
     assert main([str(path), *arguments(server, tmp_path / "b", *rest)]) == 0
@@ -225,7 +219,7 @@ def test_more_repeats_add_to_those_there(tmp_path: Path, server: StubServer) -> 
     asked = server.state.count
     assert main([str(path), *arguments(server, tmp_path, "judge.repeats=3")]) == 0
     assert server.state.count == asked + 16 + 2 * len(load_probe())
-    entry = read(path).summary["judges"]["judge_lenient_smollm2_135m_vllm"]
+    entry = stored(path).summary["judges"]["judge_lenient_smollm2_135m_vllm"]
     assert len(entry["repeats"]["accuracies"]) == 3
     assert (entry["repeats"]["std"], entry["repeats"]["changed"]) == (0.0, 0)
     seeds = {request["seed"] for request in server.state.requests if "question 0" in prompt_of(request)}
@@ -242,7 +236,7 @@ def test_verdicts_on_answers_that_changed_are_no_scores(tmp_path: Path, server: 
     asked = server.state.count
     assert main([str(path), *arguments(server, tmp_path)]) == 0
     assert server.state.count == asked + 1  # the probe's replies are cached, seven verdicts are of the same answers
-    assert read(path).rows[0].metrics["judge_lenient_smollm2_135m_vllm"] == 0.0
+    assert stored(path).rows[0].metrics["judge_lenient_smollm2_135m_vllm"] == 0.0
 
 
 def test_what_cannot_be_judged_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -409,7 +403,7 @@ def test_a_judge_is_measured_and_its_figures_stand_beside_it(
     people, purpose = stored_figures(file)
     assert (people.answers_of, people.accuracy, people.kappa) == (BY_PEOPLE, 75, 0.5)  # says CORRECT of 0 and 2
     assert (purpose.answers_of, purpose.wrong_accepted, purpose.kappa) == (ON_PURPOSE, 50, None)
-    entry = read(path).summary["judges"]["judge_lenient_smollm2_135m_vllm"]
+    entry = stored(path).summary["judges"]["judge_lenient_smollm2_135m_vllm"]
     assert people_text(entry) == (
         "agrees with people on 75.0 % of 4 answers (kappa 0.50), accepts 50.0 % of 2 answers that are wrong on purpose"
     )

@@ -21,19 +21,13 @@ from eval.scoring.aggregate import aggregate
 from eval.scoring.protocols import load_protocol, recorded_protocol
 from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores
 from eval.scoring.score_run import score_run
-from eval.tables.stored import Skipped, StoredRun, read_run
+from eval.tables.stored import StoredRun
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
 from tests.support.backbones import backbone_config
-from tests.support.fake_run import FakeRun
+from tests.support.fake_run import FakeRun, stored
 
 CLAG = load_protocol("clag")
-
-
-def read(path: Path) -> StoredRun:
-    run = read_run(path)
-    assert not isinstance(run, Skipped)
-    return run
 
 
 def test_further_metrics_leave_the_others(tmp_path: Path) -> None:
@@ -150,7 +144,7 @@ def test_two_seeds_are_one_row_with_a_spread_and_paired(tmp_path: Path) -> None:
     """RAG scores 0.2 and 0.4, A-Mem 0.5 and 0.7: means 30 and 60, a deviation of 14.1 each, 30 points between them."""
 
     def run(memory: str, seed: int, value: float) -> StoredRun:
-        return read(FakeRun(memory=memory, seed=seed, values=lambda number, metric: value).write(tmp_path))
+        return stored(FakeRun(memory=memory, seed=seed, values=lambda number, metric: value).write(tmp_path))
 
     runs = [run("rag", 0, 0.2), run("rag", 1, 0.4), run("amem", 0, 0.5), run("amem", 1, 0.7)]
     report = make_report(runs, CLAG)

@@ -8,9 +8,9 @@ import pytest
 
 from eval.tables.cost_page import render_costs
 from eval.tables.costs import FILE, load_costs, measured_cost, printed_cost
-from eval.tables.stored import Skipped, StoredRun, read_run
+from eval.tables.stored import StoredRun
 from memsys.errors import ConfigError
-from tests.support.fake_run import FakeRun, rewrite
+from tests.support.fake_run import FakeRun, rewrite, stored
 
 HEADS = {
     "from": 0, "system": 1, "settings": 2, "work": 4, "calls": 5, "per turn": 6, "write": 7, "read": 8, "all": 9,
@@ -20,12 +20,6 @@ HEADS = {
 
 def run_of(root: Path, memory: str, settings: Mapping[str, object] | None = None, **more: Any) -> StoredRun:
     return stored(FakeRun(memory=memory, settings=settings or {}, **more).write(root))
-
-
-def stored(path: Path) -> StoredRun:
-    run = read_run(path)
-    assert not isinstance(run, Skipped)
-    return run
 
 
 def lines(page: str, system: str, work: str = "categories 1 to 4") -> list[dict[str, str]]:
