@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -55,16 +56,18 @@ class EmbeddingLedger:
 
     def __init__(self, folder: Path) -> None:
         self._file = JsonLines(folder / EMBEDDINGS)
-        self._paid = 0
+        # of a context, as every request is served by a task of its own and others are paid at the same time
+        self._paid: ContextVar[int] = ContextVar("paid")
 
     def add_paid(self, record: EmbeddingRecord) -> None:
-        """Count what a request that is noted next was paid."""
-        self._paid += record.tokens
+        """Count what the request that this task serves was paid."""
+        self._paid.set(self._paid.get(0) + record.tokens)
 
     def note(self, scope: ProxyScope, texts: Sequence[str], seconds: float) -> None:
-        """Append a request."""
+        """Append the request that this task served."""
         characters = sum(len(text) for text in texts)
-        tokens, self._paid = self._paid, 0
+        tokens = self._paid.get(0)
+        self._paid.set(0)
         row = EmbeddingRecord(scope.conversation_id, scope.phase, scope.item, len(texts), characters, seconds, tokens)
         self._file.append(asdict(row))
 

@@ -664,6 +664,24 @@ def test_the_summary_says_what_embedding_cost_and_of_which_day_the_prices_are(tm
     assert "dollars of 300000 embedded tokens: 0.0060, list prices of 2026-07-03" in said
 
 
+def test_what_an_embedding_cost_stays_with_its_request(tmp_path: Path) -> None:
+    """Two requests are paid before either is noted: the first noted had all the tokens, the other none."""
+    ledger = EmbeddingLedger(tmp_path)
+
+    async def serve(item: str, tokens: int) -> None:
+        ledger.add_paid(EmbeddingRecord("", "write", "", 1, 3, 0.1, tokens))
+        await asyncio.sleep(0)
+        ledger.note(ProxyScope("program", item=item), ["abc"], 0.1)
+
+    async def serve_both() -> None:
+        await asyncio.gather(serve("first", 7), serve("second", 5))
+
+    asyncio.run(serve_both())
+    ledger.close()
+    rows = [json.loads(line) for line in (tmp_path / "embeddings.jsonl").read_text().splitlines()]
+    assert {row["item"]: row["tokens"] for row in rows} == {"first": 7, "second": 5}
+
+
 def test_a_folder_takes_the_calls_of_one_proxy_alone(
     stub: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
