@@ -6,7 +6,8 @@ so that other work on the machine matters less. Two parts, chosen by ``--parts``
 * ``clag``: some turns of a conversation through CLAG with bounded replies. Printed: per role the share of prompt tokens
   that came from the cache of prefixes; and the CPU seconds that the ceiling's rates give for the tokens that were
   computed, over the CPU seconds that were spent. The ceiling is what the same server does with raw batched completions,
-  prompts alone and generation alone, without client, memory or grammar.
+  prompts alone and generation alone, without client, memory or grammar: once with as many requests as the engine
+  keeps sequences, once with as many as the ingestion had at once, since a batch shares the reading of the weights.
 * ``variants``: the ceiling's two figures with one setting changed, each between two measurements without the change.
 * ``vllm``: the same requests to vLLM with the same weights in bfloat16 (``--served``), with and without its cache of
   prefixes, in seconds of the clock over the embedded engine's, as it is another process. Needs ``make serve-env``, so
@@ -215,8 +216,8 @@ async def common_beginning(url: str, sequences: int, options: argparse.Namespace
 
 async def ingest(
     engine: Any, config: BackboneConfig, turns: int, on_call: Callable[[CallRecord], None]
-) -> tuple[float, int]:
-    """Write turns of the sample conversation into CLAG; returns CPU seconds and texts embedded."""
+) -> tuple[Spent, int]:
+    """Write turns of the sample conversation into CLAG; returns what was spent and texts embedded."""
     sample = composed("dataset=locomo_sample").load().samples[0]
     embedder = TimedEmbedder(composed("embedder=minilm").build())
     await embedder.embed(["warm"])
@@ -225,9 +226,9 @@ async def ingest(
         async with backbone:
             memory = ClagMemory(preset("clag_small"), Parts("bench", backbone.bind("bench"), embedder, seed=0))
             units = memory.units(sample.conversation)[:turns]
-            begun = time.process_time()
+            begun = Spent.now()
             await write(memory, units)
-            spent = time.process_time() - begun
+            spent = Spent.now().since(begun)
     return spent, embedder.texts
 
 
@@ -269,21 +270,29 @@ async def measure_clag(config: BackboneConfig, options: argparse.Namespace) -> N
         before = None if options.counts_only else await rates(url, sequences, options)
         calls: list[CallRecord] = []
         spent, texts = await ingest(engine, config, options.turns, calls.append)
-        after = before and await rates(url, sequences, options)
-    say(by_role(calls))
-    if before is None or after is None:
-        return
-    ceiling = Rates(
-        statistics.mean((before.prompt, after.prompt)), statistics.mean((before.generation, after.generation))
+        say(by_role(calls))
+        if before is None:
+            return
+        ceiling = mean_of(before, await rates(url, sequences, options))
+        in_flight = sum(call.seconds for call in calls) / spent.wall
+        few = max(1, round(in_flight))
+        ceiling_of_few = mean_of(*[await rates(url, few, options) for _ in range(2)])
+    asked, new = sum(call.prompt_tokens for call in calls), sum(call.completion_tokens for call in calls)
+    computed = asked - sum(call.cached_tokens or 0 for call in calls)
+    say(f"  {computed} prompt tokens computed, {new} new ones, {texts} texts embedded in {spent.cpu:.1f} CPU seconds: "
+        f"{(computed + new) / spent.cpu:.1f} a second, {(asked + new) / spent.cpu:.1f} with those cached")  # fmt: skip
+    for at_once, rate in ((sequences, ceiling), (few, ceiling_of_few)):
+        ideal = computed / rate.prompt + new / rate.generation
+        say(f"  ceiling of {at_once} at once: {rate.prompt:.1f} prompt and {rate.generation:.1f} new tokens per CPU "
+            f"second; the ingestion reaches {ideal / spent.cpu:.2f} of it")  # fmt: skip
+    say(f"  the ingestion had {in_flight:.1f} requests at once: a turn is written when the one before it is")
+
+
+def mean_of(*rates_found: Rates) -> Rates:
+    """Mean of several measurements, in tokens per CPU second."""
+    return Rates(
+        statistics.mean(each.prompt for each in rates_found), statistics.mean(each.generation for each in rates_found)
     )
-    computed = sum(call.prompt_tokens - (call.cached_tokens or 0) for call in calls)
-    new = sum(call.completion_tokens for call in calls)
-    ideal = computed / ceiling.prompt + new / ceiling.generation
-    say(f"  ceiling: {ceiling.prompt:.1f} prompt and {ceiling.generation:.1f} new tokens per CPU second; "
-        f"{after.prompt_wall:.0f} and {after.generation_wall:.0f} per second of the clock")  # fmt: skip
-    say(f"  {computed} prompt tokens computed and {new} new ones in {spent:.1f} CPU seconds ({texts} texts embedded)")
-    say(f"  {(computed + new) / spent:.1f} computed tokens, {(sum(c.prompt_tokens for c in calls) + new) / spent:.1f} "
-        f"tokens in all per CPU second; {ideal / spent:.2f} of the ceiling")  # fmt: skip
 
 
 def changes_of(options: argparse.Namespace) -> dict[str, Any]:
