@@ -22,6 +22,7 @@ FORMER_CONSTANTS: Mapping[str, Any] = {
     "heat.nothing_new": "cool",  # MemoryOS
     "theme.summaries": "one_line",  # xMemory
     "gate.silent": None,  # xMemory
+    "proxy.tool_calls": "served",  # packages
 }
 
 

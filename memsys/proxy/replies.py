@@ -32,7 +32,7 @@ def completion_body(request: CompletionRequest, answered: Sequence[CompletedAtte
         if request.chat:
             choice["message"] = _message(one)
         else:
-            choice["text"] = _answer(one.completion)
+            choice["text"] = answer_of(one.completion)
         choices.append(choice)
     kind = "chat.completion" if request.chat else "text_completion"
     return {**_head(request, answered, created, kind), "choices": choices, "usage": _usage(answered)}
@@ -82,7 +82,7 @@ def _head(request: CompletionRequest, answered: Sequence[CompletedAttempt], crea
     return {"id": name, "object": kind, "created": created, "model": request.model}
 
 
-def _answer(completion: Completion) -> str:
+def answer_of(completion: Completion) -> str:
     """What is said after thinking; a reply without the end of a thought is said as it is."""
     return strip_thinking(completion.text) if "</think>" in completion.text else completion.text
 
@@ -93,7 +93,7 @@ def _finish_reason(completion: Completion) -> str:
 
 def _message(answered: CompletedAttempt) -> dict[str, Json]:
     completion = answered.completion
-    text = _answer(completion)
+    text = answer_of(completion)
     message: dict[str, Json] = {"role": "assistant", "content": text, "refusal": None}
     if completion.tool_calls:
         # Ids that follow from the request: the program quotes them in its next one, which has to be the same each run.

@@ -23,6 +23,7 @@ from memsys.proxy.fields import SCOPE, check_fields
 from memsys.proxy.fitting import fitted
 from memsys.proxy.replies import completion_body, embedding_body, models_body, stream_events
 from memsys.proxy.requests import read_completion_request, read_embedding_request, read_object, without_json_mode
+from memsys.proxy.written_calls import with_written_calls
 from memsys.settings import check_choices
 
 _HOST = "127.0.0.1"
@@ -31,6 +32,7 @@ _CHARS_PER_TOKEN = 4
 #: Headers by which a program says, for one call, what it is doing.
 _SCOPE_HEADERS = ("x-memsys-conversation", "x-memsys-phase", "x-memsys-item")
 JsonMode = Literal["bound", "free"]
+ToolCalls = Literal["served", "written"]
 _CLIENT: web.RequestKey[ProxyClient] = web.RequestKey("client", ProxyClient)
 
 
@@ -46,6 +48,8 @@ class ProxySettings:
         json_mode: what ``response_format`` of the type ``json_object`` does. ``bound``: the backbone's server holds the
             reply to JSON, as that of OpenAI does; a small model may then close the object at once. ``free``: the prompt
             alone asks for JSON. A JSON schema binds in either case.
+        tool_calls: what a call of a tool is. ``served``: what the backbone's server reads as one. ``written``: also an
+            object of JSON in the reply with the name and the arguments of an offered tool, where the server read none.
     """
 
     port: int
@@ -53,9 +57,10 @@ class ProxySettings:
     max_body_mb: float
     body_timeout_s: float
     json_mode: JsonMode
+    tool_calls: ToolCalls
 
     def __post_init__(self) -> None:
-        check_choices(self, "proxy", json_mode=JsonMode)
+        check_choices(self, "proxy", json_mode=JsonMode, tool_calls=ToolCalls)
         if not 0 <= self.port < 65536:
             raise ConfigError(f"proxy port={self.port!r} must be 0 (any free one) to 65535")
         for key in ("default_max_tokens", "max_body_mb", "body_timeout_s"):
@@ -239,6 +244,8 @@ class ProxyServer:
         if _has_left(request):
             client.complain("it hung up before its reply was there; the reply is kept for when it asks again")
             return web.Response()  # nobody is there to read it
+        if self._settings.tool_calls == "written":
+            answered = [with_written_calls(one, body.get("tools") or ()) for one in answered]
         if asked.stream:
             return await self._stream(request, reply, stream_events(asked, answered, int(time.time())))
         client.got(reply)

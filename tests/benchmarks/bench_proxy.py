@@ -62,7 +62,7 @@ async def measure(url: str, folder: Path, in_flight: int, calls: int) -> str:
     records: list[CallRecord] = []
     config = backbone_config(max_in_flight=in_flight, timeout_s=120)
     cache = ReplyCache(folder / str(in_flight))
-    settings = ProxySettings(port=0, default_max_tokens=64, max_body_mb=8, body_timeout_s=60, json_mode="bound")
+    settings = ProxySettings(0, 64, max_body_mb=8, body_timeout_s=60, json_mode="bound", tool_calls="served")
     line = open_backbone(StubEngine([url]), folder, config=config, cache=cache, on_call=records.append)
     async with line, ProxyServer(ProxyParts("stub", line.bind, HashingEmbedder(8)), settings) as proxy:
         client = proxy.clients.admit("bench")

@@ -30,7 +30,7 @@ from memsys.llm.ledger import CallRecord
 from memsys.proxy.clients import ProxyClient, ProxyScope
 from memsys.proxy.errors import RefusedRequestError
 from memsys.proxy.requests import read_completion_request, read_embedding_request, read_object
-from memsys.proxy.server import JsonMode, ProxyParts, ProxyServer, ProxySettings
+from memsys.proxy.server import JsonMode, ProxyParts, ProxyServer, ProxySettings, ToolCalls
 from tests.support.backbones import StubEngine, backbone_config, open_backbone
 from tests.support.stub_process import attached
 from tests.support.stub_server import StubServer
@@ -79,11 +79,17 @@ SCHEMA_FORMAT = {"type": "json_schema", "json_schema": {"name": "a", "schema": {
 
 @asynccontextmanager
 async def opened(
-    stub: StubServer, folder: Path, *, cached: bool = False, json_mode: JsonMode = "bound", **config: Any
+    stub: StubServer,
+    folder: Path,
+    *,
+    cached: bool = False,
+    json_mode: JsonMode = "bound",
+    tool_calls: ToolCalls = "served",
+    **config: Any,
 ) -> AsyncIterator[Open]:
     calls: list[CallRecord] = []
     embedded: list[tuple[ProxyScope, int]] = []
-    server = ProxySettings(port=0, default_max_tokens=64, max_body_mb=1, body_timeout_s=0.3, json_mode=json_mode)
+    server = ProxySettings(0, 64, max_body_mb=1, body_timeout_s=0.3, json_mode=json_mode, tool_calls=tool_calls)
     async with open_backbone(
         StubEngine([stub.url]),
         folder,

@@ -1,0 +1,53 @@
+"""Calls of tools that a model writes into its reply, where its server does not read them.
+
+A server reads calls in the one form that its parser knows, and an embedded one reads none. Models that were trained on
+several forms, Qwen2.5-Coder for one, write a block of JSON instead: ``{"name": ..., "arguments": {...}}``.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from memsys.llm.client import CompletedAttempt
+from memsys.proxy.replies import answer_of
+from memsys.vocabulary import Json
+
+#: The names that models give to a call's arguments.
+_ARGUMENTS = ("arguments", "parameters")
+
+
+def with_written_calls(answered: CompletedAttempt, tools: Sequence[Mapping[str, Any]]) -> CompletedAttempt:
+    """A reply whose written calls of the offered tools are calls; one without such, or with calls already, as it is."""
+    completion = answered.completion
+    names = {tool["function"]["name"] for tool in tools if tool["type"] == "function"}
+    calls = () if completion.tool_calls else tuple(written_calls(answer_of(completion), names))
+    return replace(answered, completion=replace(completion, text="", tool_calls=calls)) if calls else answered
+
+
+def written_calls(text: str, names: Collection[str]) -> Iterator[Mapping[str, str]]:
+    """Calls of the named tools in a text, in order: objects of JSON with a name and an object of arguments.
+
+    Args:
+        text: of a reply; whatever stands around the objects does not matter.
+        names: of the tools that were offered. A name that is none of them, or a reply that was cut within its object,
+            is no call.
+    """
+    decoder, place = json.JSONDecoder(), text.find("{")
+    while place >= 0:
+        try:
+            found, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            end = place + 1
+        else:
+            if (call := _call(found, names)) is not None:
+                yield call
+        place = text.find("{", end)
+
+
+def _call(found: Mapping[str, Json], names: Collection[str]) -> Mapping[str, str] | None:
+    arguments = next((found[key] for key in _ARGUMENTS if isinstance(found.get(key), dict)), None)
+    name = found.get("name")
+    if not isinstance(name, str) or name not in names or arguments is None:
+        return None
+    return {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
