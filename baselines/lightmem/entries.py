@@ -4,7 +4,7 @@ import calendar
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memsys.dates import parse_date
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 #: Between two turns of a session: two messages, half a second apart, of which the second has no text.
 _BETWEEN_TURNS = timedelta(seconds=1)
+_NO_DATE = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,8 @@ def moments(turns: Sequence["BufferedTurn"]) -> dict[str, str]:
     counts: dict[str, int] = defaultdict(int)
     found = {}
     for turn in turns:
-        begun = (parse_date(turn.date) or datetime.min).replace(tzinfo=None)
-        found[turn.turn_id] = (begun + counts[turn.date] * _BETWEEN_TURNS).isoformat(timespec="seconds")
+        moment = (parse_date(turn.date) or _NO_DATE) + counts[turn.date] * _BETWEEN_TURNS
+        found[turn.turn_id] = moment.replace(tzinfo=None).isoformat(timespec="seconds")
         counts[turn.date] += 1
     return found
 

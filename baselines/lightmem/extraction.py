@@ -58,8 +58,9 @@ def batch_text(batch: Batch) -> str:
 def read_facts(reply: Reply, batch: Batch, reading: ReplyReading = TOLERANT) -> Extraction:
     """Give each fact the turn that it names.
 
-    Of a malformed reply, items that can be read are kept; those of a list in the place of the object too. A number beyond the batch stands for its last message, a
-    negative or unreadable one for its first. Facts are sorted by their turns.
+    Of a malformed reply, items that can be read are kept; those of a list in the place of the object too. A number
+    beyond the batch stands for its last message, a negative or unreadable one for its first. Facts are sorted by their
+    turns.
     """
     counts: Counter[str] = Counter()
     given = reply.value

@@ -29,9 +29,7 @@ class Revision:
     counts: Counter[str]
 
 
-def queues(
-    index: VectorIndex, rules: RevisionRules, moments: Sequence[str] | None = None
-) -> Mapping[str, list[str]]:
+def queues(index: VectorIndex, rules: RevisionRules, moments: Sequence[str] | None = None) -> Mapping[str, list[str]]:
     """Find, for each fact, the later facts that may change it.
 
     Each fact names its ``keep`` nearest among all earlier ones, of which those with at least ``theta`` count.

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from eval.parity.compare import AGAIN
@@ -68,12 +68,21 @@ def same_lines(place: str, ours: Any, theirs: Any) -> bool:
 
 def neighbours_swapped(place: str, ours: Any, theirs: Any) -> bool:
     """Both hold the same lines, and some that stand next to each other in the other order: they are all but tied."""
-    one, other = ours.splitlines(), theirs.splitlines()
+    return _swapped(ours.splitlines(), theirs.splitlines())
+
+
+def dated_neighbours_swapped(place: str, ours: Any, theirs: Any) -> bool:
+    """As ``same_but_stamps``, and but for dated facts next to each other in the other order: they are all but tied."""
+    return _swapped(_dated_entries(ours), _dated_entries(theirs))
+
+
+def _swapped(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two lists are the same but for neighbours in the other order."""
     at = 0
     while at < len(one):
         if one[at : at + 1] == other[at : at + 1]:
             at += 1
-        elif len(one[at : at + 2]) == 2 and one[at : at + 2] == other[at : at + 2][::-1]:
+        elif len(one[at : at + 2]) == 2 and list(one[at : at + 2]) == list(other[at : at + 2][::-1]):
             at += 2
         else:
             return False
@@ -125,6 +134,17 @@ def _stamped(text: str, *, numbers: bool = True) -> list[str]:
     return [_STAMP.sub(lambda found: _day(found, numbers), line) for line in lines if line]
 
 
+def _dated_entries(text: str) -> list[str]:
+    """Lines as ``_stamped`` gives them; one that is a date alone is joined with the fact below it."""
+    entries: list[str] = []
+    for line in _stamped(text):
+        if entries and _STAMP.fullmatch(entries[-1]):
+            entries[-1] += f" {line}"
+        else:
+            entries.append(line)
+    return entries
+
+
 def _day(found: re.Match[str], numbers: bool) -> str:
     """The stamp of a line by its day; as it stands where that cannot be read."""
     moment, weekday = parse_date(found["time"]), found["time"].rpartition(",")[2].strip()
@@ -163,6 +183,7 @@ RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "two_members": two_members,
     "neighbours_swapped": neighbours_swapped,
     "an_earlier_topic": an_earlier_topic,
+    "dated_neighbours_swapped": dated_neighbours_swapped,
     "same_but_correction": same_but_correction,
     "same_but_dates": same_but_dates,
     "same_but_dates_and_order": same_but_dates_and_order,
