@@ -114,7 +114,7 @@ def same_but_numbers(place: str, ours: Any, theirs: Any) -> bool:
 
 def same_but_dates(place: str, ours: Any, theirs: Any) -> bool:
     """Ours holds the dates of statements in brackets, theirs does not, and nothing else differs."""
-    return _undated(ours) == theirs
+    return _undated(ours) == str(theirs)
 
 
 def same_but_dates_and_order(place: str, ours: Any, theirs: Any) -> bool:
