@@ -1,12 +1,21 @@
 """What is stored for good: facts with their dates, speakers and sources."""
 
 import calendar
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 from memsys.dates import parse_date
 from memsys.vocabulary import Hit
+
+if TYPE_CHECKING:
+    from baselines.lightmem.sensory import BufferedTurn
+
+#: Between two turns of a session: two messages, half a second apart, of which the second has no text.
+_BETWEEN_TURNS = timedelta(seconds=1)
+_NO_DATE = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +29,7 @@ class DatedFact:
         speaker: of the message it was found in.
         topic: number of the segment.
         turn_ids: the message it was found in, and those behind what rewrote it.
+        moment: its time stamp as the released code makes it, in ISO form; empty where the update does not go by it.
     """
 
     fact_id: str
@@ -28,6 +38,7 @@ class DatedFact:
     speaker: str
     topic: int
     turn_ids: tuple[str, ...]
+    moment: str = ""
 
     def hit(self, score: float) -> Hit:
         """Return the fact as a retrieved memory."""
@@ -35,7 +46,10 @@ class DatedFact:
 
     def state(self) -> dict[str, Any]:
         """Return the fact as JSON values."""
-        return {**{name: getattr(self, name) for name in self.__slots__}, "turn_ids": list(self.turn_ids)}
+        found = {**{name: getattr(self, name) for name in self.__slots__}, "turn_ids": list(self.turn_ids)}
+        if not self.moment:
+            del found["moment"]
+        return found
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "DatedFact":
@@ -47,6 +61,24 @@ def weekday(date: str) -> str:
     """Name the day of the week; empty where the date cannot be read."""
     moment = parse_date(date)
     return calendar.day_name[moment.weekday()] if moment else ""
+
+
+def moments(turns: Sequence["BufferedTurn"]) -> dict[str, str]:
+    """Give turns that are extracted at once their time stamps, as the released code does.
+
+    A session's turns follow each other by a second, from its date on; the next extraction of the same session begins
+    at that date again. A date that cannot be read stands before all others.
+
+    Returns:
+        Id of a turn -> date and time in ISO form.
+    """
+    counts: dict[str, int] = defaultdict(int)
+    found = {}
+    for turn in turns:
+        moment = (parse_date(turn.date) or _NO_DATE) + counts[turn.date] * _BETWEEN_TURNS
+        found[turn.turn_id] = moment.replace(tzinfo=None).isoformat(timespec="seconds")
+        counts[turn.date] += 1
+    return found
 
 
 def dated(date: str) -> str:

@@ -1,5 +1,6 @@
 """Role ``extract``: the facts of a batch of segments."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +11,11 @@ from baselines.lightmem.roles import TEXTS
 from baselines.lightmem.sensory import BufferedTurn
 from baselines.lightmem.short_term import Batch
 from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.llm.reading import TOLERANT, ReplyReading
 from memsys.llm.structured import parse_object
 
+#: A code block anywhere in a reply.
+_BLOCK = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 _ANY_DATA = {"type": "object", "required": ["data"], "properties": {"data": {"type": "array"}}}
 
 
@@ -36,7 +40,7 @@ async def extract_facts(llm: LanguageModel, role: Role, batch: Batch) -> Extract
     """List the facts of a batch with one call."""
     key = f"{batch[0].turns[0].turn_id}..{batch[-1].turns[-1].turn_id}"
     reply = await llm.ask(role, {"messages": batch_text(batch)}, key=key)
-    return read_facts(reply, batch)
+    return read_facts(reply, batch, role.reading)
 
 
 def batch_text(batch: Batch) -> str:
@@ -51,16 +55,17 @@ def batch_text(batch: Batch) -> str:
     return "\n".join(lines)
 
 
-def read_facts(reply: Reply, batch: Batch) -> Extraction:
+def read_facts(reply: Reply, batch: Batch, reading: ReplyReading = TOLERANT) -> Extraction:
     """Give each fact the turn that it names.
 
-    Of a malformed reply, items that can be read are kept. A number beyond the batch stands for its last message, a
-    negative or unreadable one for its first. Facts are sorted by their turns.
+    Of a malformed reply, items that can be read are kept; those of a list in the place of the object too. A number
+    beyond the batch stands for its last message, a negative or unreadable one for its first. Facts are sorted by their
+    turns.
     """
     counts: Counter[str] = Counter()
     given = reply.value
     if given is None:
-        given = parse_object(reply.text, _ANY_DATA, repair=False).value
+        given = _found_in(reply.text, reading)
         counts["fallback.extract"] += 1
     turns = [(turn, topic.number) for topic in batch for turn in topic.turns]
     found: list[tuple[int, str]] = []
@@ -74,6 +79,16 @@ def read_facts(reply: Reply, batch: Batch) -> Extraction:
         found.append((place, text))
     found.sort(key=lambda each: each[0])
     return Extraction([FoundFact(text, *turns[place]) for place, text in found], counts)
+
+
+def _found_in(text: str, reading: ReplyReading) -> Mapping[str, Any] | None:
+    """Find the object of a malformed reply: as it stands or in a code block, in prose where ``reading.cut`` says so."""
+    block = _BLOCK.search(text)
+    bare = block[1] if block else text.strip()
+    found = parse_object(text if reading.cut else bare, _ANY_DATA, repair=False, cut=reading.cut).value
+    if found is None and reading.bare_lists:
+        found = parse_object(f'{{"data": {bare}}}', _ANY_DATA, repair=False, cut=False).value
+    return found
 
 
 def _place(given: Any, turns: int) -> tuple[int, bool]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from baselines.lightmem import attention
 from baselines.lightmem.config import LightMemConfig
 from baselines.lightmem.context import write_facts
-from baselines.lightmem.entries import DatedFact
+from baselines.lightmem.entries import DatedFact, moments
 from baselines.lightmem.extraction import Extraction, extract_facts
 from baselines.lightmem.revision import queues, revise
 from baselines.lightmem.roles import make_roles
@@ -90,15 +90,18 @@ class LightMemMemory(BaseMemory):
         room_for_context(self._parts.llm, rules.max_tokens, rules.reserve_tokens)
         self._counts["characters.said"] += sum(len(self._said(turn)) for turn in unit.turns)
         self._counts["characters.kept"] += sum(len(turn.text) for turn in prepared)
-        await self._extract(self._batches(await self._sensory.push(prepared)))
+        # A write of the released code is one turn; without segments the turns of a session stay together here.
+        pushes = [[turn] for turn in prepared] if self._config.segment_rules.enabled else [prepared]
+        await self._extract([self._batches(await self._sensory.push(push)) for push in pushes])
 
     async def consolidate(self) -> None:
         """Empty both buffers, then let later facts revise earlier ones."""
-        await self._extract([*self._batches(await self._sensory.flush()), *self._short_term.flush()])
+        await self._extract([[*self._batches(await self._sensory.flush()), *self._short_term.flush()]])
         rules = self._config.update_rules
         if rules.mode == "off":
             return
-        revision = await revise(self._parts.llm, self._roles["update"], self._facts, queues(self._index, rules))
+        found = queues(self._index, rules, self._moments())
+        revision = await revise(self._parts.llm, self._roles["update"], self._facts, found)
         self._counts.update(revision.counts)
         self._facts.update({fact.fact_id: fact for fact in revision.rewritten})
         if rules.reembed and revision.rewritten:
@@ -161,19 +164,38 @@ class LightMemMemory(BaseMemory):
             batches += self._short_term.push(segment)
         return batches
 
-    async def _extract(self, batches: Sequence[Batch]) -> None:
-        """Extract the facts of the batches at once, and store them in the order of the batches."""
+    @property
+    def _by_time(self) -> bool:
+        return self._config.update_rules.mode == "offline_by_time"
+
+    def _moments(self) -> list[str] | None:
+        """Time stamps of the facts, oldest fact first; ``None`` where the update does not go by them."""
+        return [self._facts[fact_id].moment for fact_id in self._index.ids] if self._by_time else None
+
+    async def _extract(self, writes: Sequence[Sequence[Batch]]) -> None:
+        """Extract the facts of all batches at once, and store them in the order of the batches.
+
+        Args:
+            writes: batches by the write that completed them.
+        """
         role, llm = self._roles["extract"], self._parts.llm
-        for made in await asyncio.gather(*(extract_facts(llm, role, batch) for batch in batches)):
+        stamps: dict[str, str] = {}
+        for write in writes if self._by_time else ():
+            stamps |= moments([turn for batch in write for topic in batch for turn in topic.turns])
+        asked = (extract_facts(llm, role, batch) for write in writes for batch in write)
+        for made in await asyncio.gather(*asked):
             self._counts["batches"] += 1
             self._counts.update(made.counts)
-            await self._store(made)
+            await self._store(made, stamps)
 
-    async def _store(self, made: Extraction) -> None:
+    async def _store(self, made: Extraction, stamps: Mapping[str, str]) -> None:
         facts = [
-            DatedFact(f"fact_{number}", each.text, each.turn.date, each.turn.speaker, each.topic, (each.turn.turn_id,))
+            DatedFact(
+                f"fact_{number}", each.text, each.turn.date, each.turn.speaker, each.topic, (each.turn.turn_id,),
+                stamps.get(each.turn.turn_id, ""),
+            )
             for number, each in enumerate(made.facts, start=self._made)
-        ]
+        ]  # fmt: skip
         self._made += len(facts)
         self._index.add([fact.fact_id for fact in facts], await self._parts.embedder.embed([f.text for f in facts]))
         self._facts.update({fact.fact_id: fact for fact in facts})

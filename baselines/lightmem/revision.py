@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from baselines.lightmem.entries import DatedFact, dated
 from baselines.lightmem.rules import RevisionRules
@@ -28,7 +29,7 @@ class Revision:
     counts: Counter[str]
 
 
-def queues(index: VectorIndex, rules: RevisionRules) -> Mapping[str, list[str]]:
+def queues(index: VectorIndex, rules: RevisionRules, moments: Sequence[str] | None = None) -> Mapping[str, list[str]]:
     """Find, for each fact, the later facts that may change it.
 
     Each fact names its ``keep`` nearest among all earlier ones, of which those with at least ``theta`` count.
@@ -36,6 +37,8 @@ def queues(index: VectorIndex, rules: RevisionRules) -> Mapping[str, list[str]]:
     Args:
         index: facts, oldest first.
         rules: ``keep`` and ``theta``.
+        moments: time stamp of each fact, where every other fact with one that is not later counts as earlier;
+            ``None`` where those before it do.
 
     Returns:
         Id of the earlier fact -> ids of the later ones, oldest first; facts that nothing may change are left out.
@@ -43,11 +46,18 @@ def queues(index: VectorIndex, rules: RevisionRules) -> Mapping[str, list[str]]:
     sources: dict[str, list[str]] = {}
     vectors = index.vectors(index.ids)
     for place, fact_id in enumerate(index.ids):
-        earlier = index.search(vectors[place], rules.keep, among=np.arange(place, dtype=np.int64))
+        among = np.arange(place, dtype=np.int64) if moments is None else _not_later(moments, place)
+        earlier = index.search(vectors[place], rules.keep, among=among)
         for target, score in earlier:
             if score >= rules.theta:
                 sources.setdefault(target, []).append(fact_id)
     return sources
+
+
+def _not_later(moments: Sequence[str], place: int) -> NDArray[np.int64]:
+    """Places of the other facts whose time stamps are not later than that of the fact at ``place``."""
+    found = [other for other, moment in enumerate(moments) if other != place and moment <= moments[place]]
+    return np.asarray(found, dtype=np.int64)
 
 
 async def revise(
@@ -55,8 +65,8 @@ async def revise(
 ) -> Revision:
     """Ask for each fact what its later neighbours make of it, one call each.
 
-    The outcome is that of going through the facts from the oldest to the newest: whatever may change a fact is newer
-    than it and so still as it was extracted. That is why the calls need not wait for each other.
+    Every call shows facts as they were extracted, and so none waits for another. Where only newer facts may change a
+    fact, that is the outcome of going through them from the oldest to the newest.
     """
     targets = [fact for fact_id, fact in facts.items() if fact_id in sources]
     later = [[facts[source] for source in sources[target.fact_id]] for target in targets]

@@ -16,7 +16,7 @@ from memsys.settings import (
 
 CompressMode = Literal["off", "llmlingua2"]
 PeakMode = Literal["off", "attention"]
-UpdateMode = Literal["off", "offline"]
+UpdateMode = Literal["off", "offline", "offline_by_time"]
 SearchScope = Literal["combined", "per_speaker"]
 FactLayout = Literal["ranked", "speakers"]
 
@@ -89,7 +89,9 @@ class RevisionRules:
     """How stored facts are revised once the conversation has ended.
 
     Attributes:
-        mode: ``offline``, or ``off`` for facts as they were extracted.
+        mode: ``offline``, where a fact may change those of earlier turns and those before it of its own;
+            ``offline_by_time``, where it may change every other one whose time stamp is not later, by the stamps of the
+            released code (see :func:`baselines.lightmem.entries.moments`); or ``off`` for facts as they were extracted.
         theta: least cosine of a later fact that may change an earlier one.
         keep: earlier facts that each fact may change, the most similar ones.
         reembed: a rewritten fact gets the vector of its new text; the released code keeps the old one.

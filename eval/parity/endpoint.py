@@ -103,7 +103,10 @@ class ParityEndpoint:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One connection; ``POST /SIDE/v1/`` with ``chat/completions``, ``completions`` or ``embeddings``."""
+    """One connection; ``POST /SIDE/v1/`` with ``chat/completions``, ``completions`` or ``embeddings``.
+
+    ``POST /SIDE/tokenize`` counts words, for both sides of releases that cut by tokens.
+    """
 
     endpoint: ParityEndpoint
     protocol_version = "HTTP/1.1"
@@ -112,10 +115,13 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        side, path = self.path.strip("/").split("/v1/")
-        if path == "embeddings":
+        side, _, path = self.path.strip("/").partition("/")
+        answer: dict[str, Any]
+        if path == "v1/embeddings":
             vectors = self.endpoint.embed(body["input"])
-            answer: dict[str, Any] = {"data": [{"embedding": row.tolist()} for row in vectors]}
+            answer = {"data": [{"embedding": row.tolist()} for row in vectors]}
+        elif path == "tokenize":
+            answer = {"count": len(body["prompt"].split())}
         else:
             answer = self.endpoint.complete("ours" if side == "ours" else "theirs", body)
         raw = json.dumps(answer).encode()

@@ -6,13 +6,15 @@ alone, so that both sides get the same reply wherever they show the same things.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 #: A mark is a word that the deterministic backbone made up; it names the reply that it comes from.
 MARK = re.compile(r"\bzq[0-9a-f]{6}\b")
 _CLUSTER = re.compile(r"id: *(cluster_\w+)")
 _NOTE = re.compile(r"memory index: *(\d+)")
+#: A numbered message: ``[time] 3.Speaker: text``.
+_MESSAGE = re.compile(r"^(?:\[[^\]\n]*\] )?(\d+)\.[^:\n]+: ", re.MULTILINE)
 #: Cards show so many characters of a note; texts that begin alike so far count as one.
 _SHOWN_CHARS = 160
 #: Stands for each character of a text that was found.
@@ -29,12 +31,15 @@ class Facts:
         marks: in the order of the alphabet, repeated ones too: the order of a list of tags is layout.
         clusters: ids of the clusters that it lists, in order.
         notes: numbers of the notes that it lists, in order.
+        messages: numbers of the numbered messages that it lists, in order. How they are numbered is layout: a reply
+            names them by their numbers, and is the same under another numbering but for these.
     """
 
     texts: tuple[int, ...] = ()
     marks: tuple[str, ...] = ()
     clusters: tuple[str, ...] = ()
     notes: tuple[int, ...] = ()
+    messages: tuple[int, ...] = field(default=(), compare=False)
 
     @property
     def key(self) -> str:
@@ -75,6 +80,7 @@ class KnownTexts:
             tuple(sorted(MARK.findall(text))),
             tuple(_CLUSTER.findall(text)),
             tuple(int(number) for number in _NOTE.findall(text)),
+            tuple(int(number) for number in _MESSAGE.findall(text)),
         )
 
     def _places(self, text: str) -> list[tuple[int, int]]:

@@ -16,6 +16,7 @@ from typing import Any
 from eval.parity.draws import Draw, Topics
 from eval.parity.facts import KnownTexts
 from eval.parity.section_replies import SECTION_ROLES
+from eval.parity.sourced_replies import SOURCED_ROLES
 from eval.parity.spoiling import spoil
 from memsys.vocabulary import Json
 
@@ -164,6 +165,7 @@ PHRASE_ROLES: Mapping[str, Speaker] = {
     "statements": _statements,
     "theme": _text,
     **SECTION_ROLES,
+    **SOURCED_ROLES,
 }
 
 
@@ -173,7 +175,7 @@ class Request:
 
     Attributes:
         system: the system message; empty for none.
-        prompt: the user's message.
+        prompt: the user's message, or the system message where there is no other.
         schema: JSON schema of the reply; empty for free text.
         sampling: temperature, limit of new tokens and nucleus.
         named: role by a phrase of the prompt; empty where none was found.
@@ -213,7 +215,10 @@ def read_request(body: Mapping[str, Any], phrases: Phrases | None = None) -> Req
     """Read the body of a request for a completion, of messages or of a plain text."""
     messages = [(message["role"], str(message["content"])) for message in body.get("messages", ())]
     system = next((text for role, text in messages if role == "system"), "")
-    prompt, *exchange = [text for role, text in messages if role != "system"] or [str(body.get("prompt", ""))]
+    told = [text for role, text in messages if role != "system"]
+    if system and not told:
+        system, told = "", [system]
+    prompt, *exchange = told or [str(body.get("prompt", ""))]
     form = body.get("response_format") or {}
     schema = (form.get("json_schema") or {}).get("schema") or {}
     sampling = {name: body.get(name) for name in ("temperature", "max_tokens", "top_p")}

@@ -3,10 +3,11 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from eval.parity.compare import AGAIN
+from memsys.dates import parse_date
 from memsys.errors import ConfigError
 
 #: Words that stand before the fields of a note or a cluster, on either side.
@@ -25,6 +26,13 @@ HEADINGS = frozenset(("memories", "for", "user", "of"))
 LINES = frozenset(("original messages:", "(none)"))
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
 _WORD = re.compile(r"\w+")
+#: A time in brackets; where a line begins with one, what stands before it in them, and a message's number after it.
+_TIME = re.compile(r"\[([^\]\n]*)\] ?")
+_STAMP = re.compile(r"^\[(?P<before>Memory recorded on: )?(?P<time>[^\]\n]*)\](?: (?P<number>\d+)\.)?")
+#: A heading above the memories of a speaker.
+_SPEAKER = re.compile(r"^Memories (?:of|for user) (.*):$")
+#: Lines of a prompt that has a place for two speakers, where there are memories of one.
+_NOBODY = ("Memories for user Speaker 2:", "No memories available.")
 
 
 def links_to_stored_notes(place: str, ours: Any, theirs: Any) -> bool:
@@ -60,12 +68,21 @@ def same_lines(place: str, ours: Any, theirs: Any) -> bool:
 
 def neighbours_swapped(place: str, ours: Any, theirs: Any) -> bool:
     """Both hold the same lines, and some that stand next to each other in the other order: they are all but tied."""
-    one, other = ours.splitlines(), theirs.splitlines()
+    return _swapped(ours.splitlines(), theirs.splitlines())
+
+
+def dated_neighbours_swapped(place: str, ours: Any, theirs: Any) -> bool:
+    """As ``same_but_stamps``, and but for dated facts next to each other in the other order: they are all but tied."""
+    return _swapped(_dated_entries(ours), _dated_entries(theirs))
+
+
+def _swapped(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two lists are the same but for neighbours in the other order."""
     at = 0
     while at < len(one):
         if one[at : at + 1] == other[at : at + 1]:
             at += 1
-        elif len(one[at : at + 2]) == 2 and one[at : at + 2] == other[at : at + 2][::-1]:
+        elif len(one[at : at + 2]) == 2 and list(one[at : at + 2]) == list(other[at : at + 2][::-1]):
             at += 2
         else:
             return False
@@ -81,6 +98,69 @@ def same_but_correction(place: str, ours: Any, theirs: Any) -> bool:
 def same_words(place: str, ours: Any, theirs: Any) -> bool:
     """Both hold the same words, numbers and signs in the same order: only white space differs."""
     return "".join(ours.split()) == "".join(theirs.split())
+
+
+def same_but_stamps(place: str, ours: Any, theirs: Any) -> bool:
+    """Both hold the same lines but for indents, headings, and how the day before a line is written: it is the same."""
+    return _stamped(ours) == _stamped(theirs)
+
+
+def same_but_numbers(place: str, ours: Any, theirs: Any) -> bool:
+    """As ``same_but_stamps``, and but for the numbers of messages: theirs go on where an example's are equal."""
+    pairs = zip(_numbers(ours), _numbers(theirs), strict=False)
+    shifts = {other - one for one, other in pairs} - {0}
+    return _stamped(ours, numbers=False) == _stamped(theirs, numbers=False) and len(shifts) == 1 and min(shifts) > 0
+
+
+def same_but_dates(place: str, ours: Any, theirs: Any) -> bool:
+    """Ours holds the dates of statements in brackets, theirs does not, and nothing else differs."""
+    return _undated(ours) == str(theirs)
+
+
+def same_but_dates_and_order(place: str, ours: Any, theirs: Any) -> bool:
+    """As ``same_but_dates``, and the lines, such as the items of a list, are in another order."""
+    one = _undated(ours)
+    return one != theirs and sorted(one.splitlines()) == sorted(theirs.splitlines())
+
+
+def an_earlier_topic(place: str, ours: Any, theirs: Any) -> bool:
+    """Theirs is the number of a topic before ours."""
+    return isinstance(ours, int) and isinstance(theirs, int) and theirs < ours
+
+
+def _stamped(text: str, *, numbers: bool = True) -> list[str]:
+    """Lines that are not blank, without indents, with the day in the place of a time in brackets."""
+    lines = (_SPEAKER.sub(r"Memories: \1", line.strip()) for line in text.splitlines() if line.strip() not in _NOBODY)
+    return [_STAMP.sub(lambda found: _day(found, numbers), line) for line in lines if line]
+
+
+def _dated_entries(text: str) -> list[str]:
+    """Lines as ``_stamped`` gives them; one that is a date alone is joined with the fact below it."""
+    entries: list[str] = []
+    for line in _stamped(text):
+        if entries and _STAMP.fullmatch(entries[-1]):
+            entries[-1] += f" {line}"
+        else:
+            entries.append(line)
+    return entries
+
+
+def _day(found: re.Match[str], numbers: bool) -> str:
+    """The stamp of a line by its day; as it stands where that cannot be read."""
+    moment, weekday = parse_date(found["time"]), found["time"].rpartition(",")[2].strip()
+    if moment is None:
+        return found[0]
+    number = f" {found['number']}." if numbers and found["number"] else ""
+    return f"[{found['before'] or ''}{moment.date()} {weekday[:3]}]{number}"
+
+
+def _numbers(text: str) -> list[int]:
+    found = (_STAMP.match(line.strip()) for line in text.splitlines())
+    return [int(one["number"]) for one in found if one and one["number"]]
+
+
+def _undated(text: str) -> str:
+    return _TIME.sub(lambda found: "" if parse_date(found[1]) else found[0], text)
 
 
 def _lines(text: str) -> list[str]:
@@ -102,7 +182,13 @@ RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "links_to_stored_notes": links_to_stored_notes,
     "two_members": two_members,
     "neighbours_swapped": neighbours_swapped,
+    "an_earlier_topic": an_earlier_topic,
+    "dated_neighbours_swapped": dated_neighbours_swapped,
     "same_but_correction": same_but_correction,
+    "same_but_dates": same_but_dates,
+    "same_but_dates_and_order": same_but_dates_and_order,
+    "same_but_numbers": same_but_numbers,
+    "same_but_stamps": same_but_stamps,
     "same_lines": same_lines,
     "same_words": same_words,
     "same_words_but_headings": same_words_but_headings,

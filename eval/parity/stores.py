@@ -79,6 +79,23 @@ def xmemory_store(state: Mapping[str, Any]) -> dict[str, Json]:
     }
 
 
+def lightmem_store(state: Mapping[str, Any]) -> dict[str, Json]:
+    """LightMem's facts by their texts (a repeated one has a number behind it): their order in a store is chance."""
+    facts: dict[str, Json] = {}
+    for fact in sorted(state["facts"], key=lambda one: (one["text"], _time(one), one["speaker"], one["topic"])):
+        name, number = fact["text"].replace(".", " "), 1
+        while name in facts:
+            number += 1
+            name = f"{fact['text'].replace('.', ' ')} ({number})"
+        facts[name] = {"time": _time(fact), "speaker": fact["speaker"], "topic": fact["topic"]}
+    return {"facts": facts}
+
+
+def _time(fact: Mapping[str, Any]) -> str:
+    """The time stamp that the update goes by, or else the date of the session."""
+    return str(fact.get("moment") or fact["date"])
+
+
 def _places(notes: Any) -> dict[str, int]:
     return {note["note_id"]: place for place, note in enumerate(notes)}
 
@@ -91,6 +108,7 @@ def _note(note: Mapping[str, Any], places: Mapping[str, int], cluster: str | Non
 #: Normal form of a system's state, by the name that ``released/`` uses.
 STORES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Json]]] = {
     "clag": clag_store,
+    "lightmem": lightmem_store,
     "notes": notes_store,
     "sage": sage_store,
     "xmemory": xmemory_store,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from baselines.lightmem.attention import HuggingFaceEncoder, TokenAttention, load, peaks, text_attention
-from baselines.lightmem.entries import DatedFact
+from baselines.lightmem.entries import DatedFact, moments
 from baselines.lightmem.memory import LightMemMemory
 from baselines.lightmem.revision import queues
 from baselines.lightmem.rules import RevisionRules, SegmentRules
@@ -174,7 +175,59 @@ def test_items_of_a_malformed_reply_are_dropped_singly() -> None:
     assert (counts["fallback.extract"], counts["facts.unreadable"]) == (1, 2)
 
 
+@pytest.mark.parametrize(
+    ("reply", "tolerant", "released"),
+    [
+        ('{"data": [{"source_id": 1, "fact": "x"}]}', 1, 1),
+        ('[{"source_id": 1, "fact": "x"}]', 1, 1),
+        ('```json\n{"data": [{"source_id": 1, "fact": "x"}]}\n```', 1, 1),
+        ('Facts:\n```\n[{"source_id": 1, "fact": "x"}]\n```', 1, 1),
+        ('Here it is: {"data": [{"source_id": 1, "fact": "x"}]}', 1, 0),
+        ('{"data": [{"source_id": 1, "fact": "x"}', 0, 0),
+        ('["x"', 0, 0),
+    ],
+)
+def test_replies_are_read_tolerantly_or_as_released(reply: str, tolerant: int, released: int) -> None:
+    """The released code takes a list for the object, and what stands in a code block; prose costs it the batch."""
+    bare = {"compress": {"mode": "off"}, "segment": {"enabled": False, "peaks": "off"}}
+    for preset, expected in (("lightmem", tolerant), ("lightmem_code", released)):
+        system = memory(replying(extract=lambda values: reply), preset, **bare)
+        ingest(system, TALK)
+        assert [fact.turn_ids for fact in facts(system)] == [("D1:1",)] * expected, preset
+
+
 # The update at the end
+
+
+def test_time_stamps_begin_again_with_every_extraction_of_a_session() -> None:
+    first = [replace(turn(number, (1, 0)), date="1:56 pm on 8 May, 2023") for number in range(2)]
+    other = replace(turn(2, (1, 0)), date="9 May 2023")
+    assert moments([*first, other]) == {
+        "t0": "2023-05-08T13:56:00", "t1": "2023-05-08T13:56:01", "t2": "2023-05-09T00:00:00",
+    }  # fmt: skip
+    assert moments(first[1:]) == {"t1": "2023-05-08T13:56:00"}
+    assert moments([turn(0, (1, 0)), turn(1, (1, 0))]) == {"t0": "0001-01-01T00:00:00", "t1": "0001-01-01T00:00:01"}
+
+
+def test_facts_of_one_time_stamp_may_change_each_other_as_released() -> None:
+    index = VectorIndex(2)
+    index.add(["a", "b", "c"], np.asarray([(1, 0), (1, 0), (1, 0)], np.float32))
+    rules = RevisionRules(mode="offline_by_time", theta=0.6, keep=5, reembed=False)
+    assert queues(index, rules, ["1", "1", "0"]) == {"a": ["b"], "b": ["a"], "c": ["a", "b"]}
+
+
+def test_the_batches_that_one_turn_completes_are_one_extraction() -> None:
+    """The fifth turn completes the first batch, the end of the conversation the second and the third."""
+    talk = conversation(["boat one", "boat two", "boat six", "boat ten", "boat four", "boat five"])
+    settings = {"compress": {"mode": "off"}, "segment": {"buffer_tokens": 4, "peaks": "off"}, "stm_tokens": 4}
+    system = memory(replying(), "lightmem_code", **settings)
+    ingest(system, talk)
+    stamps = [fact.moment.removeprefix("2023-05-01T00:00:") for fact in facts(system)]
+    assert stamps == ["00", "01", "00", "01", "02", "03"]
+    restored = memory(replying(), "lightmem_code", **settings)
+    restored.load_state(system.state())
+    assert facts(restored) == facts(system)
+    assert all("moment" not in entry for entry in ingested(talk=talk).state()["facts"])
 
 
 def test_only_later_facts_within_the_queues_may_change_a_fact() -> None:

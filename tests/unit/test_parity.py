@@ -223,11 +223,12 @@ def test_the_endpoint_records_each_side() -> None:
     with endpoint.listening():
         told = _post(endpoint.url("theirs"), "chat/completions", {"messages": messages, "response_format": form})
         vectors = _post(endpoint.url("theirs"), "embeddings", {"input": ["a b", "c"]})["data"]
+        tokens = _post(endpoint.url("ours").removesuffix("/v1"), "tokenize", {"prompt": "a  b c"})
     assert endpoint.calls["ours"] == []
     call = endpoint.calls["theirs"][0]
     assert (call.request.role, call.request.system, call.request.prompt) == ("analyse", "s", "Ann says : Hello")
     assert told["choices"][0]["message"]["content"] == call.reply
-    assert [len(row["embedding"]) for row in vectors] == [8, 8]
+    assert [len(row["embedding"]) for row in vectors] == [8, 8] and tokens == {"count": 3}
 
 
 def _post(url: str, path: str, body: Mapping[str, Any]) -> Any:
