@@ -15,6 +15,7 @@ from typing import Any
 
 from eval.parity.draws import Draw, Topics
 from eval.parity.facts import KnownTexts
+from eval.parity.research_replies import RESEARCH_ROLES
 from eval.parity.section_replies import SECTION_ROLES
 from eval.parity.spoiling import spoil
 from memsys.vocabulary import Json
@@ -163,6 +164,7 @@ PHRASE_ROLES: Mapping[str, Speaker] = {
     "reply": _text,
     "statements": _statements,
     "theme": _text,
+    **RESEARCH_ROLES,
     **SECTION_ROLES,
 }
 
