@@ -23,6 +23,8 @@ DESCRIPTIONS = frozenset(
 HEADINGS = frozenset(("memories", "for", "user", "of"))
 #: Lines that stand above lists, in small letters.
 LINES = frozenset(("original messages:", "(none)"))
+#: Lines of lists of pages: an abstract under its number, a page with the tool that found it and its number.
+_PAGE_LINE = re.compile(r"^(?:Page \d+: .*|\d+\. \[\w+\]\(\d+\) .*)$", flags=re.MULTILINE)
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
 _WORD = re.compile(r"\w+")
 
@@ -83,6 +85,11 @@ def same_words(place: str, ours: Any, theirs: Any) -> bool:
     return "".join(ours.split()) == "".join(theirs.split())
 
 
+def same_pages(place: str, ours: Any, theirs: Any) -> bool:
+    """Both list the same pages under the same numbers, found by the same tools, in the same order."""
+    return bool(_PAGE_LINE.findall(ours) == _PAGE_LINE.findall(theirs))
+
+
 def _lines(text: str) -> list[str]:
     lines = (line.strip(" •").lower() for line in text.splitlines())
     return [line for line in lines if line and line not in LINES]
@@ -104,6 +111,7 @@ RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "neighbours_swapped": neighbours_swapped,
     "same_but_correction": same_but_correction,
     "same_lines": same_lines,
+    "same_pages": same_pages,
     "same_words": same_words,
     "same_words_but_headings": same_words_but_headings,
     "same_words_but_descriptions": same_words_but_descriptions,
