@@ -26,8 +26,8 @@ class TurnFormat:
 
     Attributes:
         style: ``plain`` is ``"SPEAKER: text [shares caption]"``; ``clag`` is the string of the A-Mem and CLAG drivers,
-            ``"Speaker Xsays : [Image: caption] text"`` with its missing space; ``bare`` is the text alone; ``with_id`` is
-            ``plain`` with the turn's id in round brackets behind the speaker, as in GAM's script for LoCoMo.
+            ``"Speaker Xsays : [Image: caption] text"`` with its missing space; ``bare`` is the text alone;
+            ``with_id`` is ``plain`` with the turn's id in round brackets behind the speaker, as in GAM's script.
         captions: which captions are kept. ``with_img_url`` is the A-Mem and CLAG loaders' rule, which loses 316 of
             LoCoMo's 1,226 captions.
         queries: whether the words are kept with which a turn's image was searched for (888 turns of LoCoMo), behind

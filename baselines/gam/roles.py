@@ -37,7 +37,7 @@ SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {
     "requests": object_schema(new_requests=_TEXTS),
 }
 
-#: What a released code reads of each reply (``reading.check: used``): lists may be missing, an unknown tool is passed over.
+#: What the released code reads of each reply (``reading.check: used``): fields may be missing, tools unknown.
 USED: Mapping[str, Mapping[str, Json]] = {
     "plan": _object(
         info_needs=_TEXTS,

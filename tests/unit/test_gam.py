@@ -330,13 +330,11 @@ def test_lucene_names_tied_pages_as_texts() -> None:
     assert [hit.memory_id for hit in found.hits] == ["D1:0", "D2:0", "D11:0", "D3:0"]
 
 
-@pytest.mark.parametrize(
-    ("preset", "pages"), [("gam", [f"D{n}:0" for n in (2, 3, 4, 5, 7)]), ("gam_code", [f"D{n}:0" for n in (7, 5, 4, 3, 2, 1)])]
-)  # fmt: skip
-def test_pages_by_number_are_limited_and_in_order_or_as_the_plan_has_them(preset: str, pages: list[str]) -> None:
+@pytest.mark.parametrize(("preset", "sessions"), [("gam", (2, 3, 4, 5, 7)), ("gam_code", (7, 5, 4, 3, 2, 1))])
+def test_pages_by_number_are_limited_and_in_order_or_as_the_plan_has_them(preset: str, sessions: list[int]) -> None:
     system = memory(replying(plan=plan("page_index", pages=[6, 4, 3, 2, 1, 0])), preset)
     ingest(system, conversation(*([["a b"]] * 7)))
-    assert [hit.memory_id for hit in asked(system).hits] == pages
+    assert [hit.memory_id for hit in asked(system).hits] == [f"D{number}:0" for number in sessions]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Parity with GAM's released code, without that code: the worker on stand-in files, replies, the store, Lucene's part."""
+"""Parity with GAM's released code, without that code: the worker on stand-in files, replies, the store, Lucene."""
 
 import importlib.util
 import json

@@ -8,24 +8,26 @@ import math
 import re
 import types
 from collections import Counter
-from functools import lru_cache
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 #: File of an index's documents.
 DOCUMENTS = "documents.jsonl"
 K1, B = 0.9, 0.4
+_FUNCTION_WORDS = """
+a an and are as at be but by for if in into is it no not of on or such
+that the their then there these they this to was will with
+"""
 #: Lucene's ``EnglishAnalyzer``.
-STOP_WORDS = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
-    "to was will with".split()
-)
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 _BETWEEN_LETTERS, _BETWEEN_DIGITS = ":.·'‘’", ".,;'‘’"
 
 
 def run(command: list[str], **named: Any) -> None:
     """Stand for ``subprocess.run`` where it makes an index: keep the documents in its folder."""
-    given = dict(zip(command, command[1:], strict=False))
+    given = dict(pairwise(command))
     text = Path(given["--input"], DOCUMENTS).read_text(encoding="utf-8")
     Path(given["--index"], DOCUMENTS).write_text(text, encoding="utf-8")
 
@@ -125,7 +127,7 @@ _STEP_4 = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=None)
+@cache
 def stemmed(word: str) -> str:
     """The stem of a word in small letters."""
     if len(word) <= 2:
