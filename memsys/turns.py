@@ -15,7 +15,7 @@ from memsys.vocabulary import Turn
 
 TEXTS = ShownTexts(Path(__file__).with_name("turns.texts.yaml"))
 
-Style = Literal["plain", "clag", "bare"]
+Style = Literal["plain", "clag", "bare", "with_id"]
 Captions = Literal["all", "with_img_url", "none"]
 ImageQueries = Literal["all", "none"]
 
@@ -26,7 +26,8 @@ class TurnFormat:
 
     Attributes:
         style: ``plain`` is ``"SPEAKER: text [shares caption]"``; ``clag`` is the string of the A-Mem and CLAG drivers,
-            ``"Speaker Xsays : [Image: caption] text"`` with its missing space; ``bare`` is the text alone.
+            ``"Speaker Xsays : [Image: caption] text"`` with its missing space; ``bare`` is the text alone;
+            ``with_id`` is ``plain`` with the turn's id in round brackets behind the speaker, as in GAM's script.
         captions: which captions are kept. ``with_img_url`` is the A-Mem and CLAG loaders' rule, which loses 316 of
             LoCoMo's 1,226 captions.
         queries: whether the words are kept with which a turn's image was searched for (888 turns of LoCoMo), behind
@@ -59,11 +60,13 @@ class TurnFormat:
         """Return how the turn's line names its speaker, without the punctuation; empty where it does not."""
         if self.style == "clag":
             return TEXTS("clag_speaker", speaker=turn.speaker)
+        if self.style == "with_id":
+            return TEXTS("speaker_with_id", speaker=turn.speaker, turn_id=turn.turn_id)
         return turn.speaker if self.style == "plain" else ""
 
     def render(self, turn: Turn) -> str:
         """Write the turn."""
-        between = {"plain": ": ", "clag": " : ", "bare": ""}[self.style]
+        between = {"plain": ": ", "clag": " : ", "bare": "", "with_id": ": "}[self.style]
         query, text = self.query(turn), turn.text
         if caption := self.caption(turn):
             words = {"text": text, "caption": caption}

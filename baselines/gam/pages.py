@@ -1,6 +1,7 @@
 """Pages: turns of a session, word for word, under a line that names the session."""
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,8 @@ from baselines.gam.rules import GamPageRules, GamTexts
 from memsys.llm.contract import LanguageModel
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Hit, Turn
+
+_NUMBER = re.compile(r"[0-9]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,14 @@ def _record(turn: Turn) -> str:
 def _page(turns: Sequence[Turn], lines: Sequence[str], texts: GamTexts) -> AbstractedPage:
     first = turns[0]
     header = texts.header if first.date_time else texts.undated_header
-    head = header.format(session=first.session_id, date=first.date_time)
+    head = header.format(session=first.session_id, date=first.date_time, index=_index(first.session_id))
     return AbstractedPage(first.turn_id, "\n".join([head, "", *lines]), tuple(turn.turn_id for turn in turns))
+
+
+def _index(session_id: str) -> int | str:
+    """Return the number at the end of a session's id, counted from 0; the id where there is none."""
+    number = _NUMBER.search(session_id)
+    return int(number[0]) - 1 if number else session_id
 
 
 class AbstractLines:

@@ -70,17 +70,19 @@ class Researcher:
         for number in range(self.rules.max_rounds):
             found.rounds += 1
             await self._search(found, question, request, abstracts, f"{key}:{number}")
-            found.enough = await self._enough(found, question, f"{key}:{number}")
+            enough = await self._enough(found, question, f"{key}:{number}")
+            found.enough = bool(enough)
             last = number + 1 == self.rules.max_rounds
             if found.enough or (last and not self.rules.last_requests):
                 break
-            request = await self._requests(found, question, f"{key}:{number}")
+            asks = enough is not None or self.rules.checks == "careful"
+            request = await self._requests(found, question, f"{key}:{number}") if asks else question
         return found
 
     async def _search(self, found: Findings, question: str, request: str, abstracts: str, key: str) -> None:
         values = {"question": request, "abstracts": abstracts}
         reply = await self.parts.llm.ask(self.roles["plan"], values, key=key)
-        plan, replaced = read_plan(reply, question, self.rules)
+        plan, replaced = read_plan(reply, question, self.rules, self.roles["plan"].reading)
         found.fallbacks += [f"plan:{self.rules.plan_fallback}"] if replaced else []
         hits, counts = await search_pages(self.store, self.parts.embedder, plan, self.rules)
         found.tools.update(counts)
@@ -91,33 +93,34 @@ class Researcher:
 
     async def _integrate(self, found: Findings, question: str, hits: Sequence[FoundPage], key: str) -> None:
         """Merge pages into the text; the question is the original one whatever was searched for."""
-        values = {"question": question, "findings": found.text or self.texts.nothing}
+        values = {"question": question, "findings": found.text or self.texts.no_findings}
         evidence = await self._evidence(found, hits, values)
         reply = await self.parts.llm.ask(self.roles["integrate"], {**values, "evidence": evidence}, key=key)
         if reply.value is None:
             found.fallbacks.append("integrate:kept")
             return
-        text = str(reply.value["content"]).strip()
+        text = self.roles["integrate"].reading.text(str(reply.value.get("content", "")))
         if not text:
             found.fallbacks.append("integrate:empty")
         if text or not self.rules.keep_on_empty:
-            found.text, found.sources = text, _numbers(reply.value["sources"], len(self.store.pages))
+            found.text, found.sources = text, _numbers(reply.value.get("sources"), len(self.store.pages))
 
-    async def _enough(self, found: Findings, question: str, key: str) -> bool:
+    async def _enough(self, found: Findings, question: str, key: str) -> bool | None:
+        """Ask whether enough is found; ``None`` where the reply does not say."""
         reply = await self.parts.llm.ask(self.roles["check"], self._values(found, question), key=key)
-        said = _salvaged_check(reply) if reply.value is None else reply.value["enough"]
+        said = _checked(reply, self.rules)
         found.fallbacks += ["check:false"] if said is None else []
-        return bool(said)
+        return said
 
     async def _requests(self, found: Findings, question: str, key: str) -> str:
         """Ask what to search for next: all new questions together, or the original one where there is none."""
         reply = await self.parts.llm.ask(self.roles["requests"], self._values(found, question), key=key)
         found.fallbacks += ["requests:question"] if reply.value is None else []
-        given = reply.value["new_requests"][: self.rules.max_requests] if reply.value is not None else ()
-        return " ".join(text for each in given if (text := each.strip())) or question
+        given = reply.value.get("new_requests", [])[: self.rules.max_requests] if reply.value is not None else []
+        return " ".join(self.roles["requests"].reading.texts(given)) or question
 
     def _values(self, found: Findings, question: str) -> dict[str, str]:
-        return {"question": question, "findings": found.text or self.texts.nothing}
+        return {"question": question, "findings": found.text or self.texts.no_findings}
 
     async def _abstracts(self) -> str:
         lines = self.store.abstracts.lines if self.rules.abstracts_shown else []
@@ -150,10 +153,18 @@ async def fitting_abstracts(parts: Parts, role: Role, context: GamContextRules, 
     return latest[: await count_within(parts.llm, latest, room)][::-1]
 
 
-def _numbers(given: Sequence[str], pages: int) -> tuple[int, ...]:
+def _numbers(given: object, pages: int) -> tuple[int, ...]:
     """Read the pages that an integration names; what is no number of a page is left out."""
-    named = (int(text) for each in given if (text := each.strip(" ()[]#")).isdecimal())
+    listed = given if isinstance(given, list) else []
+    named = (int(text) for each in listed if (text := str(each).strip(" ()[]#")).isdecimal())
     return tuple(dict.fromkeys(number for number in named if number < pages))
+
+
+def _checked(reply: Reply, rules: ResearchRules) -> bool | None:
+    """Read a check; ``None`` where it says nothing."""
+    if rules.checks == "released":
+        return None if reply.value is None else bool(reply.value.get("enough", False))
+    return _salvaged_check(reply) if reply.value is None else bool(reply.value["enough"])
 
 
 def _salvaged_check(reply: Reply) -> bool | None:

@@ -14,6 +14,13 @@ PROMPTS = Path(__file__).parent / "prompts"
 TEXTS = ShownTexts(Path(__file__).with_name(FILE))
 
 _TEXTS: Json = {"type": "array", "items": {"type": "string"}}
+_NUMBER_IN_WORDS: Json = {"type": "string", "pattern": r"^\s*[+-]?\d+\s*$"}
+
+
+def _object(**properties: Json) -> dict[str, Json]:
+    """Schema of an object whose fields may be missing, and others there."""
+    return {"type": "object", "properties": properties}
+
 
 #: JSON schema of each role's reply; ``None`` for free text.
 SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {
@@ -30,6 +37,20 @@ SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {
     "requests": object_schema(new_requests=_TEXTS),
 }
 
+#: What the released code reads of each reply (``reading.check: used``): fields may be missing, tools unknown.
+USED: Mapping[str, Mapping[str, Json]] = {
+    "plan": _object(
+        info_needs=_TEXTS,
+        tools=_TEXTS,
+        keyword_collection=_TEXTS,
+        vector_queries=_TEXTS,
+        page_index={"type": "array", "items": {"anyOf": [{"type": ["integer", "boolean"]}, _NUMBER_IN_WORDS]}},
+    ),
+    "integrate": _object(content={"type": "string"}, sources={"type": ["array", "object", "string", "null"]}),
+    "check": _object(),
+    "requests": _object(new_requests=_TEXTS),
+}
+
 
 def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> Mapping[str, Role]:
     """Make the roles from the config's ``roles``.
@@ -37,4 +58,4 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> Mapping[str, Role]
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
-    return roles_by_schema(settings, SCHEMAS, PROMPTS)
+    return roles_by_schema(settings, SCHEMAS, PROMPTS, USED)

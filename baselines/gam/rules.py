@@ -12,6 +12,10 @@ PageBound = Literal["session", "record"]
 EmbeddedPart = Literal["beginning", "mean_of_windows"]
 PlanFallback = Literal["nothing", "question"]
 ShownText = Literal["integrated", "integrated_and_pages", "pages"]
+KeywordScores = Literal["okapi", "lucene"]
+OpenedPages = Literal["top_k", "all"]
+TiedPages = Literal["number", "found"]
+CheckReading = Literal["careful", "released"]
 
 TOOLS: tuple[Tool, ...] = get_args(Tool)
 
@@ -52,13 +56,20 @@ class ResearchRules:
         tools: that the planner may choose.
         top_k: pages found by each tool.
         bm25: k1 and b of the keyword search.
+        keywords: ``okapi`` searches words by :class:`memsys.index.bm25.BM25Index`; ``lucene`` by Lucene's words, stems,
+            lengths and scores (:mod:`baselines.gam.lucene`), as the released code does through Pyserini.
+        opened: how many pages a plan may open by number; the released code opens ``all`` that it names.
+        ties: pages with equal scores stand in the order of their ``number``, or as they were ``found``, tool by tool,
+            as in the released code; pages opened by number all have the score 0.
         abstracts_shown: the planner sees the abstracts.
         plan_fallback: what is searched where a plan cannot be read or chooses no tool: nothing, as in the released
             code, or the question, by keywords and vectors.
         infer_tools: a plan that names no tool uses those that it has something for.
         keep_on_empty: an empty integration keeps the earlier text; the released code erases it.
         last_requests: further questions are asked for after the last round too, where nothing reads them.
-        max_requests: further questions that are taken of one reply.
+        max_requests: further questions that are taken of one reply; ``None`` for all, as in the released code.
+        checks: ``careful`` takes true, or yes in words, as enough, and else asks for further questions; ``released``
+            takes what Python takes for true, and where the check is no object asks for none.
     """
 
     max_rounds: int
@@ -70,12 +81,18 @@ class ResearchRules:
     infer_tools: bool
     keep_on_empty: bool
     last_requests: bool
-    max_requests: int
+    max_requests: int | None
+    keywords: KeywordScores
+    opened: OpenedPages
+    ties: TiedPages
+    checks: CheckReading
 
     def __post_init__(self) -> None:
         group = "memory.research"
-        check_choices(self, group, plan_fallback=PlanFallback)
-        check_minimum(self, group, max_rounds=1, top_k=1, max_requests=1)
+        check_choices(self, group, plan_fallback=PlanFallback, keywords=KeywordScores, opened=OpenedPages)
+        check_choices(self, group, ties=TiedPages, checks=CheckReading)
+        check_minimum(self, group, max_rounds=1, top_k=1)
+        check_optional(self, group, max_requests=1)
         check_flags(self, group, "abstracts_shown", "infer_tools", "keep_on_empty", "last_requests")
         if not self.tools or set(self.tools) - set(TOOLS):
             raise ConfigError(f"memory.research.tools={list(self.tools)} must name some of {', '.join(TOOLS)}")
@@ -110,16 +127,20 @@ class GamTexts:
     """Words of pages and prompts (``memory.texts``).
 
     Attributes:
-        header: first line of a page of a ``{session}`` and its ``{date}``.
+        header: first line of a page of a ``{session}`` and its ``{date}``; ``{index}`` is the number at the end of the
+            session's id, counted from 0 as in the released script.
         undated_header: the same where no date is known.
-        nothing: stands for a list without an entry, and for findings before the first.
+        nothing: stands for a list without an entry.
+        no_findings: stands for findings before the first.
     """
 
     header: str
     undated_header: str
     nothing: str
+    no_findings: str
 
     def __post_init__(self) -> None:
-        check_template("memory.texts.header", self.header, "session", "date")
-        check_template("memory.texts.undated_header", self.undated_header, "session")
+        check_template("memory.texts.header", self.header, "session", "date", "index")
+        check_template("memory.texts.undated_header", self.undated_header, "session", "index")
         check_template("memory.texts.nothing", self.nothing)
+        check_template("memory.texts.no_findings", self.no_findings)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from baselines.gam.lucene import LuceneIndex
 from baselines.gam.pages import AbstractedPage, AbstractLines
 from baselines.gam.rules import TOOLS, GamPageRules, ResearchRules, Tool
 from baselines.gam.stems import stems
@@ -11,6 +12,7 @@ from memsys.embedding.contract import Embedder
 from memsys.index.bm25 import BM25Index
 from memsys.index.vector import SCORE_DECIMALS, VectorIndex
 from memsys.llm.contract import Reply
+from memsys.llm.reading import TOLERANT, ReplyReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,20 @@ class PageStore:
 def empty_store(dimension: int, rules: ResearchRules, pages: GamPageRules) -> PageStore:
     """Make a store without a page."""
     k1, b = rules.bm25
-    return PageStore(VectorIndex(dimension), BM25Index(k1=k1, b=b, tokenise=stems), AbstractLines(pages))
+    words = LuceneIndex(k1, b) if rules.keywords == "lucene" else BM25Index(k1=k1, b=b, tokenise=stems)
+    return PageStore(VectorIndex(dimension), words, AbstractLines(pages))
 
 
-def read_plan(reply: Reply, question: str, rules: ResearchRules) -> tuple[PageSearchPlan, bool]:
+def read_plan(
+    reply: Reply, question: str, rules: ResearchRules, reading: ReplyReading = TOLERANT
+) -> tuple[PageSearchPlan, bool]:
     """Read a plan; tools that are not allowed, and what is given for tools that are not named, do not count.
+
+    Args:
+        reply: of the planner.
+        question: that is searched for where the rules say so.
+        rules: of research.
+        reading: of the planner's role.
 
     Returns:
         The plan, and whether it had to be replaced: by nothing, or by a search for the question.
@@ -73,10 +84,10 @@ def read_plan(reply: Reply, question: str, rules: ResearchRules) -> tuple[PageSe
     if reply.value is not None:
         given = reply.value
         plan = PageSearchPlan(
-            tuple(dict.fromkeys(tool for tool in given["tools"] if tool in rules.tools)),
-            tuple(word for each in given["keyword_collection"] if (word := each.strip())),
-            tuple(query for each in given["vector_queries"] if (query := each.strip())),
-            tuple(dict.fromkeys(int(number) for number in given["page_index"])),  # 1.0 is an integer in JSON
+            tuple(dict.fromkeys(tool for tool in given.get("tools", ()) if tool in rules.tools)),
+            tuple(reading.texts(given.get("keyword_collection", []))),
+            tuple(reading.texts(given.get("vector_queries", []))),
+            tuple(dict.fromkeys(int(number) for number in given.get("page_index", ()))),  # 1.0 is an integer in JSON
         )
     if not plan.tools and rules.infer_tools:
         wanted = {"keyword": plan.keywords, "vector": plan.queries, "page_index": plan.numbers}
@@ -100,10 +111,12 @@ async def search_pages(
         Pages, each once with its best score, best first; and how many each tool found.
     """
     totals = await _summed(store, embedder, plan.queries, rules) if "vector" in plan.tools else {}
+    order = _by_score if rules.ties == "number" else _by_score_alone
+    opened = rules.top_k if rules.opened == "top_k" else None
     found: Mapping[Tool, Callable[[], list[tuple[int, float]]]] = {
         "keyword": lambda: _by_words(store, plan.keywords, rules),
-        "vector": lambda: sorted(totals.items(), key=_by_score)[: rules.top_k],
-        "page_index": lambda: [(n, 0.0) for n in plan.numbers if 0 <= n < len(store.pages)][: rules.top_k],
+        "vector": lambda: sorted(totals.items(), key=order)[: rules.top_k],
+        "page_index": lambda: [(n, 0.0) for n in plan.numbers if 0 <= n < len(store.pages)][:opened],
     }
     best: dict[int, FoundPage] = {}
     counts: Counter[str] = Counter()
@@ -112,17 +125,28 @@ async def search_pages(
             counts[tool] += 1
             if number not in best or score > best[number].score:
                 best[number] = FoundPage(number, score, tool)
-    return sorted(best.values(), key=lambda page: _by_score((page.number, page.score))), counts
+    return sorted(best.values(), key=lambda page: order((page.number, page.score))), counts
 
 
 def _by_score(entry: tuple[int, float]) -> tuple[float, int]:
     return -round(entry[1], SCORE_DECIMALS), entry[0]
 
 
+def _by_score_alone(entry: tuple[int, float]) -> tuple[float, int]:
+    return _by_score((0, entry[1]))
+
+
 def _by_words(store: PageStore, keywords: Sequence[str], rules: ResearchRules) -> list[tuple[int, float]]:
     """Find pages by one query of all keywords; pages without one of the words are not found."""
-    found = store.words.search(" ".join(keywords), rules.top_k) if keywords else []
-    return [(store.number_of[page_id], score) for page_id, score in found if score > 0]
+    lucene = rules.keywords == "lucene"
+    found = store.words.search(" ".join(keywords), len(store.pages) if lucene else rules.top_k) if keywords else []
+    hits = [(store.number_of[page_id], score) for page_id, score in found if score > 0]
+    return sorted(hits, key=_as_anserini)[: rules.top_k] if lucene else hits
+
+
+def _as_anserini(entry: tuple[int, float]) -> tuple[float, str]:
+    """Equal scores stand in the order of their names, as texts: 10 before 2."""
+    return _by_score(entry)[0], str(entry[0])
 
 
 async def _summed(

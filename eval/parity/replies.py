@@ -15,6 +15,7 @@ from typing import Any
 
 from eval.parity.draws import Draw, Topics
 from eval.parity.facts import KnownTexts
+from eval.parity.research_replies import RESEARCH_ROLES
 from eval.parity.section_replies import SECTION_ROLES
 from eval.parity.sourced_replies import SOURCED_ROLES
 from eval.parity.spoiling import spoil
@@ -164,6 +165,7 @@ PHRASE_ROLES: Mapping[str, Speaker] = {
     "reply": _text,
     "statements": _statements,
     "theme": _text,
+    **RESEARCH_ROLES,
     **SECTION_ROLES,
     **SOURCED_ROLES,
 }

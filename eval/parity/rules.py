@@ -24,6 +24,8 @@ DESCRIPTIONS = frozenset(
 HEADINGS = frozenset(("memories", "for", "user", "of"))
 #: Lines that stand above lists, in small letters.
 LINES = frozenset(("original messages:", "(none)"))
+#: Lines of lists of pages: an abstract under its number, a page with the tool that found it and its number.
+_PAGE_LINE = re.compile(r"^(?:Page \d+: .*|\d+\. \[\w+\]\(\d+\) .*)$", flags=re.MULTILINE)
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
 _WORD = re.compile(r"\w+")
 #: A time in brackets; where a line begins with one, what stands before it in them, and a message's number after it.
@@ -163,6 +165,11 @@ def _undated(text: str) -> str:
     return _TIME.sub(lambda found: "" if parse_date(found[1]) else found[0], text)
 
 
+def same_pages(place: str, ours: Any, theirs: Any) -> bool:
+    """Both list the same pages under the same numbers, found by the same tools, in the same order."""
+    return bool(_PAGE_LINE.findall(ours) == _PAGE_LINE.findall(theirs))
+
+
 def _lines(text: str) -> list[str]:
     lines = (line.strip(" •").lower() for line in text.splitlines())
     return [line for line in lines if line and line not in LINES]
@@ -190,6 +197,7 @@ RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "same_but_numbers": same_but_numbers,
     "same_but_stamps": same_but_stamps,
     "same_lines": same_lines,
+    "same_pages": same_pages,
     "same_words": same_words,
     "same_words_but_headings": same_words_but_headings,
     "same_words_but_descriptions": same_words_but_descriptions,

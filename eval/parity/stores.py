@@ -96,6 +96,11 @@ def _time(fact: Mapping[str, Any]) -> str:
     return str(fact.get("moment") or fact["date"])
 
 
+def gam_store(state: Mapping[str, Any]) -> dict[str, Json]:
+    """GAM's pages in the order they were stored, each with its abstract."""
+    return {"pages": [{"text": page["text"], "abstract": page["abstract"]} for page in state["pages"]]}
+
+
 def _places(notes: Any) -> dict[str, int]:
     return {note["note_id"]: place for place, note in enumerate(notes)}
 
@@ -109,6 +114,7 @@ def _note(note: Mapping[str, Any], places: Mapping[str, int], cluster: str | Non
 STORES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Json]]] = {
     "clag": clag_store,
     "lightmem": lightmem_store,
+    "gam": gam_store,
     "notes": notes_store,
     "sage": sage_store,
     "xmemory": xmemory_store,

@@ -13,7 +13,12 @@ FORMER_CONSTANTS: Mapping[str, Any] = {
     "episode.quoted_chars": 100,  # Nemori and xMemory
     "ingest.fallback_letters": 4,  # MemFly
     "research.max_requests": 5,  # GAM
+    "research.keywords": "okapi",  # GAM
+    "research.opened": "top_k",  # GAM
+    "research.ties": "number",  # GAM
+    "research.checks": "careful",  # GAM
     "pages.embedded": "beginning",  # GAM
+    "texts.no_findings": "(nothing yet)",  # GAM
     "retrieve.max_keywords": 3,  # MemoryOS
     "mid_term.keyword_case": "lower",  # MemoryOS
     "mid_term.copies": False,  # MemoryOS

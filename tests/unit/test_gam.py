@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from baselines.gam.lucene import LuceneIndex
 from baselines.gam.memory import GamMemory
 from baselines.gam.pages import AbstractedPage, AbstractLines, drifted
 from baselines.gam.roles import TEXTS
@@ -296,6 +297,91 @@ def test_pages_that_do_not_fit_are_left_out_from_the_last() -> None:
     assert found.trace["pages_cut"] > 0 and len(prompt.split()) <= 140
 
 
+# As released
+
+
+def released(model: FakeModel, talk: Conversation = TALK, **changes: Any) -> Retrieval:
+    """Ask the memory of ``gam_code``."""
+    system = memory(model, "gam_code", **changes)
+    ingest(system, talk)
+    return asked(system)
+
+
+def test_lucene_finds_a_word_that_half_of_the_pages_have() -> None:
+    """Okapi's inverse document frequency of it is 0, so that two pages alone were never found by words."""
+    two = conversation(["boat sea", "boat sail"], ["cake oven", "cake milk"])
+    found = released(replying(plan=plan("keyword", words=["boats"])), two)
+    assert [hit.memory_id for hit in found.hits] == ["D1:0"]
+    assert asked(ingested(replying(plan=plan("keyword", words=["boats"])), talk=two)).hits == ()
+
+
+def test_lucenes_score_by_hand() -> None:
+    index = LuceneIndex(0.9, 0.4)
+    index.add(["a", "b", "c"], ["boat boat sea", "boat", "cake oven"])
+    # boat is in 2 of 3: ln(1 + 1.5 / 2.5) = 0.470004. Lengths are 3, 1 and 2, their mean 2.
+    # a: 2 / (2 + 0.9 (0.6 + 0.4 * 1.5)) = 0.649351; b: 1 / (1 + 0.9 (0.6 + 0.4 * 0.5)) = 0.581395; twice asked, twice.
+    assert index.scores("boats").tolist() == pytest.approx([0.305197, 0.273258, 0.0], abs=1e-5)
+    assert index.scores("boat boat")[1] == pytest.approx(2 * 0.273258, abs=1e-5)
+
+
+def test_lucene_names_tied_pages_as_texts() -> None:
+    many = conversation(*([["boat sea"]] * 11))
+    found = released(replying(plan=plan("keyword", words=["boat"])), many, research={"top_k": 4})
+    assert [hit.memory_id for hit in found.hits] == ["D1:0", "D2:0", "D11:0", "D3:0"]
+
+
+@pytest.mark.parametrize(("preset", "sessions"), [("gam", (2, 3, 4, 5, 7)), ("gam_code", (7, 5, 4, 3, 2, 1))])
+def test_pages_by_number_are_limited_and_in_order_or_as_the_plan_has_them(preset: str, sessions: list[int]) -> None:
+    system = memory(replying(plan=plan("page_index", pages=[6, 4, 3, 2, 1, 0])), preset)
+    ingest(system, conversation(*([["a b"]] * 7)))
+    assert [hit.memory_id for hit in asked(system).hits] == [f"D{number}:0" for number in sessions]
+
+
+@pytest.mark.parametrize(
+    ("reply", "ended", "asked_further"),
+    [
+        ({"enough": "no"}, "enough", 0),
+        ({"enough": 0}, "rounds", 3),
+        ({"other": True}, "rounds", 3),
+        ("no object", "rounds", 0),
+    ],
+)
+def test_checks_are_read_as_python_does_and_unread_ones_ask_for_nothing(
+    reply: Any, ended: str, asked_further: int
+) -> None:
+    model = replying(check=reply)
+    assert released(model).trace["ended_by"] == ended
+    assert model.count("requests") == asked_further
+    careful = replying(check=reply)
+    asked(ingested(careful))
+    assert careful.count("requests") == 3
+
+
+def test_a_plan_and_an_integration_may_lack_fields_and_hold_others() -> None:
+    model = replying(plan={"tools": ["web", "keyword"], "keyword_collection": ["boat"]}, integrate={"sources": 1 > 0})
+    found = released(model)
+    assert [hit.memory_id for hit in found.hits] == ["D1:0"]
+    assert found.trace["fallbacks"] == ["integrate:kept"]
+    assert asked(ingested(replying(plan={"tools": ["web", "keyword"], "keyword_collection": ["boat"]}))).hits == ()
+    erased = released(replying(integrate={"sources": [0, None]}))
+    assert (erased.context, erased.trace["sources"]) == ("", ["D1:0"])
+    numbers = plan("page_index")
+    numbers["page_index"] = [" 1 ", True, 2.0]
+    assert [hit.memory_id for hit in released(replying(plan=numbers)).hits] == ["D2:0", "D3:0"]
+
+
+def test_all_requests_are_taken_and_no_white_space_is_lost() -> None:
+    many = {"new_requests": [f"{n}?" for n in range(7)]}
+    model = replying(check={"enough": False}, requests=many, integrate={"content": " x ", "sources": []})
+    assert released(model).context == " x "
+    assert "Question: 0? 1? 2? 3? 4? 5? 6?\n" in [prompt for prompt in model.prompts if "You plan" in prompt][1]
+
+
+def test_a_header_may_count_sessions_from_0() -> None:
+    system = ingested(pages={}, texts={"header": "{index} of {date}", "no_findings": "none"})
+    assert [each["text"].split(" of ")[0] for each in system.state()["pages"]] == ["0", "1", "2"]
+
+
 # Reading
 
 
@@ -326,6 +412,11 @@ def test_wrong_settings_are_named() -> None:
         ({"research": {"tools": ["smell"]}}, "memory.research.tools"),
         ({"research": {"bm25": [1]}}, "memory.research.bm25"),
         ({"pages": {"max_tokens": 0}}, "memory.pages.max_tokens"),
+        ({"research": {"keywords": "solr"}}, "memory.research.keywords"),
+        ({"research": {"opened": "none"}}, "memory.research.opened"),
+        ({"research": {"ties": "luck"}}, "memory.research.ties"),
+        ({"research": {"checks": "kind"}}, "memory.research.checks"),
+        ({"research": {"max_requests": 0}}, "memory.research.max_requests"),
         ({"pages": {"embedded": "end"}}, "memory.pages.embedded"),
     ):
         with pytest.raises(ConfigError, match=message):

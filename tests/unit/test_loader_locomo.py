@@ -144,6 +144,7 @@ def test_image_queries_stand_behind_text_and_caption_where_the_preset_asks_for_t
     assert shown(turn_queries="all") == "Ann: Look [shares a boat] [searched for red kayak]"
     assert shown(turn_queries="all", turn_captions="none") == "Ann: Look [searched for red kayak]"
     assert shown(turn_queries="all", turn_style="bare") == "Look [shares a boat] [searched for red kayak]"
+    assert re.fullmatch(r"Ann \(D2:\d+\): Look", shown(turn_style="with_id", turn_captions="none"))
     clag = shown(turn_queries="all", turn_style="clag", turn_captions="all")
     assert clag == "Speaker Annsays : [Image: a boat] Look [searched for red kayak]"
 

@@ -205,7 +205,7 @@ def test_a_packs_placeholders_are_those_that_a_role_is_given(pack: Pack) -> None
     assert all(len(prompt.sha256) == len(prompt.prompt_sha256) == 64 for prompt in pack.prompts)
 
 
-@pytest.mark.parametrize("preset", ["memoryos", "gam", "memgpt"])
+@pytest.mark.parametrize("preset", ["memoryos", "memgpt"])
 def test_a_system_without_a_pack_says_so_and_nothing_of_its_release(preset: str) -> None:
     settings = {**compose_plan([f"memory={preset}"]).settings, "prompts": {"source": "authors"}}
     whys = {row["why"] for row in prompt_rows(settings) or () if not str(row["role"]).startswith("reader.")}

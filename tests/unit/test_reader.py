@@ -187,6 +187,7 @@ ASKED: Mapping[str, Mapping[int, tuple[str, float]]] = {
                5: ("adversarial", 0.0)},
     "xmemory": dict.fromkeys(range(1, 6), ("default", 0.0)),
     "sage": dict.fromkeys(range(1, 6), ("default", 0.0)),
+    "gam": {**dict.fromkeys((1, 2, 4, 5), ("default", 0.3)), 3: ("open_domain", 0.3)},
     "perltqa": dict.fromkeys(range(7, 11), ("sentence", 0.0)),
     "realtalk": dict.fromkeys(range(1, 4), ("default", 0.0)),
     "factconsolidation": dict.fromkeys((1, 4), ("default", 0.0)),
@@ -238,7 +239,9 @@ def test_a_reader_sees_no_gold_but_the_false_answer_that_its_config_names(name: 
     assert sorted(answer.options) == (sorted([reader.abstention, "in Porto"]) if offered else [])
 
 
-@pytest.mark.parametrize(("name", "tokens"), [("clag", 1000), ("amem", 1000), ("xmemory", 64), ("perltqa", 128)])
+@pytest.mark.parametrize(
+    ("name", "tokens"), [("clag", 1000), ("amem", 1000), ("xmemory", 64), ("perltqa", 128), ("gam", 256)]
+)
 def test_length_of_a_reply(name: str, tokens: int) -> None:
     assert {settings["max_tokens"] for settings in preset(name).roles.values()} == {tokens}
 
