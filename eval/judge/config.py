@@ -82,19 +82,11 @@ class JudgeConfig:
     order_role: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.halves not in get_args(JudgedHalves):
-            raise ConfigError(f"judge.halves={self.halves!r}; choose one of {', '.join(get_args(JudgedHalves))}")
+        self._check_choices()
         if self.halves == "cut" and self.unit != "rubric":
             raise ConfigError("judge.halves=cut is for rubrics; a whole answer is right or wrong (judge.unit=answer)")
-        if self.order not in get_args(JudgedOrder):
-            raise ConfigError(f"judge.order={self.order!r}; choose one of {', '.join(get_args(JudgedOrder))}")
         if self.order == "model" and self.unit != "rubric":
             raise ConfigError("judge.order=model is for rubrics; other judges score no order (judge.unit=answer)")
-        if self.unit not in get_args(JudgedUnit):
-            raise ConfigError(f"judge.unit={self.unit!r}; choose one of {', '.join(get_args(JudgedUnit))}")
-        if self.adversarial not in get_args(JudgedAdversarial):
-            choices = ", ".join(get_args(JudgedAdversarial))
-            raise ConfigError(f"judge.adversarial={self.adversarial!r}; choose one of {choices}")
         if self.adversarial == "abstain" and not str(self.abstention).strip():
             raise ConfigError(f"judge.abstention={self.abstention!r} is what answers are judged by; say it")
         if self.repeats < 1:
@@ -106,6 +98,13 @@ class JudgeConfig:
                 raise ConfigError(
                     f"judge.{place}={prompt!r} is unknown; choose one of {known}, or set judge.role.prompt"
                 )
+
+    def _check_choices(self) -> None:
+        known = {"halves": JudgedHalves, "order": JudgedOrder, "unit": JudgedUnit, "adversarial": JudgedAdversarial}
+        for name, choices in known.items():
+            value = getattr(self, name)
+            if value not in get_args(choices):
+                raise ConfigError(f"judge.{name}={value!r}; choose one of {', '.join(get_args(choices))}")
 
     def make_role(self, kind: str = "") -> Role:
         """The role that asks for one verdict on a kind of question; the ledger knows it by the judge's name."""

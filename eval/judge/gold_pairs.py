@@ -1,8 +1,8 @@
 """How well does a judge tell events apart? On events of BEAM's orders beside themselves and beside another chat's.
 
-An event beside its own copy is the same, one beside an event of another chat is not. Both are as easy as they can be, so
-that a judge which fails here is of no use for aligning, and one that passes may still take a neighbouring event of the
-same chat for this one.
+An event beside its own copy is the same, one beside an event of another chat is not. Both are as easy as they can be,
+so that a judge which fails here is of no use for aligning, and one that passes may still take a neighbouring event of
+the same chat for this one.
 """
 
 import asyncio

@@ -125,7 +125,8 @@ def order_standing(entry: Mapping[str, Json]) -> JudgeStanding | None:
 def _pairs_text(known: JudgeFigures) -> str:
     if known.accuracy is None or known.one_verdict is None:
         return f"it gave no readable verdict on {OF_PAIRS}"
-    return f"right on {known.accuracy:.1f} % of {known.answers} {OF_PAIRS} (always one verdict: {known.one_verdict:.1f})"
+    always = f"always one verdict: {known.one_verdict:.1f}"
+    return f"right on {known.accuracy:.1f} % of {known.answers} {OF_PAIRS} ({always})"
 
 
 def _of_own(entry: Mapping[str, Json]) -> JudgeStanding:

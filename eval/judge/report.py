@@ -155,8 +155,8 @@ def _show_order(entry: Mapping[str, Json]) -> None:
     means = ", ".join(f"{name} {_percent(found[name]['mean'])}" for name in MODEL_ORDER_METRICS)
     scored = found[MODEL_ORDER_METRICS[0]]
     text = (
-        f"orders aligned by {judge_name(entry)}, percent: {means}; n (null): {scored['scored']} ({scored['unscored']}); "
-        f"verdicts on pairs: {found['verdicts']}, unreadable and so not the same: {found['unreadable']}; "
+        f"orders aligned by {judge_name(entry)}, percent: {means}; n (null): {scored['scored']} ({scored['unscored']})"
+        f"; verdicts on pairs: {found['verdicts']}, unreadable and so not the same: {found['unreadable']}; "
         f"{standing.text}"
     )
     console().print(text, highlight=False, markup=False)

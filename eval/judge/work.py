@@ -40,8 +40,8 @@ from memsys.llm.config import BackboneConfig
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
-#: Settings of a judge that cannot change a verdict: more repeats add to those there are, and so do orders, which have an
-#: identity of their own.
+#: Settings of a judge that cannot change a verdict: more repeats add to those there are, and so do orders, which
+#: have an identity of their own.
 _NOT_IDENTITY = ("repeats", "order", "order_role")
 #: What stands beside the identity of orders: how far they are.
 _NOT_ORDER_IDENTITY = ("status", "repeats")
@@ -240,7 +240,7 @@ async def _align(
 
 
 def _order_meta(plan: JudgePlan, stored: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, Any]:
-    """What is known of the orders while verdicts are asked for: a judge that aligns none leaves those of these answers."""
+    """What is known of orders while verdicts come; a judge that aligns none leaves those of the same answers."""
     if plan.judge.order == "model":
         repeats = (stored.get(ORDER) or {}).get("repeats", 0)
         return {ORDER: {**plan.order_identity(), "repeats": repeats, "status": "running"}}

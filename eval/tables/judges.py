@@ -29,7 +29,7 @@ class JudgeGroup:
     order: JudgeStanding | None = None
 
     def of(self, column: str) -> "JudgeGroup":
-        """The group as another of its columns has it: one that rests on pairs of events has two ways to tell nothing."""
+        """The group as another of its columns has it: what rests on pairs of events may tell nothing in two ways."""
         if self.order is None or not rests_on_pairs(column):
             return replace(self, metric=column)
         faults = "; ".join(fault for fault in (self.fault, self.order.fault) if fault)

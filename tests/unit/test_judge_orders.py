@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.runs.stored import load_calls
 from eval.scoring.protocols import load_protocol
 from memsys.errors import BackboneError, ConfigError
-from memsys.llm.contract import LanguageModel
+from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.scripted import ScriptedModel
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 from tests.support.fake_run import FakeRun, rewrite, stored
@@ -50,9 +50,12 @@ def align(
     model: LanguageModel, answers: Sequence[OrderedAnswer], done: Sequence[PairVerdict] = (), repeats: int = 1
 ) -> JudgedOrders:
     found = list(done)
-    judge = OrderJudge(JUDGE, lambda _: model, "m", 4)
-    asyncio.run(judge.align(answers, done, found.append))
+    asyncio.run(_judge(model).align(answers, done, found.append))
     return judged_orders(answers, repeats, found)
+
+
+def _judge(model: LanguageModel) -> OrderJudge:
+    return OrderJudge(JUDGE, lambda _: model, "m", 4)
 
 
 @pytest.mark.parametrize(
@@ -112,23 +115,26 @@ def test_a_stopped_judge_asks_nothing_twice() -> None:
     whole = scripted()
     expected = align(whole, answers)
     for stop in range(len(whole.calls)):
-        first, said = scripted(), list[PairVerdict]()
-
-        class Failing:
-            context_length = 8192
-            count_tokens = first.count_tokens
-
-            async def ask(self, *given: object, **named: object) -> object:
-                if len(first.calls) == stop:
-                    raise BackboneError("gone")
-                return await first.ask(*given, **named)  # type: ignore[arg-type]
-
+        said: list[PairVerdict] = []
         with pytest.raises(BackboneError, match="gone"):
-            asyncio.run(OrderJudge(JUDGE, lambda _: Failing(), "m", 4).align(answers, [], said.append))  # type: ignore[arg-type, return-value]
+            asyncio.run(_judge(_Failing(stop)).align(answers, [], said.append))
         assert len(said) == stop
         rest = scripted()
         assert align(rest, answers, said) == expected
         assert len(rest.calls) == len(whole.calls) - stop
+
+
+class _Failing(ScriptedModel):
+    """The scripted model, of which the server is gone after some calls."""
+
+    def __init__(self, stop: int) -> None:
+        super().__init__(lambda role, values, key: says(values["line"], values["item"]))
+        self._stop = stop
+
+    async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
+        if len(self.calls) == self._stop:
+            raise BackboneError("gone")
+        return await super().ask(role, values, key=key)
 
 
 def test_verdicts_on_other_texts_count_for_nothing_and_repeats_are_averaged() -> None:
@@ -344,5 +350,5 @@ def test_an_event_is_the_same_beside_itself_and_another_beside_one_of_another_ch
     assert len(known) == 16 and len({one.item.item_id for one in known}) == 16
     smaller = pairs_of_events(chats(), 3)
     assert len(smaller) == 6 and all(one in known for one in smaller)
-    with pytest.raises(ConfigError, match="judge beam_rubric aligns no order; judge.order=model lets it"):
+    with pytest.raises(ConfigError, match=r"judge beam_rubric aligns no order; judge\.order=model lets it"):
         measure_by_pairs(make_plan(["judge=beam_rubric"]), 4)
