@@ -160,8 +160,8 @@ def stored_meta(plan: JudgePlan, run_dir: Path) -> dict[str, Any] | None:
 def _check_same(meta: Mapping[str, Any], own: Mapping[str, Json], path: Path) -> None:
     changed = differences(meta["identity"], json.loads(json.dumps(own["identity"])))
     if meta.get(ORDER) and own.get(ORDER):
-        asked = [{ORDER: without(one[ORDER], _NOT_ORDER_IDENTITY)} for one in (meta, own)]
-        changed += differences(*asked)
+        stored, asked = (without(one[ORDER], _NOT_ORDER_IDENTITY) for one in (meta, own))
+        changed += differences({ORDER: stored}, {ORDER: asked})
     if changed:
         raise RunDirectoryError(
             f"{path} holds verdicts of a judge with other settings; give this one another name (judge.name=...) or "
