@@ -1,7 +1,7 @@
 """The columns of a comparison: names, decimals, and what each says."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from eval.metrics.metric import Metric
 from eval.metrics.registry import listed, matching
@@ -87,12 +87,12 @@ def judge_columns(runs: Sequence[StoredRun]) -> dict[ComparisonColumn, JudgeGrou
     for name, group in zip(names, groups, strict=True):
         doubts = _doubts(group, group.metric in repeated)
         found[ComparisonColumn(name, 1, f"answers called right, percent, by {group.text}{doubts}")] = group
-        found |= _beam_columns(runs, name.removeprefix("judge"), group, doubts)
+        found |= _beam_columns(runs, name.removeprefix("judge"), group, unlike=group.metric in repeated)
     return found
 
 
 def _beam_columns(
-    runs: Sequence[StoredRun], number: str, group: JudgeGroup, doubts: str
+    runs: Sequence[StoredRun], number: str, group: JudgeGroup, *, unlike: bool
 ) -> dict[ComparisonColumn, JudgeGroup]:
     """Columns of BEAM's score by one judge; kinds that any of its runs lacks are named."""
     found = {}
@@ -100,8 +100,9 @@ def _beam_columns(
     for metric in score_columns(group.metric):
         if any(metric in row.metrics for run in own for row in run.rows):
             lacking = missing_kinds([run.rows for run in own], metric)
-            text = f"{meaning(metric, lacking)}, by {group.text}{doubts}"
-            found[ComparisonColumn(f"{title(metric)}{number}", 1, text)] = replace(group, metric=metric)
+            own_group = group.of(metric)
+            text = f"{meaning(metric, lacking)}, by {own_group.text}{_doubts(own_group, unlike)}"
+            found[ComparisonColumn(f"{title(metric)}{number}", 1, text)] = own_group
     return found
 
 

@@ -3,8 +3,9 @@
 Arguments after the runs: ``judge=NAME``, ``backbone=NAME`` and any ``KEY=VALUE`` of ``conf/judging.yaml``.
 Without a run it grades the probe set alone; with ``--people N`` it grades N answers that people labelled and N that
 are wrong on purpose, and keeps the figures in ``results/audit/judge_presets.csv``; with ``--known N`` it does so with
-the gold answers of N questions of BEAM-100K, by their own rubrics and by others. Started again it goes on where it
-stopped; verdicts that are there cost nothing. Composes ``conf/judging.yaml``.
+the gold answers of N questions of BEAM-100K, by their own rubrics and by others, and under ``judge.order=model`` with
+N events of its orders instead, beside themselves and beside others. Started again it goes on where it stopped; verdicts
+that are there cost nothing. Composes ``conf/judging.yaml``.
 """
 
 import argparse
@@ -58,7 +59,8 @@ def _parser() -> argparse.ArgumentParser:
         "--known",
         type=count(2),
         metavar="N",
-        help="measure a judge of rubrics on gold answers of N questions of BEAM-100K, by their own and other rubrics",
+        help="measure a judge of rubrics on gold answers of N questions of BEAM-100K, by their own and other rubrics; "
+        "with judge.order=model on N events of its orders, beside themselves and others",
     )
     measured.add_argument(
         "--people",
@@ -72,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
 def _measure(people: int | None, known: int | None, runs: Sequence[Path], overrides: Sequence[str]) -> None:
     from eval.cli.terminal import say
     from eval.judge.gold import measure_by_rubrics
+    from eval.judge.gold_pairs import measure_by_pairs
     from eval.judge.people import FILE, keep, measure_judge
     from eval.judge.report import show_people
 
@@ -79,7 +82,12 @@ def _measure(people: int | None, known: int | None, runs: Sequence[Path], overri
         option = "--people" if people else "--known"
         raise ConfigError(f"{option} measures the judge alone; leave {runs[0]} out, or {option}")
     plan = make_plan(overrides)
-    found = measure_judge(plan, people) if people else measure_by_rubrics(plan, known or 0)
+    if people:
+        found = measure_judge(plan, people)
+    elif plan.judge.order == "model":
+        found = measure_by_pairs(plan, known or 0)
+    else:
+        found = measure_by_rubrics(plan, known or 0)
     keep(found, FILE)
     show_people(f"judge {plan.judge.name} on {plan.backbone.name}", found)
     say(f"kept in {FILE}")

@@ -29,6 +29,13 @@ JudgedAdversarial = Literal["exclude", "abstain", "explained"]
 #: What is judged: an answer as a whole, or against each item of its question's rubric.
 JudgedUnit = Literal["answer", "rubric"]
 
+#: Who says for which event of the reference a line of an answer stands: nobody here, or the judge.
+JudgedOrder = Literal["words", "model"]
+#: What a judge may say of two events.
+SAME, DIFFERENT = "SAME", "DIFFERENT"
+#: How it is asked of them, unless ``order_role.prompt`` names another file.
+ORDER_PROMPT = PROMPTS / "orders" / "same_event.txt"
+
 #: What a prompt says of the reply's form, by what is judged and whether a reason is asked for.
 FORMS = {
     ("answer", True): PROMPTS / "forms" / "reason_and_verdict.txt",
@@ -56,6 +63,9 @@ class JudgeConfig:
             is the mean of its items. Questions without a rubric are not judged.
         halves: what an item of a rubric counts that is met in part: ``count`` is half, ``cut`` nothing, as in BEAM's
             code, which takes the whole number of its judge's 0.5.
+        order: ``model`` lets the judge also say of an answer's lines and the events of an order which are the same
+            (:mod:`eval.judge.orders`); verdicts on rubrics are the same with it and without. ``words`` asks nothing.
+        order_role: sampling for that.
     """
 
     name: str
@@ -68,17 +78,15 @@ class JudgeConfig:
     by_kind: Mapping[str, str] = field(default_factory=dict)
     unit: JudgedUnit = "answer"
     halves: JudgedHalves = "count"
+    order: JudgedOrder = "words"
+    order_role: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.halves not in get_args(JudgedHalves):
-            raise ConfigError(f"judge.halves={self.halves!r}; choose one of {', '.join(get_args(JudgedHalves))}")
+        self._check_choices()
         if self.halves == "cut" and self.unit != "rubric":
             raise ConfigError("judge.halves=cut is for rubrics; a whole answer is right or wrong (judge.unit=answer)")
-        if self.unit not in get_args(JudgedUnit):
-            raise ConfigError(f"judge.unit={self.unit!r}; choose one of {', '.join(get_args(JudgedUnit))}")
-        if self.adversarial not in get_args(JudgedAdversarial):
-            choices = ", ".join(get_args(JudgedAdversarial))
-            raise ConfigError(f"judge.adversarial={self.adversarial!r}; choose one of {choices}")
+        if self.order == "model" and self.unit != "rubric":
+            raise ConfigError("judge.order=model is for rubrics; other judges score no order (judge.unit=answer)")
         if self.adversarial == "abstain" and not str(self.abstention).strip():
             raise ConfigError(f"judge.abstention={self.abstention!r} is what answers are judged by; say it")
         if self.repeats < 1:
@@ -90,6 +98,13 @@ class JudgeConfig:
                 raise ConfigError(
                     f"judge.{place}={prompt!r} is unknown; choose one of {known}, or set judge.role.prompt"
                 )
+
+    def _check_choices(self) -> None:
+        known = {"halves": JudgedHalves, "order": JudgedOrder, "unit": JudgedUnit, "adversarial": JudgedAdversarial}
+        for name, choices in known.items():
+            value = getattr(self, name)
+            if value not in get_args(choices):
+                raise ConfigError(f"judge.{name}={value!r}; choose one of {', '.join(get_args(choices))}")
 
     def make_role(self, kind: str = "") -> Role:
         """The role that asks for one verdict on a kind of question; the ledger knows it by the judge's name."""
@@ -107,13 +122,26 @@ class JudgeConfig:
         settings = {**self.role, "prompt": self.role.get("prompt") or str(PROMPTS / f"{prompt}.txt")}
         return make_role(f"judge_{self.name}", settings, PROMPTS, schema)
 
+    def make_order_role(self) -> Role:
+        """The role that asks whether two events are the same."""
+        schema = {
+            "type": "object",
+            "properties": {"verdict": {"enum": [SAME, DIFFERENT]}},
+            "required": ["verdict"],
+            "additionalProperties": False,
+        }
+        settings = {**self.order_role, "prompt": self.order_role.get("prompt") or str(ORDER_PROMPT)}
+        return make_role(f"judge_{self.name}_order", settings, PROMPTS, schema)
+
+    @property
+    def order_prompt_sha256(self) -> str:
+        """Checksum of what the judge is told of two events."""
+        return _told(self.make_order_role())
+
     @property
     def prompt_sha256(self) -> str:
         """Checksum of what the judge is told: its prompt, and its system message where it has one."""
-        role = self.make_role()
-        if not role.system:
-            return role.prompt.sha256
-        return sha256(f"{role.system}\n{role.prompt.sha256}".encode()).hexdigest()
+        return _told(self.make_role())
 
     @property
     def form(self) -> str:
@@ -132,6 +160,12 @@ class JudgeConfig:
             return [str(item) for item in reference.extra.get(RUBRIC, ())]
         gold = self.gold(reference)
         return [] if gold is None else [gold]
+
+
+def _told(role: Role) -> str:
+    if not role.system:
+        return role.prompt.sha256
+    return sha256(f"{role.system}\n{role.prompt.sha256}".encode()).hexdigest()
 
 
 @cache

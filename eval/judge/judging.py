@@ -1,8 +1,9 @@
 """Asking a judge: every answer of a run, or every item of the probe, as often as the judge repeats itself."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from eval.cli.counting import counted
 from eval.judge.config import JudgeConfig
@@ -50,6 +51,29 @@ def items_of(
     return found
 
 
+async def all_done(title: str, steps: Sequence[Callable[[], Awaitable[None]]]) -> None:
+    """Take all steps at once, and count those that are done under a title.
+
+    Raises:
+        BackboneError: the backbone failed in one of them.
+    """
+
+    async def one(step: Callable[[], Awaitable[None]], done: Callable[[], None]) -> None:
+        await step()
+        done()
+
+    try:
+        with counted(title, len(steps)) as one_done:
+            async with asyncio.TaskGroup() as group:
+                for step in steps:
+                    group.create_task(one(step, one_done))
+    except BaseExceptionGroup as group_error:  # not except*: what that raises may come out in a group again
+        failed, others = group_error.split(BackboneError)
+        if failed is None or others is not None:
+            raise
+        raise BackboneError(str(first_error(failed))) from group_error
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerJudge:
     """A judge at work.
@@ -90,21 +114,11 @@ class AnswerJudge:
             if (item.item_id, item.item, repeat, item.digest) not in known
         ]
 
-        async def one(item: JudgedItem, repeat: int, done: Callable[[], None]) -> None:
+        async def one(item: JudgedItem, repeat: int) -> None:
             async with slots:
                 on_verdict(await self._verdict(roles[item.kind], item, repeat))
-            done()
 
-        try:
-            with counted(f"verdicts of judge {self.config.name}", len(wanted)) as one_done:
-                async with asyncio.TaskGroup() as group:
-                    for item, repeat in wanted:
-                        group.create_task(one(item, repeat, one_done))
-        except BaseExceptionGroup as group_error:  # not except*: what that raises may come out in a group again
-            failed, others = group_error.split(BackboneError)
-            if failed is None or others is not None:
-                raise
-            raise BackboneError(str(first_error(failed))) from group_error
+        await all_done(f"verdicts of judge {self.config.name}", [partial(one, *each) for each in wanted])
 
     async def _verdict(self, role: Role, item: JudgedItem, repeat: int) -> AnswerVerdict:
         call_scope.set(CallScope("judge", item.item_id))

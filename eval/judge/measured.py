@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eval.cli.places import RESULTS
-from eval.judge.people import BY_PEOPLE, OF_GOLD, ON_PURPOSE, JudgeFigures, figures_for, people_text
+from eval.judge.people import (
+    BY_PEOPLE,
+    OF_GOLD,
+    OF_PAIRS,
+    ON_PURPOSE,
+    JudgeFigures,
+    figures_for,
+    pair_figures_for,
+    people_text,
+)
 from eval.judge.probe import RECORDED, judge_name, probe_text
 from memsys.errors import DataError
 from memsys.vocabulary import Json
@@ -100,6 +109,26 @@ def judge_standing(entry: Mapping[str, Json], repository: str = "") -> JudgeStan
     return _of_recorded(entry, repository) if entry["judge"] == RECORDED else _of_own(entry)
 
 
+def order_standing(entry: Mapping[str, Json]) -> JudgeStanding | None:
+    """What is known of how a judge tells events apart; ``None`` for one that aligned no order."""
+    if not entry.get("order"):
+        return None
+    name, known = judge_name(entry), pair_figures_for(entry)
+    if known is None:
+        asked = f"judge={entry['judge']} judge.order=model backbone={entry['backbone']}"
+        missing = f"`python -m eval.judge --known 100 {asked}` measures it (files of BEAM-100K)"
+        fault = f"nobody measured {name} on {OF_PAIRS}"
+        return JudgeStanding(name, fault, missing, fault)
+    return JudgeStanding(name, _pairs_text(known), "", _known_fault(name, known))
+
+
+def _pairs_text(known: JudgeFigures) -> str:
+    if known.accuracy is None or known.one_verdict is None:
+        return f"it gave no readable verdict on {OF_PAIRS}"
+    always = f"always one verdict: {known.one_verdict:.1f}"
+    return f"right on {known.accuracy:.1f} % of {known.answers} {OF_PAIRS} ({always})"
+
+
 def _of_own(entry: Mapping[str, Json]) -> JudgeStanding:
     known, name = figures_for(entry), judge_name(entry)
     asked = (entry.get("identity") or {}).get("judge") or {}
@@ -137,7 +166,7 @@ def _probe_fault(name: str, probe: Mapping[str, Json]) -> str:
 
 def _known_fault(name: str, figures: JudgeFigures) -> str:
     of = figures.answers_of
-    what = of if of == OF_GOLD else f"answers {of}"
+    what = of if of in (OF_GOLD, OF_PAIRS) else f"answers {of}"
     if figures.right is None:
         return f"{name} gave no readable verdict on {what}"
     shares = figures.right, figures.right_rejected, figures.wrong_accepted

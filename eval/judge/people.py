@@ -30,6 +30,8 @@ from memsys.vocabulary import Json
 FILE = RESULTS / "audit" / "judge_presets.csv"
 #: What the answers are.
 BY_PEOPLE, ON_PURPOSE, OF_GOLD = "labelled by people", "wrong on purpose", "gold answers by rubrics"
+#: Pairs of events of BEAM's orders: the same one twice, or one of this chat and one of another.
+OF_PAIRS = "pairs of gold events"
 #: Seed of the samples: every judge sees the same answers.
 SAMPLE_SEED = 0
 
@@ -49,7 +51,7 @@ class JudgeFigures:
     Attributes:
         judge: name of its preset.
         backbone: model that judged.
-        answers_of: :data:`BY_PEOPLE`, :data:`ON_PURPOSE` or :data:`OF_GOLD`.
+        answers_of: :data:`BY_PEOPLE`, :data:`ON_PURPOSE`, :data:`OF_GOLD` or :data:`OF_PAIRS`.
         answers: how many got a verdict.
         unreadable: how many got none, or as many of one as of the other.
         right: share that is right.
@@ -262,6 +264,14 @@ def figures_for(entry: Mapping[str, Json]) -> dict[str, JudgeFigures]:
         for one in stored_figures(FILE)
         if (one.judge, one.backbone, one.prompt_sha256) == (entry["judge"], entry["backbone"], digest)
     }
+
+
+def pair_figures_for(entry: Mapping[str, Json]) -> JudgeFigures | None:
+    """What is known of how a judge tells events apart; ``None`` where it was not measured as it is."""
+    wanted = (entry["backbone"], entry["judge"], OF_PAIRS)
+    digest = (entry.get("order") or {}).get("prompt_sha256")
+    found = (one for one in stored_figures(FILE) if _key(one) == wanted and one.prompt_sha256 == digest)
+    return next(found, None)
 
 
 def corrected_share(raw: float, figures: JudgeFigures) -> float | None:

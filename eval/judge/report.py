@@ -6,10 +6,11 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
 from eval.judge.agreement import agreement, majority
-from eval.judge.measured import judge_standing
+from eval.judge.measured import judge_standing, order_standing
 from eval.judge.people import BY_PEOPLE, OF_GOLD, JudgeFigures, corrected_share, figures_for
 from eval.judge.probe import RECORDED, judge_name
-from eval.judge.store import StoredVerdicts, with_judge
+from eval.judge.store import ORDER, StoredVerdicts, with_judge
+from eval.metrics.ordering import MODEL_ORDER_METRICS
 from eval.scoring.aggregate import Mean, mean_of
 from eval.scoring.beam import ORDERING, beam_scores, has_questions, meaning, title, with_beam_scores
 from eval.scoring.clusters import cluster_interval
@@ -32,7 +33,8 @@ def judge_summary(judged: StoredVerdicts, rows: Sequence[ScoreRow]) -> Json:
         ``correct`` (share of answers called right), its ``interval``, ``questions``, ``scored``, ``unscored`` (no
         readable verdict), ``repeats`` (accuracy of each, mean, population deviation, answers whose verdict changed),
         ``by_category``, ``identity`` of the judge and its ``probe``; of a judge of BEAM's rubrics also ``beam``, the
-        score of :mod:`eval.scoring.beam` by its column.
+        score of :mod:`eval.scoring.beam` by its column, and of one that aligned orders ``order``: the mean of each of
+        their scores, the verdicts asked for, and how many were unreadable.
     """
     shares = judged.shares()
     values = [(row, shares[row.question_id]) for row in rows if row.question_id in shares]
@@ -54,12 +56,21 @@ def judge_summary(judged: StoredVerdicts, rows: Sequence[ScoreRow]) -> Json:
         "by_category": {name: _mean(mean) for name, mean in by_category.items()},
         "probe": judged.meta["probe"],
         "identity": judged.meta["identity"],
+        **({"order": _order(judged)} if judged.orders else {}),
         **({"beam": _beam(judged, rows)} if judged.by_rubric and has_questions(rows) else {}),
     }
 
 
 def _mean(mean: Mean) -> Json:
     return {"mean": mean.value, "scored": mean.scored, "unscored": mean.unscored}
+
+
+def _order(judged: StoredVerdicts) -> Json:
+    orders = judged.orders
+    assert orders is not None
+    means = {name: _mean(mean_of(one[name] for one in orders.scores.values())) for name in MODEL_ORDER_METRICS}
+    asked = {key: judged.meta[ORDER][key] for key in ("prompt_sha256", "repeats")}
+    return {**means, "verdicts": len(orders.verdicts), "unreadable": orders.unreadable, **asked}
 
 
 def _beam(judged: StoredVerdicts, rows: Sequence[ScoreRow]) -> Json:
@@ -112,6 +123,7 @@ def show(run_id: str, judges: Mapping[str, Json], judged: Sequence[StoredVerdict
         console().print(_agreements(judged))
     for entry in judges.values():
         _show_beam(entry)
+        _show_order(entry)
         found = judge_standing(entry)
         if entry["judge"] != RECORDED and found.missing:
             say(f"comparisons and reports leave {found.name} out until it is measured: {found.missing}", style="yellow")
@@ -131,6 +143,25 @@ def _show_beam(entry: Mapping[str, Json]) -> None:
             table.add_row(f"  {name}{how}", _percent(mean["mean"]), "", f"{mean['scored']} ({mean['unscored']})")
         console().print(table)
         console().print(f"{title(metric)}: {meaning(metric, found['missing'])}", highlight=False, markup=False)
+
+
+def _show_order(entry: Mapping[str, Json]) -> None:
+    """Print the means of orders that a judge aligned itself, and what is known of how well it does that."""
+    from eval.cli.terminal import console, say
+
+    found, standing = entry.get("order"), order_standing(entry)
+    if not found or standing is None:
+        return
+    means = ", ".join(f"{name} {_percent(found[name]['mean'])}" for name in MODEL_ORDER_METRICS)
+    scored = found[MODEL_ORDER_METRICS[0]]
+    text = (
+        f"orders aligned by {judge_name(entry)}, percent: {means}; n (null): {scored['scored']} ({scored['unscored']})"
+        f"; verdicts on pairs: {found['verdicts']}, unreadable and so not the same: {found['unreadable']}; "
+        f"{standing.text}"
+    )
+    console().print(text, highlight=False, markup=False)
+    if standing.missing:
+        say(f"comparisons and reports leave these orders out until it is measured: {standing.missing}", style="yellow")
 
 
 def show_probe(name: str, probe: Mapping[str, Json]) -> None:

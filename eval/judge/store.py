@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from eval.judge.config import PARTIAL, WORTH
+from eval.judge.orders import JudgedOrders, judged_orders, order_path, ordered_answers, read_pairs
 from eval.runs.rows import read_rows
+from eval.runs.stored import load_answers, load_references
 from eval.scoring.beam import has_questions, with_beam_scores
 from eval.scoring.rows import ScoreRow
 from memsys.errors import RunDirectoryError, ScoringError
 
 FOLDER = "judgements"
+#: Key of what made the verdicts: how the judge was asked of an order's events, where it was.
+ORDER = "order"
 #: What verdicts depend on.
 INPUTS = ("answers.jsonl", "references.jsonl")
 
@@ -50,11 +54,16 @@ class AnswerVerdict:
 
 @dataclass(frozen=True, slots=True)
 class StoredVerdicts:
-    """A complete set of verdicts on one run; ``meta`` is the file beside them (identity, probe, counts)."""
+    """A complete set of verdicts on one run.
+
+    ``meta`` is the file beside them (identity, probe, counts); ``orders`` are those that the judge aligned, where it
+    did.
+    """
 
     column: str
     meta: Mapping[str, Any]
     verdicts: tuple[AnswerVerdict, ...]
+    orders: JudgedOrders | None = None
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -151,8 +160,15 @@ def load_judged(run_dir: Path) -> list[StoredVerdicts]:
                 f"{path}: {', '.join(changed)} changed since the verdicts; run `python -m eval.judge {run_dir}` again "
                 "with this judge, or delete its files"
             )
-        found.append(StoredVerdicts(meta["column"], meta, tuple(read_verdicts(path.with_suffix(".jsonl")))))
+        verdicts = tuple(read_verdicts(path.with_suffix(".jsonl")))
+        orders = _orders(run_dir, path, meta[ORDER]) if (meta.get(ORDER) or {}).get("status") == "complete" else None
+        found.append(StoredVerdicts(meta["column"], meta, verdicts, orders))
     return found
+
+
+def _orders(run_dir: Path, meta_path: Path, order: Mapping[str, Any]) -> JudgedOrders:
+    answers = ordered_answers(load_references(run_dir).values(), load_answers(run_dir).values())
+    return judged_orders(answers, order["repeats"], read_pairs(order_path(meta_path)))
 
 
 def with_judgements(run_dir: Path, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
@@ -169,9 +185,20 @@ def with_judgements(run_dir: Path, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
 
 
 def with_judge(rows: Sequence[ScoreRow], judged: StoredVerdicts) -> list[ScoreRow]:
-    """Add a judge's column to rows of scores."""
+    """Add a judge's column to rows of scores, and those of the orders that it aligned."""
     shares = judged.shares()
-    return [replace(row, metrics={**row.metrics, judged.column: shares.get(row.question_id)}) for row in rows]
+    orders = judged.orders.scores if judged.orders else {}
+    return [
+        replace(
+            row,
+            metrics={
+                **row.metrics,
+                judged.column: shares.get(row.question_id),
+                **{f"{judged.column}@{name}": value for name, value in orders.get(row.question_id, {}).items()},
+            },
+        )
+        for row in rows
+    ]
 
 
 def read_meta(path: Path) -> dict[str, Any]:
@@ -190,6 +217,9 @@ def read_meta(path: Path) -> dict[str, Any]:
     wrong = [
         name for name, kind in wanted.items() if not isinstance(meta, dict) or not isinstance(meta.get(name), kind)
     ]
+    order = meta.get(ORDER) if isinstance(meta, dict) else None
+    if order and not (isinstance(order, dict) and {"status", "repeats", "prompt_sha256"} <= order.keys()):
+        wrong.append(ORDER)
     if wrong:
         raise RunDirectoryError(f"{path} lacks {', '.join(wrong)} or holds another type there; delete it, judge again")
     return dict(meta)

@@ -9,10 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.terminal import announced
+from eval.judge.aligner import OrderJudge
 from eval.judge.config import JudgeConfig
 from eval.judge.judging import AnswerJudge, JudgedItem, items_of
+from eval.judge.orders import OrderedAnswer, judged_orders, order_path, ordered_answers, pair_row, read_pairs
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
-from eval.judge.store import AnswerVerdict, input_checksums, read_meta, read_verdicts, verdict_paths, verdict_row
+from eval.judge.store import (
+    ORDER,
+    AnswerVerdict,
+    input_checksums,
+    read_meta,
+    read_verdicts,
+    verdict_paths,
+    verdict_row,
+)
 from eval.running.backbones import engines_for
 from eval.running.plan import without
 from eval.runs.files import JsonLines, write_atomic, write_json
@@ -30,8 +40,11 @@ from memsys.llm.config import BackboneConfig
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
-#: Settings of a judge that cannot change a verdict: more repeats add to those there are.
-_NOT_IDENTITY = ("repeats",)
+#: Settings of a judge that cannot change a verdict: more repeats add to those there are, and so do orders, which
+#: have an identity of their own.
+_NOT_IDENTITY = ("repeats", "order", "order_role")
+#: What stands beside the identity of orders: how far they are.
+_NOT_ORDER_IDENTITY = ("status", "repeats")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +79,13 @@ class JudgePlan:
         }
         by_kind = {kind: self.judge.make_role(kind).prompt.sha256 for kind in sorted(self.judge.by_kind)}
         kept |= {"prompts_by_kind": by_kind} if by_kind else {}
+        return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
+
+    def order_identity(self) -> dict[str, Json]:
+        """What must agree for verdicts on pairs of events to be of one judge; empty for one that aligns no order."""
+        if self.judge.order != "model":
+            return {}
+        kept = {"role": dict(self.judge.order_role), "prompt_sha256": self.judge.order_prompt_sha256}
         return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
 
 
@@ -114,7 +134,12 @@ def is_judged(plan: JudgePlan, run_dir: Path) -> bool:
     if meta is None or meta["status"] != "complete":
         return False
     same = meta["inputs"] == input_checksums(run_dir) and meta.get("probe_sha256") == probe_sha256()
-    return bool(same and meta.get("repeats", 0) >= plan.judge.repeats)
+    judged = bool(same and meta.get("repeats", 0) >= plan.judge.repeats)
+    return judged and (plan.judge.order == "words" or _is_aligned(meta.get(ORDER), plan.judge.repeats))
+
+
+def _is_aligned(order: Mapping[str, Any] | None, repeats: int) -> bool:
+    return bool(order and order["status"] == "complete" and order["repeats"] >= repeats)
 
 
 def stored_meta(plan: JudgePlan, run_dir: Path) -> dict[str, Any] | None:
@@ -128,12 +153,15 @@ def stored_meta(plan: JudgePlan, run_dir: Path) -> dict[str, Any] | None:
         return None
     meta = read_meta(path)
     identity = {**plan.identity(), "model": meta["identity"].get("model")}
-    _check_same(meta, identity, path)
+    _check_same(meta, {"identity": identity, ORDER: plan.order_identity()}, path)
     return meta
 
 
-def _check_same(meta: Mapping[str, Any], identity: Mapping[str, Json], path: Path) -> None:
-    changed = differences(meta["identity"], json.loads(json.dumps(identity)))
+def _check_same(meta: Mapping[str, Any], own: Mapping[str, Json], path: Path) -> None:
+    changed = differences(meta["identity"], json.loads(json.dumps(own["identity"])))
+    if meta.get(ORDER) and own.get(ORDER):
+        stored, asked = (without(one[ORDER], _NOT_ORDER_IDENTITY) for one in (meta, own))
+        changed += differences({ORDER: stored}, {ORDER: asked})
     if changed:
         raise RunDirectoryError(
             f"{path} holds verdicts of a judge with other settings; give this one another name (judge.name=...) or "
@@ -156,22 +184,31 @@ def judge_run(plan: JudgePlan, run_dir: Path, probe: Mapping[str, Json]) -> None
     stored_meta(plan, run_dir)
     directory = RunDirectory(run_dir)
     try:
-        items = items_of(plan.judge, load_references(run_dir).values(), load_answers(run_dir).values())
-        asyncio.run(_judge(plan, directory, items, probe))
+        references, answers = load_references(run_dir).values(), load_answers(run_dir).values()
+        orders = ordered_answers(references, answers) if plan.judge.order == "model" else []
+        asyncio.run(_judge(plan, directory, items_of(plan.judge, references, answers), orders, probe))
     finally:
         directory.close()
 
 
 async def _judge(
-    plan: JudgePlan, directory: RunDirectory, items: Sequence[JudgedItem], probe: Mapping[str, Json]
+    plan: JudgePlan,
+    directory: RunDirectory,
+    items: Sequence[JudgedItem],
+    orders: Sequence[OrderedAnswer],
+    probe: Mapping[str, Json],
 ) -> None:
     rows, meta_path = verdict_paths(directory.path, plan.name)
     async with judge_backbone(plan, directory.add_call, directory.path / "logs") as backbone:
         meta = _meta(plan, directory.path, backbone, probe)
-        if meta_path.is_file():
-            _check_same(read_meta(meta_path), meta["identity"], meta_path)
+        stored = read_meta(meta_path) if meta_path.is_file() else {}
+        meta |= _order_meta(plan, stored, meta["inputs"])
+        if stored:
+            _check_same(stored, meta, meta_path)
         else:  # nobody knows which judge gave them
             rows.unlink(missing_ok=True)
+        if not stored.get(ORDER):
+            order_path(rows).unlink(missing_ok=True)
         write_json(meta_path, {**meta, "status": "running"})
         file = JsonLines(rows)
         try:
@@ -179,10 +216,39 @@ async def _judge(
             await judge.grade(items, read_verdicts(rows), lambda verdict: file.append(verdict_row(verdict)))
         finally:
             file.close()
+        if plan.judge.order == "model":
+            repeats = max(plan.judge.repeats, meta[ORDER]["repeats"])
+            await _align(plan, backbone, order_path(rows), orders, repeats)
+            meta[ORDER] |= {"repeats": repeats, "status": "complete"}
     kept = _in_order(items, read_verdicts(rows))
-    write_atomic(rows, b"".join(json.dumps(verdict_row(one), ensure_ascii=False).encode() + b"\n" for one in kept))
+    _write_rows(rows, [verdict_row(one) for one in kept])
     repeats = 1 + max((verdict.repeat for verdict in kept), default=0)
     write_json(meta_path, {**meta, "status": "complete", "repeats": repeats})
+
+
+async def _align(
+    plan: JudgePlan, backbone: Backbone, path: Path, orders: Sequence[OrderedAnswer], repeats: int
+) -> None:
+    """Align what is not aligned yet, and keep the verdicts that the alignments of so many repeats rest on."""
+    file = JsonLines(path)
+    try:
+        judge = OrderJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
+        await judge.align(orders, read_pairs(path), lambda verdict: file.append(pair_row(verdict)))
+    finally:
+        file.close()
+    _write_rows(path, [pair_row(one) for one in judged_orders(orders, repeats, read_pairs(path)).verdicts])
+
+
+def _order_meta(plan: JudgePlan, stored: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, Any]:
+    """What is known of orders while verdicts come; a judge that aligns none leaves those of the same answers."""
+    if plan.judge.order == "model":
+        repeats = (stored.get(ORDER) or {}).get("repeats", 0)
+        return {ORDER: {**plan.order_identity(), "repeats": repeats, "status": "running"}}
+    return {ORDER: stored[ORDER]} if stored.get(ORDER) and stored["inputs"] == inputs else {}
+
+
+def _write_rows(path: Path, rows: Sequence[Mapping[str, Json]]) -> None:
+    write_atomic(path, b"".join(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in rows))
 
 
 def _in_order(items: Sequence[JudgedItem], verdicts: Sequence[AnswerVerdict]) -> list[AnswerVerdict]:

@@ -6,11 +6,13 @@ what a list lacks sharing one rank behind all others; ``order_tau`` is (tau-b + 
 show, and ``order_score`` that times the F1 of the items found. Who matches is theirs to a language model; here an
 item matches a line that has at least half of its words, so that the score needs no model. Values differ from theirs.
 The metrics that end in ``_semantic`` align as their ``semantic_align`` does: a line stands for the item whose
-embedding is nearest to its own, where their cosine is 0.65 or more and no earlier line has taken that item.
+embedding is nearest to its own, where their cosine is 0.65 or more and no earlier line has taken that item. Those that
+end in ``_model`` align as their ``align_with_llm`` does, by the verdicts of a judge (:mod:`eval.judge.orders`).
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from math import isnan
 
 from eval.metrics.overlap import harmonic
 from eval.metrics.text import squad_tokens
@@ -21,6 +23,8 @@ ORDERED_ITEMS = "ordered_items"
 ORDER_METRICS = ("order_tau", "order_f1", "order_score")
 #: The same of lines that were aligned by sentence embeddings.
 SEMANTIC_ORDER_METRICS = tuple(f"{name}_semantic" for name in ORDER_METRICS)
+#: The same of lines that a judge aligned; columns of scores have the judge's name before these.
+MODEL_ORDER_METRICS = tuple(f"{name}_model" for name in ORDER_METRICS)
 #: Least cosine of a line and the item that it stands for.
 SIMILAR = 0.65
 #: Cosines of lines with items, a row for each line.
@@ -73,15 +77,44 @@ def align_by_similarity(items: Sequence[str], lines: Sequence[str], cosines: Seq
     return aligned
 
 
+def aligning(items: Sequence[str], lines: Sequence[str]) -> Generator[tuple[int, int], bool, list[str]]:
+    """Align lines with the items that somebody says are the same event, as the authors' ``align_with_llm`` asks.
+
+    Every line in turn is held against every item that no earlier line has taken, in the items' order, until one is the
+    same; that item is taken and the line replaced by it. Other lines stay as they are.
+
+    Args:
+        items: of the reference.
+        lines: of the answer.
+
+    Yields:
+        The places of an item and of a line; what is sent back says whether they are the same.
+
+    Returns:
+        The lines, those that stand for an item replaced by it.
+    """
+    used: set[int] = set()
+    aligned = []
+    for number, line in enumerate(lines):
+        place = None
+        for candidate in range(len(items)):
+            if candidate not in used and (yield candidate, number):
+                place = candidate
+                used.add(place)
+                break
+        aligned.append(line if place is None else items[place])
+    return aligned
+
+
 def order_tau(items: Sequence[str], aligned: Sequence[str]) -> float | None:
-    """(tau-b + 1) / 2 of the two rankings of everything named; ``None`` where that is one item."""
+    """(tau-b + 1) / 2 of the two rankings of everything named; ``None`` where that is one item, or one rank for all."""
     from scipy.stats import kendalltau
 
     union = list(dict.fromkeys([*items, *aligned]))
     if len(union) < 2:
         return None
     tau = float(kendalltau(_ranks(items, union), _ranks(aligned, union), variant="b").statistic)
-    return (tau + 1) / 2
+    return None if isnan(tau) else (tau + 1) / 2
 
 
 def _ranks(sequence: Sequence[str], union: Sequence[str]) -> list[int]:
@@ -119,6 +152,11 @@ def semantic_order_scores(answer: str, items: Sequence[str], similarity: Similar
     lines = lines_of(answer)
     aligned = align_by_similarity(items, lines, similarity(lines, items)) if lines else []
     return _scores(items, aligned, SEMANTIC_ORDER_METRICS)
+
+
+def aligned_order_scores(items: Sequence[str], aligned: Sequence[str]) -> Mapping[str, float | None]:
+    """The metrics of an answer whose lines a judge aligned (:func:`aligning`); without any line it has 0."""
+    return _scores(items, aligned, MODEL_ORDER_METRICS)
 
 
 def _scores(items: Sequence[str], aligned: Sequence[str], names: Sequence[str]) -> Mapping[str, float | None]:

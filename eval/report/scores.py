@@ -8,9 +8,9 @@ from eval.compare.rows import ComparisonEstimate, estimate
 from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS, higher_is_better, listed
 from eval.report.config import PageConfig
-from eval.scoring.beam import AVERAGING, is_beam_score, meaning, missing_kinds, score_columns
+from eval.scoring.beam import AVERAGING, is_beam_score, meaning, missing_kinds
 from eval.scoring.protocols import Adversarial, Averaging, Weighting
-from eval.tables.judges import judge_texts
+from eval.tables.judges import judge_texts, score_texts
 from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
 
@@ -43,8 +43,7 @@ def metric_list(runs: Sequence[StoredRun], config: PageConfig) -> list[dict[str,
     judges = judge_texts(runs)
     judges |= {
         score: f"{meaning(score, missing_kinds([run.rows for run in runs], score))}, by {text}"
-        for name, text in judges.items()
-        for score in score_columns(name)
+        for score, text in score_texts(runs).items()
         if score in held
     }
     return found + [_entry(name, "judge", judges[name]) for name in sorted(judges) if name in held]

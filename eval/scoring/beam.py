@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from eval.loaders.beam_questions import CATEGORIES
+from eval.metrics.ordering import MODEL_ORDER_METRICS
 from eval.scoring.aggregate import Mean, combine, mean_of
 from eval.scoring.protocols import Averaging
 from eval.scoring.rows import ScoreRow
@@ -20,13 +21,23 @@ from eval.scoring.rows import ScoreRow
 ORDERING = "event_ordering"
 #: Suffix of the score whose order is aligned by words; every run on BEAM has it.
 BY_WORDS = "@beam"
+#: Suffix of the score whose order the judge aligned itself; only judges that were told to do so have it.
+BY_MODEL = "@beam_model"
 #: Suffix of the score's column -> what event ordering counts.
-ORDERS: Mapping[str, str] = {BY_WORDS: "order_tau", "@beam_semantic": "order_tau_semantic"}
+ORDERS: Mapping[str, str] = {
+    BY_WORDS: "order_tau",
+    "@beam_semantic": "order_tau_semantic",
+    BY_MODEL: "order_tau_model",
+}
 #: The kinds weigh alike, and what has no answer counts as all others.
 AVERAGING = Averaging("paper_trap", "category_mean")
 #: What the score is called.
 TITLE = "BEAM score"
-_HOW = {BY_WORDS: "aligned by words", "@beam_semantic": "aligned by sentence embeddings"}
+_HOW = {
+    BY_WORDS: "aligned by words",
+    "@beam_semantic": "aligned by sentence embeddings",
+    BY_MODEL: "aligned by the judge's model",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +72,16 @@ def score_columns(judge: str) -> tuple[str, ...]:
     return tuple(judge + suffix for suffix in ORDERS)
 
 
+def order_columns(judge: str) -> tuple[str, ...]:
+    """Columns of the orders that a judge aligned itself."""
+    return tuple(f"{judge}@{name}" for name in MODEL_ORDER_METRICS)
+
+
+def rests_on_pairs(column: str) -> bool:
+    """Whether a column is made of a judge's verdicts on pairs of events: an order, or the score with it."""
+    return column.endswith((BY_MODEL, *order_columns("")))
+
+
 def title(metric: str) -> str:
     """What a column is called: ``BEAM score``, and how else than by words the order's items were aligned."""
     suffix = f"@{metric.rpartition('@')[2]}"
@@ -80,7 +101,7 @@ def meaning(metric: str, missing: Sequence[str] = ()) -> str:
 def with_beam_scores(rows: Sequence[ScoreRow], judge: str) -> list[ScoreRow]:
     """Add the columns of the score to rows with a judge's: that by words, and others whose order was scored."""
     scored = {name for row in rows for name in row.metrics}
-    suffixes = [suffix for suffix, order in ORDERS.items() if suffix == BY_WORDS or order in scored]
+    suffixes = [suffix for suffix in ORDERS if suffix == BY_WORDS or _order_column(judge, suffix) in scored]
     return [
         replace(row, metrics={**row.metrics, **{judge + suffix: _part(row, judge, suffix) for suffix in suffixes}})
         for row in rows
@@ -90,7 +111,11 @@ def with_beam_scores(rows: Sequence[ScoreRow], judge: str) -> list[ScoreRow]:
 def _part(row: ScoreRow, judge: str, suffix: str) -> float | None:
     if row.category not in CATEGORIES:
         return None
-    return row.metrics.get(ORDERS[suffix] if CATEGORIES[row.category] == ORDERING else judge)
+    return row.metrics.get(_order_column(judge, suffix) if CATEGORIES[row.category] == ORDERING else judge)
+
+
+def _order_column(judge: str, suffix: str) -> str:
+    return f"{judge}@{ORDERS[suffix]}" if suffix == BY_MODEL else ORDERS[suffix]
 
 
 def missing_kinds(runs: Iterable[Sequence[ScoreRow]], metric: str) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def arguments(server: StubServer, root: Path, *extra: str) -> list[str]:
 def test_presets_spell_out_every_field(name: str) -> None:
     settings = yaml.safe_load((CONF / f"{name}.yaml").read_text())
     # Judges of whole answers with one prompt need not say so.
-    assert set(settings) | {"by_kind", "unit", "halves"} == {*JudgeConfig.__slots__, "_target_"}
+    assert set(settings) | {"by_kind", "unit", "halves", "order", "order_role"} == {*JudgeConfig.__slots__, "_target_"}
     plan = make_plan([f"judge={name}"])
     role = plan.judge.make_role()
     assert (plan.judge.name, role.temperature, role.name) == (name, 0.0, f"judge_{name}")

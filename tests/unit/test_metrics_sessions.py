@@ -70,6 +70,12 @@ def test_other_questions_have_no_order_and_no_model_is_needed() -> None:
     assert not {"order_tau", "session_recall_any@5"} & set(groups()["neural"])
 
 
+def test_rankings_that_tie_everything_have_no_tau() -> None:
+    """A line that stands three times beside one item has the rank of what is missing: scipy gives NaN."""
+    scores = order_scores("fence\nfence\nfence", ITEMS[:1])
+    assert (scores["order_tau"], scores["order_f1"], scores["order_score"]) == (None, 0.0, None)
+
+
 def test_an_order_aligned_by_embeddings() -> None:
     """The nearest item at 0.65 or more; one that is taken leaves a line as it is, also where the second is near."""
     near = {"bed": [0.9, 0.1, 0, 0], "slugs": [0.2, 0.65, 0.1, 0], "soil": [0.8, 0.7, 0, 0], "far": [0.64, 0, 0, 0]}

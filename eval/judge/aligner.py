@@ -1,0 +1,78 @@
+"""Asking a judge which lines of an answer are which events of an order, pair by pair.
+
+Within an answer a pair is asked of once the one before it is answered, as the authors do: an event that is found is
+not asked of again, and what follows it for the same line is not asked of at all. Answers are asked of at the same time.
+A line that stands in an answer twice is not asked of twice beside the same event, since its verdict would be the same.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from eval.judge.config import SAME, JudgeConfig
+from eval.judge.judging import all_done
+from eval.judge.orders import OrderedAnswer, PairKey, PairVerdict, advance, begin
+from eval.metrics.ordering import aligning
+from memsys.llm.contract import LanguageModel, Role
+from memsys.llm.scope import CallScope, call_scope
+
+
+@dataclass(frozen=True, slots=True)
+class OrderJudge:
+    """A judge that aligns answers with orders.
+
+    Attributes:
+        config: how it asks.
+        bind: gives the backbone as one conversation sees it.
+        backbone: name of the backbone; part of the calls' keys, so that one ledger can hold several judges.
+        in_flight: verdicts asked for at once.
+    """
+
+    config: JudgeConfig
+    bind: Callable[[str], LanguageModel]
+    backbone: str
+    in_flight: int
+
+    async def align(
+        self, answers: Sequence[OrderedAnswer], done: Sequence[PairVerdict], on_verdict: Callable[[PairVerdict], None]
+    ) -> None:
+        """Get the verdicts that are not there yet.
+
+        Args:
+            answers: what is aligned.
+            done: verdicts stored before.
+            on_verdict: keeps a verdict; called as each comes.
+
+        Raises:
+            BackboneError: the backbone failed; all verdicts until then were kept.
+        """
+        known = {verdict.key: verdict for verdict in done}
+        role, slots = self.config.make_order_role(), asyncio.Semaphore(self.in_flight)
+
+        async def said(answer: OrderedAnswer, repeat: int, item: int, line: int) -> bool:
+            key = answer.key(item, line, repeat)
+            if key not in known:
+                async with slots:
+                    known[key] = await self._verdict(role, answer, key, item, line)
+                on_verdict(known[key])
+            return known[key].verdict == SAME
+
+        async def one(answer: OrderedAnswer, repeat: int) -> None:
+            walk = aligning(answer.items, answer.lines)
+            pair = begin(walk)
+            while isinstance(pair, tuple):
+                pair = advance(walk, same=await said(answer, repeat, *pair))
+
+        wanted = [partial(one, answer, repeat) for repeat in range(self.config.repeats) for answer in answers]
+        await all_done(f"orders of judge {self.config.name}", wanted)
+
+    async def _verdict(self, role: Role, answer: OrderedAnswer, key: PairKey, item: int, line: int) -> PairVerdict:
+        question_id, repeat, digest = key
+        call_scope.set(CallScope("judge", question_id))
+        values = {"item": answer.items[item], "line": answer.lines[line]}
+        called = f"{self.backbone}:{question_id}:{repeat}:{line}:{item}"
+        reply = await self.bind(answer.conversation_id).ask(role, values, key=called)
+        if reply.value is None:
+            return PairVerdict(question_id, repeat, line, item, None, reply.text, digest)
+        return PairVerdict(question_id, repeat, line, item, str(reply.value["verdict"]), "", digest)

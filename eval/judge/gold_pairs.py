@@ -1,0 +1,107 @@
+"""How well does a judge tell events apart? On events of BEAM's orders beside themselves and beside another chat's.
+
+An event beside its own copy is the same, one beside an event of another chat is not. Both are as easy as they can be,
+so that a judge which fails here is of no use for aligning, and one that passes may still take a neighbouring event of
+the same chat for this one.
+"""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from eval.judge.aligner import OrderJudge
+from eval.judge.config import CORRECT, SAME, WRONG
+from eval.judge.judging import JudgedItem
+from eval.judge.orders import OrderedAnswer, PairVerdict
+from eval.judge.people import OF_PAIRS, SAMPLE_SEED, JudgeFigures, KnownAnswer, figures_of
+from eval.judge.store import AnswerVerdict
+from eval.judge.work import JudgePlan, judge_backbone
+from eval.metrics.ordering import ORDERED_ITEMS
+from memsys.errors import ConfigError
+from memsys.vocabulary import Sample
+
+#: Ends the id of an event beside one of another chat.
+_BESIDE_OTHER = ":beside_other"
+
+
+def measure_by_pairs(plan: JudgePlan, size: int) -> list[JudgeFigures]:
+    """Let a judge compare events of BEAM-100K with themselves and with those of other chats.
+
+    Args:
+        plan: what judges.
+        size: events at the most; each is compared twice.
+
+    Raises:
+        BackboneError: the backbone failed.
+        ConfigError: the judge aligns no order.
+        DataError: the data set is not there.
+    """
+    from eval.loaders.beam import BeamConfig
+
+    if plan.judge.order != "model":
+        raise ConfigError(f"judge {plan.judge.name} aligns no order; judge.order=model lets it")
+    pairs = pairs_of_events(BeamConfig().load().samples, size)
+    with TemporaryDirectory() as folder:
+        verdicts = asyncio.run(_compare(plan, pairs, Path(folder)))
+    found = figures_of(plan, OF_PAIRS, pairs, verdicts)
+    return [replace(found, prompt_sha256=plan.judge.order_prompt_sha256)]
+
+
+def pairs_of_events(samples: Sequence[Sample], size: int) -> list[KnownAnswer]:
+    """Events of orders beside their own copy (right: the same) and beside one of another chat (wrong).
+
+    Args:
+        samples: chats with their questions.
+        size: events at the most, drawn from all orders. A smaller sample is a part of a larger.
+    """
+    events = _events(samples)
+    found = []
+    for number, one in enumerate(events):
+        around = [*events[number + 1 :], *events[:number]]
+        others = [each for each in around if each.conversation_id != one.conversation_id]
+        other = next((each for each in others if not _alike(each.gold, one.gold)), None)
+        if other is not None:
+            found.append((one, other))
+    places = random.Random(SAMPLE_SEED).sample(range(len(found)), len(found))
+    known: list[KnownAnswer] = []
+    for one, other in (found[place] for place in sorted(places[:size])):
+        known.append(KnownAnswer(one, right=True))
+        known.append(KnownAnswer(replace(one, item_id=one.item_id + _BESIDE_OTHER, answer=other.gold), right=False))
+    return known
+
+
+def _events(samples: Sequence[Sample]) -> list[JudgedItem]:
+    """Every event of every order beside its own copy."""
+    return [
+        JudgedItem(
+            f"{question.question_id}:{place}", question.conversation_id, question.text, event, event, question.kind
+        )
+        for sample in samples
+        for question in sample.questions
+        for place, event in enumerate(sample.references[question.question_id].extra.get(ORDERED_ITEMS, ()))
+    ]
+
+
+def _alike(one: str, other: str) -> bool:
+    return one.casefold().strip() == other.casefold().strip()
+
+
+async def _compare(plan: JudgePlan, pairs: Sequence[KnownAnswer], log_dir: Path) -> list[AnswerVerdict]:
+    """A verdict on each pair, as one on an answer that is right where it says that both are the same."""
+    answers = [
+        OrderedAnswer(one.item.item_id, one.item.conversation_id, (one.item.gold,), (one.item.answer,)) for one in pairs
+    ]
+    said: list[PairVerdict] = []
+    async with judge_backbone(plan, None, log_dir) as backbone:
+        judge = OrderJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
+        await judge.align(answers, [], said.append)
+    return [AnswerVerdict(one.question_id, one.repeat, _grade(one), one.reply, one.input_sha256) for one in said]
+
+
+def _grade(verdict: PairVerdict) -> str | None:
+    if verdict.verdict is None:
+        return None
+    return CORRECT if verdict.verdict == SAME else WRONG
