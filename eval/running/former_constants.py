@@ -18,6 +18,13 @@ FORMER_CONSTANTS: Mapping[str, Any] = {
     "mid_term.keyword_case": "lower",  # MemoryOS
     "mid_term.copies": False,  # MemoryOS
     "mid_term.unread_topics": "beginning",  # MemoryOS
+    "mid_term.continues": "said",  # MemoryOS
+    "mid_term.chain_shown": "latest",  # MemoryOS
+    "mid_term.keywords_of": "topic",  # MemoryOS
+    "mid_term.page_vector": "dated",  # MemoryOS
+    "long_term.reading": "tolerant",  # MemoryOS
+    "retrieve.keyword_fallback": "words",  # MemoryOS
+    "reply_marks": {"profile": "PROFILE:", "facts": "FACTS:", "agent_facts": ""},  # MemoryOS
     "heat.credit": "joined",  # MemoryOS
     "heat.nothing_new": "cool",  # MemoryOS
     "theme.summaries": "one_line",  # xMemory
