@@ -9,7 +9,7 @@ from typing import Any
 
 from baselines.memoryos.pages import DialoguePage
 from baselines.memoryos.roles import TEXTS
-from baselines.memoryos.rules import LongTermRules, ReplyMarks
+from baselines.memoryos.rules import LongTermRules, PromptLayout
 from memsys.index.vector import VectorIndex
 from memsys.llm.contract import Role
 from memsys.protocol import Parts
@@ -92,11 +92,11 @@ class LongTermMemory:
         parts: backbone and embedder.
         roles: by name.
         rules: how much is kept.
-        marks: headings within the replies.
+        layout: pages in the prompts, headings in the replies.
     """
 
-    def __init__(self, parts: Parts, roles: Mapping[str, Role], rules: LongTermRules, marks: ReplyMarks) -> None:
-        self._parts, self._roles, self._rules, self._marks = parts, roles, rules, marks
+    def __init__(self, parts: Parts, roles: Mapping[str, Role], rules: LongTermRules, layout: PromptLayout) -> None:
+        self._parts, self._roles, self._rules, self._layout = parts, roles, rules, layout
         self.profile = ""
         self.user_facts = FactQueue(parts.embedder.dimension, "user_fact", rules.capacity)
         self.agent_facts = FactQueue(parts.embedder.dimension, "agent_fact", rules.capacity)
@@ -104,13 +104,15 @@ class LongTermMemory:
 
     async def read(self, pages: Sequence[DialoguePage], user: str, agent: str, key: str) -> None:
         """Learn from pages: two calls at once, and a third where there is a profile already."""
-        text = "\n\n".join(page.dated for page in pages)
+        layout = self._layout
+        profile_values = {"pages": _shown(pages, layout.page, layout.between), "user": user}
+        agent_values = {"pages": _shown(pages, layout.agent_page, layout.between), "agent": agent or TEXTS("other")}
         described, told = await asyncio.gather(
-            self._parts.llm.ask(self._roles["profile"], {"pages": text, "user": user}, key=key),
-            self._parts.llm.ask(self._roles["agent_facts"], {"pages": text, "agent": agent or TEXTS("other")}, key=key),
+            self._parts.llm.ask(self._roles["profile"], profile_values, key=key),
+            self._parts.llm.ask(self._roles["agent_facts"], agent_values, key=key),
         )
         written = self._rules.reading == "as_written"
-        profile, facts = (profile_as_written if written else read_profile)(described.text, self._marks)
+        profile, facts = (profile_as_written if written else read_profile)(described.text, self._layout)
         self.counts["fallback.profile"] += facts is None
         self.profile = await self._merged(profile, user, key)
         if written:
@@ -118,13 +120,13 @@ class LongTermMemory:
             agent_facts = written_facts([said] if said != _WRITTEN_NONE else [])
             facts = written_facts([_WRITTEN_NONE] if facts is None else facts)
         else:
-            agent_facts = fact_lines(_without_heading(told.text, self._marks.agent_facts))
+            agent_facts = fact_lines(_without_heading(told.text, self._layout.agent_facts))
         await self.user_facts.add(self._parts, facts or [], pages)
         await self.agent_facts.add(self._parts, agent_facts, pages)
         self.counts["promotions"] += 1
 
     def _unmarked(self, text: str) -> str:
-        mark = self._marks.agent_facts
+        mark = self._layout.agent_facts
         return (text.replace(mark, "") if mark else text).strip()
 
     async def _merged(self, profile: str, user: str, key: str) -> str:
@@ -150,10 +152,16 @@ class LongTermMemory:
         self.agent_facts.load_state(state["agent"])
 
 
-def read_profile(text: str, marks: ReplyMarks) -> tuple[str, list[str] | None]:
+def _shown(pages: Sequence[DialoguePage], template: str, between: str) -> str:
+    return between.join(
+        template.format(user=page.user, agent=page.agent, date=page.date, dated=page.dated) for page in pages
+    )
+
+
+def read_profile(text: str, layout: PromptLayout) -> tuple[str, list[str] | None]:
     """Split a reply at the mark of its second part; without the mark all of it is profile, and facts are ``None``."""
-    profile, *rest = re.split(_heading("^", marks.facts), text.strip(), maxsplit=1)
-    return _without_heading(profile, marks.profile).strip(), fact_lines(rest[0]) if rest else None
+    profile, *rest = re.split(_heading("^", layout.facts), text.strip(), maxsplit=1)
+    return _without_heading(profile, layout.profile).strip(), fact_lines(rest[0]) if rest else None
 
 
 def _heading(start: str, mark: str) -> re.Pattern[str]:
@@ -165,14 +173,14 @@ def _without_heading(text: str, mark: str) -> str:
     return _heading(r"\A", mark).sub("", text) if mark else text
 
 
-def profile_as_written(text: str, marks: ReplyMarks) -> tuple[str, list[str] | None]:
+def profile_as_written(text: str, layout: PromptLayout) -> tuple[str, list[str] | None]:
     """Split a reply at the mark of its second part, to the letter; its lines are the facts, without white space.
 
     Source: BAI-LAB/MemoryOS 1d71706, ``eval/utils.py`` and ``eval/main_loco_parse.py``.
     """
-    profile, found, facts = text.partition(marks.facts)
+    profile, found, facts = text.partition(layout.facts)
     lines = [line.strip() for line in facts.strip().split("\n")] if found else None
-    return profile.replace(marks.profile, "").strip(), lines
+    return profile.replace(layout.profile, "").strip(), lines
 
 
 def written_facts(lines: Sequence[str]) -> list[str]:

@@ -77,7 +77,7 @@ class MemoryOSMemory(BaseMemory):
         self._paged: PagedConversation | None = None
         self._queue: list[QueuedPage] = []
         self._mid_term = MidTermMemory(dimension, config.mid_term_rules, config.heat_rules)
-        self._long_term = LongTermMemory(parts, self._roles, config.long_term_rules, config.marks)
+        self._long_term = LongTermMemory(parts, self._roles, config.long_term_rules, config.layout)
         self._index = VectorIndex(dimension)
         self._pages: dict[str, DialoguePage] = {}
         self._chains = ChainSummaries(config.mid_term_rules.chain_shown)

@@ -94,7 +94,7 @@ class PagePreparation:
 
     def _read(self, given: Sequence[Mapping[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
         """Summaries and keywords of topics; blank ones are none."""
-        return [(text, self._keywords(topic["keywords"])) for topic in given if (text := topic["content"].strip())]
+        return [(text, self._keywords(topic.get("keywords", ()))) for topic in given if (text := topic.get("content", "").strip())]
 
     def _as_they_came(self, given: Sequence[Mapping[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
         """Summaries and keywords of topics, blank and missing ones too."""
@@ -107,7 +107,8 @@ class PagePreparation:
 
     async def chain_summary(self, known: str, page: DialoguePage) -> str:
         """Bring a chain's summary up to date with one call; an empty reply keeps what is known, but as released."""
-        values = {"known": known or TEXTS("no_chain"), "page": page.dated, **page.sides("page")}
+        told = {"known": known or TEXTS("no_chain"), "known_or_none": known or TEXTS("none")}
+        values = {**told, "page": page.dated, **page.sides("page")}
         reply = await self._parts.llm.ask(self._roles["chain"], values, key=page.page_id)
         text = reply.text.strip()
         self.counts["fallback.chain"] += not text

@@ -168,24 +168,33 @@ class LongTermRules:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyMarks:
-    """Headings that the prompts ask for, by which replies are split (``memory.reply_marks``).
+class PromptLayout:
+    """How prompts about several pages show them, and the headings that they ask for (``memory.prompt_layout``).
 
     Attributes:
+        page: in the prompt for the profile, with its sides ``{user}`` and ``{agent}``, its ``{date}``, or all of it as
+            other prompts show it, ``{dated}``.
+        agent_page: the same in the prompt for facts about the other speaker.
+        between: two pages.
         profile: above the profile.
         facts: above the facts about the user.
         agent_facts: above those about the other speaker; empty where none is asked for.
     """
 
+    page: str
+    agent_page: str
+    between: str
     profile: str
     facts: str
     agent_facts: str
 
     def __post_init__(self) -> None:
-        check_texts(self, "memory.reply_marks")
+        check_texts(self, "memory.prompt_layout")
+        for name in ("page", "agent_page"):
+            check_template(f"memory.prompt_layout.{name}", getattr(self, name), "user", "agent", "date", "dated")
         for name in ("profile", "facts"):
             if not any(map(str.isalnum, getattr(self, name))):
-                raise ConfigError(f"memory.reply_marks.{name} has no word by which a reply could be split")
+                raise ConfigError(f"memory.prompt_layout.{name} has no word by which a reply could be split")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 from eval.parity.draws import Draw, Topics
 from eval.parity.facts import KnownTexts
+from eval.parity.page_replies import PAGE_ROLES
 from eval.parity.section_replies import SECTION_ROLES
 from eval.parity.spoiling import spoil
 from memsys.vocabulary import Json
@@ -163,6 +164,7 @@ PHRASE_ROLES: Mapping[str, Speaker] = {
     "reply": _text,
     "statements": _statements,
     "theme": _text,
+    **PAGE_ROLES,
     **SECTION_ROLES,
 }
 
@@ -189,8 +191,8 @@ class Request:
 
     @property
     def shown(self) -> str:
-        """All that the user's side shows: the prompt, and what follows it."""
-        return "\n".join((self.prompt, *self.exchange))
+        """All that the model is shown: system message, prompt, and what follows it."""
+        return "\n".join((self.system, self.prompt, *self.exchange))
 
     @property
     def role(self) -> str:
@@ -249,7 +251,7 @@ class DeterministicBackbone:
         if request.exchange:
             seed += f"/{len(request.exchange)}/{request.sampling.get('temperature')}"
         words = sorted({word for number in facts.texts for word in _WORD.findall(self.known.text(number).lower())})
-        draw = Draw(facts, words or self.topics.tags, self.topics, random.Random(seed), seed=seed)
+        draw = Draw(facts, words or self.topics.tags, self.topics, random.Random(seed), seed=seed, prompt=request.prompt)
         said = request.speaker(draw)
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
         chosen = random.Random(f"spoil/{seed}")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from baselines.memoryos.chains import ChainSummaries
 from memsys.vocabulary import Json
 
 
@@ -79,6 +80,37 @@ def xmemory_store(state: Mapping[str, Any]) -> dict[str, Json]:
     }
 
 
+def memoryos_store(state: Mapping[str, Any]) -> dict[str, Json]:
+    """Queue, pages, segments, profile and facts of MemoryOS, each in the order they came; keywords sorted."""
+    chains = ChainSummaries("two_later" if "chain_starts" in state else "latest")
+    chains.load_state(state)
+    places = {page["page_id"]: place for place, page in enumerate(state["pages"])}
+    long_term = state["long_term"]
+    return {
+        "queue": [_page(queued["page"]) for queued in state["queue"]],
+        "pages": [
+            {**_page(page), "chain": chains.of(page["page_id"]), "read": page["page_id"] in state["read"]}
+            for page in state["pages"]
+        ],
+        "segments": [
+            {
+                "summary": segment["summary"],
+                "keywords": sorted(segment["keywords"]),
+                "pages": [places[page] for page in segment["pages"]],
+                "interactions": segment["interactions"],
+            }
+            for segment in state["mid_term"]["segments"]
+        ],
+        "profile": {"profile": {"text": long_term["profile"]}},
+        "user_facts": [{"text": fact["text"], "date": fact["date"]} for fact in long_term["user"]["facts"]],
+        "agent_facts": [{"text": fact["text"], "date": fact["date"]} for fact in long_term["agent"]["facts"]],
+    }
+
+
+def _page(page: Mapping[str, Any]) -> dict[str, Json]:
+    return {key: page[key] for key in ("user", "agent", "date")}
+
+
 def _places(notes: Any) -> dict[str, int]:
     return {note["note_id"]: place for place, note in enumerate(notes)}
 
@@ -91,6 +123,7 @@ def _note(note: Mapping[str, Any], places: Mapping[str, int], cluster: str | Non
 #: Normal form of a system's state, by the name that ``released/`` uses.
 STORES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Json]]] = {
     "clag": clag_store,
+    "memoryos": memoryos_store,
     "notes": notes_store,
     "sage": sage_store,
     "xmemory": xmemory_store,

@@ -24,7 +24,14 @@ FORMER_CONSTANTS: Mapping[str, Any] = {
     "mid_term.page_vector": "dated",  # MemoryOS
     "long_term.reading": "tolerant",  # MemoryOS
     "retrieve.keyword_fallback": "words",  # MemoryOS
-    "reply_marks": {"profile": "PROFILE:", "facts": "FACTS:", "agent_facts": ""},  # MemoryOS
+    "prompt_layout": {  # MemoryOS
+        "page": "{dated}",
+        "agent_page": "{dated}",
+        "between": "\n\n",
+        "profile": "PROFILE:",
+        "facts": "FACTS:",
+        "agent_facts": "",
+    },
     "heat.credit": "joined",  # MemoryOS
     "heat.nothing_new": "cool",  # MemoryOS
     "theme.summaries": "one_line",  # xMemory

@@ -234,7 +234,7 @@ def test_identity_holds_what_can_change_a_result(override: str, same: bool) -> N
         ("memoryos/small", "mid_term.page_vector", "run_on"),
         ("memoryos/default", "long_term.reading", "as_written"),
         ("memoryos/small", "retrieve.keyword_fallback", "none"),
-        ("memoryos/default", "reply_marks", {"profile": "P:", "facts": "F:", "agent_facts": ""}),
+        ("memoryos/default", "prompt_layout", {"profile": "P:", "facts": "F:"}),
         ("memoryos/budget", "heat.credit", "nearest"),
         ("memoryos/small", "heat.nothing_new", "block"),
     ],

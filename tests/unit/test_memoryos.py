@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from baselines.memoryos.long_term import SpeakerFact, fact_lines, read_profile
 from baselines.memoryos.memory import MemoryOSMemory
 from baselines.memoryos.pages import PagedConversation, PageTopic, agent_of, pages_of, user_of
-from baselines.memoryos.rules import HeatRules, MidTermRules, ReplyMarks, ShortTermRules
+from baselines.memoryos.rules import HeatRules, MidTermRules, PromptLayout, ShortTermRules
 from baselines.memoryos.segments import MidTermMemory, TopicSegment, keyword_overlap, recency
 from eval.sweep.calls import memory_calls
 from memsys.call_model import DataShape
@@ -44,7 +44,7 @@ MID = MidTermRules(
     keywords_of="topic",
     page_vector="dated",
 )
-MARKS = ReplyMarks("PROFILE:", "FACTS:", "")
+LAYOUT = PromptLayout("{dated}", "{dated}", "\n\n", "PROFILE:", "FACTS:", "")
 HEAT = HeatRules(alpha=1, beta=1, gamma=1, mu=86400.0, tau=5, recency="dialogue", credit="joined", nothing_new="cool")
 
 
@@ -437,9 +437,9 @@ def test_facts_beyond_the_capacity_go_oldest_first() -> None:
 
 def test_a_profile_is_split_at_the_second_mark() -> None:
     text = "**PROFILE:**\nkind\n\n## FACTS:\n- a (1 May)\n2. b\nNone\nWork:\n"
-    assert read_profile(text, MARKS) == ("kind", ["a (1 May)", "b"])
-    assert read_profile("only a profile", MARKS) == ("only a profile", None)
-    other = ReplyMarks("[User Profile]", "[User Data]", "[Other]")
+    assert read_profile(text, LAYOUT) == ("kind", ["a (1 May)", "b"])
+    assert read_profile("only a profile", LAYOUT) == ("only a profile", None)
+    other = replace(LAYOUT, profile="[User Profile]", facts="[User Data]")
     assert read_profile("[User Profile]\nkind\n[User Data]\n- a", other) == ("kind", ["a"])
     assert fact_lines("none") == [] == fact_lines("")
 
