@@ -24,6 +24,7 @@ class ChainSummaries:
         self._summaries: list[str] = []
         self._place_of: dict[str, int] = {}
         self._starts: list[int] = []
+        self._stored: list[str | None] = []
 
     def __len__(self) -> int:
         """Count the chains."""
@@ -52,27 +53,28 @@ class ChainSummaries:
             self._summaries[-1] = summary
         else:
             self._summaries.append(summary)
-        if not self._one_per_chain:
-            self._pass_on(continues)
         if stored:
             self._place_of[page_id] = len(self._summaries) - 1
+        if not self._one_per_chain:
+            self._stored.append(page_id if stored else None)
+            self._pass_on(continues)
 
     def _pass_on(self, continues: bool) -> None:
-        """Show the new summary on the page two places before, where both pages between are of the chain and stored."""
+        """Show the new summary on the page two places before it, where that page and the next are of the chain."""
         place = len(self._summaries) - 1
         if not continues:
             self._starts.append(place)
-            return
-        names = {at: name for name, at in self._place_of.items()}
-        if self._starts[-1] <= place - 2 and place - 1 in names and place - 2 in names:
-            self._place_of[names[place - 2]] = place
+        elif self._starts[-1] <= place - 2:
+            first, second = self._stored[place - 2 : place]
+            if first is not None and second is not None:
+                self._place_of[first] = place
 
     def state(self) -> dict[str, Any]:
         """Return the summaries as JSON values."""
         told: dict[str, Any] = {"chain_of": dict(self._place_of), "chains": list(self._summaries)}
-        return told if self._one_per_chain else {**told, "chain_starts": list(self._starts)}
+        return told if self._one_per_chain else {**told, "chain_starts": list(self._starts), "chain_pages": list(self._stored)}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore a snapshot."""
         self._place_of, self._summaries = dict(state["chain_of"]), list(state["chains"])
-        self._starts = list(state.get("chain_starts", ()))
+        self._starts, self._stored = list(state.get("chain_starts", ())), list(state.get("chain_pages", ()))

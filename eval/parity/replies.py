@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval.parity.draws import Draw, Topics
-from eval.parity.facts import KnownTexts
+from eval.parity.facts import MARK, KnownTexts
 from eval.parity.page_replies import PAGE_ROLES
 from eval.parity.section_replies import SECTION_ROLES
 from eval.parity.spoiling import spoil
@@ -191,8 +191,11 @@ class Request:
 
     @property
     def shown(self) -> str:
-        """All that the model is shown: system message, prompt, and what follows it."""
-        return "\n".join((self.system, self.prompt, *self.exchange))
+        """What the model is shown: the prompt, what follows it, and of the system message the marks.
+
+        Its other words are the release's own, which may quote a text of the data set as an example.
+        """
+        return "\n".join((" ".join(MARK.findall(self.system)), self.prompt, *self.exchange))
 
     @property
     def role(self) -> str:

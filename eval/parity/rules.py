@@ -23,6 +23,9 @@ DESCRIPTIONS = frozenset(
 HEADINGS = frozenset(("memories", "for", "user", "of"))
 #: Lines that stand above lists, in small letters.
 LINES = frozenset(("original messages:", "(none)"))
+#: What stands around the lines of MemoryOS's context: bullets, brackets, and when a fact was said.
+_AROUND = re.compile(r"^(?:\[|\(about: |(?:- )+)|(?: \(said on [^)]*\)|\]|\))$")
+_OF_A_PAGE = re.compile(r"\bUser: .*? Assiant: ", re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
 _WORD = re.compile(r"\w+")
 
@@ -78,6 +81,17 @@ def same_but_correction(place: str, ours: Any, theirs: Any) -> bool:
     return bool(one == other and one)
 
 
+def theirs_of_a_page(place: str, ours: Any, theirs: Any) -> bool:
+    """Theirs alone: a call about both sides of a page, as MemoryOS's release writes them."""
+    return ours is None and _OF_A_PAGE.search(theirs) is not None
+
+
+def lines_shown(place: str, ours: Any, theirs: Any) -> bool:
+    """Each line of ours but headings stands in theirs, without its bullet and brackets and when a fact was said."""
+    lines = (line for line in ours.splitlines() if not line.endswith(":"))
+    return all(_AROUND.sub("", line).strip() in theirs for line in lines)
+
+
 def same_words(place: str, ours: Any, theirs: Any) -> bool:
     """Both hold the same words, numbers and signs in the same order: only white space differs."""
     return "".join(ours.split()) == "".join(theirs.split())
@@ -99,7 +113,9 @@ def _words(text: str, others: frozenset[str] = frozenset()) -> Counter[str]:
 
 
 RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
+    "lines_shown": lines_shown,
     "links_to_stored_notes": links_to_stored_notes,
+    "theirs_of_a_page": theirs_of_a_page,
     "two_members": two_members,
     "neighbours_swapped": neighbours_swapped,
     "same_but_correction": same_but_correction,

@@ -32,8 +32,10 @@ MOMENT = "2000-01-01 00:00:00"
 SAMPLE = "conversation"
 #: What their ``main`` asks for.
 THRESHOLDS = {"segment_threshold": 0.1, "page_threshold": 0.1, "knowledge_threshold": 0.1}
-#: Stand in their answer prompt before the question, and in its system message before what is known of its speaker.
-QUESTION, KNOWLEDGE = "the question is:", "【Assistant Knowledge】"
+#: Stands in their answer prompt before the question.
+QUESTION = "the question is:"
+#: Stand in its system message before what is known of the speaker who answers, and after it.
+KNOWLEDGE = ("【Assistant Knowledge】", "\nAny content referring to")
 
 
 class _Index:
@@ -137,7 +139,8 @@ class Worker(ConversationWorker):
             *self._settings["speakers"],
             {},
         )
-        return {"prediction": reply, "context": prompt.partition(QUESTION)[0] + system.partition(KNOWLEDGE)[2]}
+        known = system.partition(KNOWLEDGE[0])[2].partition(KNOWLEDGE[1])[0]
+        return {"prediction": reply, "context": prompt.partition(QUESTION)[0] + known}
 
 
 def _sides(page: dict[str, Any]) -> dict[str, Any]:
