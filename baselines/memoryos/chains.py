@@ -72,7 +72,11 @@ class ChainSummaries:
     def state(self) -> dict[str, Any]:
         """Return the summaries as JSON values."""
         told: dict[str, Any] = {"chain_of": dict(self._place_of), "chains": list(self._summaries)}
-        return told if self._one_per_chain else {**told, "chain_starts": list(self._starts), "chain_pages": list(self._stored)}
+        return (
+            told
+            if self._one_per_chain
+            else {**told, "chain_starts": list(self._starts), "chain_pages": list(self._stored)}
+        )
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore a snapshot."""

@@ -94,7 +94,11 @@ class PagePreparation:
 
     def _read(self, given: Sequence[Mapping[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
         """Summaries and keywords of topics; blank ones are none."""
-        return [(text, self._keywords(topic.get("keywords", ()))) for topic in given if (text := topic.get("content", "").strip())]
+        return [
+            (text, self._keywords(topic.get("keywords", ())))
+            for topic in given
+            if (text := topic.get("content", "").strip())
+        ]
 
     def _as_they_came(self, given: Sequence[Mapping[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
         """Summaries and keywords of topics, blank and missing ones too."""

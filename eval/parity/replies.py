@@ -254,7 +254,9 @@ class DeterministicBackbone:
         if request.exchange:
             seed += f"/{len(request.exchange)}/{request.sampling.get('temperature')}"
         words = sorted({word for number in facts.texts for word in _WORD.findall(self.known.text(number).lower())})
-        draw = Draw(facts, words or self.topics.tags, self.topics, random.Random(seed), seed=seed, prompt=request.prompt)
+        draw = Draw(
+            facts, words or self.topics.tags, self.topics, random.Random(seed), seed=seed, prompt=request.prompt
+        )
         said = request.speaker(draw)
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
         chosen = random.Random(f"spoil/{seed}")

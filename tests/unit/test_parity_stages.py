@@ -34,11 +34,11 @@ def give(monkeypatch: pytest.MonkeyPatch, *outcomes: object) -> None:
 @pytest.mark.parametrize(
     ("outcomes", "status", "required", "line"),
     [
-        ((EXPLAINED,), EXIT_DONE, EXIT_DONE, "parity: 6 of 6 stages compared\n"),
-        ((None, EXPLAINED), EXIT_DONE, EXIT_INCOMPLETE, "parity: 5 of 6 stages compared; not compared: clag\n"),
+        ((EXPLAINED,), EXIT_DONE, EXIT_DONE, "parity: 7 of 7 stages compared\n"),
+        ((None, EXPLAINED), EXIT_DONE, EXIT_INCOMPLETE, "parity: 6 of 7 stages compared; not compared: clag\n"),
         ((UNEXPLAINED, None, EXPLAINED), EXIT_DIFFERENT, EXIT_DIFFERENT,
-         "parity: 5 of 6 stages compared; with unexplained differences: clag; not compared: amem\n"),
-        ((DataError("no"), EXPLAINED), EXIT_ERROR, EXIT_ERROR, "parity: 5 of 6 stages compared; failed: clag\n"),
+         "parity: 6 of 7 stages compared; with unexplained differences: clag; not compared: amem\n"),
+        ((DataError("no"), EXPLAINED), EXIT_ERROR, EXIT_ERROR, "parity: 6 of 7 stages compared; failed: clag\n"),
     ],
 )  # fmt: skip
 def test_the_last_line_says_how_many_stages_were_compared(

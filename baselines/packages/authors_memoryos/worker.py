@@ -20,6 +20,7 @@ import sys
 import types
 import uuid
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from released_code import ConversationWorker, EndpointEmbedder, load, prepare, set_attribute
@@ -80,8 +81,7 @@ class Worker(ConversationWorker):
     def finish(self) -> list[dict[str, str]]:
         """Let their ``main`` write the conversation."""
         sample = {"sample_id": SAMPLE, "conversation": self.conversation(), "qa": []}
-        with open("locomo10.json", "w", encoding="utf-8") as file:
-            json.dump([sample], file)
+        Path("locomo10.json").write_text(json.dumps([sample]), encoding="utf-8")
         self._main.main()
         self._kept["RetrievalAndAnswer"].queue_capacity = self._settings["retrieve_k"]
         return []
@@ -99,9 +99,7 @@ class Worker(ConversationWorker):
         places = {page["page_id"]: place for place, page in enumerate(pages)}
         return {
             "queue": [_sides(page) for page in self._kept["ShortTermMemory"].get_all()],
-            "pages": [
-                {**_sides(page), "chain": page["meta_info"], "read": bool(page["analyzed"])} for page in pages
-            ],
+            "pages": [{**_sides(page), "chain": page["meta_info"], "read": bool(page["analyzed"])} for page in pages],
             "segments": [
                 {
                     "summary": segment["summary"],
