@@ -14,8 +14,8 @@ _AGENT = "【Assistant Knowledge】"
 
 def _continues(draw: Draw) -> str:
     """The word true or false; now and then with a full stop, in capitals, in a sentence, or something else."""
-    if draw.chance(5):
-        return draw.random.choice((" True\n", "true.", "TRUE", "It is true that they do", "no idea", ""))
+    if draw.chance(3):
+        return draw.random.choice((" True\n", "true.", "TRUE", "It is true that they do", "True, they do.", ""))
     return draw.random.choice(("true", "false"))
 
 

@@ -1,4 +1,4 @@
-"""Parity with MemoryOS's released evaluation, without that code: the worker on stand-in files, replies, store, rules."""
+"""Parity with MemoryOS's released evaluation, without that code: the worker on stand-ins, replies, store, rules."""
 
 import json
 import re
@@ -82,8 +82,8 @@ class MidTermMemory:
 
     def write(self, dialogs):
         pages = [
-            {"page_id": generate_id("page"), "user_input": said["text"], "agent_response": "yes", "timestamp": said["time"],
-             "meta_info": "chain", "analyzed": number == 0}
+            {"page_id": generate_id("page"), "user_input": said["text"], "agent_response": "yes",
+             "timestamp": said["time"], "meta_info": "chain", "analyzed": number == 0}
             for number, said in enumerate(dialogs)
         ]
         self.sessions["s"] = {"summary": "both", "summary_keywords": ["b", "a", "b"], "details": pages[::-1],
@@ -117,7 +117,8 @@ H_THRESHOLD = 5.0
 client = "client"
 
 def generate_system_response_with_meta(query, short, long, queue, facts, client, sample, speaker_a, speaker_b, meta):
-    system = f"{speaker_b}, traits and knowledge:\\n【Assistant Knowledge】\\n- {len(short.get_all())}\\nAny content referring to"
+    known = f"【Assistant Knowledge】\\n- {len(short.get_all())}\\n"
+    system = f"{speaker_b}, traits and knowledge:\\n{known}Any content referring to"
     prompt = f"<MEMORY>\\n{[page['user_input'] for page in queue]}\\nthe question is: {query} of {speaker_a}"
     return query.upper(), system, prompt
 
@@ -162,17 +163,17 @@ def said(text: str, number: int = 0) -> str:
 ASKED = {role: phrases for role, phrases in CODE.phrases.items() if role != "reply"}
 
 
+#: Headings that the authors' prompts ask for, and those of ours.
+HEADINGS = {"【User Profile】": "PROFILE:", "【User Data】": "FACTS:", "【Assistant Knowledge】\n": ""}
+
+
 @pytest.mark.parametrize("role", sorted(ASKED))
 def test_both_wordings_of_a_role_get_one_reply_but_for_its_headings(role: str) -> None:
     theirs, ours = ASKED[role]
     headings = {"persona": " 【User Data】", "agent_facts": " 【Assistant Knowledge】"}.get(role, "")
     for number in range(40):
         one, other = said(theirs + headings, number), said(ours, number)
-        for mark, plain in (
-            ("【User Profile】", "PROFILE:"),
-            ("【User Data】", "FACTS:"),
-            ("【Assistant Knowledge】\n", ""),
-        ):
+        for mark, plain in HEADINGS.items():
             one = one.replace(mark, plain)
         assert one == other
 
@@ -195,7 +196,7 @@ def test_replies_are_what_the_prompts_ask_for_and_now_and_then_not() -> None:
 
 
 def test_of_the_system_message_the_marks_are_shown_alone() -> None:
-    """The release's answer prompt quotes a question of the data set in it, and tells the second speaker's facts there."""
+    """The release's answer prompt quotes a question of the data set there, and tells the second speaker's facts."""
     known = KnownTexts(["Who sails?"])
     messages = [{"role": "system", "content": "As in: Who sails? zq000001"}, {"role": "user", "content": "Say it"}]
     shown = known.facts(read_request({"messages": messages}).shown)
@@ -236,10 +237,10 @@ def test_the_state_of_memoryos_in_the_form_that_is_compared() -> None:
 
 
 def test_lines_of_a_context_stand_in_the_other_whatever_stands_around_them() -> None:
-    ours = "Earlier pieces:\n[noon]\nhi\nyes (no)\n(about: a\nb)\n\nFacts about Bob:\n- - x\n- y (said on noon)"
-    theirs = "<MEMORY>\nAnn: hi\nBob: yes (no)\nTime:(noon)\noverview:(a\nb)\n- x\n- y"
+    ours = "Earlier pieces:\n[noon]\nhi\nyes (no)\n(about: a\nb)\n\nFacts about Bob:\n- - sail\n- yacht (said on noon)"
+    theirs = "<MEMORY>\nAnn: hi\nBob: yes (no)\nTime:(noon)\noverview:(a\nb)\n- sail\n- yacht"
     assert passes("lines_shown", "q", ours, theirs)
-    for change in ("hi", "yes", "noon", "a\n", "- y"):
+    for change in ("hi", "yes", "noon", "a\n", "yacht"):
         assert not passes("lines_shown", "q", ours, theirs.replace(change, "z"))
 
 
