@@ -224,7 +224,7 @@ def test_identity_holds_what_can_change_a_result(override: str, same: bool) -> N
         ("memfly/small", "ingest.fallback_letters", 5),
         ("gam/default", "research.max_requests", 4),
         ("gam/small", "pages.embedded", "mean_of_windows"),
-        ("memoryos/code", "retrieve.max_keywords", 2),
+        ("memoryos/default", "retrieve.max_keywords", 2),
         ("memoryos/default", "mid_term.keyword_case", "kept"),
         ("memoryos/default", "mid_term.copies", True),
         ("memoryos/small", "mid_term.unread_topics", "drop"),
