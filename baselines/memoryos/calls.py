@@ -25,12 +25,17 @@ TURNS_ON_A_PAGE: Mapping[PageCut, float] = {**TURNS_PER_PAGE, "released_pairs": 
 #: Pages at a session's beginning that go on with a chain of the session before, an assumption: their summary waits for
 #: that chain's (30 over the 18 later sessions of conv-26 with Qwen2.5-Coder-0.5B).
 CARRIED_PER_SESSION = 1.6
+#: Segments that a page opens, an assumption: with two topics a page, half of which join a segment, it is one.
+OPENED_PER_PAGE = 1.0
 #: Tokens of a summary, a description and a fact.
 SUMMARY_TOKENS, PROFILE_TOKENS, FACT_TOKENS = 60, 250, 25
 
 
 def expected_calls(config: "MemoryOSConfig", shape: DataShape) -> list[ExpectedCalls]:
-    """Three calls for each page that leaves the queue, two or three for each promotion, one for a question."""
+    """Three calls for each page that leaves the queue, two or three for each promotion, one for a question.
+
+    Where segments' keywords are asked for, one more for each that a page opens.
+    """
     pages, page = _pages(config, shape)
     kept = config.short_term_rules.kept(int(pages / max(len(shape.turns), 1))) * len(shape.turns)
     flushed = max(pages - kept, 0.0)
@@ -48,6 +53,8 @@ def expected_calls(config: "MemoryOSConfig", shape: DataShape) -> list[ExpectedC
         calls("write", "chain", carried, page + SUMMARY_TOKENS, SUMMARY_TOKENS),
         calls("prepare", "topics", flushed, page, 2 * SUMMARY_TOKENS),
     ]
+    if config.mid_term["keywords_of"] == "asked":
+        found.append(calls("write", "keywords", OPENED_PER_PAGE * flushed, SUMMARY_TOKENS, SHORT_TOKENS))
     if config.long_term["enabled"]:
         read = pages_of_a_promotion(config.heat_rules)
         promotions = flushed / read

@@ -12,6 +12,7 @@ from baselines.memoryos.rules import (
     MemoryOSTexts,
     MidTermRules,
     PageCut,
+    PromptLayout,
     ShortTermRules,
 )
 from memsys.call_model import DataShape, ExpectedCalls
@@ -39,6 +40,7 @@ class MemoryOSConfig:
         retrieve: fields of :class:`baselines.memoryos.rules.MemoryOSSearchRules`.
         context: fields of :class:`baselines.memoryos.rules.MemoryOSContextRules`.
         context_texts: fields of :class:`baselines.memoryos.rules.MemoryOSTexts`.
+        prompt_layout: fields of :class:`baselines.memoryos.rules.PromptLayout`.
         roles: per role the fields of :class:`memsys.llm.roles.RoleSettings`.
     """
 
@@ -52,13 +54,14 @@ class MemoryOSConfig:
     retrieve: Group
     context: Group
     context_texts: Group
+    prompt_layout: Group
     roles: Mapping[str, Group]
 
     def __post_init__(self) -> None:
         check_choices(self, "memory", pages=PageCut)
         refuse_gold(self, "MemoryOS")
         _ = self.short_term_rules, self.mid_term_rules, self.heat_rules, self.long_term_rules
-        _ = self.search_rules, self.context_rules, self.texts
+        _ = self.search_rules, self.context_rules, self.texts, self.layout
         make_roles(self.roles)
 
     @property
@@ -95,6 +98,11 @@ class MemoryOSConfig:
     def texts(self) -> MemoryOSTexts:
         """Words of the context."""
         return from_settings(MemoryOSTexts, self.context_texts, "memory.context_texts")
+
+    @property
+    def layout(self) -> PromptLayout:
+        """Pages in prompts, and headings in replies."""
+        return from_settings(PromptLayout, self.prompt_layout, "memory.prompt_layout")
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
         """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""

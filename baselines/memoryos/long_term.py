@@ -9,15 +9,18 @@ from typing import Any
 
 from baselines.memoryos.pages import DialoguePage
 from baselines.memoryos.roles import TEXTS
-from baselines.memoryos.rules import LongTermRules
+from baselines.memoryos.rules import LongTermRules, PromptLayout
 from memsys.index.vector import VectorIndex
 from memsys.llm.contract import Role
 from memsys.protocol import Parts
 
-_FACTS = re.compile(r"^\W*FACTS\b\W*", re.MULTILINE | re.IGNORECASE)
-_PROFILE = re.compile(r"\A\W*PROFILE\b\W*", re.IGNORECASE)
+_EDGES = re.compile(r"^\W+|\W+$")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s*")
 _NOTHING = {"", "none", "none.", "n/a"}
+#: Of replies that are taken as they are written, these are no facts.
+_WRITTEN_NOTHING = {"", "- None", "- None."}
+#: What a reply without a second part says of the user where it is taken as it is written: a fact like others.
+_WRITTEN_NONE = "None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +92,11 @@ class LongTermMemory:
         parts: backbone and embedder.
         roles: by name.
         rules: how much is kept.
+        layout: pages in the prompts, headings in the replies.
     """
 
-    def __init__(self, parts: Parts, roles: Mapping[str, Role], rules: LongTermRules) -> None:
-        self._parts, self._roles, self._rules = parts, roles, rules
+    def __init__(self, parts: Parts, roles: Mapping[str, Role], rules: LongTermRules, layout: PromptLayout) -> None:
+        self._parts, self._roles, self._rules, self._layout = parts, roles, rules, layout
         self.profile = ""
         self.user_facts = FactQueue(parts.embedder.dimension, "user_fact", rules.capacity)
         self.agent_facts = FactQueue(parts.embedder.dimension, "agent_fact", rules.capacity)
@@ -100,23 +104,39 @@ class LongTermMemory:
 
     async def read(self, pages: Sequence[DialoguePage], user: str, agent: str, key: str) -> None:
         """Learn from pages: two calls at once, and a third where there is a profile already."""
-        text = "\n\n".join(page.dated for page in pages)
+        layout = self._layout
+        profile_values = {"pages": _shown(pages, layout.page, layout.between), "user": user}
+        agent_values = {"pages": _shown(pages, layout.agent_page, layout.between), "agent": agent or TEXTS("other")}
         described, told = await asyncio.gather(
-            self._parts.llm.ask(self._roles["profile"], {"pages": text, "user": user}, key=key),
-            self._parts.llm.ask(self._roles["agent_facts"], {"pages": text, "agent": agent or TEXTS("other")}, key=key),
+            self._parts.llm.ask(self._roles["profile"], profile_values, key=key),
+            self._parts.llm.ask(self._roles["agent_facts"], agent_values, key=key),
         )
-        profile, facts = read_profile(described.text)
+        written = self._rules.reading == "as_written"
+        profile, facts = (profile_as_written if written else read_profile)(described.text, self._layout)
         self.counts["fallback.profile"] += facts is None
         self.profile = await self._merged(profile, user, key)
+        if written:
+            said = self._unmarked(told.text)
+            agent_facts = written_facts([said] if said != _WRITTEN_NONE else [])
+            facts = written_facts([_WRITTEN_NONE] if facts is None else facts)
+        else:
+            agent_facts = fact_lines(_without_heading(told.text, self._layout.agent_facts))
         await self.user_facts.add(self._parts, facts or [], pages)
-        await self.agent_facts.add(self._parts, fact_lines(told.text), pages)
+        await self.agent_facts.add(self._parts, agent_facts, pages)
         self.counts["promotions"] += 1
 
+    def _unmarked(self, text: str) -> str:
+        mark = self._layout.agent_facts
+        return (text.replace(mark, "") if mark else text).strip()
+
     async def _merged(self, profile: str, user: str, key: str) -> str:
-        if not self.profile or not profile:
+        written = self._rules.reading == "as_written"
+        if not self.profile or not (profile or written):
             return profile or self.profile
         values = {"old": self.profile, "new": profile, "user": user}
         text = (await self._parts.llm.ask(self._roles["merge_profile"], values, key=key)).text.strip()
+        if written:
+            return text
         usable = text.lower() not in _NOTHING and len(text) >= self._rules.shortest_profile
         self.counts["fallback.merge_profile"] += not usable
         return text if usable else self.profile
@@ -132,10 +152,40 @@ class LongTermMemory:
         self.agent_facts.load_state(state["agent"])
 
 
-def read_profile(text: str) -> tuple[str, list[str] | None]:
+def _shown(pages: Sequence[DialoguePage], template: str, between: str) -> str:
+    return between.join(
+        template.format(user=page.user, agent=page.agent, date=page.date, dated=page.dated) for page in pages
+    )
+
+
+def read_profile(text: str, layout: PromptLayout) -> tuple[str, list[str] | None]:
     """Split a reply at the mark of its second part; without the mark all of it is profile, and facts are ``None``."""
-    profile, *rest = _FACTS.split(text.strip(), maxsplit=1)
-    return _PROFILE.sub("", profile).strip(), fact_lines(rest[0]) if rest else None
+    profile, *rest = re.split(_heading("^", layout.facts), text.strip(), maxsplit=1)
+    return _without_heading(profile, layout.profile).strip(), fact_lines(rest[0]) if rest else None
+
+
+def _heading(start: str, mark: str) -> re.Pattern[str]:
+    """A heading at the start of a line or a text, whatever signs stand around its words."""
+    return re.compile(rf"{start}\W*{re.escape(_EDGES.sub('', mark))}\b\W*", re.MULTILINE | re.IGNORECASE)
+
+
+def _without_heading(text: str, mark: str) -> str:
+    return _heading(r"\A", mark).sub("", text) if mark else text
+
+
+def profile_as_written(text: str, layout: PromptLayout) -> tuple[str, list[str] | None]:
+    """Split a reply at the mark of its second part, to the letter; its lines are the facts, without white space.
+
+    Source: BAI-LAB/MemoryOS 1d71706, ``eval/utils.py`` and ``eval/main_loco_parse.py``.
+    """
+    profile, found, facts = text.partition(layout.facts)
+    lines = [line.strip() for line in facts.strip().split("\n")] if found else None
+    return profile.replace(layout.profile, "").strip(), lines
+
+
+def written_facts(lines: Sequence[str]) -> list[str]:
+    """Lines that count as facts where replies are taken as they are written."""
+    return [line for line in lines if line not in _WRITTEN_NOTHING]
 
 
 def fact_lines(text: str) -> list[str]:

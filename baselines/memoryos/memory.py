@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baselines.limits import room_for_context
+from baselines.memoryos.chains import ChainSummaries
 from baselines.memoryos.config import MemoryOSConfig
 from baselines.memoryos.context import FoundMemories, write_memories
 from baselines.memoryos.long_term import FactQueue, LongTermMemory, SpeakerFact
 from baselines.memoryos.pages import DialoguePage, PagedConversation, QueuedPage
-from baselines.memoryos.preparing import PagePreparation, cased, chain_summary
+from baselines.memoryos.preparing import PagePreparation, cased
 from baselines.memoryos.roles import make_roles
 from baselines.memoryos.segments import MidTermMemory
 from memsys.counting import counter_from, counter_state, counts_with
@@ -42,9 +43,20 @@ _LOST_WITHOUT_TOPICS = ("lost.pages_without_topics", "lost.turns_without_topics"
 
 @dataclass(frozen=True, slots=True)
 class QueuedSession:
-    """Pages of a session with what was asked about them, who speaks, and what happened."""
+    """Pages of a session with what was asked about them, who speaks, and what happened.
+
+    Attributes:
+        pages: that the session completes.
+        idle: of each page, how many with one side, which are lost, were to be queued right before it.
+        idle_after: how many after the conversation's last page.
+        user: name.
+        agent: name.
+        counts: of losses and fallbacks.
+    """
 
     pages: Sequence[QueuedPage]
+    idle: Sequence[int]
+    idle_after: int
     user: str
     agent: str
     counts: Counter[str]
@@ -65,11 +77,10 @@ class MemoryOSMemory(BaseMemory):
         self._paged: PagedConversation | None = None
         self._queue: list[QueuedPage] = []
         self._mid_term = MidTermMemory(dimension, config.mid_term_rules, config.heat_rules)
-        self._long_term = LongTermMemory(parts, self._roles, config.long_term_rules)
+        self._long_term = LongTermMemory(parts, self._roles, config.long_term_rules, config.layout)
         self._index = VectorIndex(dimension)
         self._pages: dict[str, DialoguePage] = {}
-        self._chain_of: dict[str, int] = {}
-        self._chains: list[str] = []
+        self._chains = ChainSummaries(config.mid_term_rules.chain_shown)
         self._read: set[str] = set()
         self._user = self._agent = ""
         self._counts: Counter[str] = Counter()
@@ -94,7 +105,9 @@ class MemoryOSMemory(BaseMemory):
         previous = every[first - 1] if first else None
         pages = await preparation.queued(every[first:last], previous, min(max(flushed - first, 0), last - first))
         lost = {"lost.turns_without_a_pair": paged.lost(unit.turns), "misdated.turns": paged.misdated(unit.turns)}
-        return QueuedSession(pages, paged.user, paged.agent, preparation.counts + Counter(lost))
+        idle_after = paged.idle[-1] if last == len(every) and pages else 0
+        counts = preparation.counts + Counter(lost)
+        return QueuedSession(pages, paged.idle[first:last], idle_after, paged.user, paged.agent, counts)
 
     def _cut(self, conversation: Conversation) -> PagedConversation:
         """Cut a conversation into pages, once for all of its units."""
@@ -113,38 +126,49 @@ class MemoryOSMemory(BaseMemory):
         self._user, self._agent = prepared.user, prepared.agent
         self._counts.update(prepared.counts)
         before = rules.flush == "before_append"
-        for page in prepared.pages:
+        for page, idle in zip(prepared.pages, prepared.idle, strict=True):
+            await self._promote_again(idle, page.page.date)
             if before and len(self._queue) >= rules.capacity:
                 await self._flush(self._queue.pop(0))
             self._queue.append(page)
             if not before and len(self._queue) >= rules.capacity:
                 await self._flush(self._queue.pop(0))
             await self._promote(page.page.date)
+        if prepared.idle_after:
+            await self._promote_again(prepared.idle_after, prepared.pages[-1].page.date)
+
+    async def _promote_again(self, times: int, now: str) -> None:
+        """Look for a hot segment where the released code does: after each page with one side too, which it drops."""
+        for _ in range(times):
+            await self._promote(now)
 
     async def _flush(self, queued: QueuedPage) -> None:
         """Put a page into its chain and into the segments of its topics, or drop it where it has none."""
-        page = queued.page
-        await self._chain(queued)
-        if not queued.topics and self._config.mid_term_rules.unread_topics == "drop":
+        page, rules = queued.page, self._config.mid_term_rules
+        dropped = not queued.topics and rules.unread_topics == "drop"
+        await self._chain(queued, stored=not dropped)
+        if dropped:
             self._counts["lost.pages_without_topics"] += 1
             self._counts["lost.turns_without_topics"] += len(page.turn_ids)
             return
-        self._chain_of[page.page_id] = len(self._chains) - 1
         self._pages[page.page_id] = page
         self._index.add([page.page_id], queued.vector[None, :])
         for topic in queued.topics:
-            self._mid_term.insert(topic, page.page_id, page.date)
+            opened = self._mid_term.insert(topic, page.page_id, page.date)
+            if opened is not None and rules.keywords_of == "asked":
+                named = await ask_keywords(
+                    self._parts.llm, self._roles["keywords"], opened.summary, question_if_empty=False
+                )
+                opened.keywords = tuple(dict.fromkeys(cased(tag, rules) for tag in named.tags))
 
-    async def _chain(self, queued: QueuedPage) -> None:
+    async def _chain(self, queued: QueuedPage, *, stored: bool) -> None:
         """Make the latest chain the page's; a page that is dropped belongs to it too."""
         chain = queued.chain
         if chain is None:
-            known = self._chains[-1] if queued.continues else ""
-            chain = await chain_summary(self._parts.llm, self._roles["chain"], known, queued.page, self._counts)
-        if queued.continues and self._chains:
-            self._chains[-1] = chain
-        else:
-            self._chains.append(chain)
+            preparation = PagePreparation(self._parts, self._roles, self._config.mid_term_rules)
+            chain = await preparation.chain_summary(self._chains.latest if queued.continues else "", queued.page)
+            self._counts.update(preparation.counts)
+        self._chains.add(queued.page.page_id, chain, continues=queued.continues, stored=stored)
 
     async def _promote(self, now: str) -> None:
         """Read the new pages of the hottest segment for profile and facts, if it is hot enough."""
@@ -177,7 +201,7 @@ class MemoryOSMemory(BaseMemory):
         with timed(spans, "format"):
             memories = FoundMemories(
                 recent=[queued.page for queued in self._queue],
-                pages=[(self._pages[name], self._chains[self._chain_of[name]]) for name, _ in found],
+                pages=[(self._pages[name], self._chains.of(name)) for name, _ in found],
                 profile=self._long_term.profile,
                 user_facts=user,
                 agent_facts=agent,
@@ -205,7 +229,9 @@ class MemoryOSMemory(BaseMemory):
             return [], []
         made = await ask_keywords(self._parts.llm, self._roles["keywords"], query, question_if_empty=False)
         named = [cased(tag, self._config.mid_term_rules) for tag in made.tags][: rules.max_keywords]
-        return named or words(query)[: rules.max_keywords], [] if named else ["keywords:words"]
+        if named or rules.keyword_fallback == "none":
+            return named, []
+        return words(query)[: rules.max_keywords], ["keywords:words"]
 
     def _search(self, vector: NDArray[np.float32], keywords: Sequence[str]) -> list[tuple[str, float]]:
         """Find the best pages of the best segments, each once, or as often as the segments have it."""
@@ -258,8 +284,7 @@ class MemoryOSMemory(BaseMemory):
             "index": self._index.state(),
             "mid_term": self._mid_term.state(),
             "long_term": self._long_term.state(),
-            "chain_of": dict(self._chain_of),
-            "chains": list(self._chains),
+            **self._chains.state(),
             "read": sorted(self._read),
             "user": self._user,
             "agent": self._agent,
@@ -273,7 +298,7 @@ class MemoryOSMemory(BaseMemory):
         self._index.load_state(state["index"])
         self._mid_term.load_state(state["mid_term"])
         self._long_term.load_state(state["long_term"])
-        self._chain_of, self._chains = dict(state["chain_of"]), list(state["chains"])
+        self._chains.load_state(state)
         self._read = set(state["read"])
         self._user, self._agent = state["user"], state["agent"]
         self._counts = counter_from(state["counts"])

@@ -43,6 +43,15 @@ class DialoguePage:
         """Both sides after the date; what is embedded."""
         return f"[{self.date}]\n{self.text}" if self.date else self.text
 
+    @property
+    def run_on(self) -> str:
+        """Both sides and the date between them, with no space; what the released code embeds when it searches."""
+        return f"{self.user}{self.date}{self.agent}"
+
+    def sides(self, name: str) -> dict[str, str]:
+        """Both sides as values of a prompt: ``NAME_user`` and ``NAME_agent``."""
+        return {f"{name}_user": self.user, f"{name}_agent": self.agent}
+
     def hit(self, score: float) -> Hit:
         """Return the page as a retrieved memory."""
         return Hit(text=self.text, score=score, turn_ids=self.turn_ids, memory_id=self.page_id)
@@ -138,7 +147,7 @@ def pages_of(conversation: Conversation, turn_format: TurnFormat, cut: PageCut) 
     if cut == "turns" or not agent_of(conversation):
         groups: Sequence[Sequence[Turn]] = [[turn] for turn in conversation.turns]
     elif cut == "released_pairs":
-        groups = _released_pairs(conversation.turns, user)
+        groups = [turns for turns in _released_pairs(conversation.turns, user) if len(turns) > 1]
     else:
         groups = [turns for session in sessions_of(conversation.turns) for turns in _pairs(session, user)]
     return [_page(turns, user, turn_format) for turns in groups]
@@ -157,12 +166,14 @@ class PagedConversation:
         pages: in order.
         user: who counts as the user.
         agent: who replies.
+        idle: of each page, how many pages with one side were lost right before it, and of these after the last one.
     """
 
     def __init__(self, conversation: Conversation, turn_format: TurnFormat, cut: PageCut) -> None:
         self.conversation = conversation
         self.pages = pages_of(conversation, turn_format, cut)
         self.user, self.agent = user_of(conversation), agent_of(conversation)
+        self.idle = _idle(conversation, len(self.pages), cut)
         self._place_of = {page.turn_ids[-1]: place for place, page in enumerate(self.pages)}
         self._session_of = {turn: page.session_id for page in self.pages for turn in page.turn_ids}
 
@@ -196,10 +207,10 @@ def _pairs(turns: Sequence[Turn], user: str) -> list[list[Turn]]:
 
 
 def _released_pairs(turns: Sequence[Turn], user: str) -> list[list[Turn]]:
-    """Pair turns as the released evaluation does.
+    """Pair turns as the released evaluation does; pages with one side, which it loses later, are among them.
 
     Each of the user's turns opens a page. Whatever another says is the reply of the latest page, also of a session
-    before, and replaces the reply that the page had. Pages with one side are lost. On LoCoMo's 5,882 turns that makes
+    before, and replaces the reply that the page had. Without pages with one side, on LoCoMo's 5,882 turns that makes
     2,864 pages; 154 turns are lost, and 118 replies stand under the date of the session before.
 
     Source: BAI-LAB/MemoryOS 1d71706, ``eval/main_loco_parse.py`` and ``eval/dynamic_update.py``.
@@ -210,7 +221,20 @@ def _released_pairs(turns: Sequence[Turn], user: str) -> list[list[Turn]]:
         if by_user or not pages:
             pages.append({})
         pages[-1][by_user] = turn
-    return [[page[True], page[False]] for page in pages if len(page) > 1]
+    return [[page[by_user] for by_user in (True, False) if by_user in page] for page in pages]
+
+
+def _idle(conversation: Conversation, pages: int, cut: PageCut) -> list[int]:
+    """Count the pages with one side before each page of the released pairs, and after the last."""
+    if cut != "released_pairs" or not agent_of(conversation):
+        return [0] * (pages + 1)
+    counts = [0]
+    for turns in _released_pairs(conversation.turns, user_of(conversation)):
+        if len(turns) > 1:
+            counts.append(0)
+        else:
+            counts[-1] += 1
+    return counts
 
 
 def _page(turns: Sequence[Turn], user: str, turn_format: TurnFormat) -> DialoguePage:

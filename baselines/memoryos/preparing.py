@@ -4,11 +4,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from baselines.memoryos.pages import DialoguePage, PageTopic, QueuedPage
 from baselines.memoryos.roles import MOST_TOPICS, TEXTS
 from baselines.memoryos.rules import MidTermRules
-from memsys.llm.contract import LanguageModel, Role
+from memsys.llm.contract import Role
+from memsys.llm.structured import parse_object
 from memsys.protocol import Parts
 
 
@@ -37,7 +39,7 @@ class PagePreparation:
         """
         leaving = pages[:flushed]
         before = [previous, *pages]
-        embedded = self._parts.embedder.embed([page.dated for page in pages])
+        embedded = self._parts.embedder.embed([self._embedded(page) for page in pages])
         goes_on = asyncio.gather(*(self._continues(before[n], page) for n, page in enumerate(leaving)))
         found = asyncio.gather(*(self._topics(page) for page in leaving))
         vectors, continued, topics = await asyncio.gather(embedded, goes_on, found)
@@ -47,6 +49,9 @@ class PagePreparation:
         ]
         rest = [QueuedPage(page, vector) for page, vector in zip(pages[flushed:], vectors[flushed:], strict=True)]
         return [*(await self._chains(made)), *rest]
+
+    def _embedded(self, page: DialoguePage) -> str:
+        return page.dated if self._rules.page_vector == "dated" else page.run_on
 
     async def _chains(self, pages: Sequence[QueuedPage]) -> list[QueuedPage]:
         """Summarise the chains that begin in this session, each page after the one before it, chains at once."""
@@ -59,25 +64,26 @@ class PagePreparation:
     async def _chain(self, pages: Sequence[QueuedPage]) -> list[QueuedPage]:
         summary, made = "", []
         for page in pages:
-            summary = await chain_summary(self._parts.llm, self._roles["chain"], summary, page.page, self.counts)
+            summary = await self.chain_summary(summary, page.page)
             made.append(replace(page, chain=summary))
         return made
 
     async def _continues(self, previous: DialoguePage | None, page: DialoguePage) -> bool:
         if previous is None:
             return False
-        values = {"previous": previous.dated, "page": page.dated}
+        values = {"previous": previous.dated, "page": page.dated, **previous.sides("previous"), **page.sides("page")}
         reply = await self._parts.llm.ask(self._roles["continues"], values, key=page.page_id)
         said = reply.text.strip().lower()
         self.counts["fallback.continues"] += "true" not in said and "false" not in said
-        return "true" in said
+        return said == "true" if self._rules.continues == "exact" else "true" in said
 
     async def _topics(self, page: DialoguePage) -> list[PageTopic]:
         """Name the topics of a page; where the reply names none, its beginning is its topic, or it has none."""
         shown = page.text if self._rules.topics_of == "both" else page.user or page.text
         reply = await self._parts.llm.ask(self._roles["topics"], {"page": shown}, key=page.page_id)
-        given = reply.value["topics"][:MOST_TOPICS] if reply.value is not None else ()
-        found = [(text, self._keywords(topic["keywords"])) for topic in given if (text := topic["content"].strip())]
+        value = reply.value if reply.value is not None else bare_list(self._roles["topics"], reply.text)
+        given = value["topics"] if value is not None else ()
+        found = self._as_they_came(given) if self._rules.unread_topics == "drop" else self._read(given[:MOST_TOPICS])
         if not found:
             self.counts["fallback.topics"] += 1
             if self._rules.unread_topics == "drop":
@@ -86,18 +92,40 @@ class PagePreparation:
         vectors = await self._parts.embedder.embed([text for text, _ in found])
         return [PageTopic(text, words, vector) for (text, words), vector in zip(found, vectors, strict=True)]
 
+    def _read(self, given: Sequence[Mapping[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
+        """Summaries and keywords of topics; blank ones are none."""
+        return [
+            (text, self._keywords(topic.get("keywords", ())))
+            for topic in given
+            if (text := topic.get("content", "").strip())
+        ]
+
+    def _as_they_came(self, given: Sequence[Mapping[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
+        """Summaries and keywords of topics, blank and missing ones too."""
+        return [(topic.get("content", ""), self._keywords(topic.get("keywords", ()))) for topic in given]
+
     def _keywords(self, given: Sequence[str]) -> tuple[str, ...]:
+        if self._rules.keyword_case == "kept":
+            return tuple(dict.fromkeys(given))
         return tuple(dict.fromkeys(word for each in given if (word := cased(each, self._rules))))
 
-
-async def chain_summary(llm: LanguageModel, role: Role, known: str, page: DialoguePage, counts: Counter[str]) -> str:
-    """Bring a chain's summary up to date with one call; an empty reply keeps what is known."""
-    reply = await llm.ask(role, {"known": known or TEXTS("no_chain"), "page": page.dated}, key=page.page_id)
-    text = reply.text.strip()
-    counts["fallback.chain"] += not text
-    return text or known
+    async def chain_summary(self, known: str, page: DialoguePage) -> str:
+        """Bring a chain's summary up to date with one call; an empty reply keeps what is known, but as released."""
+        told = {"known": known or TEXTS("no_chain"), "known_or_none": known or TEXTS("none")}
+        values = {**told, "page": page.dated, **page.sides("page")}
+        reply = await self._parts.llm.ask(self._roles["chain"], values, key=page.page_id)
+        text = reply.text.strip()
+        self.counts["fallback.chain"] += not text
+        return text or (known if self._rules.chain_shown == "latest" else "")
 
 
 def cased(keyword: str, rules: MidTermRules) -> str:
-    """Return a keyword as it is compared."""
+    """Return a keyword of a question as it is compared."""
     return keyword.strip().lower() if rules.keyword_case == "lower" else keyword.strip()
+
+
+def bare_list(role: Role, text: str) -> Mapping[str, Any] | None:
+    """Read a reply that is the list of topics alone, where the preset checks replies as a release does."""
+    if not role.reading.bare_lists or role.reading.check == "exact" or role.schema is None:
+        return None
+    return parse_object(f'{{"topics": {text}}}', role.accepts or role.schema, repair=False, cut=False).value

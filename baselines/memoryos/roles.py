@@ -29,6 +29,23 @@ SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {
     "keywords": None,
 }
 
+#: What is read of a reply, for presets that check no more (``reading.check: used``).
+USED: Mapping[str, Mapping[str, Json]] = {
+    "topics": {
+        "type": "object",
+        "properties": {
+            "topics": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"content": _TEXT, "keywords": {"type": "array", "items": _TEXT}},
+                },
+            }
+        },
+        "required": ["topics"],
+    }
+}
+
 
 def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> Mapping[str, Role]:
     """Make the roles from the config's ``roles``.
@@ -36,4 +53,4 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> Mapping[str, Role]
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
-    return roles_by_schema(settings, SCHEMAS, PROMPTS)
+    return roles_by_schema(settings, SCHEMAS, PROMPTS, USED)

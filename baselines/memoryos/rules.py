@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from memsys.errors import ConfigError
 from memsys.settings import (
     check_choices,
     check_cosines,
@@ -10,6 +11,7 @@ from memsys.settings import (
     check_minimum,
     check_optional,
     check_template,
+    check_texts,
 )
 
 PageCut = Literal["pairs", "turns", "released_pairs"]
@@ -19,10 +21,16 @@ KeywordOverlap = Literal["jaccard", "mean_share"]
 MergeChoice = Literal["sum", "cosine"]
 KeywordCase = Literal["lower", "kept"]
 UnreadTopics = Literal["beginning", "drop"]
+ContinuesReading = Literal["said", "exact"]
+ChainShown = Literal["latest", "two_later"]
+SegmentKeywords = Literal["topic", "asked"]
+PageVector = Literal["dated", "run_on"]
 Eviction = Literal["heat", "lfu"]
 Recency = Literal["dialogue", "fresh"]
 HeatCredit = Literal["joined", "nearest"]
 NothingNew = Literal["cool", "block"]
+LongTermReading = Literal["tolerant", "as_written"]
+KeywordFallback = Literal["words", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +65,24 @@ class MidTermRules:
         overlap: of keyword sets: Jaccard's, or the mean of the shares of either set (the released code).
         keyword_case: keywords of topics and questions are compared in lower case, or as they are written (the released
             code).
-        merge_by: the segment with the greatest sum, or with the greatest cosine, whose sum then decides.
+        merge_by: the segment with the greatest sum, or with the greatest cosine, whose sum then decides, unless that
+            cosine is negative (the released code).
         copies: a page under two topics of one segment is in it twice, and one in two segments takes two of the places
             among the pages found (the released code); else each page counts once.
         topics_of: what of a page is summarised: both sides, or the user's alone (the released code).
         evict: beyond the capacity the coldest segment goes, or the one that was found least often.
         unread_topics: a page whose topics cannot be read gets its beginning as a topic, or is dropped (the released
-            code): no segment has it and no question finds it.
+            code): no segment has it and no question finds it. Where pages are dropped, topics are taken as they come,
+            blank ones too.
         fallback_chars: of a page, which stand in for a summary that cannot be read.
+        continues: a page goes on with the one before where the reply has the word true, or where it is that word and
+            nothing else (the released code).
+        chain_shown: a page shows its chain's latest summary, or that of the page two places after it in its chain, if
+            there is one, else its own (the released code, which unlinks pages as it brings them up to date).
+        keywords_of: a segment has the keywords that its topic came with, or those that the backbone names of its
+            summary with one call more (the released code).
+        page_vector: what is embedded of a page: its date and both sides on lines of their own, or the user's side,
+            the date and the reply with nothing between them (the released code, when it searches).
     """
 
     capacity: int
@@ -77,11 +95,16 @@ class MidTermRules:
     evict: Eviction
     unread_topics: UnreadTopics
     fallback_chars: int
+    continues: ContinuesReading
+    chain_shown: ChainShown
+    keywords_of: SegmentKeywords
+    page_vector: PageVector
 
     def __post_init__(self) -> None:
         group = "memory.mid_term"
         check_choices(self, group, overlap=KeywordOverlap, merge_by=MergeChoice, topics_of=TopicInput, evict=Eviction)
-        check_choices(self, group, keyword_case=KeywordCase, unread_topics=UnreadTopics)
+        check_choices(self, group, keyword_case=KeywordCase, unread_topics=UnreadTopics, continues=ContinuesReading)
+        check_choices(self, group, chain_shown=ChainShown, keywords_of=SegmentKeywords, page_vector=PageVector)
         check_flags(self, group, "copies")
         check_minimum(self, group, capacity=1, theta=0.0, fallback_chars=1)
 
@@ -125,16 +148,53 @@ class LongTermRules:
         enabled: else nobody is described. Nobody is in any case where only one speaks (data that is no talk).
         capacity: facts of each kind, the latest; ``None`` for all.
         shortest_profile: characters of a merged profile below which the old one stays.
+        reading: of the replies. ``tolerant``: one fact per line, without its bullet; lines that say there is none,
+            and headings, are left out, and an empty profile changes nothing. ``as_written`` (the released code): the
+            user's facts are lines with their bullets, where a reply without a second part holds the fact "None"; what
+            is said of the other speaker is one fact of all lines; and each profile is merged into the one before and
+            replaces it, whatever it says.
     """
 
     enabled: bool
     capacity: int | None
     shortest_profile: int
+    reading: LongTermReading
 
     def __post_init__(self) -> None:
         check_flags(self, "memory.long_term", "enabled")
+        check_choices(self, "memory.long_term", reading=LongTermReading)
         check_optional(self, "memory.long_term", capacity=1)
         check_minimum(self, "memory.long_term", shortest_profile=0)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLayout:
+    """How prompts about several pages show them, and the headings that they ask for (``memory.prompt_layout``).
+
+    Attributes:
+        page: in the prompt for the profile, with its sides ``{user}`` and ``{agent}``, its ``{date}``, or all of it as
+            other prompts show it, ``{dated}``.
+        agent_page: the same in the prompt for facts about the other speaker.
+        between: two pages.
+        profile: above the profile.
+        facts: above the facts about the user.
+        agent_facts: above those about the other speaker; empty where none is asked for.
+    """
+
+    page: str
+    agent_page: str
+    between: str
+    profile: str
+    facts: str
+    agent_facts: str
+
+    def __post_init__(self) -> None:
+        check_texts(self, "memory.prompt_layout")
+        for name in ("page", "agent_page"):
+            check_template(f"memory.prompt_layout.{name}", getattr(self, name), "user", "agent", "date", "dated")
+        for name in ("profile", "facts"):
+            if not any(map(str.isalnum, getattr(self, name))):
+                raise ConfigError(f"memory.prompt_layout.{name} has no word by which a reply could be split")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +203,9 @@ class MemoryOSSearchRules:
 
     Attributes:
         query_keywords: the backbone names keywords of the question; without them, segments are chosen by cosine.
-        max_keywords: of these, the first so many count.
+        max_keywords: of these, the first so many count; ``None`` for all.
+        keyword_fallback: where the reply names none, the question's first words count, or nothing does (the released
+            code).
         segments: segments looked into, the most similar ones.
         segment_score: least score of a segment.
         pages: pages found.
@@ -154,7 +216,8 @@ class MemoryOSSearchRules:
     """
 
     query_keywords: bool
-    max_keywords: int
+    max_keywords: int | None
+    keyword_fallback: KeywordFallback
     segments: int
     segment_score: float
     pages: int
@@ -165,8 +228,9 @@ class MemoryOSSearchRules:
 
     def __post_init__(self) -> None:
         check_flags(self, "memory.retrieve", "query_keywords")
-        check_minimum(self, "memory.retrieve", max_keywords=1, segments=1, pages=1, segment_score=-1.0)
-        check_optional(self, "memory.retrieve", user_facts=0, agent_facts=0)
+        check_choices(self, "memory.retrieve", keyword_fallback=KeywordFallback)
+        check_minimum(self, "memory.retrieve", segments=1, pages=1, segment_score=-1.0)
+        check_optional(self, "memory.retrieve", max_keywords=1, user_facts=0, agent_facts=0)
         check_cosines(self, "memory.retrieve", "page_cos", "fact_cos")
 
 

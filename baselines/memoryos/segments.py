@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import exp
+from math import exp, inf
 from typing import Any
 
 import numpy as np
@@ -89,14 +89,14 @@ class MidTermMemory:
         self.opened = 0
         self.evicted = 0
 
-    def insert(self, topic: PageTopic, page_id: str, date: str) -> bool:
+    def insert(self, topic: PageTopic, page_id: str, date: str) -> TopicSegment | None:
         """Put a page into the segment nearest to a topic of its, or open one.
 
         A segment is credited with a page only if the page joins it and was not there before; as released
         (:attr:`baselines.memoryos.rules.HeatRules.credit`), the nearest one always is.
 
         Returns:
-            Whether a segment was opened.
+            The segment that was opened; ``None`` where the page joined one.
         """
         nearest, score = self._nearest(topic)
         joins = nearest is not None and score >= self._rules.theta
@@ -104,20 +104,20 @@ class MidTermMemory:
         if nearest is not None and (added or self._heat.credit == "nearest"):
             nearest.interactions += 1
         if nearest is None or not joins:
-            self._open(topic, page_id, date)
-            return True
+            return self._open(topic, page_id, date)
         if added:
             nearest.pages.append(page_id)
         nearest.last_visit = date
-        return False
+        return None
 
-    def _open(self, topic: PageTopic, page_id: str, date: str) -> None:
+    def _open(self, topic: PageTopic, page_id: str, date: str) -> TopicSegment:
         segment = TopicSegment(f"segment_{self.opened}", topic.summary, topic.keywords, [page_id], 1, date)
         self.opened += 1
         self.segments[segment.segment_id] = segment
         self._index.add([segment.segment_id], topic.vector[None, :])
         if len(self.segments) > self._rules.capacity:
             self._evict(date)
+        return segment
 
     def hottest(self, now: str) -> TopicSegment | None:
         """Return the hottest segment if it is hot enough; the older of two equals."""
@@ -140,6 +140,8 @@ class MidTermMemory:
         found = self._index.search(topic.vector, len(self._index))
         if self._rules.merge_by == "cosine":
             found = found[:1]
+            if found and found[0][1] < 0:  # keywords bring nobody together whose summaries are apart
+                return self.segments[found[0][0]], -inf
         scored = [(cosine + self._overlap(self.segments[name], topic.keywords), name) for name, cosine in found]
         best = max(scored, key=lambda each: round(each[0], SCORE_DECIMALS), default=None)
         return (self.segments[best[1]], best[0]) if best is not None else (None, 0.0)

@@ -19,7 +19,7 @@ class Topics:
 
 @dataclass(slots=True)
 class Draw:
-    """Draws what a reply says; seeded by role and facts."""
+    """Draws what a reply says; seeded by role and facts. The prompt tells the layout that is asked for, and no more."""
 
     facts: Facts
     words: Sequence[str]
@@ -27,6 +27,7 @@ class Draw:
     random: random.Random
     marks: int = 0
     seed: str = ""
+    prompt: str = ""
 
     def mark(self) -> str:
         """A new mark."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval.parity.draws import Draw, Topics
-from eval.parity.facts import KnownTexts
+from eval.parity.facts import MARK, KnownTexts
+from eval.parity.page_replies import PAGE_ROLES
 from eval.parity.research_replies import RESEARCH_ROLES
 from eval.parity.section_replies import SECTION_ROLES
 from eval.parity.sourced_replies import SOURCED_ROLES
@@ -166,6 +167,7 @@ PHRASE_ROLES: Mapping[str, Speaker] = {
     "statements": _statements,
     "theme": _text,
     **RESEARCH_ROLES,
+    **PAGE_ROLES,
     **SECTION_ROLES,
     **SOURCED_ROLES,
 }
@@ -193,8 +195,11 @@ class Request:
 
     @property
     def shown(self) -> str:
-        """All that the user's side shows: the prompt, and what follows it."""
-        return "\n".join((self.prompt, *self.exchange))
+        """What the model is shown: the prompt, what follows it, and of the system message the marks.
+
+        Its other words are the release's own, which may quote a text of the data set as an example.
+        """
+        return "\n".join((" ".join(MARK.findall(self.system)), self.prompt, *self.exchange))
 
     @property
     def role(self) -> str:
@@ -256,7 +261,9 @@ class DeterministicBackbone:
         if request.exchange:
             seed += f"/{len(request.exchange)}/{request.sampling.get('temperature')}"
         words = sorted({word for number in facts.texts for word in _WORD.findall(self.known.text(number).lower())})
-        draw = Draw(facts, words or self.topics.tags, self.topics, random.Random(seed), seed=seed)
+        draw = Draw(
+            facts, words or self.topics.tags, self.topics, random.Random(seed), seed=seed, prompt=request.prompt
+        )
         said = request.speaker(draw)
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
         chosen = random.Random(f"spoil/{seed}")

@@ -26,6 +26,9 @@ HEADINGS = frozenset(("memories", "for", "user", "of"))
 LINES = frozenset(("original messages:", "(none)"))
 #: Lines of lists of pages: an abstract under its number, a page with the tool that found it and its number.
 _PAGE_LINE = re.compile(r"^(?:Page \d+: .*|\d+\. \[\w+\]\(\d+\) .*)$", flags=re.MULTILINE)
+#: What stands around the lines of MemoryOS's context: bullets, brackets, and when a fact was said.
+_AROUND = re.compile(r"^(?:\[|\(about: |(?:- )+)|(?: \(said on [^)]*\)|\]|\))$")
+_OF_A_PAGE = re.compile(r"\bUser: .*? Assiant: ", re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
 _WORD = re.compile(r"\w+")
 #: A time in brackets; where a line begins with one, what stands before it in them, and a message's number after it.
@@ -95,6 +98,17 @@ def same_but_correction(place: str, ours: Any, theirs: Any) -> bool:
     """Both are the same up to their last message, which says what was wrong with a reply."""
     one, other = ours.rpartition(AGAIN)[0], theirs.rpartition(AGAIN)[0]
     return bool(one == other and one)
+
+
+def theirs_of_a_page(place: str, ours: Any, theirs: Any) -> bool:
+    """Theirs alone: a call about both sides of a page, as MemoryOS's release writes them."""
+    return ours is None and _OF_A_PAGE.search(theirs) is not None
+
+
+def lines_shown(place: str, ours: Any, theirs: Any) -> bool:
+    """Each line of ours but headings stands in theirs, without its bullet and brackets and when a fact was said."""
+    lines = (line for line in ours.splitlines() if not line.endswith(":"))
+    return all(_AROUND.sub("", line).strip() in theirs for line in lines)
 
 
 def same_words(place: str, ours: Any, theirs: Any) -> bool:
@@ -186,7 +200,9 @@ def _words(text: str, others: frozenset[str] = frozenset()) -> Counter[str]:
 
 
 RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
+    "lines_shown": lines_shown,
     "links_to_stored_notes": links_to_stored_notes,
+    "theirs_of_a_page": theirs_of_a_page,
     "two_members": two_members,
     "neighbours_swapped": neighbours_swapped,
     "an_earlier_topic": an_earlier_topic,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from baselines.memoryos.chains import ChainSummaries
 from memsys.vocabulary import Json
 
 
@@ -101,6 +102,37 @@ def gam_store(state: Mapping[str, Any]) -> dict[str, Json]:
     return {"pages": [{"text": page["text"], "abstract": page["abstract"]} for page in state["pages"]]}
 
 
+def memoryos_store(state: Mapping[str, Any]) -> dict[str, Json]:
+    """Queue, pages, segments, profile and facts of MemoryOS, each in the order they came; keywords sorted."""
+    chains = ChainSummaries("two_later" if "chain_starts" in state else "latest")
+    chains.load_state(state)
+    places = {page["page_id"]: place for place, page in enumerate(state["pages"])}
+    long_term = state["long_term"]
+    return {
+        "queue": [_page(queued["page"]) for queued in state["queue"]],
+        "pages": [
+            {**_page(page), "chain": chains.of(page["page_id"]), "read": page["page_id"] in state["read"]}
+            for page in state["pages"]
+        ],
+        "segments": [
+            {
+                "summary": segment["summary"],
+                "keywords": sorted(segment["keywords"]),
+                "pages": [places[page] for page in segment["pages"]],
+                "interactions": segment["interactions"],
+            }
+            for segment in state["mid_term"]["segments"]
+        ],
+        "profile": {"profile": {"text": long_term["profile"]}},
+        "user_facts": [{"text": fact["text"], "date": fact["date"]} for fact in long_term["user"]["facts"]],
+        "agent_facts": [{"text": fact["text"], "date": fact["date"]} for fact in long_term["agent"]["facts"]],
+    }
+
+
+def _page(page: Mapping[str, Any]) -> dict[str, Json]:
+    return {key: page[key] for key in ("user", "agent", "date")}
+
+
 def _places(notes: Any) -> dict[str, int]:
     return {note["note_id"]: place for place, note in enumerate(notes)}
 
@@ -115,6 +147,7 @@ STORES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Json]]] = {
     "clag": clag_store,
     "lightmem": lightmem_store,
     "gam": gam_store,
+    "memoryos": memoryos_store,
     "notes": notes_store,
     "sage": sage_store,
     "xmemory": xmemory_store,

@@ -23,6 +23,20 @@ FORMER_CONSTANTS: Mapping[str, Any] = {
     "mid_term.keyword_case": "lower",  # MemoryOS
     "mid_term.copies": False,  # MemoryOS
     "mid_term.unread_topics": "beginning",  # MemoryOS
+    "mid_term.continues": "said",  # MemoryOS
+    "mid_term.chain_shown": "latest",  # MemoryOS
+    "mid_term.keywords_of": "topic",  # MemoryOS
+    "mid_term.page_vector": "dated",  # MemoryOS
+    "long_term.reading": "tolerant",  # MemoryOS
+    "retrieve.keyword_fallback": "words",  # MemoryOS
+    "prompt_layout": {  # MemoryOS
+        "page": "{dated}",
+        "agent_page": "{dated}",
+        "between": "\n\n",
+        "profile": "PROFILE:",
+        "facts": "FACTS:",
+        "agent_facts": "",
+    },
     "heat.credit": "joined",  # MemoryOS
     "heat.nothing_new": "cool",  # MemoryOS
     "theme.summaries": "one_line",  # xMemory

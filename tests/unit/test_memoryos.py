@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from baselines.memoryos.long_term import SpeakerFact, fact_lines, read_profile
 from baselines.memoryos.memory import MemoryOSMemory
 from baselines.memoryos.pages import PagedConversation, PageTopic, agent_of, pages_of, user_of
-from baselines.memoryos.rules import HeatRules, MidTermRules, ShortTermRules
+from baselines.memoryos.rules import HeatRules, MidTermRules, PromptLayout, ShortTermRules
 from baselines.memoryos.segments import MidTermMemory, TopicSegment, keyword_overlap, recency
 from eval.sweep.calls import memory_calls
 from memsys.call_model import DataShape
@@ -39,7 +39,12 @@ MID = MidTermRules(
     evict="heat",
     unread_topics="beginning",
     fallback_chars=9,
+    continues="said",
+    chain_shown="latest",
+    keywords_of="topic",
+    page_vector="dated",
 )
+LAYOUT = PromptLayout("{dated}", "{dated}", "\n\n", "PROFILE:", "FACTS:", "")
 HEAT = HeatRules(alpha=1, beta=1, gamma=1, mu=86400.0, tau=5, recency="dialogue", credit="joined", nothing_new="cool")
 
 
@@ -245,13 +250,13 @@ def topic(vector: tuple[float, float], *keywords: str) -> PageTopic:
 
 def test_a_topic_joins_the_best_sum_and_opens_a_segment_below_theta() -> None:
     segments = MidTermMemory(2, MID, HEAT)
-    assert segments.insert(topic((1, 0), "a"), "p0", "1 May 2023")
-    assert segments.insert(topic((0, 1), "b"), "p1", "1 May 2023")
+    assert segments.insert(topic((1, 0), "a"), "p0", "1 May 2023") is not None
+    assert segments.insert(topic((0, 1), "b"), "p1", "1 May 2023") is not None
     # Cosines 0.8 and 0.6: with the overlap of 1 the second has the greater sum.
-    assert not segments.insert(topic((0.8, 0.6), "b"), "p2", "2 May 2023")
+    assert segments.insert(topic((0.8, 0.6), "b"), "p2", "2 May 2023") is None
     assert [segment.pages for segment in segments.segments.values()] == [["p0"], ["p1", "p2"]]
     # The same page again adds nothing.
-    assert not segments.insert(topic((0, 1)), "p2", "2 May 2023")
+    assert segments.insert(topic((0, 1)), "p2", "2 May 2023") is None
     assert [segment.interactions for segment in segments.segments.values()] == [1, 2]
 
 
@@ -431,11 +436,11 @@ def test_facts_beyond_the_capacity_go_oldest_first() -> None:
 
 
 def test_a_profile_is_split_at_the_second_mark() -> None:
-    assert read_profile("**PROFILE:**\nkind\n\n## FACTS:\n- a (1 May)\n2. b\nNone\nWork:\n") == (
-        "kind",
-        ["a (1 May)", "b"],
-    )
-    assert read_profile("only a profile") == ("only a profile", None)
+    text = "**PROFILE:**\nkind\n\n## FACTS:\n- a (1 May)\n2. b\nNone\nWork:\n"
+    assert read_profile(text, LAYOUT) == ("kind", ["a (1 May)", "b"])
+    assert read_profile("only a profile", LAYOUT) == ("only a profile", None)
+    other = replace(LAYOUT, profile="[User Profile]", facts="[User Data]")
+    assert read_profile("[User Profile]\nkind\n[User Data]\n- a", other) == ("kind", ["a"])
     assert fact_lines("none") == [] == fact_lines("")
 
 
