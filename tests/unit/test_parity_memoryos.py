@@ -237,10 +237,7 @@ def test_the_state_of_memoryos_in_the_form_that_is_compared() -> None:
 
 
 def test_lines_of_a_context_stand_in_the_other_whatever_stands_around_them() -> None:
-    ours = (
-        "Earlier pieces:\n[noon]\nhi\nyes (no)\n(about: alpha\nbeta)\n\n"
-        "Facts about Bob:\n- - sail\n- yacht (said on noon)"
-    )
+    ours = "Earlier pieces:\n[noon]\nhi\nyes (no)\n(about: alpha\nbeta)\n\nFacts:\n- - sail\n- yacht (said on noon)"
     theirs = "<MEMORY>\nAnn: hi\nBob: yes (no)\nTime:(noon)\noverview:(alpha\nbeta)\n- sail\n- yacht"
     assert passes("lines_shown", "q", ours, theirs)
     for change in ("Ann: hi", "yes", "noon", "alpha", "yacht"):

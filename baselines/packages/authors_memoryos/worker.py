@@ -123,7 +123,7 @@ class Worker(ConversationWorker):
         return [found[name] for name in sorted(found)]
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Answer a question as their ``main`` does; the context is what the two messages show of the memory."""
+        """Answer a question as their ``main`` does; the context is what the two messages show, if anything."""
         main, text = self._main, question["text"]
         found = self._kept["RetrievalAndAnswer"].retrieve(text, client=main.client, **THRESHOLDS)
         reply, system, prompt = main.generate_system_response_with_meta(
@@ -138,7 +138,10 @@ class Worker(ConversationWorker):
             {},
         )
         known = system.partition(KNOWLEDGE[0])[2].partition(KNOWLEDGE[1])[0]
-        return {"prediction": reply, "context": prompt.partition(QUESTION)[0] + known}
+        long_term = self._kept["LongTermMemory"]
+        shown = (found["retrieval_queue"], found["long_term_knowledge"], long_term.get_raw_user_profile(SAMPLE))
+        context = prompt.partition(QUESTION)[0] + known if any(shown) or known.strip() else ""
+        return {"prediction": reply, "context": context}
 
 
 def _sides(page: dict[str, Any]) -> dict[str, Any]:
