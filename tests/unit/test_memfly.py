@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.memory import MemflyMemory
+from memsys.memfly.rules import TopicRules
+from memsys.memfly.topics import Topics, build_topics
 from tests.support.composing import PRESETS
 from tests.support.fakes import FakeModel
 from tests.support.memfly import (
@@ -328,6 +331,30 @@ def test_when_topics_are_rebuilt_cannot_change_what_is_found() -> None:
         return [hit.memory_id for hit in late.hits], [members.tolist() for members in system._topics.members]
 
     assert found(every_notes=None) == found(every_notes=7) == found(at_session_end=True, every_notes=3)
+
+
+def test_topics_are_built_by_whoever_reads_them_and_by_no_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[int] = []
+
+    async def building(keywords: KeywordLayer, rules: TopicRules, seed: int) -> Topics:
+        built.append(len(keywords))
+        return await build_topics(keywords, rules, seed)
+
+    monkeypatch.setattr("memsys.memfly.memory.build_topics", building)
+    system = memory(config=preset(topics={"every_notes": 2}))
+    write_all(system, [unit(n, f"boat sea w{n}") for n in range(9)])
+    assert (built, counts(system)["topics.rebuilt"]) == ([], 4)
+    before = system.state()
+    for _ in range(3):
+        retrieve(system)
+    assert len(built) == 1, "questions between two writes share the topics"
+    assert system.state()["topics"] == before["topics"] and system.state()["outdated"]
+    asyncio.run(system.consolidate())
+    retrieve(system)
+    assert len(built) == 1 and not system.state()["outdated"]
+    write_all(system, [unit(9, "harbour storm")])
+    retrieve(system)
+    assert len(built) == 2
 
 
 def test_every_hit_of_a_much_merged_memory_names_its_turns() -> None:
