@@ -191,6 +191,24 @@ class VectorIndex:
         products = inner_products(self._matrix(), vector)
         return products[self._live()] if self._gaps else products
 
+    def extremes(self, directions: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the least and the greatest product of an item with each of some directions, ``(k,)`` each.
+
+        Sought in single precision, within the bound of its error, and computed in double precision.
+
+        Args:
+            directions: unit vectors, ``(k, dimension)``; the index must not be empty.
+        """
+        matrix = self._matrix()[self._live()] if self._gaps else self._matrix()
+        margin = (self._dimension + 8) * 2.0**-21
+        ends = []
+        for direction, products in zip(directions, (matrix @ directions.astype(np.float32).T).T, strict=True):
+            near = (products >= products.max() - margin) | (products <= products.min() + margin)
+            exact = np.einsum("ij,j->i", matrix[near].astype(np.float64), direction)
+            ends.append((exact.min(), exact.max()))
+        least, greatest = np.array(ends).T
+        return least, greatest
+
     def state(self) -> Mapping[str, Any]:
         """Snapshot: ids and matrix."""
         return {"ids": list(self._row_of), "vectors": self._matrix()[self._live()]}
