@@ -53,7 +53,8 @@ class RunningVolume:
         if self._outer is not None:
             from scipy.linalg.blas import dsyr
 
-            self._outer = dsyr(weight, vector.astype(np.float64), lower=1, a=self._outer, overwrite_a=1)
+            with one_blas_thread():
+                self._outer = dsyr(weight, vector.astype(np.float64), lower=1, a=self._outer, overwrite_a=1)
 
     def state(self) -> dict[str, Any]:
         """Snapshot: the lower triangle by rows, or nothing."""
