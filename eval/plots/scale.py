@@ -79,9 +79,9 @@ def read_points(path: Path) -> list[ScalePoint]:
     """
     if not path.is_file():
         return []
-    kinds: Mapping[str, Callable[[str], Any]] = {
-        field.name: {int: int, float: float}.get(field.type, str) for field in fields(ScalePoint)  # type: ignore[call-overload]
-    }
+    whole, texts = ("turns", "stopped_at"), ("system", "index", "texts", "date", "machine")
+    kinds: dict[str, Callable[[str], Any]] = {field.name: float for field in fields(ScalePoint)}
+    kinds |= dict.fromkeys(whole, int) | dict.fromkeys(texts, str)
     rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
     try:
         return [ScalePoint(**{name: kind(row[name]) for name, kind in kinds.items()}) for row in rows]

@@ -292,7 +292,7 @@ class VectorIndex:
 
 
 def inner_products(rows: Vectors, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the inner products of rows ``(n, d)``, contiguous, with a vector ``(d,)``, in single precision and one thread."""
+    """Return the inner products of contiguous rows ``(n, d)`` with a vector ``(d,)``: single precision, one thread."""
     import faiss
 
     query = np.ascontiguousarray(vector, dtype=np.float32)

@@ -110,7 +110,8 @@ def ln_spans(found: Any, components: int, span_floor: float) -> float:
 def largest_eigenpairs(matrix: Any, count: int) -> tuple[Any, Any]:
     """Return the largest eigenvalues (k,) of a symmetric matrix (m, m), whose lower triangle is read.
 
-    With their vectors (m, k), k at most m."""
+    With their vectors (m, k), k at most m.
+    """
     from scipy.linalg import eigh
 
     size = len(matrix)
