@@ -2,8 +2,8 @@
 
 Sums run over single rows (``einsum``), so that a similarity has the same bits however and whenever it was computed: a
 memory restored from a snapshot decides as the one that went on. Which themes may be near is found in single precision,
-within a margin that no rounding exceeds; only their similarities are then computed. Pairs of themes are not kept: their
-number would grow with the square of the themes.
+within a margin that no rounding exceeds; only their similarities are then computed. Of the pairs of themes a few for
+each are kept, as the number of all grows with the square of the themes.
 """
 
 from collections.abc import Sequence
@@ -23,6 +23,8 @@ Rows = NDArray[np.int64]
 
 #: So few themes are compared in double precision at once.
 _FEW = 64
+#: So many nearest others of a theme are kept: where some of them go, the next one is known.
+_KEPT = 6
 #: Half a unit of the last decimal on both sides of a comparison, and more.
 _ROUNDING = 2e-6
 
@@ -58,9 +60,11 @@ class ThemeSpace:
         self._alive: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self._sizes: Floats = np.zeros(0)
         self._cohesion: Floats = np.zeros(0)
-        #: per row the highest cosine with another theme, and whose it is
-        self._closest: Floats = np.zeros(0)
-        self._partner: Rows = np.zeros(0, dtype=np.int64)
+        #: per row the nearest others, best first, and their cosines; -1 and -inf where fewer are known
+        self._near: Rows = np.zeros((0, _KEPT), dtype=np.int64)
+        self._cosines: Floats = np.zeros((0, _KEPT))
+        #: per row what no cosine with another one exceeds; -inf where all others are listed, inf for empty rows
+        self._floor: Floats = np.zeros(0)
         #: bound of the error of a product in single precision, four times over
         self._margin = (dimension + 8) * 2.0**-22
         self._scores: dict[Bell, float] = {}
@@ -76,23 +80,23 @@ class ThemeSpace:
             self._row_of[theme_id] = len(self._ids)
             self._ids.append(theme_id)
         row = self._row_of[theme_id]
+        short = self._strike(row)
         self._directions[row], self._sizes[row], self._cohesion[row] = part.direction, part.size, part.cohesion
         self._narrow[row], self._alive[row] = part.direction, True
         self._changed()
         near = self._about(theme_id)
-        others = np.flatnonzero(near + self._margin > self._closest[: len(self._ids)])
-        cosines = self._to(part.direction, others)
-        nearer = cosines > self._closest[others]
-        self._closest[others[nearer]], self._partner[others[nearer]] = cosines[nearer], row
-        followers = np.setdiff1d(self._followers(row), others[nearer], assume_unique=True)
-        self._find_partners([row, *followers])
+        others = np.flatnonzero(near + self._margin > self._floor[: len(self._ids)])
+        for other, cosine in zip(others.tolist(), self._to(part.direction, others).tolist(), strict=True):
+            if cosine > self._floor[other]:
+                self._enter(other, row, cosine)
+        self._refill([row, *(other for other in short if not np.isfinite(self._cosines[other, 0]))])
 
     def drop(self, theme_id: str) -> None:
         """Remove a theme."""
         row = self._row_of.pop(theme_id)
-        self._alive[row], self._closest[row] = False, -np.inf
+        self._alive[row], self._floor[row] = False, np.inf
         self._changed()
-        self._find_partners(self._followers(row))
+        self._refill(self._strike(row))
 
     def nearest(self, vector: Vectors) -> tuple[str, float] | None:
         """Return the theme whose centroid is nearest to a vector ``(d,)``, with their cosine; ties: the oldest."""
@@ -184,32 +188,61 @@ class ThemeSpace:
     def _nearest_among(self, rows: Rows, gone: NDArray[np.bool_], *, everything: bool) -> Floats:
         """Similarity of each row's theme to the nearest other of the rows; -inf where there is no other."""
         if not everything:
-            return np.array([self._partner_among(row, rows)[1] for row in rows.tolist()], dtype=np.float64)
-        nearest = self._closest[rows].copy()
-        for place in np.flatnonzero(gone[self._partner[rows]]).tolist():
-            nearest[place] = self._partner_among(int(rows[place]), rows)[1]
+            return np.array([self._closest_among(row, rows) for row in rows.tolist()], dtype=np.float64)
+        nearest = self._cosines[rows, 0]
+        first = self._near[rows, 0]
+        for place in np.flatnonzero((first >= 0) & gone[first]).tolist():
+            nearest[place] = self._next(int(rows[place]), gone, rows)
         return nearest
 
-    def _partner_among(self, row: int, rows: Rows) -> tuple[int, float]:
-        """Of some rows, ascending, the nearest other one to a row, and their cosine; -inf where there is no other."""
+    def _next(self, row: int, gone: NDArray[np.bool_], rows: Rows) -> float:
+        """Similarity of a row's theme to the nearest one that stays; -inf where there is none."""
+        for other, cosine in zip(self._near[row].tolist(), self._cosines[row].tolist(), strict=True):
+            if other >= 0 and not gone[other]:
+                return float(cosine)
+        return -np.inf if np.isneginf(self._floor[row]) else self._closest_among(row, rows)
+
+    def _closest_among(self, row: int, rows: Rows) -> float:
+        """Highest cosine of a row with others of some rows, ascending; -inf where there is no other."""
         others = rows[rows != row]
         if len(others) > _FEW:
             others = others[self._top(self._products(self._directions[row])[others], 1)]
-        if not len(others):
-            return 0, -np.inf
-        cosines = self._to(self._directions[row], others)
-        best = int(cosines.argmax())
-        return int(others[best]), float(cosines[best])
+        return float(self._to(self._directions[row], others).max(initial=-np.inf))
 
-    def _followers(self, row: int) -> Rows:
-        """The stored themes, by row, whose nearest other is the theme of this row."""
-        used = len(self._ids)
-        return np.flatnonzero(self._alive[:used] & (self._partner[:used] == row) & (np.arange(used) != row))
-
-    def _find_partners(self, rows: Sequence[int] | Rows) -> None:
-        live = self._live() if len(rows) else np.zeros(0, dtype=np.int64)
+    def _refill(self, rows: Sequence[int]) -> None:
+        """List the nearest others of rows anew."""
         for row in rows:
-            self._partner[row], self._closest[row] = self._partner_among(int(row), live)
+            products = self._about(self._ids[row])
+            others = np.flatnonzero(np.isfinite(products))
+            chosen = others[self._top(products[others], _KEPT)]
+            cosines = self._to(self._directions[row], chosen)
+            best = np.argsort(-cosines, kind="stable")[:_KEPT]
+            self._near[row], self._cosines[row] = -1, -np.inf
+            self._near[row, : len(best)], self._cosines[row, : len(best)] = chosen[best], cosines[best]
+            self._floor[row] = self._cosines[row, -1] if len(others) > _KEPT else -np.inf
+
+    def _strike(self, row: int) -> list[int]:
+        """Take a row out of all lists; return the rows whose lists are empty now though there are others."""
+        found, places = np.nonzero(self._near[: len(self._ids)] == row)
+        for other, place in zip(found.tolist(), places.tolist(), strict=True):
+            self._near[other, place:-1], self._near[other, -1] = self._near[other, place + 1 :].copy(), -1
+            self._cosines[other, place:-1] = self._cosines[other, place + 1 :].copy()
+            self._cosines[other, -1] = -np.inf
+        short = found[np.isneginf(self._cosines[found, 0]) & np.isfinite(self._floor[found])]
+        return [int(other) for other in short]
+
+    def _enter(self, other: int, row: int, cosine: float) -> None:
+        """Put a row into the list of another one, whose last gives way where the list is full."""
+        place = int((self._cosines[other] >= cosine).sum())
+        if place == _KEPT:
+            self._floor[other] = cosine
+            return
+        last = self._cosines[other, -1]
+        self._near[other, place + 1 :] = self._near[other, place:-1].copy()
+        self._cosines[other, place + 1 :] = self._cosines[other, place:-1].copy()
+        self._near[other, place], self._cosines[other, place] = row, cosine
+        if np.isfinite(last):
+            self._floor[other] = last
 
     def _top(self, products: NDArray[np.float32], count: int) -> Rows:
         """Places that may hold one of the ``count`` highest rounded cosines, given their products; ascending."""
@@ -259,16 +292,22 @@ class ThemeSpace:
         self._narrow = np.pad(self._narrow, ((0, more), (0, 0)))
         self._alive = np.pad(self._alive, (0, more))
         self._sizes, self._cohesion = np.pad(self._sizes, (0, more)), np.pad(self._cohesion, (0, more))
-        self._closest = np.pad(self._closest, (0, more), constant_values=-np.inf)
-        self._partner = np.pad(self._partner, (0, more))
+        self._near = np.pad(self._near, ((0, more), (0, 0)), constant_values=-1)
+        self._cosines = np.pad(self._cosines, ((0, more), (0, 0)), constant_values=-np.inf)
+        self._floor = np.pad(self._floor, (0, more), constant_values=np.inf)
 
     def _keep_rows(self, live: Rows) -> None:
         moved = np.cumsum(self._alive) - 1
-        self._partner = np.where(np.isfinite(self._closest[live]), moved[self._partner[live]], 0)
+        near = self._near[live]
+        self._near, self._cosines, self._floor = (
+            np.where(near >= 0, moved[near], -1),
+            self._cosines[live],
+            self._floor[live],
+        )
         self._ids = [self._ids[row] for row in live]
         self._row_of = {theme_id: row for row, theme_id in enumerate(self._ids)}
         self._directions, self._narrow, self._alive = self._directions[live], self._narrow[live], self._alive[live]
-        self._sizes, self._cohesion, self._closest = self._sizes[live], self._cohesion[live], self._closest[live]
+        self._sizes, self._cohesion = self._sizes[live], self._cohesion[live]
 
 
 def _dot(one: Floats, other: Floats) -> float:
