@@ -126,11 +126,11 @@ def _systems(points: Sequence[ScalePoint]) -> str:
         found = [known.get((name, size)) for size in sizes]
         whole = [point for point in found if point and not point.stopped_at]
         last = whole[-1] if whole else None
-        cells = [f"`{name}`", _unit(next(point for point in found if point))]
+        cells = [f"`{name}`", _unit([point for point in found if point][-1])]
         cells += [_written(point) for point in found] + [_read(point) for point in found]
         cells += ["–", "–"] if last is None else [f"{last.end_ms:.2f}", f"{last.bytes_a_turn:,.0f}"]
         lines.append(markdown_row(cells))
-    return "\n".join([_said(points), "", *lines, "", *_stopped(points)])
+    return "\n".join([_said(points), "", *lines, "", " ".join([_stopped(points), *_not_run(names, sizes, known)])])
 
 
 def _steepness(name: str, known: Mapping[tuple[str, int], ScalePoint]) -> tuple[float, str]:
@@ -177,14 +177,22 @@ def _read(point: ScalePoint | None) -> str:
     return "–" if point is None or point.stopped_at else _bold(point.read_ms, READ_GOAL_MS)
 
 
-def _stopped(points: Sequence[ScalePoint]) -> list[str]:
+def _stopped(points: Sequence[ScalePoint]) -> str:
     """Say by name which systems were stopped, where, and after how long."""
     found = [
         f"`{point.system}` at {point.stopped_at:,} of {point.turns:,} after {point.limit_s:g} s"
         for point in sorted(points, key=lambda point: point.what)
         if point.stopped_at
     ]
-    return [f"Stopped: {'; '.join(found)}."] if found else ["None was stopped."]
+    return (
+        f"Stopped, stand-ins for backbone and embedder included: {'; '.join(found)}." if found else "None was stopped."
+    )
+
+
+def _not_run(names: Sequence[str], sizes: Sequence[int], known: Mapping[tuple[str, int], ScalePoint]) -> list[str]:
+    """Say by name which systems were not run at a size that others were."""
+    missing = {size: [f"`{name}`" for name in sorted(names) if (name, size) not in known] for size in sizes}
+    return [f"Not run with {size:,} turns: {', '.join(lacking)}." for size, lacking in missing.items() if lacking]
 
 
 def with_tables(text: str, points: Sequence[ScalePoint]) -> str:

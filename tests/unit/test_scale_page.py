@@ -35,7 +35,8 @@ def test_a_table_has_the_sizes_side_by_side_the_goal_in_bold_and_says_who_was_st
         "| `rag` | a turn | 0.50 | **5.50** | 2.00 | **11.00** | 0.25 | 1,500 |",
         "| `slow` | 16 turns | – | **9.00** at 7,900 | – | – | – | – |",
         "",
-        "Stopped: `slow` at 7,900 of 10,000 after 60 s.",
+        "Stopped, stand-ins for backbone and embedder included: `slow` at 7,900 of 10,000 after 60 s. "
+        "Not run with 1,000 turns: `slow`.",
     ]
 
 
