@@ -146,7 +146,7 @@ def _others(points: Sequence[ScalePoint]) -> str:
         lines.append(
             markdown_row([name, f"{point.turns:,}", _written(point), _read(point), f"{point.bytes_a_turn:,.0f}"])
         )
-    return "\n".join([_said(points), "", *lines]) if points else ""
+    return "\n".join([_said(points), "", *lines]) if points else _said(points)
 
 
 def _said(points: Sequence[ScalePoint]) -> str:
@@ -155,7 +155,7 @@ def _said(points: Sequence[ScalePoint]) -> str:
     if len(days) > 1 or len(machines) > 1:
         told = ", ".join([*days, *machines])
         raise ConfigError(f"{SYSTEMS.name} mixes days or machines in one table ({told}); measure its systems anew")
-    return f"Measured on {''.join(days)}, {''.join(machines)}, processor time." if points else "Not measured."
+    return f"Measured on {''.join(days)}, {''.join(machines)}, processor time." if points else "Not measured with this version."
 
 
 def _unit(point: ScalePoint) -> str:

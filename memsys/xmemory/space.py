@@ -189,7 +189,7 @@ class ThemeSpace:
         """Similarity of each row's theme to the nearest other of the rows; -inf where there is no other."""
         if not everything:
             return np.array([self._closest_among(row, rows) for row in rows.tolist()], dtype=np.float64)
-        nearest = self._cosines[rows, 0]
+        nearest: Floats = self._cosines[rows, 0]
         first = self._near[rows, 0]
         for place in np.flatnonzero((first >= 0) & gone[first]).tolist():
             nearest[place] = self._next(int(rows[place]), gone, rows)
