@@ -155,7 +155,11 @@ def _said(points: Sequence[ScalePoint]) -> str:
     if len(days) > 1 or len(machines) > 1:
         told = ", ".join([*days, *machines])
         raise ConfigError(f"{SYSTEMS.name} mixes days or machines in one table ({told}); measure its systems anew")
-    return f"Measured on {''.join(days)}, {''.join(machines)}, processor time." if points else "Not measured with this version."
+    return (
+        f"Measured on {''.join(days)}, {''.join(machines)}, processor time."
+        if points
+        else "Not measured with this version."
+    )
 
 
 def _unit(point: ScalePoint) -> str:
@@ -252,6 +256,8 @@ def _lines(
         ends.append((name, float(x[-1]), y[-1], colour))
     axes.axhline(goal, linestyle="--", color=GREY, linewidth=1.0)
     axes.set(xscale="log", yscale="log", xlabel="turns stored", ylabel="ms, own cost")
+    axes.xaxis.set_major_formatter(lambda turns, _: f"{turns:,.0f}")
+    axes.yaxis.set_major_formatter(lambda ms, _: f"{ms:g}")
     axes.margins(x=0.35)
     axes.set_title(title, loc="left")
     return ends
