@@ -60,8 +60,9 @@ tables: env  ## regenerate results/tables (with the lens) from results/summaries
 	$(PY) -m eval.tables
 	$(PY) -m eval.lens results/summaries --out results/tables/lens.md
 
-figures: env  ## draw results/figures: the papers' and our own
+figures: env  ## draw results/figures: the papers' and our own, and the tables of docs/scale.md
 	$(PY) -m eval.plots
+	$(PY) -m eval.plots.scale
 
 report: env  ## one page of everything measured, results/report.html; it quotes the data sets and stays local
 	$(PY) -m eval.report

@@ -78,6 +78,11 @@ class VmfScope:
         return len(self.index)
 
     @property
+    def total(self) -> NDArray[np.float64]:
+        """Sum of the vectors (d,); not to be changed."""
+        return self._sum
+
+    @property
     def resultant(self) -> float:
         """Mean resultant length: the norm of the mean unit vector; 0 for an empty scope."""
         return float(np.sqrt(self._sum @ self._sum)) / len(self) if len(self) else 0.0

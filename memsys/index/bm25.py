@@ -45,7 +45,7 @@ class BM25Index:
         #: document frequency -> number of words that have it (of 0: words that were replaced away)
         self._words_of_frequency: Counter[int] = Counter()
         self._mean_idf: float | None = None
-        self._length_norms = np.zeros(0)
+        self._total_length = 0
 
     @property
     def ids(self) -> Sequence[str]:
@@ -81,7 +81,7 @@ class BM25Index:
             if word in self._rows:
                 rows = np.frombuffer(self._rows[word], dtype=np.int64)
                 counts = np.frombuffer(self._counts[word], dtype=np.int64)
-                saturated = counts * (self._k1 + 1) / (counts + self._length_norms[rows])
+                saturated = counts * (self._k1 + 1) / (counts + self._norms(rows))
                 totals[rows] += repeats * self._idf(word) * saturated
         return totals
 
@@ -102,6 +102,7 @@ class BM25Index:
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore a snapshot of :meth:`state`."""
         self._ids, self._row_of, self._texts, self._lengths = [], {}, [], array("q")
+        self._total_length = 0
         self._rows, self._counts, self._words_of_frequency = {}, {}, Counter()
         self.add(state["ids"], state["texts"])
 
@@ -130,6 +131,7 @@ class BM25Index:
             rows.insert(place, row)
             self._counts.setdefault(word, array("q")).insert(place, count)
         self._texts[row] = text
+        self._total_length += len(document) - self._lengths[row]
         self._lengths[row] = len(document)
 
     def _recount(self, frequency: int, step: int) -> None:
@@ -143,15 +145,18 @@ class BM25Index:
     def _refresh(self) -> None:
         if self._mean_idf is not None:
             return
-        lengths = np.array(self._lengths, dtype=np.float64)
-        mean_length = lengths.mean() or 1.0  # no word in any document: nothing is scored
-        self._length_norms = self._k1 * (1 - self._b + self._b * lengths / mean_length)
         # By frequency: few terms, and a sum that the order in which words came, or were replaced, cannot touch.
         held = sorted(self._words_of_frequency.keys() - {0})
         frequencies = np.array(held, dtype=np.float64)
         counts = np.array([self._words_of_frequency[frequency] for frequency in held], dtype=np.float64)
-        idf = np.log(len(lengths) - frequencies + 0.5) - np.log(frequencies + 0.5)
+        idf = np.log(len(self._ids) - frequencies + 0.5) - np.log(frequencies + 0.5)
         self._mean_idf = float((counts * idf).sum() / counts.sum()) if held else 0.0
+
+    def _norms(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What the lengths of some documents, by row, add to a word's count; of these alone, not of all documents."""
+        lengths = np.frombuffer(self._lengths, dtype=np.int64)[rows].astype(np.float64)
+        mean_length = self._total_length / len(self._ids)
+        return self._k1 * (1 - self._b + self._b * lengths / mean_length)
 
     def _idf(self, word: str) -> float:
         frequency = len(self._rows[word])

@@ -25,8 +25,10 @@ class MemflyMemory(BaseMemory):
     """Notes, keywords and topics of one conversation.
 
     A write is one call (none while nothing is stored that resembles the turn) and, where a stored note's text changes,
-    one batch of embeddings; denoising happens in :meth:`prepare`. Topics are a function of the keywords as they are:
-    a rebuild replaces them, and a query that finds them out of date builds its own, which it does not keep.
+    one batch of embeddings; denoising happens in :meth:`prepare`. Topics are a function of the keywords as they are and
+    are read by queries alone. So a rebuild that falls due in the stream is noted and counted, and made by whoever
+    first needs the topics: the end of the stream, or a query, whose topics last until the next write and are no part
+    of the state.
     """
 
     def __init__(self, config: MemflyConfig, parts: Parts) -> None:
@@ -38,7 +40,9 @@ class MemflyMemory(BaseMemory):
         self._layers = Layers(notes, keywords, LinkGraph())
         self._seed = stable_seed(parts.seed, parts.conversation_id, "topics")
         self._topics = Topics((), np.zeros((0, dimension), dtype=np.float32))
-        self._stale = 0  # notes written since the topics were built
+        self._outdated = False  # notes were written since the topics were built
+        self._own: Topics | None = None  # of the graph as it is, where a query built them
+        self._stale = 0  # notes written since a rebuild last fell due
         self._session: str | None = None
         self._ingestion = NoteIngestion(
             parts.llm, parts.embedder, roles.ingest, parts.turn_format, rules.ingest, not rules.ablate.denoise
@@ -54,37 +58,43 @@ class MemflyMemory(BaseMemory):
         return await self._ingestion.denoise_unit(unit)
 
     async def write(self, unit: Unit, prepared: Denoised) -> None:
-        """Merge or append the unit and link it; rebuild the topics where it is due."""
+        """Merge or append the unit and link it; note where a rebuild of the topics is due."""
         session = unit.turns[0].session_id
         if self._rules.topics.at_session_end and self._session not in (None, session):
-            await self._rebuild()
+            self._rebuild_due()
         self._session = session
-        self._stale += await self._writing.write(unit.unit_id, prepared)
+        self._own = None
+        changed = await self._writing.write(unit.unit_id, prepared)
+        self._stale += changed
+        self._outdated |= changed
         every = self._rules.topics.every_notes
         if every is not None and self._stale >= every:
-            await self._rebuild()
+            self._rebuild_due()
 
     async def consolidate(self) -> None:
         """Bring the topics up to date once the stream has ended."""
-        await self._rebuild()
+        self._rebuild_due()
+        self._topics = await self._current_topics()
+        self._outdated, self._own = False, None
 
     async def retrieve(self, query: str) -> Retrieval:
         """Find notes by topics, keywords and links, and ask for more while the evidence does not suffice."""
         return await self._reading.retrieve(query)
 
-    async def _rebuild(self) -> None:
+    def _rebuild_due(self) -> None:
         if self._stale and not self._rules.ablate.topic:
-            self._topics = await self._current_topics()
             self._writing.counts["topics.rebuilt"] += 1
         self._stale = 0
 
     async def _current_topics(self) -> Topics:
-        if not self._stale or self._rules.ablate.topic:
+        if not self._outdated or self._rules.ablate.topic:
             return self._topics
-        return await build_topics(self._layers.keywords, self._rules.topics, self._seed)
+        if self._own is None:
+            self._own = await build_topics(self._layers.keywords, self._rules.topics, self._seed)
+        return self._own
 
     def statistics(self) -> Mapping[str, Json]:
-        """Count notes, keywords, topics, links, operations, strengths and fallbacks."""
+        """Count notes, keywords, topics (as of the end of the stream), links, operations, strengths and fallbacks."""
         counts, smallest = self._writing.counts, self._rules.topics.min_keywords
         return write_statistics(self._layers, self._topics, counts, smallest)
 
@@ -97,6 +107,7 @@ class MemflyMemory(BaseMemory):
             "links": layers.links.state(),
             "topics": [members.tolist() for members in self._topics.members],
             "stale": self._stale,
+            "outdated": self._outdated,
             "session": self._session,
             "counts": counter_state(writing.counts),
             "turns": writing.turns,
@@ -113,5 +124,7 @@ class MemflyMemory(BaseMemory):
         known = sorted(number for numbers in state["topics"] for number in numbers)
         self._topics = Topics.of(members, keywords.vectors(range(len(known))))
         self._stale, self._session = int(state["stale"]), state["session"]
+        # Snapshots of before it was told apart hold topics that were built when the last rebuild fell due.
+        self._outdated, self._own = bool(state.get("outdated", self._stale)), None
         self._writing.counts = counter_from(state["counts"])
         self._writing.turns = int(state["turns"])

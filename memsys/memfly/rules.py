@@ -173,8 +173,9 @@ class TopicRules:
         randomness: of Leiden's refinement.
         iterations: passes of Leiden, each from the former's result.
         refinements: how often the resolution is doubled within a topic that is too large, before k-means splits it.
-        every_notes: rebuild after so many notes; ``None`` for no such rebuild.
-        at_session_end: rebuild when a session has ended.
+        every_notes: a rebuild falls due after so many notes, and is made by whoever reads the topics next; ``None`` for
+            no such rebuild.
+        at_session_end: a rebuild falls due when a session has ended.
     """
 
     min_keywords: int

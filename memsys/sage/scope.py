@@ -11,7 +11,8 @@ from memsys.facts.stored import StoredFact
 from memsys.gate.vmf import VmfScope
 from memsys.llm.usage import Usage
 from memsys.sage.config import SageConfig
-from memsys.sage.threshold import Action, ln_volume, route
+from memsys.sage.extent import RunningVolume
+from memsys.sage.threshold import Action, route
 from memsys.vocabulary import Json, Unit
 
 #: Columns of the trace with one entry per write, and with one per fact.
@@ -56,6 +57,10 @@ class SageScope:
     _texts: Counter[str] = field(default_factory=Counter)
     #: of the scope as it is; ``None`` when it has changed since
     _ln_volume: float | None = None
+    _extent: RunningVolume = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._extent = RunningVolume(self.config.pca_components, self.config.span_floor)
 
     def step(self, facts: int) -> float:
         """Move the threshold by one write, whose facts are still to come, and return it.
@@ -98,6 +103,7 @@ class SageScope:
         memory_id = f"{self.owner}#{len(self.memories)}"
         self.memories[memory_id] = StoredFact.of(memory_id, text, unit)
         self.vectors.add(memory_id, vector)
+        self._extent.added(vector)
         self._texts[text] += 1
         self._ln_volume = None
 
@@ -108,12 +114,13 @@ class SageScope:
         self._texts[memory.text] -= 1
         self._texts[text] += 1
         memory.rewrite(text, unit, self.config.update_timestamp)
+        self._extent.replaced(self.vectors.rows([memory_id])[0], vector)
         self.vectors.replace(memory_id, vector)
         self._ln_volume = None
 
     def _volume(self) -> float:
         if self._ln_volume is None:
-            self._ln_volume = ln_volume(self.vectors.rows(), self.config.pca_components, self.config.span_floor)
+            self._ln_volume = self._extent.ln_volume(self.vectors)
         return self._ln_volume
 
     def _trace(self, columns: tuple[str, ...], row: tuple[Json, ...]) -> None:
@@ -128,6 +135,7 @@ class SageScope:
             "vectors": self.vectors.state(),
             "tau": self.tau,
             "ln_volume": self._ln_volume,
+            "extent": self._extent.state(),
             "counts": counter_state(self.counts),
             "usage": self.usage.state(),
             "trace": {name: list(column) for name, column in self.trace.items()},
@@ -140,6 +148,7 @@ class SageScope:
         self._texts = Counter(memory.text for memory in memories)
         self.vectors.load_state(state["vectors"])
         self.tau, self._ln_volume = state["tau"], state["ln_volume"]
+        self._extent.load_state(state.get("extent", {}), len(self.vectors.total))
         self.counts = counter_from(state["counts"])
         self.usage = Usage.from_state(state["usage"])
         self.trace = {name: list(column) for name, column in state["trace"].items()}

@@ -94,16 +94,24 @@ def ln_volume(rows: Vectors, components: int, span_floor: float) -> float:
     centred = wide - wide.mean(axis=0)
     by_rows = count <= dimension
     with one_blas_thread():
-        values, directions = _largest(centred @ centred.T if by_rows else centred.T @ centred, components)
+        values, directions = largest_eigenpairs(centred @ centred.T if by_rows else centred.T @ centred, components)
         # Of the Gram matrix the eigenvectors, scaled, are the coordinates themselves.
         placed = directions * np.sqrt(np.maximum(values, 0.0)) if by_rows else centred @ directions
+    return ln_spans(placed.max(axis=0) - placed.min(axis=0), components, span_floor)
+
+
+def ln_spans(found: Any, components: int, span_floor: float) -> float:
+    """Return the sum of ln of spans ``(k,)``; those that are missing to ``components`` count with ``span_floor``."""
     spans = np.zeros(components)
-    spans[: placed.shape[1]] = placed.max(axis=0) - placed.min(axis=0)
+    spans[: len(found)] = found
     return float(np.log(np.maximum(spans, span_floor)).sum())
 
 
-def _largest(matrix: Any, count: int) -> tuple[Any, Any]:
-    """Return the largest eigenvalues (k,) of a symmetric matrix (m, m) and their vectors (m, k), k at most m."""
+def largest_eigenpairs(matrix: Any, count: int) -> tuple[Any, Any]:
+    """Return the largest eigenvalues (k,) of a symmetric matrix (m, m), whose lower triangle is read.
+
+    With their vectors (m, k), k at most m.
+    """
     from scipy.linalg import eigh
 
     size = len(matrix)

@@ -1,7 +1,9 @@
-"""The themes as geometry: centroids, cohesion and pairwise similarities, kept up to date theme by theme.
+"""The themes as geometry: centroids, cohesion and nearest others, kept up to date theme by theme.
 
 Sums run over single rows (``einsum``), so that a similarity has the same bits however and whenever it was computed: a
-memory restored from a snapshot decides as the one that went on.
+memory restored from a snapshot decides as the one that went on. Which themes may be near is found in single precision,
+within a margin that no rounding exceeds; only their similarities are then computed. Of the pairs of themes a few for
+each are kept, as the number of all grows with the square of the themes.
 """
 
 from collections.abc import Sequence
@@ -11,12 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
+from memsys.index.vector import inner_products
 from memsys.xmemory.objective import Bell, Floats, objective
 
 #: Similarities, scores and gains are compared rounded to this many decimals; ties go to the older.
 DECIMALS = 6
 
 Rows = NDArray[np.int64]
+
+#: So few themes are compared in double precision at once.
+_FEW = 64
+#: So many nearest others of a theme are kept: where some of them go, the next one is known.
+_KEPT = 6
+#: Half a unit of the last decimal on both sides of a comparison, and more.
+_ROUNDING = 2e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +56,19 @@ class ThemeSpace:
         self._row_of: dict[str, int] = {}
         self._ids: list[str] = []
         self._directions: Floats = np.zeros((0, dimension))
+        self._narrow: Vectors = np.zeros((0, dimension), dtype=np.float32)
+        self._alive: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self._sizes: Floats = np.zeros(0)
         self._cohesion: Floats = np.zeros(0)
-        self._cosines: Floats = np.zeros((0, 0))
-        #: per row the highest cosine with another theme, and whose it is
-        self._closest: Floats = np.zeros(0)
-        self._partner: Rows = np.zeros(0, dtype=np.int64)
-        self._live_rows: Rows | None = None
+        #: per row the nearest others, best first, and their cosines; -1 and -inf where fewer are known
+        self._near: Rows = np.zeros((0, _KEPT), dtype=np.int64)
+        self._cosines: Floats = np.zeros((0, _KEPT))
+        #: per row what no cosine with another one exceeds; -inf where all others are listed, inf for empty rows
+        self._floor: Floats = np.zeros(0)
+        #: bound of the error of a product in single precision, four times over
+        self._margin = (dimension + 8) * 2.0**-22
+        self._scores: dict[Bell, float] = {}
+        self._last: tuple[str, NDArray[np.float32]] | None = None
 
     def __len__(self) -> int:
         return len(self._row_of)
@@ -63,53 +79,57 @@ class ThemeSpace:
             self._make_room()
             self._row_of[theme_id] = len(self._ids)
             self._ids.append(theme_id)
-            self._live_rows = None
         row = self._row_of[theme_id]
+        short = self._strike(row)
         self._directions[row], self._sizes[row], self._cohesion[row] = part.direction, part.size, part.cohesion
-        live = self._live()
-        self._cosines[row, live] = self._cosines[live, row] = self._to(part.direction, live)
-        self._cosines[row, row] = -np.inf
-        nearer = live[self._cosines[live, row] > self._closest[live]]
-        self._closest[nearer], self._partner[nearer] = self._cosines[nearer, row], row
-        self._find_partners([row, *live[self._partner[live] == row]])
+        self._narrow[row], self._alive[row] = part.direction, True
+        self._changed()
+        near = self._about(theme_id)
+        others = np.flatnonzero(near + self._margin > self._floor[: len(self._ids)])
+        for other, cosine in zip(others.tolist(), self._to(part.direction, others).tolist(), strict=True):
+            if cosine > self._floor[other]:
+                self._enter(other, row, cosine)
+        self._refill([row, *(other for other in short if not np.isfinite(self._cosines[other, 0]))])
 
     def drop(self, theme_id: str) -> None:
         """Remove a theme."""
         row = self._row_of.pop(theme_id)
-        self._live_rows = None
-        self._cosines[row, :] = self._cosines[:, row] = -np.inf
-        live = self._live()
-        self._find_partners(live[self._partner[live] == row])
+        self._alive[row], self._floor[row] = False, np.inf
+        self._changed()
+        self._refill(self._strike(row))
 
     def nearest(self, vector: Vectors) -> tuple[str, float] | None:
         """Return the theme whose centroid is nearest to a vector ``(d,)``, with their cosine; ties: the oldest."""
-        live = self._live()
-        if not len(live):
+        if not len(self._row_of):
             return None
         wide = vector.astype(np.float64)
         norm = float(np.sqrt(np.einsum("i,i->", wide, wide))) or 1.0
-        cosines = np.round(self._to(wide / norm, live), DECIMALS)
+        rows = self._top(self._products(wide / norm), 1)
+        cosines = np.round(self._to(wide / norm, rows), DECIMALS)
         best = int(cosines.argmax())
-        return self._ids[live[best]], float(cosines[best])
+        return self._ids[rows[best]], float(cosines[best])
 
     def cosine(self, one: str, other: str) -> float:
         """Return the cosine of two themes' centroids, rounded."""
-        return float(np.round(self._cosines[self._row_of[one], self._row_of[other]], DECIMALS))
+        return round(_dot(self._directions[self._row_of[one]], self._directions[self._row_of[other]]), DECIMALS)
 
     def similar(self, theme_id: str, least: float, count: int | None) -> list[str]:
         """Return the themes whose centroids have at least this cosine with a theme's, best first, at most ``count``."""
-        live = self._live()
-        cosines = np.round(self._cosines[self._row_of[theme_id], live], DECIMALS)
-        found = np.flatnonzero(np.isfinite(cosines) & (cosines >= least))
-        order = found[np.argsort(-cosines[found], kind="stable")][:count]
-        return [self._ids[row] for row in live[order]]
+        return [other for other, _ in self._similar(theme_id, least, count)]
 
     def neighbours(self, count: int) -> dict[str, list[tuple[str, float]]]:
         """Return for each theme its nearest others of positive cosine, at most ``count``, best first."""
-        return {
-            theme_id: [(other, self.cosine(theme_id, other)) for other in self.similar(theme_id, 1e-6, count)]
-            for theme_id in self._row_of
-        }
+        return {theme_id: self._similar(theme_id, 1e-6, count) for theme_id in self._row_of}
+
+    def _similar(self, theme_id: str, least: float, count: int | None) -> list[tuple[str, float]]:
+        near = self._about(theme_id)
+        rows = np.flatnonzero(np.isfinite(near) & (near >= least - self._margin - _ROUNDING))
+        if count is not None and len(rows) > count:
+            rows = rows[self._top(near[rows], count)]
+        cosines = np.round(self._to(self._directions[self._row_of[theme_id]], rows), DECIMALS)
+        found = np.flatnonzero(cosines >= least)
+        order = found[np.argsort(-cosines[found], kind="stable")][:count]
+        return [(self._ids[rows[place]], float(cosines[place])) for place in order]
 
     def score(
         self,
@@ -127,6 +147,17 @@ class ThemeSpace:
             parts: themes that take their place.
             among: the stored themes that count at all; ``None`` for all of them.
         """
+        whole = among is None and not without and not parts
+        if not whole or bell not in self._scores:
+            found = self._scored(bell, without, parts, among)
+            if not whole:
+                return found
+            self._scores[bell] = found
+        return self._scores[bell]
+
+    def _scored(
+        self, bell: Bell, without: Sequence[str], parts: Sequence[ThemePart], among: Sequence[str] | None
+    ) -> float:
         gone = np.zeros(len(self._ids), dtype=np.bool_)
         gone[[self._row_of[theme_id] for theme_id in without]] = True
         chosen = self._live() if among is None else np.array(sorted({self._row_of[name] for name in among}), np.int64)
@@ -136,44 +167,117 @@ class ThemeSpace:
         cohesion = np.concatenate([self._cohesion[rows], [part.cohesion for part in parts]])
         of_parts = np.full(len(parts), -np.inf)
         for place, part in enumerate(parts):
-            cosines = self._to(part.direction, rows)
-            nearest = np.maximum(nearest, cosines)
+            highest = self._raise(nearest, part.direction, rows)
             others = [_dot(part.direction, other.direction) for other in parts if other is not part]
-            of_parts[place] = max([float(cosines.max(initial=-np.inf)), *others])
+            of_parts[place] = max([highest, *others])
         similarities = np.concatenate([nearest, of_parts])
         return objective(sizes, cohesion, np.where(np.isfinite(similarities), similarities, 0.0), bell)
 
+    def _raise(self, nearest: Floats, direction: Floats, rows: Rows) -> float:
+        """Raise the rows' highest cosines (n,) to those with a direction; return the highest of these."""
+        if len(rows) <= _FEW:
+            cosines = self._to(direction, rows)
+            np.maximum(nearest, cosines, out=nearest)
+            return float(cosines.max(initial=-np.inf))
+        products = self._products(direction)[rows]
+        places = np.flatnonzero((products + self._margin > nearest) | (products >= products.max() - 2 * self._margin))
+        cosines = self._to(direction, rows[places])
+        nearest[places] = np.maximum(nearest[places], cosines)
+        return float(cosines.max())
+
     def _nearest_among(self, rows: Rows, gone: NDArray[np.bool_], *, everything: bool) -> Floats:
         """Similarity of each row's theme to the nearest other of the rows; -inf where there is no other."""
-        if not len(rows):
-            return np.zeros(0)
         if not everything:
-            found: Floats = self._cosines[np.ix_(rows, rows)].max(axis=1)
-            return found
-        nearest = self._closest[rows].copy()
-        orphaned = gone[self._partner[rows]]
-        if orphaned.any():
-            nearest[orphaned] = self._cosines[np.ix_(rows[orphaned], rows)].max(axis=1)
+            return np.array([self._closest_among(row, rows) for row in rows.tolist()], dtype=np.float64)
+        nearest: Floats = self._cosines[rows, 0]
+        first = self._near[rows, 0]
+        for place in np.flatnonzero((first >= 0) & gone[first]).tolist():
+            nearest[place] = self._next(int(rows[place]), gone, rows)
         return nearest
 
-    def _find_partners(self, rows: Sequence[int] | Rows) -> None:
+    def _next(self, row: int, gone: NDArray[np.bool_], rows: Rows) -> float:
+        """Similarity of a row's theme to the nearest one that stays; -inf where there is none."""
+        for other, cosine in zip(self._near[row].tolist(), self._cosines[row].tolist(), strict=True):
+            if other >= 0 and not gone[other]:
+                return float(cosine)
+        return -np.inf if np.isneginf(self._floor[row]) else self._closest_among(row, rows)
+
+    def _closest_among(self, row: int, rows: Rows) -> float:
+        """Highest cosine of a row with others of some rows, ascending; -inf where there is no other."""
+        others = rows[rows != row]
+        if len(others) > _FEW:
+            others = others[self._top(self._products(self._directions[row])[others], 1)]
+        return float(self._to(self._directions[row], others).max(initial=-np.inf))
+
+    def _refill(self, rows: Sequence[int]) -> None:
+        """List the nearest others of rows anew."""
         for row in rows:
-            self._partner[row] = self._cosines[row].argmax()
-            self._closest[row] = self._cosines[row, self._partner[row]]
+            products = self._about(self._ids[row])
+            others = np.flatnonzero(np.isfinite(products))
+            chosen = others[self._top(products[others], _KEPT)]
+            cosines = self._to(self._directions[row], chosen)
+            best = np.argsort(-cosines, kind="stable")[:_KEPT]
+            self._near[row], self._cosines[row] = -1, -np.inf
+            self._near[row, : len(best)], self._cosines[row, : len(best)] = chosen[best], cosines[best]
+            self._floor[row] = self._cosines[row, -1] if len(others) > _KEPT else -np.inf
+
+    def _strike(self, row: int) -> list[int]:
+        """Take a row out of all lists; return the rows whose lists are empty now though there are others."""
+        found, places = np.nonzero(self._near[: len(self._ids)] == row)
+        for other, place in zip(found.tolist(), places.tolist(), strict=True):
+            self._near[other, place:-1], self._near[other, -1] = self._near[other, place + 1 :].copy(), -1
+            self._cosines[other, place:-1] = self._cosines[other, place + 1 :].copy()
+            self._cosines[other, -1] = -np.inf
+        short = found[np.isneginf(self._cosines[found, 0]) & np.isfinite(self._floor[found])]
+        return [int(other) for other in short]
+
+    def _enter(self, other: int, row: int, cosine: float) -> None:
+        """Put a row into the list of another one, whose last gives way where the list is full."""
+        place = int((self._cosines[other] >= cosine).sum())
+        if place == _KEPT:
+            self._floor[other] = cosine
+            return
+        last = self._cosines[other, -1]
+        self._near[other, place + 1 :] = self._near[other, place:-1].copy()
+        self._cosines[other, place + 1 :] = self._cosines[other, place:-1].copy()
+        self._near[other, place], self._cosines[other, place] = row, cosine
+        if np.isfinite(last):
+            self._floor[other] = last
+
+    def _top(self, products: NDArray[np.float32], count: int) -> Rows:
+        """Places that may hold one of the ``count`` highest rounded cosines, given their products; ascending."""
+        if count >= len(products):
+            return np.arange(len(products))
+        last = np.partition(products, len(products) - count)[len(products) - count] if count > 1 else products.max()
+        return np.flatnonzero(products >= last - 2 * self._margin - _ROUNDING)
+
+    def _about(self, theme_id: str) -> NDArray[np.float32]:
+        """A theme's products with all rows; -inf with itself. Kept until a theme changes: they are asked for again."""
+        if self._last is None or self._last[0] != theme_id:
+            row = self._row_of[theme_id]
+            products = self._products(self._directions[row])
+            products[row] = -np.inf
+            self._last = theme_id, products
+        return self._last[1]
+
+    def _products(self, direction: Floats) -> NDArray[np.float32]:
+        """Cosines of a direction with all rows ``(used,)``, in single precision; -inf with rows that are empty."""
+        used = len(self._ids)
+        products = inner_products(self._narrow[:used], direction.astype(np.float32))
+        products[~self._alive[:used]] = -np.inf
+        return products
 
     def _to(self, direction: Floats, rows: Rows) -> Floats:
-        used = len(self._ids)
-        if 2 * len(rows) > used:  # copying the rows would cost more than the empty ones do
-            whole: Floats = np.einsum("ij,j->i", self._directions[:used], direction)
-            return whole[rows]
-        chosen: Floats = np.einsum("ij,j->i", self._directions[rows], direction)
-        return chosen
+        cosines: Floats = np.einsum("ij,j->i", self._directions[rows], direction)
+        return cosines
 
     def _live(self) -> Rows:
-        """Rows of the stored themes, oldest first; found anew only after themes came or went."""
-        if self._live_rows is None:
-            self._live_rows = np.array(sorted(self._row_of.values()), dtype=np.int64)
-        return self._live_rows
+        """Rows of the stored themes, oldest first."""
+        return np.flatnonzero(self._alive[: len(self._ids)])
+
+    def _changed(self) -> None:
+        self._scores.clear()
+        self._last = None
 
     def _make_room(self) -> None:
         """Make sure that there is an empty row at the end: by closing the gaps, if they are many, or by growing."""
@@ -185,19 +289,25 @@ class ThemeSpace:
             self._keep_rows(live)
         more = max(32, len(self._sizes) // 4)
         self._directions = np.pad(self._directions, ((0, more), (0, 0)))
+        self._narrow = np.pad(self._narrow, ((0, more), (0, 0)))
+        self._alive = np.pad(self._alive, (0, more))
         self._sizes, self._cohesion = np.pad(self._sizes, (0, more)), np.pad(self._cohesion, (0, more))
-        self._closest = np.pad(self._closest, (0, more), constant_values=-np.inf)
-        self._partner = np.pad(self._partner, (0, more))
-        self._cosines = np.pad(self._cosines, ((0, more), (0, more)), constant_values=-np.inf)
+        self._near = np.pad(self._near, ((0, more), (0, 0)), constant_values=-1)
+        self._cosines = np.pad(self._cosines, ((0, more), (0, 0)), constant_values=-np.inf)
+        self._floor = np.pad(self._floor, (0, more), constant_values=np.inf)
 
     def _keep_rows(self, live: Rows) -> None:
+        moved = np.cumsum(self._alive) - 1
+        near = self._near[live]
+        self._near, self._cosines, self._floor = (
+            np.where(near >= 0, moved[near], -1),
+            self._cosines[live],
+            self._floor[live],
+        )
         self._ids = [self._ids[row] for row in live]
         self._row_of = {theme_id: row for row, theme_id in enumerate(self._ids)}
-        self._live_rows = None
-        self._directions, self._cosines = self._directions[live], self._cosines[np.ix_(live, live)]
+        self._directions, self._narrow, self._alive = self._directions[live], self._narrow[live], self._alive[live]
         self._sizes, self._cohesion = self._sizes[live], self._cohesion[live]
-        self._closest, self._partner = np.full(len(live), -np.inf), np.zeros(len(live), dtype=np.int64)
-        self._find_partners(range(len(live)))
 
 
 def _dot(one: Floats, other: Floats) -> float:

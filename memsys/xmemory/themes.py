@@ -46,6 +46,7 @@ class Themes:
         self.counts: Counter[str] = Counter()
         self.namings: list[tuple[str, tuple[str, ...]]] = []
         self._made = self._step = 0
+        self._order: dict[str, int] = {}  # by theme: ascends in the order of the members
         self._changed: dict[str, None] = {}
 
     def __len__(self) -> int:
@@ -93,6 +94,8 @@ class Themes:
         All cuttings are chosen before any is made. The parts stand where their theme stood.
         """
         revised = self._rules.split and self._rules.revise_full
+        if not revised and self._rules.naming == "once":
+            return
         loose = [theme_id for theme_id in self.members if revised and self._is_loose(theme_id)]
         cuttings = {
             theme_id: self._best_cutting(theme_id, self._batch_candidates(self._vectors(theme_id)))
@@ -119,6 +122,7 @@ class Themes:
     def _reorder(self, order: Sequence[str]) -> None:
         """Put the themes into another order; what goes by the order of the themes goes by this one from then on."""
         self.members = {theme_id: self.members[theme_id] for theme_id in order}
+        self._order = {theme_id: place for place, theme_id in enumerate(order)}
         self._space = self._new_space()
 
     def _new_space(self) -> ThemeSpace:
@@ -166,15 +170,15 @@ class Themes:
 
     def _tiny(self, among: Collection[str]) -> list[str]:
         """Tiny themes, smallest first, then in the order they were made."""
-        tiny = [name for name in self.members if name in among and self._is_tiny(name)]
-        return sorted(tiny, key=lambda name: len(self.members[name]))
+        tiny = [name for name in among if name in self.members and self._is_tiny(name)]
+        return sorted(tiny, key=lambda name: (len(self.members[name]), self._order[name]))
 
     def _is_tiny(self, theme_id: str) -> bool:
         return len(self.members[theme_id]) <= self._rules.tiny_size
 
     def _best_target(self, theme_id: str) -> str | None:
-        near = set(self._space.similar(theme_id, self._rules.tiny_min, self._rules.tiny_neighbours))
-        targets = [name for name in self.members if name in near and self._fits(theme_id, name)]
+        near = self._space.similar(theme_id, self._rules.tiny_min, self._rules.tiny_neighbours)
+        targets = [name for name in sorted(near, key=self._order.__getitem__) if self._fits(theme_id, name)]
         gains = [self._gain(theme_id, target) for target in targets]
         return targets[int(np.argmax(gains))] if gains and max(gains) > 0 else None
 
@@ -262,6 +266,8 @@ class Themes:
 
     def _make(self, facts: Sequence[str], cause: Cause) -> str:
         theme_id = f"t{self._made}"
+        # Beyond all places so far, also where the themes were given another order: those are fewer than were made.
+        self._order[theme_id] = self._made
         self._made += 1
         self.members[theme_id] = list(facts)
         for fact_id in facts:
@@ -272,6 +278,7 @@ class Themes:
 
     def _drop(self, theme_id: str) -> list[str]:
         self._space.drop(theme_id)
+        del self._order[theme_id]
         return self.members.pop(theme_id)
 
     def _place(self, fact_id: str, theme_id: str, cause: Cause) -> None:
@@ -299,6 +306,7 @@ class Themes:
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore a snapshot; the facts' vectors must be there already."""
         self.members = {theme_id: list(facts) for theme_id, facts in state["members"].items()}
+        self._order = {theme_id: place for place, theme_id in enumerate(self.members)}
         self.home = {fact_id: theme_id for theme_id, facts in self.members.items() for fact_id in facts}
         self.paths = {fact_id: [list(entry) for entry in path] for fact_id, path in state["paths"].items()}
         self.counts = counter_from(state["counts"])

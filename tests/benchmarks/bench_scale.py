@@ -8,33 +8,37 @@ for a turn. A retrieval is the mean of ten. The goal is 5 ms for the write of a 
 million memories. Memory is what the process grew by, per turn; every system has a process of its own, as one would
 take what another gave free.
 
-Run: ``python tests/benchmarks/bench_scale.py [--sizes 1000 10000 100000] [--million] [--seconds 60] [--plot F.png]``
+Run: ``python tests/benchmarks/bench_scale.py [--sizes 1000 10000 100000] [--million] [--seconds 60] [--csv]``
 ``--dataset locomo`` takes that data set's turns instead of drawn words, over and over until there are enough.
 ``--index ivf`` measures with another dense index than the exact one, ``--lists`` and ``--probes`` with other cells.
-``--csv FILE`` also appends every measurement to a file as it comes; ``docs/scale.md`` has figures. A system that takes
-more than ``--seconds`` of the processor for a size is stopped there, and larger sizes are not tried.
+``--csv`` keeps every measurement in ``results/scale/systems.csv`` as it comes, in place of an older one of the same
+system, index, texts and size; of that file ``python -m eval.plots.scale`` makes the tables of ``docs/scale.md`` and
+their figure. A system that takes more than ``--seconds`` of the processor for a size, stand-ins for backbone and
+embedder included, is stopped there, and larger sizes are not tried.
 """
 
 import argparse
 import asyncio
-import csv
 import gc
 import multiprocessing
+import os
 import random
 import resource
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from datetime import date
 from itertools import accumulate
 from pathlib import Path
 from statistics import mean
-from typing import Any, get_args
+from typing import get_args
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from eval.configs.choices import presets  # noqa: E402
+from eval.plots.scale import READ_GOAL_MS, SYSTEMS, WRITE_GOAL_MS, ScalePoint, keep  # noqa: E402
 from memsys.embedding.contract import Vectors  # noqa: E402
 from memsys.embedding.hashing import HashingEmbedder  # noqa: E402
 from memsys.errors import AssetError  # noqa: E402
@@ -48,7 +52,6 @@ from tests.support.schema_model import SchemaModel  # noqa: E402
 SIZES = (1_000, 10_000, 100_000)
 MILLION = 1_000_000
 MEASURED_WRITES, MEASURED_READS = 100, 10
-WRITE_GOAL_MS, READ_GOAL_MS = 5.0, 10.0
 
 
 class OutsideClock:
@@ -92,15 +95,15 @@ class TimedEmbedder(HashingEmbedder):
 
 
 @dataclass(frozen=True)
-class ScalePoint:
-    """One system at one size: milliseconds, and bytes per turn; ``stopped`` says why there is none."""
+class Costs:
+    """What was measured of one system at one size: see :class:`eval.plots.scale.ScalePoint`."""
 
-    turns: int
-    write_ms: float = 0.0
+    turns_a_write: float = 0.0
     turn_ms: float = 0.0
     read_ms: float = 0.0
-    bytes_per_turn: float = 0.0
-    stopped: str = ""
+    end_ms: float = 0.0
+    bytes_a_turn: float = 0.0
+    stopped_at: int = 0
 
 
 def one_preset_per_system() -> list[str]:
@@ -160,8 +163,8 @@ def resident_bytes() -> int:
     return int(status.read_text().split()[1]) * resource.getpagesize() if status.is_file() else 0
 
 
-async def measure(preset: str, talk: Conversation, limit_s: float) -> ScalePoint:
-    """Fill a fresh memory and time its last writes and some retrievals."""
+async def measure(preset: str, talk: Conversation, limit_s: float) -> Costs:
+    """Fill a fresh memory and time its last writes, what the end of the stream costs, and some retrievals."""
     clock = OutsideClock()
     gc.collect()
     before = resident_bytes()
@@ -172,22 +175,21 @@ async def measure(preset: str, talk: Conversation, limit_s: float) -> ScalePoint
         costs.append(await _own_ms(clock, memory, unit))
         written += len(unit.turns)
         if time.process_time() > deadline:
-            ms, turn_ms = _write_ms(costs, units)
-            return ScalePoint(
-                len(talk.turns), stopped=f"stopped at {written} ({ms:.2f} ms a write, {turn_ms:.2f} a turn)"
-            )
+            return Costs(*_write_ms(costs, units), stopped_at=written)
+    start, outside = time.process_time(), clock.seconds
     await memory.consolidate()
+    end_ms = 1000 * (time.process_time() - start - (clock.seconds - outside))
     gc.collect()
-    grown = resident_bytes() - before
+    grown, turns = resident_bytes() - before, max(len(talk.turns), 1)
     reads = await _reads(clock, memory, talk)
-    return ScalePoint(len(talk.turns), *_write_ms(costs, units), mean(reads), max(grown, 0) / max(len(talk.turns), 1))
+    return Costs(*_write_ms(costs, units), mean(reads), end_ms / turns, max(grown, 0) / turns)
 
 
 def _write_ms(costs: Sequence[float], units: Sequence[Unit]) -> tuple[float, float]:
-    """Of the last writes so far: milliseconds of one, and of a turn of theirs."""
+    """Of the last writes so far: turns of one, and milliseconds for a turn of theirs."""
     first = max(len(costs) - MEASURED_WRITES, 0)
     turns = sum(len(unit.turns) for unit in units[first : len(costs)])
-    return mean(costs[first:]), sum(costs[first:]) / turns
+    return turns / (len(costs) - first), sum(costs[first:]) / turns
 
 
 async def _own_ms(clock: OutsideClock, memory: MemorySystem, unit: Unit) -> float:
@@ -214,60 +216,42 @@ def write(*cells: str) -> None:
     sys.stdout.flush()
 
 
-def show(preset: str, point: ScalePoint) -> None:
+def show(point: ScalePoint) -> None:
     """Print one measurement."""
-    if point.stopped:
-        write(preset, str(point.turns), point.stopped)
+    if point.stopped_at:
+        said = f"stopped at {point.stopped_at} after {point.limit_s:g} s ({point.turn_ms:.3f} ms a turn)"
+        write(point.system, str(point.turns), said)
         return
     over = point.turn_ms > WRITE_GOAL_MS or point.read_ms > READ_GOAL_MS
-    times = [f"{ms:.3f}" for ms in (point.write_ms, point.turn_ms, point.read_ms)]
-    write(preset, str(point.turns), *times, f"{point.bytes_per_turn:.0f}", "over" if over else "")
+    times = [f"{ms:.3f}" for ms in (point.turn_ms, point.end_ms, point.read_ms)]
+    write(point.system, str(point.turns), *times, f"{point.bytes_a_turn:.0f}", "over" if over else "")
 
 
-def keep(path: str, preset: str, point: ScalePoint) -> None:
-    """Append one measurement to a CSV file."""
-    new = not Path(path).exists()
-    with Path(path).open("a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, ("system", *asdict(point)), lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow({"system": preset, **asdict(point)})
-
-
-def curve(preset: str, sizes: Sequence[int], arguments: argparse.Namespace) -> list[ScalePoint]:
+def curve(preset: str, sizes: Sequence[int], arguments: argparse.Namespace) -> None:
     """Measure a system at growing sizes, until one is too much for it."""
-    points: list[ScalePoint] = []
-    lists, file = arguments.lists, arguments.csv
+    lists = arguments.lists
     exact = max(IndexSettings().exact_below, 40 * lists)  # faiss wants so many vectors to find the cells
     settings = IndexSettings(kind=arguments.index, lists=lists, probes=arguments.probes, exact_below=exact)
+    cells = f" index.lists={lists} index.probes={arguments.probes}" if arguments.index == "ivf" else ""
     for size in sizes:
         talk = repeated(arguments.dataset, size) if arguments.dataset else conversation(size)
         with using_index(settings):
-            points.append(asyncio.run(measure(preset, talk, arguments.seconds)))
-        show(preset, points[-1])
-        if file:
-            keep(file, preset, points[-1])
-        if points[-1].stopped:
+            costs = asyncio.run(measure(preset, talk, arguments.seconds))
+        point = ScalePoint(
+            system=preset,
+            index="" if arguments.index == "flat" else f"index.kind={arguments.index}{cells}",
+            texts=arguments.dataset,
+            turns=size,
+            limit_s=arguments.seconds,
+            date=date.today().isoformat(),  # noqa: DTZ011
+            machine=f"{os.cpu_count()} cores",
+            **vars(costs),
+        )
+        show(point)
+        if arguments.csv:
+            keep(Path(arguments.csv), point)
+        if point.stopped_at:
             break
-    return points
-
-
-def plot(path: str, curves: Mapping[str, Sequence[ScalePoint]]) -> None:
-    """Draw both costs over the size, a line a system."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 5), layout="constrained")
-    for place, (title, field, goal) in enumerate(
-        (("one turn written", "turn_ms", WRITE_GOAL_MS), ("one retrieval", "read_ms", READ_GOAL_MS)), start=1
-    ):
-        axes: Any = figure.add_subplot(1, 2, place)
-        for preset, points in curves.items():
-            known = [point for point in points if not point.stopped]
-            axes.plot([point.turns for point in known], [getattr(point, field) for point in known], "o-", label=preset)
-        axes.axhline(goal, linestyle="--", color="grey", label=f"goal, {goal:g} ms")
-        axes.set(xscale="log", yscale="log", xlabel="turns stored", ylabel="ms, own cost", title=title)
-        axes.legend(fontsize=6)
-    figure.savefig(path, dpi=120)
 
 
 def main() -> int:
@@ -281,16 +265,14 @@ def main() -> int:
     parser.add_argument("--index", choices=get_args(IndexKind), default="flat", help="dense index of every system")
     parser.add_argument("--lists", type=int, default=IndexSettings().lists, help="cells of ivf")
     parser.add_argument("--probes", type=int, default=IndexSettings().probes, help="cells of ivf that are searched")
-    parser.add_argument("--csv", default="", help="file to append the measurements to")
-    parser.add_argument("--plot", default="", help="file to draw the curves into")
+    parser.add_argument("--csv", nargs="?", const=str(SYSTEMS), default="", help=f"keep the measurements ({SYSTEMS})")
     arguments = parser.parse_args()
     sizes = [*SIZES, MILLION] if arguments.million else arguments.sizes
-    write("system", "turns", "write (ms)", "a turn (ms)", "retrieve (ms)", "bytes a turn")
+    write("system", "turns", "a turn (ms)", "end, a turn", "retrieve (ms)", "bytes a turn")
     names = arguments.presets or one_preset_per_system()
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as alone:
-        curves = {name: alone.apply(curve, (name, sizes, arguments)) for name in names}
-    if arguments.plot:
-        plot(arguments.plot, curves)
+        for name in names:
+            alone.apply(curve, (name, sizes, arguments))
     return 0
 
 

@@ -101,6 +101,43 @@ def test_remove_keeps_the_order_of_the_rest() -> None:
     assert index.search(rows[1], 1)[0][0] == "n1" and index.ids[-1] == "n1"
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 120), st.lists(st.integers(0, 10**6), max_size=90), st.integers(1, 30), st.integers(0, 9))
+def test_an_index_with_gaps_is_the_index_of_what_is_left(count: int, removals: list[int], k: int, seed: int) -> None:
+    rows = unit_rows(count + len(removals), seed=seed)
+    index, left = filled(rows[:count]), {f"n{row}": rows[row] for row in range(count)}
+    for number, drawn in enumerate(removals):
+        if left:
+            gone = list(left)[drawn % len(left)]
+            index.remove([gone])
+            del left[gone]
+        if drawn % 3 == 0:  # a removed one may come again, as the youngest
+            name = gone if drawn % 2 and gone not in left else f"m{number}"
+            index.add([name], rows[count + number : count + number + 1])
+            left[name] = rows[count + number]
+    plain = VectorIndex(8)
+    plain.add(list(left), np.array(list(left.values()), dtype=np.float32).reshape(len(left), 8))
+    query = -np.abs(unit_rows(1, seed=seed + 50)[0]) if seed % 2 else unit_rows(1, seed=seed + 50)[0]
+    among = np.arange(0, len(left), 2)
+    assert (index.ids, len(index)) == (plain.ids, len(left))
+    assert [index.position(name) for name in left] == list(range(len(left)))
+    assert index.search(query, k) == plain.search(query, k)
+    assert index.search(query, k, among=among) == plain.search(query, k, among=among)
+    assert np.allclose(index.products(query), plain.products(query), atol=1e-6)
+    assert np.array_equal(index.state()["vectors"], plain.state()["vectors"])
+    assert not any(name in index for name in {f"n{row}" for row in range(count)} - set(left))
+
+
+def test_a_removal_does_not_move_the_rows_behind_it() -> None:
+    index = filled(unit_rows(400))
+    rows = {item: index._row_of[item] for item in index.ids}
+    for number in range(80):
+        index.remove([f"n{3 * number}"])
+        moved = sum(index._row_of[item] != rows[item] for item in index.ids)
+        assert moved == 0 or number > 40, "rows move up once there are many gaps"
+    assert len(index._gaps) < 80 and index.search(unit_rows(400)[1], 1)[0][0] == "n1"
+
+
 def test_cosines_equal_those_of_a_search() -> None:
     rows = unit_rows(30)
     index = filled(rows)

@@ -6,8 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.memory import MemflyMemory
+from memsys.memfly.rules import TopicRules
+from memsys.memfly.topics import Topics, build_topics
 from tests.support.composing import PRESETS
 from tests.support.fakes import FakeModel
 from tests.support.memfly import (
@@ -328,6 +333,56 @@ def test_when_topics_are_rebuilt_cannot_change_what_is_found() -> None:
         return [hit.memory_id for hit in late.hits], [members.tolist() for members in system._topics.members]
 
     assert found(every_notes=None) == found(every_notes=7) == found(at_session_end=True, every_notes=3)
+
+
+def test_topics_are_built_by_whoever_reads_them_and_by_no_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[int] = []
+
+    async def building(keywords: KeywordLayer, rules: TopicRules, seed: int) -> Topics:
+        built.append(len(keywords))
+        return await build_topics(keywords, rules, seed)
+
+    monkeypatch.setattr("memsys.memfly.memory.build_topics", building)
+    system = memory(config=preset(topics={"every_notes": 2}))
+    write_all(system, [unit(n, f"boat sea w{n}") for n in range(9)])
+    assert (built, counts(system)["topics.rebuilt"]) == ([], 4)
+    before = system.state()
+    for _ in range(3):
+        retrieve(system)
+    assert len(built) == 1, "questions between two writes share the topics"
+    assert system.state()["topics"] == before["topics"] and system.state()["outdated"]
+    asyncio.run(system.consolidate())
+    retrieve(system)
+    assert len(built) == 1 and not system.state()["outdated"]
+    write_all(system, [unit(9, "harbour storm")])
+    retrieve(system)
+    assert len(built) == 2
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.sampled_from(["write", "write", "ask", "snapshot", "consolidate"]), max_size=14), st.integers(1, 4))
+def test_topics_made_when_read_are_those_of_the_keywords_as_they_are(steps: list[str], every: int) -> None:
+    """Whatever was asked, stored or restored before: found is what a memory finds whose topics are made once."""
+    system, plain, written = memory(config=preset(topics={"every_notes": every})), memory(), 0
+    for step in steps:
+        if step == "write":
+            for each in (system, plain):
+                write_all(each, [unit(written, f"{TURNS[written % 6]} w{written // 2}")])
+            written += 1
+        elif step == "ask":
+            retrieve(system)
+        elif step == "consolidate":
+            asyncio.run(system.consolidate())
+        else:
+            again = memory(config=preset(topics={"every_notes": every}))
+            again.load_state(system.state())
+            assert again.state()["topics"] == system.state()["topics"]
+            system = again
+    fresh = asyncio.run(build_topics(plain._layers.keywords, preset().rules().topics, plain._seed))
+    current = asyncio.run(system._current_topics())
+    assert [members.tolist() for members in current.members] == [members.tolist() for members in fresh.members]
+    assert np.array_equal(current.centroids, fresh.centroids)
+    assert (retrieve(system).hits, retrieve(system).context) == (retrieve(plain).hits, retrieve(plain).context)
 
 
 def test_every_hit_of_a_much_merged_memory_names_its_turns() -> None:

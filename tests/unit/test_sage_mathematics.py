@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from memsys.embedding.contract import Vectors
 from memsys.gate.vmf import KappaRule, VmfScope, vmf_score
+from memsys.sage.extent import RunningVolume
 from memsys.sage.threshold import ThresholdRule, ln_volume, route
 
 PRINTED = KappaRule(None, 1e-3)
@@ -151,6 +152,47 @@ def test_the_volume_is_that_of_a_plain_singular_value_decomposition(count: int, 
     spans = np.zeros(16)
     spans[: placed.shape[1]] = np.ptp(placed, axis=0)
     assert ln_volume(rows, 16, 1e-3) == pytest.approx(float(np.log(np.maximum(spans, 1e-3)).sum()), abs=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 60), st.integers(0, 20), st.integers(1, 16), st.integers(0, 9))
+def test_a_volume_kept_up_to_date_is_that_of_all_memories(
+    dimension: int, count: int, merges: int, components: int, seed: int
+) -> None:
+    rng, scope, running = np.random.default_rng(seed), VmfScope(dimension, PRINTED), RunningVolume(components, 1e-3)
+    rows = unit_rows(count + merges, dimension, seed)
+    for number in range(count + merges):
+        if number < count:
+            scope.add(str(number), rows[number])
+            running.added(rows[number])
+        else:
+            item = str(rng.integers(count))
+            running.replaced(scope.rows([item])[0], rows[number])
+            scope.replace(item, rows[number])
+        if number % 7 == 0:
+            running.ln_volume(scope)
+    # Directions of the same extent are free to turn: their spans are compared where they are told apart.
+    values = np.linalg.eigvalsh(np.cov(scope.rows().astype(np.float64).T, ddof=0).reshape(dimension, dimension))
+    apart = components >= dimension or values[-components] - values[-components - 1] > 1e-9
+    if apart and (np.diff(values) > 1e-9).all():
+        assert running.ln_volume(scope) == pytest.approx(ln_volume(scope.rows(), components, 1e-3), abs=1e-6)
+    other = RunningVolume(components, 1e-3)
+    other.load_state(running.state(), dimension)
+    assert other.ln_volume(scope) == running.ln_volume(scope), "bit by bit"
+
+
+def test_a_write_among_many_memories_makes_no_scatter_matrix_of_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    scope, running = scope_of(unit_rows(50, 8)), RunningVolume(4, 1e-3)
+    running.ln_volume(scope)
+
+    def refused(self: VmfScope, items: object = None) -> Vectors:
+        raise AssertionError("all memories were read")
+
+    monkeypatch.setattr(VmfScope, "rows", refused)
+    for number in range(3):
+        scope.add(f"x{number}", unit_rows(1, 8, 90 + number)[0])
+        running.added(unit_rows(1, 8, 90 + number)[0])
+        running.ln_volume(scope)
 
 
 @settings(deadline=None)  # the first volume loads SciPy

@@ -1,6 +1,7 @@
 """xMemory's formulas against values worked by hand: f(P), kNN graphs, cuttings, greedy representatives."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
 from memsys.xmemory.graph import fact_graph, newest_edges
-from memsys.xmemory.objective import Bell, median, neighbourhood_weights, objective, semantic_score, sparsity
+from memsys.xmemory.objective import Bell, Floats, median, neighbourhood_weights, objective, semantic_score, sparsity
 from memsys.xmemory.representatives import edge_weights, scaled, select_representatives
 from memsys.xmemory.space import ThemePart, ThemeSpace, part_of
 from memsys.xmemory.splitting import (
@@ -169,6 +170,64 @@ def test_however_often_themes_come_and_go_the_space_is_that_of_those_that_are_th
     assert space.neighbours(3) == fresh.neighbours(3)
     vector = random_rows(1, 3, seed)[0]
     assert space.nearest(vector) == fresh.nearest(vector)
+
+
+def cosines_with(direction: Floats, parts: Sequence[ThemePart]) -> Floats:
+    rows = np.stack([part.direction for part in parts]) if parts else np.zeros((0, len(direction)))
+    found: Floats = np.einsum("ij,j->i", rows, direction)
+    return found
+
+
+def plain_score(parts: Sequence[ThemePart], bell: Bell) -> float:
+    """``f`` of a partition with all pairs of its themes compared, in double precision."""
+    nearest = [
+        max([-np.inf, *cosines_with(one.direction, [other for other in parts if other is not one])]) for one in parts
+    ]
+    finite = np.where(np.isfinite(nearest), nearest, 0.0)
+    return objective(np.array([part.size for part in parts]), np.array([part.cohesion for part in parts]), finite, bell)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 160), st.integers(0, 60), st.floats(0, 2), st.integers(0, 2**16))
+def test_many_themes_found_in_single_precision_are_those_of_all_pairs_bit_by_bit(
+    count: int, changes: int, spread: float, seed: int
+) -> None:
+    """Above and below the number from which candidates are sought first; few centres give near ties and hubs."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((5, 12))
+
+    def drawn() -> ThemePart:
+        rows = centres[int(rng.integers(5))] + spread * rng.standard_normal((int(rng.integers(1, 4)), 12))
+        return part_of(unit_rows(*rows))
+
+    space, kept = ThemeSpace(12), {f"t{n}": drawn() for n in range(count)}
+    for name, part in kept.items():
+        space.put(name, part)
+    for number in range(changes):
+        name = list(kept)[int(rng.integers(len(kept)))] if kept else f"n{number}"
+        if rng.random() < 0.5 and kept:
+            space.drop(name)
+            del kept[name]
+        else:
+            kept[name] = drawn()
+            space.put(name, kept[name])
+    names, parts = list(kept), list(kept.values())
+    assert space.score(BELL) == plain_score(parts, BELL)
+    new = [drawn(), drawn()]
+    gone = names[: len(names) // 3]
+    stay = [part for name, part in kept.items() if name not in gone]
+    assert space.score(BELL, without=gone, parts=new) == plain_score([*stay, *new], BELL)
+    some = [part for name, part in kept.items() if name in names[::2]]
+    assert space.score(BELL, among=names[::2]) == plain_score(some, BELL)
+    for name in names[:3]:
+        cosines = np.round(cosines_with(kept[name].direction, parts), 6)
+        order = sorted((n for n in range(len(names)) if names[n] != name), key=lambda n: (-cosines[n], n))
+        assert space.similar(name, 0.2, 7) == [names[n] for n in order if cosines[n] >= 0.2][:7]
+    vector = random_rows(1, 12, seed)[0]
+    wide = vector.astype(np.float64)
+    cosines = np.round(cosines_with(wide / np.sqrt(np.einsum("i,i->", wide, wide)), parts), 6)
+    best = int(cosines.argmax()) if parts else 0
+    assert space.nearest(vector) == ((names[best], float(cosines[best])) if parts else None)
 
 
 def test_a_fact_graph_has_the_nearest_others_of_positive_cosine_best_first() -> None:

@@ -1,0 +1,277 @@
+"""What a growing memory costs: the tables of docs/scale.md and their figure, made from results/scale/systems.csv.
+
+``tests/benchmarks/bench_scale.py --csv`` measures; ``python -m eval.plots.scale`` writes the tables between their
+markers and draws the figure. A test checks that the page is what the file gives.
+"""
+
+import argparse
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.cli.commands import explains_errors, start
+from eval.cli.escaping import markdown_row
+from eval.cli.places import RESULTS
+from eval.plots.figures import GREY, MARKERS, PALETTE, STYLE, escape_texts, write_figure
+from eval.plots.labels import label_points
+from eval.runs.files import write_atomic
+from memsys.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SYSTEMS = RESULTS / "scale" / "systems.csv"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "scale.md"
+FIGURE = RESULTS / "figures" / "scale"
+BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
+#: Milliseconds of its own that a system may take for a turn written, and for a retrieval.
+WRITE_GOAL_MS, READ_GOAL_MS = 5.0, 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePoint:
+    """One system at one size, times in milliseconds of the processor without backbone and embedder.
+
+    Attributes:
+        system: preset.
+        index: settings of its dense index; empty for the exact one.
+        texts: data set whose turns are repeated; empty for drawn words.
+        turns: turns stored.
+        turns_a_write: mean turns of the last writes.
+        turn_ms: of these writes, for a turn.
+        read_ms: of a retrieval.
+        end_ms: of the end of the stream, for a turn of all.
+        bytes_a_turn: what the process grew by.
+        stopped_at: turns written when the limit was reached; 0 where it was not. The rest but ``turn_ms`` is then 0.
+        limit_s: seconds of the processor after which the size is stopped, backbone and embedder included.
+        date: of the measurement.
+        machine: in words.
+    """
+
+    system: str
+    index: str
+    texts: str
+    turns: int
+    turns_a_write: float
+    turn_ms: float
+    read_ms: float
+    end_ms: float
+    bytes_a_turn: float
+    stopped_at: int
+    limit_s: float
+    date: str
+    machine: str
+
+    @property
+    def what(self) -> tuple[str, str, str, int]:
+        """What was measured; a later measurement of the same takes the place of an earlier one."""
+        return self.system, self.index, self.texts, self.turns
+
+
+def read_points(path: Path) -> list[ScalePoint]:
+    """Read a file of measurements; none where there is no file.
+
+    Raises:
+        ConfigError: it is no such file.
+    """
+    if not path.is_file():
+        return []
+    whole, texts = ("turns", "stopped_at"), ("system", "index", "texts", "date", "machine")
+    kinds: dict[str, Callable[[str], Any]] = {field.name: float for field in fields(ScalePoint)}
+    kinds |= dict.fromkeys(whole, int) | dict.fromkeys(texts, str)
+    rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+    try:
+        return [ScalePoint(**{name: kind(row[name]) for name, kind in kinds.items()}) for row in rows]
+    except (KeyError, ValueError, TypeError) as error:
+        raise ConfigError(f"{path} is no file of bench_scale.py --csv: {error}") from error
+
+
+def keep(path: Path, point: ScalePoint) -> None:
+    """Put a measurement into a file, in the order of systems and sizes."""
+    known = {other.what: other for other in read_points(path)} | {point.what: point}
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [field.name for field in fields(ScalePoint)], lineterminator="\n")
+    writer.writeheader()
+    for one in sorted(known.values(), key=lambda one: one.what):
+        rounded = {key: round(value, 4) if isinstance(value, float) else value for key, value in asdict(one).items()}
+        writer.writerow(rounded)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, text.getvalue().encode())
+
+
+def blocks(points: Sequence[ScalePoint]) -> dict[str, str]:
+    """Return what stands between the markers of the page, by name.
+
+    Raises:
+        ConfigError: the measurements of one table are of different days or machines.
+    """
+    plain = [point for point in points if not point.index and not point.texts]
+    other = [point for point in points if point.index or point.texts]
+    return {"systems": _systems(plain), "indexes": _others(other)}
+
+
+def _systems(points: Sequence[ScalePoint]) -> str:
+    sizes = sorted({point.turns for point in points})
+    known = {(point.system, point.turns): point for point in points}
+    names = sorted({point.system for point in points}, key=lambda name: _steepness(name, known))
+    head = ["system", "a write is"]
+    head += [f"a turn written, {size:,} turns (ms)" for size in sizes]
+    head += [f"a retrieval, {size:,} (ms)" for size in sizes]
+    head += [f"the end, {sizes[-1]:,}, a turn (ms)" if len(sizes) == 1 else "the end, a turn (ms)", "bytes a turn"]
+    lines = [markdown_row(head), markdown_row(["---", "---", *["---:"] * (2 * len(sizes) + 2)])]
+    for name in names:
+        found = [known.get((name, size)) for size in sizes]
+        whole = [point for point in found if point and not point.stopped_at]
+        last = whole[-1] if whole else None
+        cells = [f"`{name}`", _unit([point for point in found if point][-1])]
+        cells += [_written(point) for point in found] + [_read(point) for point in found]
+        cells += ["–", "–"] if last is None else [f"{last.end_ms:.2f}", f"{last.bytes_a_turn:,.0f}"]
+        lines.append(markdown_row(cells))
+    return "\n".join([_said(points), "", *lines, "", " ".join([_stopped(points), *_not_run(names, sizes, known)])])
+
+
+def _steepness(name: str, known: Mapping[tuple[str, int], ScalePoint]) -> tuple[float, str]:
+    """Systems are listed by what a turn costs at the largest size that they reached."""
+    return max((size, point.turn_ms) for (system, size), point in known.items() if system == name)[1], name
+
+
+def _others(points: Sequence[ScalePoint]) -> str:
+    head = ["system", "turns", "a turn written (ms)", "a retrieval (ms)", "bytes a turn"]
+    lines = [markdown_row(head), markdown_row(["---", *["---:"] * 4])]
+    for point in sorted(points, key=lambda point: (point.turns, point.read_ms)):
+        name = f"`{point.system}`, " + " on ".join(part for part in (f"`{point.index}`", point.texts) if part)
+        lines.append(
+            markdown_row([name, f"{point.turns:,}", _written(point), _read(point), f"{point.bytes_a_turn:,.0f}"])
+        )
+    return "\n".join([_said(points), "", *lines]) if points else _said(points)
+
+
+def _said(points: Sequence[ScalePoint]) -> str:
+    """When and on what a table was measured; one table is of one day on one machine."""
+    days, machines = sorted({point.date for point in points}), sorted({point.machine for point in points})
+    if len(days) > 1 or len(machines) > 1:
+        told = ", ".join([*days, *machines])
+        raise ConfigError(f"{SYSTEMS.name} mixes days or machines in one table ({told}); measure its systems anew")
+    return (
+        f"Measured on {''.join(days)}, {''.join(machines)}, processor time."
+        if points
+        else "Not measured with this version."
+    )
+
+
+def _unit(point: ScalePoint) -> str:
+    turns = round(point.turns_a_write)
+    return "a turn" if turns <= 1 else f"{turns} turns"
+
+
+def _bold(ms: float, goal: float) -> str:
+    return f"**{ms:.2f}**" if ms > goal else f"{ms:.2f}"
+
+
+def _written(point: ScalePoint | None) -> str:
+    if point is None:
+        return "–"
+    return _bold(point.turn_ms, WRITE_GOAL_MS) + (f" at {point.stopped_at:,}" if point.stopped_at else "")
+
+
+def _read(point: ScalePoint | None) -> str:
+    return "–" if point is None or point.stopped_at else _bold(point.read_ms, READ_GOAL_MS)
+
+
+def _stopped(points: Sequence[ScalePoint]) -> str:
+    """Say by name which systems were stopped, where, and after how long."""
+    found = [
+        f"`{point.system}` at {point.stopped_at:,} of {point.turns:,} after {point.limit_s:g} s"
+        for point in sorted(points, key=lambda point: point.what)
+        if point.stopped_at
+    ]
+    return (
+        f"Stopped, stand-ins for backbone and embedder included: {'; '.join(found)}." if found else "None was stopped."
+    )
+
+
+def _not_run(names: Sequence[str], sizes: Sequence[int], known: Mapping[tuple[str, int], ScalePoint]) -> list[str]:
+    """Say by name which systems were not run at a size that others were."""
+    missing = {size: [f"`{name}`" for name in sorted(names) if (name, size) not in known] for size in sizes}
+    return [f"Not run with {size:,} turns: {', '.join(lacking)}." for size, lacking in missing.items() if lacking]
+
+
+def with_tables(text: str, points: Sequence[ScalePoint]) -> str:
+    """Return the text of the page with the tables between their markers.
+
+    Raises:
+        ConfigError: a marker is missing, or a table mixes days.
+    """
+    for name, block in blocks(points).items():
+        before, begin, rest = text.partition(BEGIN.format(name))
+        _, end, after = rest.partition(END.format(name))
+        if not begin or not end:
+            raise ConfigError(f"{PAGE}: put the lines {BEGIN.format(name)} and {END.format(name)} where it belongs")
+        text = f"{before}{begin}\n{block}\n{end}{after}"
+    return text
+
+
+def draw(points: Sequence[ScalePoint], out: Path) -> list[Path]:
+    """Draw both costs over the turns stored, a line a system; returns the files, ``<out>.svg`` and ``<out>.png``."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    plain = [point for point in points if not point.index and not point.texts]
+    with mpl.rc_context(STYLE):
+        figure, (written, read) = plt.subplots(1, 2, figsize=(12, 7), layout="constrained")
+        ends = [
+            (written, _lines(written, plain, "turn_ms", ("a turn written", WRITE_GOAL_MS))),
+            (read, _lines(read, [p for p in plain if not p.stopped_at], "read_ms", ("a retrieval", READ_GOAL_MS))),
+        ]
+        remark = "Own cost: processor time without backbone and embedder. Hollow: stopped there. Dashed: the goal."
+        figure.supxlabel(remark, fontsize=7.5, color=GREY, x=0.01, ha="left")
+        escape_texts(figure)
+        figure.draw_without_rendering()
+        for axes, labels in ends:
+            label_points(axes, labels)
+        paths = write_figure(figure, out)
+        plt.close(figure)
+    return paths
+
+
+def _lines(
+    axes: "Axes", points: Sequence[ScalePoint], field: str, told: tuple[str, float]
+) -> list[tuple[str, float, float, str]]:
+    """Draw a line for each system; return its name with its last point."""
+    title, goal = told
+    ends = []
+    for number, name in enumerate(sorted({point.system for point in points})):
+        own = sorted((point for point in points if point.system == name), key=lambda point: point.turns)
+        x = [point.stopped_at or point.turns for point in own]
+        y = [max(float(getattr(point, field)), 1e-3) for point in own]
+        colour, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
+        axes.plot(x, y, color=colour, marker=marker, markersize=4, linewidth=1.0)
+        if own[-1].stopped_at:
+            axes.plot(x[-1:], y[-1:], color=colour, marker=marker, markersize=4, markerfacecolor="white")
+        ends.append((name, float(x[-1]), y[-1], colour))
+    axes.axhline(goal, linestyle="--", color=GREY, linewidth=1.0)
+    axes.set(xscale="log", yscale="log", xlabel="turns stored", ylabel="ms, own cost")
+    axes.xaxis.set_major_formatter(lambda turns, _: f"{turns:,.0f}")
+    axes.yaxis.set_major_formatter(lambda ms, _: f"{ms:g}")
+    axes.margins(x=0.35)
+    axes.set_title(title, loc="left")
+    return ends
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the tables into docs/scale.md and draw results/figures/scale."""
+    argparse.ArgumentParser(prog="python -m eval.plots.scale", description=main.__doc__).parse_args(arguments)
+    points = read_points(SYSTEMS)
+    write_atomic(PAGE, with_tables(PAGE.read_text(encoding="utf-8"), points).encode())
+    draw(points, FIGURE)
+    return 0
+
+
+if __name__ == "__main__":
+    start(main)
