@@ -35,12 +35,10 @@ class LuceneIndex(BM25Index):
         return super().scores(query) / (self._k1 + 1)
 
     def _refresh(self) -> None:
-        if self._mean_idf is not None:
-            return
         self._mean_idf = 0.0  # no idf is below 0, so that none is replaced by it
-        kept = np.array([kept_length(length) for length in self._lengths], dtype=np.float64)
-        mean_length = np.array(self._lengths, dtype=np.float64).mean() or 1.0
-        self._length_norms = self._k1 * (1 - self._b + self._b * kept / mean_length)
+
+    def _length_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.array([kept_length(self._lengths[row]) for row in rows], dtype=np.float64)
 
     def _idf(self, word: str) -> float:
         frequency = len(self._rows[word])

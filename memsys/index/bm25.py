@@ -154,9 +154,12 @@ class BM25Index:
 
     def _norms(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """What the lengths of some documents, by row, add to a word's count; of these alone, not of all documents."""
-        lengths = np.frombuffer(self._lengths, dtype=np.int64)[rows].astype(np.float64)
         mean_length = self._total_length / len(self._ids)
-        return self._k1 * (1 - self._b + self._b * lengths / mean_length)
+        return self._k1 * (1 - self._b + self._b * self._length_of(rows) / mean_length)
+
+    def _length_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Words of some documents, by row."""
+        return np.frombuffer(self._lengths, dtype=np.int64)[rows].astype(np.float64)
 
     def _idf(self, word: str) -> float:
         frequency = len(self._rows[word])

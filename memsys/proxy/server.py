@@ -245,7 +245,7 @@ class ProxyServer:
             client.complain("it hung up before its reply was there; the reply is kept for when it asks again")
             return web.Response()  # nobody is there to read it
         if self._settings.tool_calls == "written":
-            answered = [with_written_calls(one, body.get("tools") or ()) for one in answered]
+            answered = [with_written_calls(one, body) for one in answered]
         if asked.stream:
             return await self._stream(request, reply, stream_events(asked, answered, int(time.time())))
         client.got(reply)

@@ -5,7 +5,7 @@ several forms, Qwen2.5-Coder for one, write a block of JSON instead: ``{"name": 
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +17,14 @@ from memsys.vocabulary import Json
 _ARGUMENTS = ("arguments", "parameters")
 
 
-def with_written_calls(answered: CompletedAttempt, tools: Sequence[Mapping[str, Any]]) -> CompletedAttempt:
-    """A reply whose written calls of the offered tools are calls; one without such, or with calls already, as it is."""
-    completion = answered.completion
-    names = {tool["function"]["name"] for tool in tools if tool["type"] == "function"}
+def with_written_calls(answered: CompletedAttempt, body: Mapping[str, Any]) -> CompletedAttempt:
+    """A reply whose written calls are calls; one without such, or with calls already, as it is.
+
+    Args:
+        answered: by the backbone.
+        body: of the request, checked: what tools it offers, and which of them may be called (``tool_choice``).
+    """
+    completion, names = answered.completion, _callable(body)
     calls = () if completion.tool_calls else tuple(written_calls(answer_of(completion), names))
     return replace(answered, completion=replace(completion, text="", tool_calls=calls)) if calls else answered
 
@@ -43,6 +47,14 @@ def written_calls(text: str, names: Collection[str]) -> Iterator[Mapping[str, st
             if (call := _call(found, names)) is not None:
                 yield call
         place = text.find("{", end)
+
+
+def _callable(body: Mapping[str, Any]) -> set[str]:
+    names = {tool["function"]["name"] for tool in body.get("tools") or () if tool["type"] == "function"}
+    choice = body.get("tool_choice")
+    if isinstance(choice, dict):
+        return names & {choice.get("function", {}).get("name")}
+    return set() if choice == "none" else names
 
 
 def _call(found: Mapping[str, Json], names: Collection[str]) -> Mapping[str, str] | None:

@@ -74,3 +74,25 @@ def test_the_proxy_gives_written_calls_where_the_setting_says_so(
     )
     assert with_tools.choices[0].finish_reason == ("tool_calls" if read else "stop")
     assert without.choices[0].message.tool_calls is None
+
+
+@pytest.mark.parametrize(
+    ("tool_choice", "called"),
+    [
+        ("auto", ["store", "drop"]),
+        ("none", []),
+        ({"type": "function", "function": {"name": "drop"}}, ["drop"]),
+    ],
+)
+def test_only_what_the_program_lets_be_called_is_a_call(
+    stub: StubServer, tmp_path: Path, tool_choice: Any, called: list[str]
+) -> None:
+    stub.state.replies = lambda request: '{"name": "store", "arguments": {}} {"name": "drop", "arguments": {}}'
+    drop = {**TOOL, "function": {**TOOL["function"], "name": "drop"}}
+
+    async def run() -> Any:
+        async with opened(stub, tmp_path, tool_calls="written") as world:
+            return await world.say(tools=[TOOL, drop], tool_choice=tool_choice)
+
+    message = asyncio.run(run()).choices[0].message
+    assert [call.function.name for call in message.tool_calls or ()] == called
