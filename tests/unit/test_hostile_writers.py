@@ -39,7 +39,7 @@ ELSEWHERE = {
     "eval.run", "eval.judge", "eval.serve", "eval.sweep", "eval.sweep.servers", "eval.score", "eval.floors",
     "eval.analysis.clag_failures", "eval.analysis.xmemory_structure", "eval.analysis.coverage", "eval.analysis.design",
     "eval", "eval.configs.readme", "eval.audit", "eval.recorded", "eval.models", "eval.data",
-    "eval.proxy", "eval.convert_data", "eval.parity", "eval.parity.stages",
+    "eval.plots.scale", "eval.proxy", "eval.convert_data", "eval.parity", "eval.parity.stages",
 }  # fmt: skip
 
 
