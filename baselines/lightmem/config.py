@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from baselines.lightmem.roles import make_roles
 from baselines.lightmem.rules import (
+    BareLists,
     CompressRules,
     FactSearchRules,
     LightMemContextRules,
@@ -15,7 +16,7 @@ from baselines.lightmem.rules import (
 from baselines.pruned.compressor import CompressorSettings
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.protocol import MemorySystem, Parts
-from memsys.settings import check_minimum, from_settings, refuse_gold
+from memsys.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]
@@ -32,6 +33,8 @@ class LightMemConfig:
         compressor: fields of :class:`baselines.pruned.compressor.CompressorSettings`, whose encoder also segments.
         segment: fields of :class:`baselines.lightmem.rules.SegmentRules`.
         stm_tokens: of the short-term buffer, whose contents are one extraction.
+        bare_lists: a reply that is a list of facts without its object is lost, or read (the released code) where the
+            role's reading allows it too.
         update: fields of :class:`baselines.lightmem.rules.RevisionRules`.
         retrieve: fields of :class:`baselines.lightmem.rules.FactSearchRules`.
         context: fields of :class:`baselines.lightmem.rules.LightMemContextRules`.
@@ -45,6 +48,7 @@ class LightMemConfig:
     compressor: Group
     segment: Group
     stm_tokens: int
+    bare_lists: BareLists
     update: Group
     retrieve: Group
     context: Group
@@ -53,6 +57,7 @@ class LightMemConfig:
 
     def __post_init__(self) -> None:
         check_minimum(self, "memory", stm_tokens=1)
+        check_choices(self, "memory", bare_lists=BareLists)
         refuse_gold(self, "LightMem")
         _ = self.compress_rules, self.compressor_settings, self.segment_rules, self.update_rules
         _ = self.search_rules, self.context_rules, self.texts

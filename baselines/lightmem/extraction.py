@@ -8,10 +8,11 @@ from typing import Any
 
 from baselines.lightmem.entries import dated
 from baselines.lightmem.roles import TEXTS
+from baselines.lightmem.rules import BareLists
 from baselines.lightmem.sensory import BufferedTurn
 from baselines.lightmem.short_term import Batch
 from memsys.llm.contract import LanguageModel, Reply, Role
-from memsys.llm.reading import TOLERANT, ReplyReading
+from memsys.llm.reading import ReplyReading
 from memsys.llm.structured import parse_object
 
 #: A code block anywhere in a reply.
@@ -36,11 +37,11 @@ class Extraction:
     counts: Counter[str]
 
 
-async def extract_facts(llm: LanguageModel, role: Role, batch: Batch) -> Extraction:
+async def extract_facts(llm: LanguageModel, role: Role, batch: Batch, bare_lists: BareLists) -> Extraction:
     """List the facts of a batch with one call."""
     key = f"{batch[0].turns[0].turn_id}..{batch[-1].turns[-1].turn_id}"
     reply = await llm.ask(role, {"messages": batch_text(batch)}, key=key)
-    return read_facts(reply, batch, role.reading)
+    return read_facts(reply, batch, role.reading, bare_lists)
 
 
 def batch_text(batch: Batch) -> str:
@@ -55,17 +56,17 @@ def batch_text(batch: Batch) -> str:
     return "\n".join(lines)
 
 
-def read_facts(reply: Reply, batch: Batch, reading: ReplyReading = TOLERANT) -> Extraction:
+def read_facts(reply: Reply, batch: Batch, reading: ReplyReading, bare_lists: BareLists) -> Extraction:
     """Give each fact the turn that it names.
 
-    Of a malformed reply, items that can be read are kept; those of a list in the place of the object too. A number
-    beyond the batch stands for its last message, a negative or unreadable one for its first. Facts are sorted by their
-    turns.
+    Of a malformed reply, items that can be read are kept; those of a list without its object where
+    ``bare_lists`` is ``read``. A number beyond the batch stands for its last message, a negative or unreadable one for
+    its first. Facts are sorted by their turns.
     """
     counts: Counter[str] = Counter()
     given = reply.value
     if given is None:
-        given = _found_in(reply.text, reading)
+        given = _found_in(reply.text, reading, bare_lists)
         counts["fallback.extract"] += 1
     turns = [(turn, topic.number) for topic in batch for turn in topic.turns]
     found: list[tuple[int, str]] = []
@@ -81,12 +82,12 @@ def read_facts(reply: Reply, batch: Batch, reading: ReplyReading = TOLERANT) -> 
     return Extraction([FoundFact(text, *turns[place]) for place, text in found], counts)
 
 
-def _found_in(text: str, reading: ReplyReading) -> Mapping[str, Any] | None:
+def _found_in(text: str, reading: ReplyReading, bare_lists: BareLists) -> Mapping[str, Any] | None:
     """Find the object of a malformed reply: as it stands or in a code block, in prose where ``reading.cut`` says so."""
     block = _BLOCK.search(text)
     bare = block[1] if block else text.strip()
     found = parse_object(text if reading.cut else bare, _ANY_DATA, repair=False, cut=reading.cut).value
-    if found is None and reading.bare_lists:
+    if found is None and bare_lists == "read" and reading.bare_lists:
         found = parse_object(f'{{"data": {bare}}}', _ANY_DATA, repair=False, cut=False).value
     return found
 

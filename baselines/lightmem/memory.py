@@ -182,7 +182,7 @@ class LightMemMemory(BaseMemory):
         stamps: dict[str, str] = {}
         for write in writes if self._by_time else ():
             stamps |= moments([turn for batch in write for topic in batch for turn in topic.turns])
-        asked = (extract_facts(llm, role, batch) for write in writes for batch in write)
+        asked = (extract_facts(llm, role, batch, self._config.bare_lists) for write in writes for batch in write)
         for made in await asyncio.gather(*asked):
             self._counts["batches"] += 1
             self._counts.update(made.counts)

@@ -19,6 +19,7 @@ PeakMode = Literal["off", "attention"]
 UpdateMode = Literal["off", "offline", "offline_by_time"]
 SearchScope = Literal["combined", "per_speaker"]
 FactLayout = Literal["ranked", "speakers"]
+BareLists = Literal["lost", "read"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,10 @@ class PagePreparation:
         return tuple(dict.fromkeys(word for each in given if (word := cased(each, self._rules))))
 
     async def chain_summary(self, known: str, page: DialoguePage) -> str:
-        """Bring a chain's summary up to date with one call; an empty reply keeps what is known, but as released."""
+        """Bring a chain's summary up to date with one call.
+
+        An empty reply keeps what is known; with ``chain_shown=two_later`` it replaces it, as in the released code.
+        """
         told = {"known": known or TEXTS("no_chain"), "known_or_none": known or TEXTS("none")}
         values = {**told, "page": page.dated, **page.sides("page")}
         reply = await self._parts.llm.ask(self._roles["chain"], values, key=page.page_id)
@@ -120,7 +123,7 @@ class PagePreparation:
 
 
 def cased(keyword: str, rules: MidTermRules) -> str:
-    """Return a keyword of a question as it is compared."""
+    """Return a keyword as it is compared."""
     return keyword.strip().lower() if rules.keyword_case == "lower" else keyword.strip()
 
 

@@ -78,7 +78,8 @@ class MidTermRules:
         continues: a page goes on with the one before where the reply has the word true, or where it is that word and
             nothing else (the released code).
         chain_shown: a page shows its chain's latest summary, or that of the page two places after it in its chain, if
-            there is one, else its own (the released code, which unlinks pages as it brings them up to date).
+            there is one, else its own (the released code, which unlinks pages as it brings them up to date). An empty
+            reply keeps what is known; with ``two_later`` it replaces it, as in the released code.
         keywords_of: a segment has the keywords that its topic came with, or those that the backbone names of its
             summary with one call more (the released code).
         page_vector: what is embedded of a page: its date and both sides on lines of their own, or the user's side,

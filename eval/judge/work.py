@@ -240,11 +240,11 @@ async def _align(
 
 
 def _order_meta(plan: JudgePlan, stored: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, Any]:
-    """What is known of orders while verdicts come; a judge that aligns none leaves those of the same answers."""
+    """What is known of orders while verdicts come: repeats count for the same answers alone."""
+    kept = stored[ORDER] if stored.get(ORDER) and stored["inputs"] == inputs else {}
     if plan.judge.order == "model":
-        repeats = (stored.get(ORDER) or {}).get("repeats", 0)
-        return {ORDER: {**plan.order_identity(), "repeats": repeats, "status": "running"}}
-    return {ORDER: stored[ORDER]} if stored.get(ORDER) and stored["inputs"] == inputs else {}
+        return {ORDER: {**plan.order_identity(), "repeats": kept.get("repeats", 0), "status": "running"}}
+    return {ORDER: kept} if kept else {}
 
 
 def _write_rows(path: Path, rows: Sequence[Mapping[str, Json]]) -> None:

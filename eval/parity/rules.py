@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from eval.parity.compare import AGAIN
+from eval.parity.facts import MARK
 from memsys.dates import parse_date
 from memsys.errors import ConfigError
 
@@ -26,6 +27,10 @@ HEADINGS = frozenset(("memories", "for", "user", "of"))
 LINES = frozenset(("original messages:", "(none)"))
 #: Lines of lists of pages: an abstract under its number, a page with the tool that found it and its number.
 _PAGE_LINE = re.compile(r"^(?:Page \d+: .*|\d+\. \[\w+\]\(\d+\) .*)$", flags=re.MULTILINE)
+#: Lines of pages and of what is known of them: a session's heading, a turn with its id, what the backbone wrote.
+_TOLD_LINE = re.compile(rf"^(?:=== .*|[^:\n]+ \(D\d+:\d+\): .*|.*{MARK.pattern}.*)$", flags=re.MULTILINE)
+#: The question in a prompt of ours.
+_QUESTION = re.compile(r"^Question: (.*)$", flags=re.MULTILINE)
 #: What stands around the lines of MemoryOS's context: bullets, brackets, and when a fact was said.
 _AROUND = re.compile(r"^(?:\[|\(about: |(?:- )+)|(?: \(said on [^)]*\)|\]|\))$")
 _OF_A_PAGE = re.compile(r"\bUser: .*? Assiant: ", re.DOTALL)
@@ -106,9 +111,13 @@ def theirs_of_a_page(place: str, ours: Any, theirs: Any) -> bool:
 
 
 def lines_shown(place: str, ours: Any, theirs: Any) -> bool:
-    """Each line of ours but headings stands in theirs, without its bullet and brackets and when a fact was said."""
-    lines = (line for line in ours.splitlines() if not line.endswith(":"))
-    return all(_AROUND.sub("", line).strip() in theirs for line in lines)
+    """Ours has lines besides headings, each stands in theirs, and both show the same of what the backbone wrote.
+
+    Lines are compared without their bullet and brackets and when a fact was said.
+    """
+    lines = [_AROUND.sub("", line).strip() for line in ours.splitlines() if not line.endswith(":")]
+    shown = [line for line in lines if line]
+    return bool(shown) and all(line in theirs for line in shown) and _marks(ours) == _marks(theirs)
 
 
 def same_words(place: str, ours: Any, theirs: Any) -> bool:
@@ -180,8 +189,21 @@ def _undated(text: str) -> str:
 
 
 def same_pages(place: str, ours: Any, theirs: Any) -> bool:
-    """Both list the same pages under the same numbers, found by the same tools, in the same order."""
-    return bool(_PAGE_LINE.findall(ours) == _PAGE_LINE.findall(theirs))
+    """Both list pages, the same under the same numbers, found by the same tools, in the same order."""
+    pages = _PAGE_LINE.findall(ours)
+    return bool(pages and pages == _PAGE_LINE.findall(theirs))
+
+
+def same_question_or_turns(place: str, ours: Any, theirs: Any) -> bool:
+    """Both ask one question, or hold turns, and hold the same of these and of what the backbone wrote, in order."""
+    told, question = _TOLD_LINE.findall(ours), _QUESTION.search(ours)
+    if told != _TOLD_LINE.findall(theirs):
+        return False
+    return bool(told) if question is None else question[1] in theirs.splitlines()
+
+
+def _marks(text: str) -> list[str]:
+    return sorted(MARK.findall(text))
 
 
 def _lines(text: str) -> list[str]:
@@ -214,6 +236,7 @@ RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "same_but_stamps": same_but_stamps,
     "same_lines": same_lines,
     "same_pages": same_pages,
+    "same_question_or_turns": same_question_or_turns,
     "same_words": same_words,
     "same_words_but_headings": same_words_but_headings,
     "same_words_but_descriptions": same_words_but_descriptions,

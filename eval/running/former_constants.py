@@ -39,6 +39,7 @@ FORMER_CONSTANTS: Mapping[str, Any] = {
     },
     "heat.credit": "joined",  # MemoryOS
     "heat.nothing_new": "cool",  # MemoryOS
+    "bare_lists": "lost",  # LightMem
     "theme.summaries": "one_line",  # xMemory
     "gate.silent": None,  # xMemory
     "proxy.tool_calls": "served",  # packages

@@ -1,7 +1,7 @@
 """What workers that run authors' released files share; known to them as the module ``released_code``.
 
 Runs under the package's own interpreter, as :mod:`memsys.workers.worker_loop` does, and needs nothing but the standard
-library.
+library, and numpy where a worker searches vectors.
 """
 
 import importlib.abc
@@ -137,6 +137,29 @@ class EndpointEmbedder:
                 rows = json.load(reply)["data"]
             self._known |= {text: row["embedding"] for text, row in zip(new, rows, strict=True)}
         return [self._known[text] for text in texts]
+
+
+class ExactIndex:
+    """Stands for FAISS's ``IndexFlatIP``: exact inner products, best first, equal ones in the order they were added.
+
+    Args:
+        dimension: of the vectors.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        self._rows: Any = None
+
+    def add(self, rows: Any) -> None:
+        """Take the rows; the released files add them all at once."""
+        self._rows = rows
+
+    def search(self, queries: Any, k: int) -> tuple[Any, Any]:
+        """Return the scores and the places of the best ``k`` rows for each query."""
+        import numpy as np  # not at the top: packages without it run other workers with this module
+
+        scores = queries @ self._rows.T
+        places = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        return np.take_along_axis(scores, places, axis=1), places
 
 
 def set_attribute(target: Any, name: str, value: Any) -> None:

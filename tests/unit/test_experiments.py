@@ -221,6 +221,7 @@ def test_identity_holds_what_can_change_a_result(override: str, same: bool) -> N
         ("xmemory/paper", "episode.quoted_chars", 99),
         ("xmemory/paper", "theme.summaries", "as_written"),
         ("xmemory/paper", "gate.silent", 5.0),
+        ("lightmem/small", "bare_lists", "read"),
         ("memfly/small", "ingest.fallback_letters", 5),
         ("gam/default", "research.max_requests", 4),
         ("gam/small", "pages.embedded", "mean_of_windows"),

@@ -14,6 +14,7 @@ from eval.judge.aligner import OrderJudge
 from eval.judge.gold_pairs import measure_by_pairs, pairs_of_events
 from eval.judge.orders import JudgedOrders, OrderedAnswer, PairVerdict, judged_orders, ordered_answers, read_pairs
 from eval.judge.people import OF_GOLD, OF_PAIRS, JudgeFigures, keep, stored_figures
+from eval.judge.store import read_meta
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.runs.stored import load_calls
 from eval.scoring.protocols import load_protocol
@@ -293,6 +294,21 @@ def test_a_stopped_order_goes_on_and_another_prompt_is_refused(
     other = ["judge.order=model", f"judge.order_role.prompt={prompt}"]
     assert main([str(path), *arguments(server, tmp_path, *other)]) == 2
     assert "order.prompt_sha256" in " ".join(capsys.readouterr().err.split())
+
+
+def test_repeats_of_orders_that_were_of_other_answers_count_no_more(tmp_path: Path, server: StubServer) -> None:
+    path, model = write_run(tmp_path), arguments(server, tmp_path, "judge.order=model")
+    meta = path / "judgements" / "beam_rubric-smollm2_135m_vllm.json"
+
+    def repeats(*given: str) -> int:
+        assert main([str(path), *model, *given]) == 0
+        return int(read_meta(meta)["order"]["repeats"])
+
+    assert (repeats("judge.repeats=2"), repeats()) == (2, 2)
+    rewrite(path, "answers.jsonl", lambda n, row: row["category"] == 33 and row.update(prediction="bed\nparty"))
+    assert repeats() == 1
+    asked = pairs_asked(server)
+    assert repeats("judge.repeats=2") == 2 and pairs_asked(server) > asked
 
 
 def test_orders_of_a_judge_that_was_not_measured_on_events_are_left_out(

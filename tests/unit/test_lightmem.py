@@ -179,9 +179,10 @@ def test_items_of_a_malformed_reply_are_dropped_singly() -> None:
     ("reply", "tolerant", "released"),
     [
         ('{"data": [{"source_id": 1, "fact": "x"}]}', 1, 1),
-        ('[{"source_id": 1, "fact": "x"}]', 1, 1),
+        ('[{"source_id": 1, "fact": "x"}]', 0, 1),
+        ('[{"source_id": 1, "fact": "x"}, 5]', 0, 1),
         ('```json\n{"data": [{"source_id": 1, "fact": "x"}]}\n```', 1, 1),
-        ('Facts:\n```\n[{"source_id": 1, "fact": "x"}]\n```', 1, 1),
+        ('Facts:\n```\n[{"source_id": 1, "fact": "x"}]\n```', 0, 1),
         ('Here it is: {"data": [{"source_id": 1, "fact": "x"}]}', 1, 0),
         ('{"data": [{"source_id": 1, "fact": "x"}', 0, 0),
         ('["x"', 0, 0),

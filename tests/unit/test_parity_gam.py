@@ -11,13 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.gam.lucene import LuceneIndex, kept_length, lucene_words
+from eval.parity.compare import FoundDifference
 from eval.parity.config import backbone_settings, find_counterpart
+from eval.parity.explain import explain
 from eval.parity.facts import KnownTexts
 from eval.parity.ours import Answered
 from eval.parity.replies import DeterministicBackbone, read_request
 from eval.parity.rules import passes
 from eval.parity.stores import gam_store
 from memsys.assets.paths import ROOT
+from memsys.departures import read_departures
 from tests.support.released import QUESTION, StandIn
 
 CODE = find_counterpart("authors_gam")
@@ -165,6 +168,28 @@ def test_pages_and_evidence_must_be_the_same_whatever_the_words_around_them() ->
     assert not passes("same_pages", "plan 1", ours, theirs.replace("1: b", "2: b"))
     one, other = "1. [vector](3) x\ny\n2. [keyword](4) z", "2. [keyword](4) z\n1. [vector](3) x\ny"
     assert passes("same_pages", "integrate 1", one, f"Evidence\n{one}") and not passes("same_pages", "", one, other)
+    assert not passes("same_pages", "plan 1", "a", "b")
+
+
+def test_prompts_without_pages_show_the_same_question_turns_and_findings() -> None:
+    rule, ours = "same_question_or_turns", "Check.\n\nQuestion: Who?\n\nCollected facts:\nzq000001 sails\n\nReply."
+    theirs = "REQUEST:\nWho?\n\nRESULT:\nzq000001 sails\n\nRULES"
+    assert passes(rule, "check 1", ours, theirs)
+    for change in ("Who?", "zq000001", "sails"):
+        assert not passes(rule, "check 1", ours, theirs.replace(change, "z"))
+    assert not passes(rule, "check 1", ours, f"{theirs}\nzq000002")
+    ours, theirs = ("\n=== SESSION 0 ===\n\nAnn (D1:1): Hi: you\nBob (D1:2): Yes\n".join(each) for each in ("ab", "cd"))
+    assert passes(rule, "abstract 1", ours, theirs)
+    for change in ("SESSION 0", "Hi", "Bob", "Bob (D1:2): Yes\n"):
+        assert not passes(rule, "abstract 1", ours, theirs.replace(change, ""))
+    assert not passes(rule, "abstract 1", "a", "b")
+
+
+def test_prompts_that_show_other_things_are_not_explained_by_wording() -> None:
+    departures = read_departures(ROOT / "baselines" / "gam" / "departures.yaml")
+    for role in ("abstract", "plan", "integrate", "check", "requests"):
+        found = FoundDifference("prompt", f"{role} 1", "wording", "a", "b", role)
+        assert explain([found], departures, "gam_code", "ours")[0].departure is None
 
 
 def test_the_state_of_gam_in_the_form_that_is_compared() -> None:

@@ -244,6 +244,14 @@ def test_lines_of_a_context_stand_in_the_other_whatever_stands_around_them() -> 
         assert not passes("lines_shown", "q", ours, theirs.replace(change, "z"))
 
 
+def test_a_context_that_lacks_memories_has_not_another_layout() -> None:
+    assert not passes("lines_shown", "q", "", "anything") and not passes("lines_shown", "q", "Facts:\n\n", "- sail")
+    ours, theirs = "Facts:\n- zq000001 sail", "<MEMORY>\n- zq000001 sail"
+    assert passes("lines_shown", "q", ours, theirs)
+    for more in ("zq000001", "zq000002"):
+        assert not passes("lines_shown", "q", ours, f"{theirs}\n- {more} yacht")
+
+
 def test_what_differs_from_the_release_is_explained_by_name_and_nothing_else_is() -> None:
     departures = read_departures(ROOT / "baselines" / "memoryos" / "departures.yaml")
     page = "[system] s\nwords:\nUser: hi\nyou Assiant: yes"

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from released_code import ConversationWorker, EndpointEmbedder, load, prepare
+from released_code import ConversationWorker, EndpointEmbedder, ExactIndex, load, prepare
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = ("torch", "requests")
@@ -44,23 +44,6 @@ class _Encoder:
     encode_queries = encode_corpus
 
 
-class _Index:
-    """Stands for FAISS's ``IndexFlatIP``."""
-
-    def __init__(self, dimension: int) -> None:
-        self._rows: Any = None
-
-    def add(self, rows: Any) -> None:
-        self._rows = rows
-
-    def search(self, queries: Any, k: int) -> tuple[Any, Any]:
-        import numpy as np
-
-        products = queries @ self._rows.T
-        best = np.argsort(-products, axis=1, kind="stable")[:, :k]
-        return np.take_along_axis(products, best, axis=1), best
-
-
 class Worker(ConversationWorker):
     """The authors' memory for one conversation."""
 
@@ -76,9 +59,9 @@ class Worker(ConversationWorker):
         sys.modules["gam_research.retriever.bm25"].__dict__["subprocess"] = _indexing()
         self._folder = Path(opening["folder"])
         self._access = {
-            f"{agent}_{name}": opening["llm"][given]
+            f"{agent}_{name}": opening["llm"][name]
             for agent in ("memory", "research", "working")
-            for name, given in (("api_key", "api_key"), ("base_url", "base_url"), ("model", "model"))
+            for name in ("api_key", "base_url", "model")
         }
 
     def conversation(self) -> dict[str, Any]:
@@ -131,7 +114,7 @@ def _replace_packages() -> None:
     encoders: Any = types.ModuleType("FlagEmbedding")
     encoders.FlagAutoModel = _Encoder
     faiss: Any = types.ModuleType("faiss")
-    faiss.IndexFlatIP = faiss.Index = _Index
+    faiss.IndexFlatIP = faiss.Index = ExactIndex
     faiss.normalize_L2 = _normalise
     lucene: Any = types.ModuleType("pyserini.search.lucene")
     lucene.LuceneSearcher = searching.LuceneSearcher

@@ -23,7 +23,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from released_code import ConversationWorker, EndpointEmbedder, load, prepare, set_attribute
+from released_code import ConversationWorker, EndpointEmbedder, ExactIndex, load, prepare, set_attribute
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = ("tiktoken",)
@@ -37,23 +37,6 @@ THRESHOLDS = {"segment_threshold": 0.1, "page_threshold": 0.1, "knowledge_thresh
 QUESTION = "the question is:"
 #: Stand in its system message before what is known of the speaker who answers, and after it.
 KNOWLEDGE = ("【Assistant Knowledge】", "\nAny content referring to")
-
-
-class _Index:
-    """Stands for ``faiss.IndexFlatIP``: exact, best first."""
-
-    def __init__(self, dimension: int) -> None:
-        self._rows: Any = None
-
-    def add(self, rows: Any) -> None:
-        self._rows = rows
-
-    def search(self, queries: Any, most: int) -> tuple[Any, Any]:
-        import numpy as np
-
-        scores = queries @ self._rows.T
-        places = np.argsort(-scores, axis=1, kind="stable")[:, :most]
-        return np.take_along_axis(scores, places, axis=1), places
 
 
 class Worker(ConversationWorker):
@@ -180,7 +163,7 @@ def _replace_packages(embedder: EndpointEmbedder) -> None:
 
     transformers: Any = types.ModuleType("sentence_transformers")
     faiss: Any = types.ModuleType("faiss")
-    transformers.SentenceTransformer, faiss.IndexFlatIP = SentenceTransformer, _Index
+    transformers.SentenceTransformer, faiss.IndexFlatIP = SentenceTransformer, ExactIndex
     sys.modules |= {"sentence_transformers": transformers, "faiss": faiss}
 
 
