@@ -7,6 +7,7 @@ markers and draws the figure. A test checks that the page is what the file gives
 import argparse
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -29,6 +30,7 @@ FIGURE = RESULTS / "figures" / "scale"
 BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
 #: Milliseconds of its own that a system may take for a turn written, and for a retrieval.
 WRITE_GOAL_MS, READ_GOAL_MS = 5.0, 10.0
+MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def blocks(points: Sequence[ScalePoint]) -> dict[str, str]:
     """
     plain = [point for point in points if not point.index and not point.texts]
     other = [point for point in points if point.index or point.texts]
-    return {"systems": _systems(plain), "indexes": _others(other)}
+    return {"systems": _systems(plain), "indexes": _others(other), "million": _million(points)}
 
 
 def _systems(points: Sequence[ScalePoint]) -> str:
@@ -120,17 +122,25 @@ def _systems(points: Sequence[ScalePoint]) -> str:
     head = ["system", "a write is"]
     head += [f"a turn written, {size:,} turns (ms)" for size in sizes]
     head += [f"a retrieval, {size:,} (ms)" for size in sizes]
-    head += [f"the end, {sizes[-1]:,}, a turn (ms)" if len(sizes) == 1 else "the end, a turn (ms)", "bytes a turn"]
+    common = _common_size(points)
+    head += [f"the end, {common:,}, a turn (ms)", f"bytes a turn, {common:,}"]
     lines = [markdown_row(head), markdown_row(["---", "---", *["---:"] * (2 * len(sizes) + 2)])]
     for name in names:
         found = [known.get((name, size)) for size in sizes]
-        whole = [point for point in found if point and not point.stopped_at]
-        last = whole[-1] if whole else None
+        last = known.get((name, common))
         cells = [f"`{name}`", _unit([point for point in found if point][-1])]
         cells += [_written(point) for point in found] + [_read(point) for point in found]
-        cells += ["–", "–"] if last is None else [f"{last.end_ms:.2f}", f"{last.bytes_a_turn:,.0f}"]
+        cells += ["–" if last is None or last.stopped_at else f"{last.end_ms:.2f}", _bytes(last)]
         lines.append(markdown_row(cells))
     return "\n".join([_said(points), "", *lines, "", " ".join([_stopped(points), *_not_run(names, sizes, known)])])
+
+
+def _common_size(points: Sequence[ScalePoint]) -> int:
+    """Return the size that most systems finished, of several the largest; 0 without any."""
+    finished = Counter(point.turns for point in points if not point.stopped_at)
+    return max(
+        finished, key=lambda size: (finished[size], size), default=max((point.turns for point in points), default=0)
+    )
 
 
 def _steepness(name: str, known: Mapping[tuple[str, int], ScalePoint]) -> tuple[float, str]:
@@ -142,11 +152,24 @@ def _others(points: Sequence[ScalePoint]) -> str:
     head = ["system", "turns", "a turn written (ms)", "a retrieval (ms)", "bytes a turn"]
     lines = [markdown_row(head), markdown_row(["---", *["---:"] * 4])]
     for point in sorted(points, key=lambda point: (point.turns, point.read_ms)):
-        name = f"`{point.system}`, " + " on ".join(part for part in (f"`{point.index}`", point.texts) if part)
-        lines.append(
-            markdown_row([name, f"{point.turns:,}", _written(point), _read(point), f"{point.bytes_a_turn:,.0f}"])
-        )
-    return "\n".join([_said(points), "", *lines]) if points else _said(points)
+        lines.append(markdown_row([_name(point), f"{point.turns:,}", _written(point), _read(point), _bytes(point)]))
+    return "\n".join([_said(points), "", *lines, "", _stopped(points)]) if points else _said(points)
+
+
+def _million(points: Sequence[ScalePoint]) -> str:
+    """Say how a million turns are measured while the file has no such measurement."""
+    if any(point.turns >= MILLION and not point.stopped_at for point in points):
+        return ""
+    return (
+        "No measurement of a million turns was finished with this version; one is made by\n"
+        "`bench_scale.py --presets rag --sizes 1000000 --index ivf --lists 1024 --probes 16 --seconds 1200 --csv`."
+    )
+
+
+def _name(point: ScalePoint) -> str:
+    """Name the system, with the index and the texts where they are not the usual ones."""
+    index = f"`{point.index}`" if point.index else ""
+    return ", ".join(part for part in (f"`{point.system}`", " on ".join(filter(None, (index, point.texts)))) if part)
 
 
 def _said(points: Sequence[ScalePoint]) -> str:
@@ -177,6 +200,10 @@ def _written(point: ScalePoint | None) -> str:
     return _bold(point.turn_ms, WRITE_GOAL_MS) + (f" at {point.stopped_at:,}" if point.stopped_at else "")
 
 
+def _bytes(point: ScalePoint | None) -> str:
+    return "–" if point is None or point.stopped_at else f"{point.bytes_a_turn:,.0f}"
+
+
 def _read(point: ScalePoint | None) -> str:
     return "–" if point is None or point.stopped_at else _bold(point.read_ms, READ_GOAL_MS)
 
@@ -184,7 +211,7 @@ def _read(point: ScalePoint | None) -> str:
 def _stopped(points: Sequence[ScalePoint]) -> str:
     """Say by name which systems were stopped, where, and after how long."""
     found = [
-        f"`{point.system}` at {point.stopped_at:,} of {point.turns:,} after {point.limit_s:g} s"
+        f"{_name(point)} at {point.stopped_at:,} of {point.turns:,} after {point.limit_s:g} s"
         for point in sorted(points, key=lambda point: point.what)
         if point.stopped_at
     ]
@@ -222,11 +249,13 @@ def draw(points: Sequence[ScalePoint], out: Path) -> list[Path]:
     from matplotlib import pyplot as plt
 
     plain = [point for point in points if not point.index and not point.texts]
+    finished = [point for point in plain if not point.stopped_at]
+    styles = _styles(plain)
     with mpl.rc_context(STYLE):
         figure, (written, read) = plt.subplots(1, 2, figsize=(12, 7), layout="constrained")
         ends = [
-            (written, _lines(written, plain, "turn_ms", ("a turn written", WRITE_GOAL_MS))),
-            (read, _lines(read, [p for p in plain if not p.stopped_at], "read_ms", ("a retrieval", READ_GOAL_MS))),
+            (written, _lines(written, plain, ("turn_ms", "a turn written", WRITE_GOAL_MS), styles)),
+            (read, _lines(read, finished, ("read_ms", "a retrieval", READ_GOAL_MS), styles)),
         ]
         remark = "Own cost: processor time without backbone and embedder. Hollow: stopped there. Dashed: the goal."
         figure.supxlabel(remark, fontsize=7.5, color=GREY, x=0.01, ha="left")
@@ -239,17 +268,23 @@ def draw(points: Sequence[ScalePoint], out: Path) -> list[Path]:
     return paths
 
 
+def _styles(points: Sequence[ScalePoint]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of each system, the same in every panel."""
+    names = sorted({point.system for point in points})
+    return {name: (PALETTE[n % len(PALETTE)], MARKERS[n % len(MARKERS)]) for n, name in enumerate(names)}
+
+
 def _lines(
-    axes: "Axes", points: Sequence[ScalePoint], field: str, told: tuple[str, float]
+    axes: "Axes", points: Sequence[ScalePoint], shown: tuple[str, str, float], styles: Mapping[str, tuple[str, str]]
 ) -> list[tuple[str, float, float, str]]:
-    """Draw a line for each system; return its name with its last point."""
-    title, goal = told
+    """Draw a line for each system of a field with its title and goal; return the names with their last points."""
+    field, title, goal = shown
     ends = []
-    for number, name in enumerate(sorted({point.system for point in points})):
+    for name in sorted({point.system for point in points}):
         own = sorted((point for point in points if point.system == name), key=lambda point: point.turns)
         x = [point.stopped_at or point.turns for point in own]
         y = [max(float(getattr(point, field)), 1e-3) for point in own]
-        colour, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
+        colour, marker = styles[name]
         axes.plot(x, y, color=colour, marker=marker, markersize=4, linewidth=1.0)
         if own[-1].stopped_at:
             axes.plot(x[-1:], y[-1:], color=colour, marker=marker, markersize=4, markerfacecolor="white")

@@ -20,7 +20,7 @@ _ALWAYS = (
     "merged_context.appended",
     "operation.agrees",
     "operation.differs",
-    "topics.rebuilt",
+    "topics.due",
     "fallback.ingest",
     "fallback.ingest_context",
     "fallback.update",

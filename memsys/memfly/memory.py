@@ -1,6 +1,8 @@
-"""MemFly as a memory system: what it holds, and when its topics are rebuilt."""
+"""MemFly as a memory system: what it holds, and when its topics are made anew."""
 
+from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +28,9 @@ class MemflyMemory(BaseMemory):
 
     A write is one call (none while nothing is stored that resembles the turn) and, where a stored note's text changes,
     one batch of embeddings; denoising happens in :meth:`prepare`. Topics are a function of the keywords as they are and
-    are read by queries alone. So a rebuild that falls due in the stream is noted and counted, and made by whoever
-    first needs the topics: the end of the stream, or a query, whose topics last until the next write and are no part
-    of the state.
+    are read by queries alone. So where they fall due in the stream this is only counted (``topics.due``); they are made
+    by whoever first needs them: the end of the stream, or a query, whose topics last until the next write and are no
+    part of the state.
     """
 
     def __init__(self, config: MemflyConfig, parts: Parts) -> None:
@@ -41,8 +43,9 @@ class MemflyMemory(BaseMemory):
         self._seed = stable_seed(parts.seed, parts.conversation_id, "topics")
         self._topics = Topics((), np.zeros((0, dimension), dtype=np.float32))
         self._outdated = False  # notes were written since the topics were built
+        self._changes = 0  # writes that changed the graph, to tell whether one came while topics were built
         self._own: Topics | None = None  # of the graph as it is, where a query built them
-        self._stale = 0  # notes written since a rebuild last fell due
+        self._stale = 0  # notes written since topics last fell due
         self._session: str | None = None
         self._ingestion = NoteIngestion(
             parts.llm, parts.embedder, roles.ingest, parts.turn_format, rules.ingest, not rules.ablate.denoise
@@ -58,40 +61,46 @@ class MemflyMemory(BaseMemory):
         return await self._ingestion.denoise_unit(unit)
 
     async def write(self, unit: Unit, prepared: Denoised) -> None:
-        """Merge or append the unit and link it; note where a rebuild of the topics is due."""
+        """Merge or append the unit and link it; count where new topics are due."""
         session = unit.turns[0].session_id
         if self._rules.topics.at_session_end and self._session not in (None, session):
-            self._rebuild_due()
+            self._count_due()
         self._session = session
-        self._own = None
-        changed = await self._writing.write(unit.unit_id, prepared)
-        self._stale += changed
-        self._outdated |= changed
+        if await self._writing.write(unit.unit_id, prepared):
+            self._stale += 1
+            self._changes += 1
+            self._outdated, self._own = True, None
         every = self._rules.topics.every_notes
         if every is not None and self._stale >= every:
-            self._rebuild_due()
+            self._count_due()
 
     async def consolidate(self) -> None:
         """Bring the topics up to date once the stream has ended."""
-        self._rebuild_due()
-        self._topics = await self._current_topics()
-        self._outdated, self._own = False, None
+        self._count_due()
+        before = self._changes
+        topics = await self._current_topics()
+        if self._changes == before:
+            self._topics, self._outdated, self._own = topics, False, None
 
     async def retrieve(self, query: str) -> Retrieval:
         """Find notes by topics, keywords and links, and ask for more while the evidence does not suffice."""
         return await self._reading.retrieve(query)
 
-    def _rebuild_due(self) -> None:
+    def _count_due(self) -> None:
         if self._stale and not self._rules.ablate.topic:
-            self._writing.counts["topics.rebuilt"] += 1
+            self._writing.counts["topics.due"] += 1
         self._stale = 0
 
     async def _current_topics(self) -> Topics:
         if not self._outdated or self._rules.ablate.topic:
             return self._topics
-        if self._own is None:
-            self._own = await build_topics(self._layers.keywords, self._rules.topics, self._seed)
-        return self._own
+        if self._own is not None:
+            return self._own
+        before = self._changes
+        topics = await build_topics(self._layers.keywords, self._rules.topics, self._seed)
+        if self._changes == before:  # else they are of a graph that is no more
+            self._own = topics
+        return topics
 
     def statistics(self) -> Mapping[str, Json]:
         """Count notes, keywords, topics (as of the end of the stream), links, operations, strengths and fallbacks."""
@@ -124,7 +133,16 @@ class MemflyMemory(BaseMemory):
         known = sorted(number for numbers in state["topics"] for number in numbers)
         self._topics = Topics.of(members, keywords.vectors(range(len(known))))
         self._stale, self._session = int(state["stale"]), state["session"]
-        # Snapshots of before it was told apart hold topics that were built when the last rebuild fell due.
+        # Snapshots of before it was told apart hold topics that were built when they last fell due.
         self._outdated, self._own = bool(state.get("outdated", self._stale)), None
-        self._writing.counts = counter_from(state["counts"])
+        self._changes += 1
+        self._writing.counts = _counts_of(state["counts"])
         self._writing.turns = int(state["turns"])
+
+
+def _counts_of(state: Any) -> Counter[str]:
+    """Restore counts; what is ``topics.due`` was called ``topics.rebuilt`` in older snapshots."""
+    counts = counter_from(state)
+    if "topics.rebuilt" in counts:
+        counts["topics.due"] += counts.pop("topics.rebuilt")
+    return counts

@@ -173,9 +173,9 @@ class TopicRules:
         randomness: of Leiden's refinement.
         iterations: passes of Leiden, each from the former's result.
         refinements: how often the resolution is doubled within a topic that is too large, before k-means splits it.
-        every_notes: a rebuild falls due after so many notes, and is made by whoever reads the topics next; ``None`` for
-            no such rebuild.
-        at_session_end: a rebuild falls due when a session has ended.
+        every_notes: new topics are due after so many notes; ``None``: at the end alone. Topics are always those of the
+            notes as they are when they are read, so this changes no result, only the count ``topics.due``.
+        at_session_end: new topics are due when a session has ended, which is counted likewise.
     """
 
     min_keywords: int

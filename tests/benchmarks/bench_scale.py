@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from eval.configs.choices import presets  # noqa: E402
-from eval.plots.scale import READ_GOAL_MS, SYSTEMS, WRITE_GOAL_MS, ScalePoint, keep  # noqa: E402
+from eval.plots.scale import MILLION, READ_GOAL_MS, SYSTEMS, WRITE_GOAL_MS, ScalePoint, keep  # noqa: E402
 from memsys.embedding.contract import Vectors  # noqa: E402
 from memsys.embedding.hashing import HashingEmbedder  # noqa: E402
 from memsys.errors import AssetError  # noqa: E402
@@ -50,7 +50,6 @@ from tests.support.composing import PACKAGES, dataset_turns, memory_config  # no
 from tests.support.schema_model import SchemaModel  # noqa: E402
 
 SIZES = (1_000, 10_000, 100_000)
-MILLION = 1_000_000
 MEASURED_WRITES, MEASURED_READS = 100, 10
 
 
@@ -227,8 +226,8 @@ def show(point: ScalePoint) -> None:
     write(point.system, str(point.turns), *times, f"{point.bytes_a_turn:.0f}", "over" if over else "")
 
 
-def curve(preset: str, sizes: Sequence[int], arguments: argparse.Namespace) -> None:
-    """Measure a system at growing sizes, until one is too much for it."""
+def curve(preset: str, sizes: Sequence[int], arguments: argparse.Namespace, day: str) -> None:
+    """Measure a system at growing sizes, until one is too much for it; ``day`` is when the whole run began."""
     lists = arguments.lists
     exact = max(IndexSettings().exact_below, 40 * lists)  # faiss wants so many vectors to find the cells
     settings = IndexSettings(kind=arguments.index, lists=lists, probes=arguments.probes, exact_below=exact)
@@ -243,7 +242,7 @@ def curve(preset: str, sizes: Sequence[int], arguments: argparse.Namespace) -> N
             texts=arguments.dataset,
             turns=size,
             limit_s=arguments.seconds,
-            date=date.today().isoformat(),  # noqa: DTZ011
+            date=day,
             machine=f"{os.cpu_count()} cores",
             **vars(costs),
         )
@@ -265,14 +264,16 @@ def main() -> int:
     parser.add_argument("--index", choices=get_args(IndexKind), default="flat", help="dense index of every system")
     parser.add_argument("--lists", type=int, default=IndexSettings().lists, help="cells of ivf")
     parser.add_argument("--probes", type=int, default=IndexSettings().probes, help="cells of ivf that are searched")
-    parser.add_argument("--csv", nargs="?", const=str(SYSTEMS), default="", help=f"keep the measurements ({SYSTEMS})")
+    kept = "/".join(SYSTEMS.parts[-3:])  # no path of this machine
+    parser.add_argument("--csv", nargs="?", const=str(SYSTEMS), default="", help=f"keep the measurements ({kept})")
     arguments = parser.parse_args()
     sizes = [*SIZES, MILLION] if arguments.million else arguments.sizes
     write("system", "turns", "a turn (ms)", "end, a turn", "retrieve (ms)", "bytes a turn")
+    day = date.today().isoformat()  # noqa: DTZ011 - one for the run: a table holds figures of one day alone
     names = arguments.presets or one_preset_per_system()
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as alone:
         for name in names:
-            alone.apply(curve, (name, sizes, arguments))
+            alone.apply(curve, (name, sizes, arguments, day))
     return 0
 
 

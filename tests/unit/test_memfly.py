@@ -313,16 +313,16 @@ def test_ablations_make_the_same_requests_where_they_agree() -> None:
         ({"every_notes": None, "at_session_end": True}, 9, 2, 3),
     ],
 )
-def test_topics_are_rebuilt_when_it_is_due(topics: dict[str, Any], turns: int, before: int, after: int) -> None:
+def test_where_topics_are_due_is_counted(topics: dict[str, Any], turns: int, before: int, after: int) -> None:
     system = memory(config=preset(topics=topics))
     write_all(system, [unit(n, f"boat sea w{n}", session=n // 3 + 1) for n in range(turns)])
-    assert counts(system)["topics.rebuilt"] == before
+    assert counts(system)["topics.due"] == before
     for _ in range(2):
         asyncio.run(system.consolidate())
-        assert counts(system)["topics.rebuilt"] == after
+        assert counts(system)["topics.due"] == after
 
 
-def test_when_topics_are_rebuilt_cannot_change_what_is_found() -> None:
+def test_when_topics_are_due_cannot_change_what_is_found() -> None:
     def found(**topics: Any) -> Any:
         system = memory(config=preset(topics=topics))
         write_all(system, [unit(n, f"{TURNS[n % 6]} w{n}", session=n // 5 + 1) for n in range(30)])
@@ -345,7 +345,7 @@ def test_topics_are_built_by_whoever_reads_them_and_by_no_write(monkeypatch: pyt
     monkeypatch.setattr("memsys.memfly.memory.build_topics", building)
     system = memory(config=preset(topics={"every_notes": 2}))
     write_all(system, [unit(n, f"boat sea w{n}") for n in range(9)])
-    assert (built, counts(system)["topics.rebuilt"]) == ([], 4)
+    assert (built, counts(system)["topics.due"]) == ([], 4)
     before = system.state()
     for _ in range(3):
         retrieve(system)
@@ -357,6 +357,49 @@ def test_topics_are_built_by_whoever_reads_them_and_by_no_write(monkeypatch: pyt
     write_all(system, [unit(9, "harbour storm")])
     retrieve(system)
     assert len(built) == 2
+
+
+@pytest.mark.parametrize("ask", [True, False])
+def test_topics_of_a_graph_that_changed_meanwhile_are_not_kept(ask: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = memory()
+    write_all(system, [unit(n, f"boat sea w{n}") for n in range(4)])
+    later = unit(9, "harbour storm")
+
+    async def run() -> None:
+        started, released = asyncio.Event(), asyncio.Event()
+
+        async def slow(keywords: KeywordLayer, rules: TopicRules, seed: int) -> Topics:
+            topics = await build_topics(keywords, rules, seed)
+            started.set()
+            await released.wait()
+            return topics
+
+        monkeypatch.setattr("memsys.memfly.memory.build_topics", slow)
+        reading = asyncio.ensure_future(system.retrieve("boat?") if ask else system.consolidate())
+        await started.wait()
+        await system.write(later, await system.prepare(later))
+        released.set()
+        await reading
+
+    asyncio.run(run())
+    monkeypatch.setattr("memsys.memfly.memory.build_topics", build_topics)
+    assert system.state()["outdated"]
+    held = sum(len(members) for members in asyncio.run(system._current_topics()).members)
+    assert held == len(system._layers.keywords)
+    asyncio.run(system.consolidate())
+    assert not system.state()["outdated"]
+    assert sum(map(len, system.state()["topics"])) == len(system._layers.keywords)
+
+
+def test_an_older_snapshot_counts_under_the_former_name() -> None:
+    system = memory(config=preset(topics={"every_notes": 2}))
+    write_all(system, [unit(n, f"boat sea w{n}") for n in range(5)])
+    state = system.state()
+    older = {**state, "counts": {name.replace("due", "rebuilt"): n for name, n in dict(state["counts"]).items()}}
+    again = memory(config=preset(topics={"every_notes": 2}))
+    again.load_state(older)
+    assert counts(again) == counts(system) and counts(again)["topics.due"] == 2
+    assert again.state()["counts"] == state["counts"]
 
 
 @settings(max_examples=15, deadline=None)

@@ -484,6 +484,20 @@ def test_workers_and_look_ahead_change_nothing() -> None:
     assert counts(straight)["route.update"] + counts(straight)["route.noop"] > 0
 
 
+def test_a_snapshot_of_before_the_running_sum_loads() -> None:
+    talk = conversation([f"boat w{n}" for n in range(24)])
+    memory, again = sage(replying(spoken_facts)), sage(replying(spoken_facts))
+    ingest(memory, talk)
+    older = memory.state()
+    for scope in older["scopes"]:
+        del scope["extent"]
+    again.load_state(older)
+    for restored, scope in zip(again.state()["scopes"], memory.state()["scopes"], strict=True):
+        assert restored.pop("extent") == {"outer": None}
+        del scope["extent"]
+        assert repr(restored) == repr(scope)
+
+
 def test_vectors_follow_merges() -> None:
     memory, _ = banded()
     vectors = memory.state()["scopes"][0]["vectors"]

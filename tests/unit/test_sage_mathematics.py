@@ -181,6 +181,18 @@ def test_a_volume_kept_up_to_date_is_that_of_all_memories(
     assert other.ln_volume(scope) == running.ln_volume(scope), "bit by bit"
 
 
+def test_a_snapshot_of_before_the_sum_was_kept_makes_it_of_the_memories() -> None:
+    scope, running, restored = scope_of(unit_rows(50, 8)), RunningVolume(4, 1e-3), RunningVolume(4, 1e-3)
+    running.ln_volume(scope)
+    restored.load_state({}, 8)
+    added = unit_rows(1, 8, 90)[0]
+    scope.add("new", added)
+    running.added(added)
+    restored.added(added)
+    assert restored.ln_volume(scope) == pytest.approx(running.ln_volume(scope), abs=1e-6)
+    assert running.state()["outer"].shape == (8 * 9 // 2,), "a triangle in double precision"
+
+
 def test_a_write_among_many_memories_makes_no_scatter_matrix_of_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
     scope, running = scope_of(unit_rows(50, 8)), RunningVolume(4, 1e-3)
     running.ln_volume(scope)

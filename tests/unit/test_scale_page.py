@@ -1,13 +1,19 @@
 """The tables of docs/scale.md are what results/scale/systems.csv gives; the file keeps the last of each measurement."""
 
+import runpy
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eval.plots.scale import PAGE, SYSTEMS, ScalePoint, blocks, draw, keep, read_points, with_tables
 from memsys.errors import ConfigError
 
+BENCHMARK = Path(__file__).resolve().parents[1] / "benchmarks" / "bench_scale.py"
 ONE = ScalePoint("rag", "", "", 1000, 1.0, 0.5, 2.0, 0.25, 1500.4, 0, 60.0, "2026-01-02", "2 cores")
 LARGE = replace(ONE, turns=10_000, turn_ms=5.5, read_ms=11.0)
 STOPPED = replace(
@@ -16,6 +22,7 @@ STOPPED = replace(
 )  # fmt: skip
 MARKERS = (
     "a\n<!-- systems: begin -->\nold\n<!-- systems: end -->\nb\n<!-- indexes: begin -->\n<!-- indexes: end -->\nc\n"
+    "<!-- million: begin -->\n<!-- million: end -->\nd\n"
 )
 
 
@@ -30,7 +37,8 @@ def test_a_table_has_the_sizes_side_by_side_the_goal_in_bold_and_says_who_was_st
         "Measured on 2026-01-02, 2 cores, processor time.",
         "",
         "| system | a write is | a turn written, 1,000 turns (ms) | a turn written, 10,000 turns (ms) "
-        "| a retrieval, 1,000 (ms) | a retrieval, 10,000 (ms) | the end, a turn (ms) | bytes a turn |",
+        "| a retrieval, 1,000 (ms) | a retrieval, 10,000 (ms) | the end, 10,000, a turn (ms) "
+        "| bytes a turn, 10,000 |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
         "| `rag` | a turn | 0.50 | **5.50** | 2.00 | **11.00** | 0.25 | 1,500 |",
         "| `slow` | 16 turns | – | **9.00** at 7,900 | – | – | – | – |",
@@ -38,6 +46,29 @@ def test_a_table_has_the_sizes_side_by_side_the_goal_in_bold_and_says_who_was_st
         "Stopped, stand-ins for backbone and embedder included: `slow` at 7,900 of 10,000 after 60 s. "
         "Not run with 1,000 turns: `slow`.",
     ]
+
+
+def test_the_end_and_the_bytes_are_of_one_size_for_all_systems() -> None:
+    other = replace(LARGE, system="bm25", end_ms=0.75, bytes_a_turn=900.0)
+    huge = replace(LARGE, turns=100_000, end_ms=9.0, bytes_a_turn=7.0)
+    lines = blocks([ONE, LARGE, huge, other, replace(ONE, system="small")])["systems"].splitlines()
+    assert lines[2].endswith("| the end, 10,000, a turn (ms) | bytes a turn, 10,000 |")
+    ends = {line.split("`")[1]: line.split(" | ")[-2:] for line in lines if line.startswith("| `")}
+    assert ends == {"rag": ["0.25", "1,500 |"], "bm25": ["0.75", "900 |"], "small": ["–", "– |"]}
+
+
+def test_another_index_that_was_stopped_has_no_bytes_and_is_named() -> None:
+    block = blocks([ONE, replace(STOPPED, index="index.kind=ivf", texts="locomo")])["indexes"]
+    assert "| `slow`, `index.kind=ivf` on locomo | 10,000 | **9.00** at 7,900 | – | – |" in block
+    assert block.endswith("included: `slow`, `index.kind=ivf` on locomo at 7,900 of 10,000 after 60 s.")
+
+
+@pytest.mark.parametrize("change", [{}, {"index": "index.kind=ivf"}])
+def test_the_page_says_that_a_million_turns_were_not_measured_only_while_it_is_so(change: dict[str, str]) -> None:
+    million = replace(ONE, turns=1_000_000, **change)  # type: ignore[arg-type]
+    for points in ([ONE], [ONE, replace(million, stopped_at=5000)]):
+        assert "No measurement of a million turns" in blocks(points)["million"]
+    assert blocks([ONE, million])["million"] == ""
 
 
 def test_other_indexes_and_turns_of_data_sets_have_a_table_of_their_own() -> None:
@@ -70,6 +101,45 @@ def test_a_later_measurement_takes_the_place_of_an_earlier_one(tmp_path: Path) -
     with pytest.raises(ConfigError, match="no file of bench_scale"):
         read_points(path)
     assert read_points(tmp_path / "none.csv") == []
+
+
+def test_a_system_looks_the_same_in_both_panels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[dict[str, tuple[str, object]]] = []
+
+    def seen(axes: Any, labels: Sequence[tuple[str, float, float, str]]) -> None:
+        markers = {line.get_color(): line.get_marker() for line in axes.lines if line.get_marker() != "None"}
+        drawn.append({name: (colour, markers[colour]) for name, _, _, colour in labels})
+
+    monkeypatch.setattr("eval.plots.scale.label_points", seen)
+    draw([replace(STOPPED, system="a"), ONE, replace(ONE, system="x")], tmp_path / "figure")
+    written, read = drawn
+    assert set(written) == {"a", "rag", "x"} and set(read) == {"rag", "x"}
+    assert {name: written[name] for name in read} == read
+
+
+def run_benchmark(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> dict[str, Any]:
+    monkeypatch.setattr(sys, "argv", ["bench_scale.py", *arguments])
+    return runpy.run_path(str(BENCHMARK), run_name="bench_scale")
+
+
+def test_the_benchmark_writes_the_day_that_it_is_given_with_every_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "systems.csv"
+    found = run_benchmark(monkeypatch)
+    arguments = Namespace(lists=64, probes=8, index="flat", dataset="", seconds=60.0, csv=str(path))
+    found["curve"]("full_context", [20, 40], arguments, "2026-01-02")
+    assert [(point.turns, point.date) for point in read_points(path)] == [(20, "2026-01-02"), (40, "2026-01-02")]
+
+
+def test_the_help_of_the_benchmark_names_no_path_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = run_benchmark(monkeypatch, "--help")
+    with pytest.raises(SystemExit):
+        found["main"]()
+    told = capsys.readouterr().out
+    assert "results/scale/systems.csv)" in told and str(BENCHMARK.parents[2]) not in told
 
 
 def test_the_figure_is_drawn_alike_each_time(tmp_path: Path) -> None:
