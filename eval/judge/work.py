@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -221,8 +222,9 @@ async def _judge(
             await _align(plan, backbone, order_path(rows), orders, repeats)
             meta[ORDER] |= {"repeats": repeats, "status": "complete"}
     kept = _in_order(items, read_verdicts(rows))
-    _write_rows(rows, [verdict_row(one) for one in kept])
-    repeats = 1 + max((verdict.repeat for verdict in kept), default=0)
+    # Answers that changed have fewer repeats than the others, whose further ones the reply cache has.
+    repeats = min(Counter((verdict.question_id, verdict.item) for verdict in kept).values(), default=1)
+    _write_rows(rows, [verdict_row(one) for one in kept if one.repeat < repeats])
     write_json(meta_path, {**meta, "status": "complete", "repeats": repeats})
 
 

@@ -239,6 +239,19 @@ def test_verdicts_on_answers_that_changed_are_no_scores(tmp_path: Path, server: 
     assert stored(path).rows[0].metrics["judge_lenient_smollm2_135m_vllm"] == 0.0
 
 
+def test_answers_that_changed_leave_no_repeats_of_the_others_alone(tmp_path: Path, server: StubServer) -> None:
+    """Three repeats, then an answer changes: one repeat was complete, and three were said to be."""
+    path, meta = write_run(tmp_path), "judgements/lenient-smollm2_135m_vllm.json"
+    assert main([str(path), *arguments(server, tmp_path, "judge.repeats=3")]) == 0
+    rewrite(path, "answers.jsonl", lambda n, row: row.update(prediction="answer 1") if n == 0 else None)
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    assert json.loads((path / meta).read_text())["repeats"] == 1
+    asked = server.state.count
+    assert main([str(path), *arguments(server, tmp_path, "judge.repeats=3")]) == 0
+    assert json.loads((path / meta).read_text())["repeats"] == 3
+    assert server.state.count == asked + 2  # of the answer that changed; the others' are in the reply cache
+
+
 def test_what_cannot_be_judged_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     retrieval = FakeRun(mode="retrieval_only").write(tmp_path)
     running = FakeRun(status="interrupted", summary=False).write(tmp_path / "other")
