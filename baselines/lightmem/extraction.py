@@ -13,7 +13,7 @@ from baselines.lightmem.sensory import BufferedTurn
 from baselines.lightmem.short_term import Batch
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.reading import ReplyReading
-from memsys.llm.structured import parse_object
+from memsys.llm.structured import parse_bare_list, parse_object
 
 #: A code block anywhere in a reply.
 _BLOCK = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
@@ -88,7 +88,7 @@ def _found_in(text: str, reading: ReplyReading, bare_lists: BareLists) -> Mappin
     bare = block[1] if block else text.strip()
     found = parse_object(text if reading.cut else bare, _ANY_DATA, repair=False, cut=reading.cut).value
     if found is None and bare_lists == "read" and reading.bare_lists:
-        found = parse_object(f'{{"data": {bare}}}', _ANY_DATA, repair=False, cut=False).value
+        found = parse_bare_list(bare, "data", _ANY_DATA)
     return found
 
 

@@ -10,7 +10,7 @@ from baselines.memoryos.pages import DialoguePage, PageTopic, QueuedPage
 from baselines.memoryos.roles import MOST_TOPICS, TEXTS
 from baselines.memoryos.rules import MidTermRules
 from memsys.llm.contract import Role
-from memsys.llm.structured import parse_object
+from memsys.llm.structured import parse_bare_list
 from memsys.protocol import Parts
 
 
@@ -131,4 +131,4 @@ def bare_list(role: Role, text: str) -> Mapping[str, Any] | None:
     """Read a reply that is the list of topics alone, where the preset checks replies as a release does."""
     if not role.reading.bare_lists or role.reading.check == "exact" or role.schema is None:
         return None
-    return parse_object(f'{{"topics": {text}}}', role.accepts or role.schema, repair=False, cut=False).value
+    return parse_bare_list(text, "topics", role.accepts or role.schema)

@@ -7,32 +7,20 @@ A line that stands in an answer twice is not asked of twice beside the same even
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from eval.judge.config import SAME, JudgeConfig
-from eval.judge.judging import all_done
+from eval.judge.config import SAME
+from eval.judge.judging import JudgeAtWork, all_done
 from eval.judge.orders import OrderedAnswer, PairKey, PairVerdict, advance, begin
 from eval.metrics.ordering import aligning
-from memsys.llm.contract import LanguageModel, Role
+from memsys.llm.contract import Role
 from memsys.llm.scope import CallScope, call_scope
 
 
-@dataclass(frozen=True, slots=True)
-class OrderJudge:
-    """A judge that aligns answers with orders.
+class OrderJudge(JudgeAtWork):
+    """A judge that aligns answers with orders."""
 
-    Attributes:
-        config: how it asks.
-        bind: gives the backbone as one conversation sees it.
-        backbone: name of the backbone; part of the calls' keys, so that one ledger can hold several judges.
-        in_flight: verdicts asked for at once.
-    """
-
-    config: JudgeConfig
-    bind: Callable[[str], LanguageModel]
-    backbone: str
-    in_flight: int
+    __slots__ = ()
 
     async def align(
         self, answers: Sequence[OrderedAnswer], done: Sequence[PairVerdict], on_verdict: Callable[[PairVerdict], None]

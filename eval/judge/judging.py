@@ -75,8 +75,8 @@ async def all_done(title: str, steps: Sequence[Callable[[], Awaitable[None]]]) -
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerJudge:
-    """A judge at work.
+class JudgeAtWork:
+    """A judge with the backbone that it asks.
 
     Attributes:
         config: how it asks.
@@ -89,6 +89,12 @@ class AnswerJudge:
     bind: Callable[[str], LanguageModel]
     backbone: str
     in_flight: int
+
+
+class AnswerJudge(JudgeAtWork):
+    """A judge that grades answers."""
+
+    __slots__ = ()
 
     async def grade(
         self, items: Sequence[JudgedItem], done: Sequence[AnswerVerdict], on_verdict: Callable[[AnswerVerdict], None]

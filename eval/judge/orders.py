@@ -9,11 +9,10 @@ question all of whose verdicts are unreadable has no score.
 
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from json import dumps
 from pathlib import Path
-from typing import Any
 
 from eval.judge.config import DIFFERENT, SAME
 from eval.metrics.ordering import MODEL_ORDER_METRICS, ORDERED_ITEMS, aligned_order_scores, aligning, lines_of
@@ -194,8 +193,3 @@ def read_pairs(path: Path) -> list[PairVerdict]:
         RunDirectoryError: a row is of another version.
     """
     return list(read_rows(path, PairVerdict, advice="delete the file and judge again"))
-
-
-def pair_row(verdict: PairVerdict) -> dict[str, Any]:
-    """A verdict as JSON."""
-    return asdict(verdict)

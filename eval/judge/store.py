@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -136,11 +136,6 @@ def read_verdicts(path: Path) -> list[AnswerVerdict]:
         RunDirectoryError: a row is of another version.
     """
     return list(read_rows(path, AnswerVerdict, advice="delete the file and judge again"))
-
-
-def verdict_row(verdict: AnswerVerdict) -> dict[str, Any]:
-    """A verdict as JSON."""
-    return asdict(verdict)
 
 
 def load_judged(run_dir: Path) -> list[StoredVerdicts]:

@@ -3,9 +3,9 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from eval.cli.terminal import announced
 from eval.judge.aligner import OrderJudge
 from eval.judge.config import JudgeConfig
 from eval.judge.judging import AnswerJudge, JudgedItem, items_of
-from eval.judge.orders import OrderedAnswer, judged_orders, order_path, ordered_answers, pair_row, read_pairs
+from eval.judge.orders import OrderedAnswer, PairVerdict, judged_orders, order_path, ordered_answers, read_pairs
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
 from eval.judge.store import (
     ORDER,
@@ -22,7 +22,6 @@ from eval.judge.store import (
     read_meta,
     read_verdicts,
     verdict_paths,
-    verdict_row,
 )
 from eval.running.backbones import engines_for
 from eval.running.plan import without
@@ -211,12 +210,9 @@ async def _judge(
         if not stored.get(ORDER):
             order_path(rows).unlink(missing_ok=True)
         write_json(meta_path, {**meta, "status": "running"})
-        file = JsonLines(rows)
-        try:
+        with _appending(rows) as keep:
             judge = AnswerJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
-            await judge.grade(items, read_verdicts(rows), lambda verdict: file.append(verdict_row(verdict)))
-        finally:
-            file.close()
+            await judge.grade(items, read_verdicts(rows), keep)
         if plan.judge.order == "model":
             repeats = max(plan.judge.repeats, meta[ORDER]["repeats"])
             await _align(plan, backbone, order_path(rows), orders, repeats)
@@ -224,7 +220,7 @@ async def _judge(
     kept = _in_order(items, read_verdicts(rows))
     # Answers that changed have fewer repeats than the others, whose further ones the reply cache has.
     repeats = min(Counter((verdict.question_id, verdict.item) for verdict in kept).values(), default=1)
-    _write_rows(rows, [verdict_row(one) for one in kept if one.repeat < repeats])
+    _write_rows(rows, [one for one in kept if one.repeat < repeats])
     write_json(meta_path, {**meta, "status": "complete", "repeats": repeats})
 
 
@@ -232,13 +228,10 @@ async def _align(
     plan: JudgePlan, backbone: Backbone, path: Path, orders: Sequence[OrderedAnswer], repeats: int
 ) -> None:
     """Align what is not aligned yet, and keep the verdicts that the alignments of so many repeats rest on."""
-    file = JsonLines(path)
-    try:
+    with _appending(path) as keep:
         judge = OrderJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
-        await judge.align(orders, read_pairs(path), lambda verdict: file.append(pair_row(verdict)))
-    finally:
-        file.close()
-    _write_rows(path, [pair_row(one) for one in judged_orders(orders, repeats, read_pairs(path)).verdicts])
+        await judge.align(orders, read_pairs(path), keep)
+    _write_rows(path, judged_orders(orders, repeats, read_pairs(path)).verdicts)
 
 
 def _order_meta(plan: JudgePlan, stored: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, Any]:
@@ -249,8 +242,18 @@ def _order_meta(plan: JudgePlan, stored: Mapping[str, Any], inputs: Mapping[str,
     return {ORDER: kept} if kept else {}
 
 
-def _write_rows(path: Path, rows: Sequence[Mapping[str, Json]]) -> None:
-    write_atomic(path, b"".join(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in rows))
+@contextmanager
+def _appending(path: Path) -> Iterator[Callable[[AnswerVerdict | PairVerdict], None]]:
+    """Append each verdict to a file as it comes."""
+    file = JsonLines(path)
+    try:
+        yield lambda verdict: file.append(asdict(verdict))
+    finally:
+        file.close()
+
+
+def _write_rows(path: Path, verdicts: Sequence[AnswerVerdict | PairVerdict]) -> None:
+    write_atomic(path, b"".join(json.dumps(asdict(one), ensure_ascii=False).encode() + b"\n" for one in verdicts))
 
 
 def _in_order(items: Sequence[JudgedItem], verdicts: Sequence[AnswerVerdict]) -> list[AnswerVerdict]:

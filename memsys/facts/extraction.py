@@ -10,7 +10,7 @@ from memsys.facts.batches import TEXTS
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.reading import TOLERANT, ReplyReading
 from memsys.llm.roles import make_role
-from memsys.llm.structured import parse_object
+from memsys.llm.structured import parse_bare_list, parse_object
 from memsys.notes.roles import object_schema
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Completion, Json, Unit
@@ -135,8 +135,7 @@ def _salvaged(text: str, reading: ReplyReading) -> Json:
     found = parse_object(block[1] if block else text, _ANY_FACTS, repair=False, cut=reading.cut).value
     if found is None and reading.bare_lists:
         start, end = text.find("["), text.rfind("]") + 1
-        bare = f'{{"facts": {text[start:end]}}}' if 0 <= start < end else ""
-        found = parse_object(bare, _ANY_FACTS, repair=False).value
+        found = parse_bare_list(text[start:end], "facts", _ANY_FACTS) if 0 <= start < end else None
     return found["facts"] if found is not None else []
 
 

@@ -73,6 +73,17 @@ def parse_object(text: str, schema: Mapping[str, Json], *, repair: bool, cut: bo
     return Parsed(None, problem=problem)
 
 
+def parse_bare_list(text: str, name: str, schema: Mapping[str, Json]) -> Mapping[str, Any] | None:
+    """Read a reply that is a list alone as the object that was to hold it; ``None`` where it is none.
+
+    Args:
+        text: the list.
+        name: under which the object holds it.
+        schema: JSON schema of the object.
+    """
+    return parse_object(f'{{"{name}": {text}}}', schema, repair=False, cut=False).value
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 

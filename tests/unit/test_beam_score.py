@@ -35,8 +35,9 @@ from eval.tables.judges import without_unmeasured
 from memsys.errors import ConfigError
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 from tests.support.fake_run import FakeRun, rewrite, stored
+from tests.support.judge_server import judge_server
 from tests.support.stub_process import attached
-from tests.support.stub_server import StubServer, prompt_of, stub
+from tests.support.stub_server import StubServer
 
 BEAM = load_protocol("beam")
 COLUMN = "judge_beam_rubric_smollm2_135m_vllm"
@@ -47,10 +48,7 @@ VERDICTS = {"whole": "CORRECT", "partly": "PARTIAL", "missing": "WRONG"}
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StubServer]:
     """A backbone whose verdict is the last word of the criterion; of others it says that the answer is right."""
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("eval.judge.people.FILE", tmp_path / "figures.csv")
-    with stub() as running:
-        running.state.replies = lambda body: _reply(prompt_of(body))
+    with judge_server(tmp_path, monkeypatch, _reply) as running:
         yield running
 
 

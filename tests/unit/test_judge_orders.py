@@ -23,8 +23,9 @@ from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.scripted import ScriptedModel
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 from tests.support.fake_run import FakeRun, rewrite, stored
+from tests.support.judge_server import judge_server
 from tests.support.stub_process import attached
-from tests.support.stub_server import StubServer, prompt_of, stub
+from tests.support.stub_server import StubServer, prompt_of
 
 BEAM = load_protocol("beam")
 COLUMN = "judge_beam_rubric_smollm2_135m_vllm"
@@ -185,10 +186,7 @@ def test_an_order_does_not_make_another_judge() -> None:
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StubServer]:
     """A backbone to which every rubric is met, and which knows an event by its first word."""
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("eval.judge.people.FILE", tmp_path / "figures.csv")
-    with stub() as running:
-        running.state.replies = lambda body: _reply(prompt_of(body))
+    with judge_server(tmp_path, monkeypatch, _reply) as running:
         yield running
 
 

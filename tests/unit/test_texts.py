@@ -24,12 +24,9 @@ NOT_SHOWN = {
     "baselines/amem/roles.py": ("none",),  # an error's
     "baselines/gam/stems.py": ("\na an",),  # function words
     "baselines/packages/authors_gam/lucene.py": ("\na an",),  # function words
-    "baselines/lightmem/extraction.py": ('{"data": ',),  # reads a reply
-    "baselines/memoryos/preparing.py": ('{"topics": ',),  # reads a reply
     "baselines/memoryos/long_term.py": ("- None", "None"),  # read in a reply
     "baselines/mem0/memory.py": ("summary before ",),  # key of a call, which is no part of the request
     "memsys/clag/retrieval.py": ("no_hits",),  # in the trace
-    "memsys/facts/extraction.py": ('{"facts": ',),  # reads a reply
     "memsys/xmemory/uncertainty.py": ("none",),  # key of a call
 }
 
