@@ -22,6 +22,8 @@ from memsys.settings import check_flags, check_minimum
 from memsys.vocabulary import Json
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from memsys.llm.backbone import Backbone, Traffic
     from memsys.llm.cache import ReplyCache
 
@@ -173,6 +175,17 @@ def make_engines(choice: BackboneSelection) -> list[Engine]:
     return engines_for([choice.main, *([choice.second] if choice.second else [])], choice.serving)
 
 
+def _stop_if_cancelled(
+    engine: Engine, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None"
+) -> None:
+    """Stop an engine whose run was told to end.
+
+    It may be waiting for its server, to start or to come back, in a thread that the end of the event loop waits for.
+    """
+    if kind is not None and issubclass(kind, asyncio.CancelledError):
+        engine.stop()
+
+
 async def connect(
     choice: BackboneSelection,
     stack: AsyncExitStack,
@@ -206,10 +219,6 @@ async def connect(
             run_seed=choice.seed,
         )
         backbone.meter = meters.main if logs == "logs" else meters.second
-        try:
-            opened.append(await stack.enter_async_context(backbone))
-        except asyncio.CancelledError:
-            if choice.serving.shared:
-                engine.stop()  # it may be waiting for a server, in a thread that the loop's end would wait for
-            raise
+        stack.push(partial(_stop_if_cancelled, engine))
+        opened.append(await stack.enter_async_context(backbone))
     return Backbones(opened[0], opened[1] if choice.second else None, choice.second_roles)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -91,30 +91,36 @@ class ClusterMaintainer:
             self.partition.move(cluster.cluster_id, mean(cluster.index.vectors(cluster.members)))
         await self._describe(self.partition.clusters, keep_samples=True)
 
-    async def renew_profiles(self, note_ids: Sequence[str]) -> None:
-        """Describe the clusters that hold these notes anew."""
-        homes = dict.fromkeys(home for note_id in note_ids if (home := self.partition.home(note_id)) is not None)
+    async def renew_profiles(self, note_ids: Sequence[str], described: Collection[str]) -> None:
+        """Describe the clusters that hold these notes anew, but for those that were ``described`` just now."""
+        found = (self.partition.home(note_id) for note_id in note_ids)
+        homes = dict.fromkeys(home for home in found if home is not None and home not in described)
         if homes:
             self.counts["profiles.renewed"] += len(homes)
             await self._describe([self.partition[home] for home in homes], keep_samples=True)
 
-    async def join(self, note: Note, cluster_id: str, vector: Vectors) -> None:
+    async def join(self, note: Note, cluster_id: str, vector: Vectors) -> Sequence[str]:
         """Append a stored note to a cluster, which may move its centroid or make it too large (Algorithm 3).
 
         Args:
             note: the new member.
             cluster_id: the cluster.
             vector: the note's ``clustered`` embedding, shape (1, d).
+
+        Returns:
+            the clusters that it was split into and that were described.
         """
         self.partition.join(note.note_id, cluster_id, vector)
         cluster = self.partition[cluster_id]
         if self.config.centroid_update == "running_mean":
             step = (vector[0] - cluster.centroid) / np.float32(len(cluster))
             self.partition.move(cluster_id, cluster.centroid + step)
-        if self.config.split_when == "on_insert" and self.config.clustering != "kmeans":
-            children = await self._split(cluster)
-            if children:
-                await self._describe(children, keep_samples=True)
+        if self.config.split_when != "on_insert" or self.config.clustering == "kmeans":
+            return ()
+        children = await self._split(cluster)
+        if children:
+            await self._describe(children, keep_samples=True)
+        return [child.cluster_id for child in children]
 
     async def _refresh(self) -> None:
         stale = [note_id for note_id in self.stale if self.partition.home(note_id) is not None]

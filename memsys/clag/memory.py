@@ -73,13 +73,12 @@ class ClagMemory(BaseMemory):
         self._counts["fallback.analyse"] += prepared.fallback
         route = await self._router.route(note, prepared.plain_vector) if self._partition else None
         evolution = await self._evolve(prepared, route)
-        described = self._upkeep.rounds
-        await self._keep(note, route, evolution.rewritten)
+        described = await self._keep(note, route, evolution.rewritten)
         self._evolved += evolution.evolved
         if evolution.evolved and self._evolved % self._config.consolidate_every == 0:
             await self._upkeep.consolidate()
-        elif self._config.profile_update == "on_evolution" and described == self._upkeep.rounds:
-            await self._upkeep.renew_profiles(evolution.rewritten)
+        elif self._config.profile_update == "on_evolution":
+            await self._upkeep.renew_profiles(evolution.rewritten, described)
         if not self._partition and len(self._store) >= self._config.buffer_size:
             await self._upkeep.initialise()
 
@@ -120,8 +119,8 @@ class ClagMemory(BaseMemory):
             return None if config.new_cluster_evolution == "none" else self._everything
         return self._partition[route.cluster_id].index
 
-    async def _keep(self, note: Note, route: Route | None, rewritten: Sequence[str]) -> None:
-        """Store a note and refresh rewritten ones, with one batch of embeddings."""
+    async def _keep(self, note: Note, route: Route | None, rewritten: Sequence[str]) -> Sequence[str]:
+        """Store a note and refresh rewritten ones, with one batch of embeddings; return the clusters described."""
         changed = [self._store[note_id] for note_id in rewritten]
         labelled = [note, *(changed if self._config.reembed_global == "on_change" else ())]
         clustered = [note, *(changed if self._config.reembed_clusters == "on_change" else ())] if route else []
@@ -133,18 +132,20 @@ class ClagMemory(BaseMemory):
         self._everything.add([note.note_id], vectors[:1])
         if labelled[1:]:
             self._everything.replace([each.note_id for each in labelled[1:]], vectors[1 : len(labelled)])
-        if route is not None:
-            await self._place(note, route, clustered[1:], vectors[len(labelled) :])
-            if self._config.reembed_clusters == "consolidate":
-                self._upkeep.stale.update(dict.fromkeys(rewritten))
+        if route is None:
+            return ()
+        described = await self._place(note, route, clustered[1:], vectors[len(labelled) :])
+        if self._config.reembed_clusters == "consolidate":
+            self._upkeep.stale.update(dict.fromkeys(rewritten))
+        return described
 
-    async def _place(self, note: Note, route: Route, changed: Sequence[Note], vectors: Vectors) -> None:
+    async def _place(self, note: Note, route: Route, changed: Sequence[Note], vectors: Vectors) -> Sequence[str]:
         """Put a note into its cluster; rows of ``vectors``: the note, the changed ones, a new cluster's centroid."""
         self._upkeep.replace_clustered([each.note_id for each in changed], vectors[1 : len(changed) + 1])
         if route.cluster_id is None:
             self._upkeep.create_cluster(note, vectors[:1], vectors[-1])
-        else:
-            await self._upkeep.join(note, route.cluster_id, vectors[:1])
+            return ()
+        return await self._upkeep.join(note, route.cluster_id, vectors[:1])
 
     def statistics(self) -> Mapping[str, Json]:
         """Count clusters, sizes, routes, evolutions, links, consolidations, splits and fallbacks."""

@@ -215,11 +215,14 @@ class _Server:
             raise BackboneError(f"{self._where()} gave no embeddings ({type(error).__name__}: {error})") from error
         if vectors.ndim != 2 or len(vectors) != count:
             raise BackboneError(f"{self._where()} gave vectors of shape {vectors.shape} for {count} texts")
+        if [row["index"] for row in rows] != list(range(count)):
+            raise BackboneError(f"{self._where()} gave vectors for other texts than it was sent, or one of them twice")
         if vectors.shape[1] != self.config.dimension:
             found = f"{self.config.model} has {vectors.shape[1]}"
             raise ConfigError(f"embedder.dimension={self.config.dimension}, but {found}; set it so")
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not np.all(norms > 0):
+        with np.errstate(over="ignore"):  # an infinite norm is refused
+            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.all((norms > 0) & np.isfinite(norms)):
             raise BackboneError(f"{self._where()} gave a vector that is zero or not finite")
         return np.ascontiguousarray(vectors / norms, dtype=np.float32)
 

@@ -103,7 +103,8 @@ def foreign_request(config: BackboneConfig, dialect: str, call: ForeignCall, rol
     body |= sampler_fields(dialect, {**config.sampling, **{n: asked.pop(n) for n in SAMPLING_FIELDS if n in asked}})
     if call.path == "/chat/completions":
         body |= config.thinking_switch
-    return WireRequest(call.path, body | asked | _constraint(config, call.body.get("response_format")))
+    whole = body | asked | _constraint(config, call.body.get("response_format"))
+    return WireRequest(call.path, whole, None if config.send_seed else seed)
 
 
 def _constraint(config: BackboneConfig, asked: Mapping[str, Json] | None) -> dict[str, Json]:

@@ -30,15 +30,28 @@ class MalformedReplyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """What is sent, except for the server's name of the model. ``path`` follows the base URL."""
+    """What is sent, except for the server's name of the model.
+
+    Attributes:
+        path: follows the base URL.
+        body: of the request.
+        unsent_seed: the call's seed where the server takes none (``backbone.send_seed``); ``None`` where it is sent.
+    """
 
     path: str
     body: Mapping[str, Json]
+    unsent_seed: int | None = None
 
     def digest(self, model: Mapping[str, Json]) -> str:
-        """Hash of all that can change the reply: this request and the fingerprint of the model."""
+        """Hash of all that can change the reply: this request and the fingerprint of the model.
+
+        A seed that is not sent counts too: else a retry would get the malformed reply that it is to replace, and each
+        further seed of a run, or repeat of a judge, the replies of the first.
+        """
         # The body keeps its order: constrained decoding writes an object's members in the schema's.
         whole = f"{json.dumps(model, sort_keys=True)}\n{self.path}\n{json.dumps(self.body)}"
+        if self.unsent_seed is not None:
+            whole = f"{whole}\n{self.unsent_seed}"
         return hashlib.sha256(whole.encode()).hexdigest()
 
 
@@ -71,7 +84,7 @@ def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, 
     if role.top_logprobs:
         body |= {"logprobs": True, "top_logprobs": role.top_logprobs} if chat else {"logprobs": role.top_logprobs}
     body |= _constraint(config.structured, dialect, role, chat=chat)
-    return WireRequest("/chat/completions" if chat else "/completions", body)
+    return WireRequest("/chat/completions" if chat else "/completions", body, None if config.send_seed else seed)
 
 
 def sampler_fields(dialect: str, sampling: Mapping[str, float | int | None]) -> dict[str, Json]:

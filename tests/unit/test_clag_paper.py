@@ -131,6 +131,22 @@ def test_a_profile_is_renewed_when_a_note_of_the_cluster_was_rewritten() -> None
     assert profiles(consolidate_every=1) == ["profile:1:cluster_0", "profile:2:cluster_0"], "not twice"
 
 
+def test_a_split_does_not_keep_another_clusters_profile_from_being_renewed() -> None:
+    def rewrite(values: Mapping[str, str], key: str) -> Mapping[str, Any]:
+        return {"update": key in ("D1:4:D1:0", "D1:4:D1:2"), "context": "new", "tags": ["new"]}
+
+    settings: dict[str, Any] = {"buffer_size": 4, "n_init": 2, "k_local": 4, "tau": -1.0, "tau_split": 2}
+    model = replying(rewrite=rewrite)
+    system = memory(preset("clag", evolution_scope="global", **settings), model)
+    texts = ("boat sail", "boat sea", "cake oven", "cake sugar", "boat harbour")
+    write_all(system, [unit(number, text) for number, text in enumerate(texts)])
+    cakes = system._partition.home("D1:2")
+    assert system.statistics()["counts"]["splits"] == 1 and system._partition.home("D1:0") != cakes
+    rounds = [key.split(":")[1:] for role, key in model.calls if role == "profile"]
+    assert [number for number, _ in rounds] == ["1", "1", "2", "2", "3"], "the halves once, as they were made"
+    assert rounds[-1] == ["3", cakes]
+
+
 def test_a_cluster_is_bisected_as_soon_as_it_is_too_large() -> None:
     system = one_cluster(notes=6, tau_split=5)
     assert sorted(cluster.cluster_id for cluster in system._partition.clusters) == ["cluster_0_a", "cluster_0_b"]

@@ -142,6 +142,29 @@ def test_what_is_no_vector_is_named(server: Server, reply: Any, error: type[Exce
         asyncio.run(embedder(server).embed(["a"]))
 
 
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        ('{"data": [{"index": 0, "embedding": [1e999, 1]}]}', "zero or not finite"),
+        ('{"data": [{"index": 0, "embedding": [-Infinity, 1]}]}', "zero or not finite"),
+        ('{"data": [{"index": 0, "embedding": [NaN, 1]}]}', "zero or not finite"),
+        ('{"data": [{"index": 0, "embedding": [1e200, 1e200]}]}', "zero or not finite"),  # its norm is
+        ('{"data": [{"index": 1, "embedding": [1, 1]}]}', "for other texts"),
+    ],
+)
+def test_a_vector_that_cannot_be_compared_is_refused(server: Server, reply: str, message: str) -> None:
+    server.behaviour = lambda number, body: (200, reply)
+    with pytest.raises(BackboneError, match=message):
+        asyncio.run(embedder(server).embed(["a"]))
+
+
+def test_a_vector_given_twice_is_refused(server: Server) -> None:
+    rows = [{"index": 0, "embedding": [1.0, 1.0]}, {"index": 0, "embedding": [1.0, 2.0]}]
+    server.behaviour = lambda number, body: (200, {"data": rows})
+    with pytest.raises(BackboneError, match="for other texts"):
+        asyncio.run(embedder(server).embed(["a", "b"]))
+
+
 def test_without_its_key_it_is_refused_before_anything_runs(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MY_KEY", raising=False)
     with pytest.raises(ConfigError, match=r"MY_KEY \(embedder.api_key_env\) is not set.*embedder=minilm"):

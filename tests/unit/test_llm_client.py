@@ -305,6 +305,19 @@ def test_a_malformed_reply_is_cached_and_its_retry_too(server: StubServer, tmp_p
     assert [row.malformed for row in again.records] == [True, False]
 
 
+def test_a_call_whose_seed_is_not_sent_is_a_call_of_its_own_all_the_same(server: StubServer, tmp_path: Path) -> None:
+    """Else a retry would find the malformed reply, and a further seed of a run the replies of the first."""
+    server.state.replies = saying("no json", GOOD)
+    cache, config = ReplyCache(tmp_path / "replies"), backbone_config(send_seed=False)
+    asked = ask(server, tmp_path, [role()], cache=cache, config=config)
+    assert asked.replies[0].value == json.loads(GOOD) and [row.cache_hit for row in asked.records] == [False, False]
+    assert all("seed" not in request for request in server.state.requests)
+    again = ask(server, tmp_path, [role()], cache=cache, config=config)
+    assert [row.cache_hit for row in again.records] == [True, True] and again.replies == asked.replies
+    other = ask(server, tmp_path, [role()], cache=cache, config=config, run_seed=1)
+    assert not other.records[0].cache_hit and server.state.count == 3
+
+
 def test_fresh_replies_pass_by_the_cache(server: StubServer, tmp_path: Path) -> None:
     cache = ReplyCache(tmp_path / "replies")
     for _ in range(2):

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -193,6 +194,32 @@ def test_server_that_hangs_is_ended_after_the_timeout(
     monkeypatch.setenv("FAKE_MODE", "hangs")
     with pytest.raises(BackboneError, match="start_timeout_s"):
         config(start_timeout_s=1.0).build().start(tmp_path)
+
+
+def test_a_start_that_is_under_way_can_be_stopped(
+    interpreter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_MODE", "hangs")
+    engine, errors, began = config(start_timeout_s=60.0).build(), list[BaseException](), time.monotonic()
+
+    def start() -> None:
+        try:
+            engine.start(tmp_path)
+        except BackboneError as error:
+            errors.append(error)
+
+    starting = threading.Thread(target=start)
+    starting.start()
+    while not (tmp_path / "runs").exists():
+        time.sleep(0.05)
+    engine.stop()
+    starting.join()
+    assert str(errors[0]) == "stopped while vLLM was starting" and time.monotonic() - began < 20
+    monkeypatch.setenv("FAKE_MODE", "good")
+    try:
+        assert engine.start(tmp_path)
+    finally:
+        engine.stop()
 
 
 def test_slow_start_is_waited_for(engine: ManagedVllm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

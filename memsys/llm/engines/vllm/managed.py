@@ -35,6 +35,7 @@ class ManagedVllm:
         self._config = config
         self._model = config.model or ""
         self._lock = threading.Lock()
+        self._stopping = threading.Event()
         self._process: GuardedProcess | None = None
         self._endpoints: tuple[Endpoint, ...] = ()
         self._version = ""
@@ -45,9 +46,10 @@ class ManagedVllm:
         """Start the server, or return the endpoint of the one that runs.
 
         Raises:
-            BackboneError: no serving environment, or the server did not come up.
+            BackboneError: no serving environment, the server did not come up, or :meth:`stop` was called meanwhile.
         """
         with self._lock:
+            self._stopping.clear()
             if self._process is None or self._process.exit_status is not None:
                 self._launch(log_dir)
             return self._endpoints
@@ -75,7 +77,11 @@ class ManagedVllm:
             return self._endpoints
 
     def stop(self) -> None:
-        """End the server and all its processes; safe to call twice."""
+        """End the server and all its processes; safe to call twice.
+
+        From another thread it also ends a start that is under way, which else takes as long as a model is loaded.
+        """
+        self._stopping.set()
         with self._lock:
             self._stop()
 
@@ -149,7 +155,8 @@ class ManagedVllm:
             if now - reported >= _REPORT_SECONDS:
                 logger.info("waiting for vLLM, %.0f s so far", now - began)
                 reported = now
-            time.sleep(_POLL_SECONDS)
+            if self._stopping.wait(_POLL_SECONDS):
+                raise BackboneError("stopped while vLLM was starting")
         logger.info("vLLM is ready after %.0f s", time.monotonic() - began)
 
 
