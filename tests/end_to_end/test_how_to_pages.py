@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 _FILE = re.compile(r"^```\w+ file=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\(([^)#:]+)\)")
+_LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]+))?\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 @pytest.fixture
@@ -118,8 +119,23 @@ def test_what_a_page_says_works_and_is_all_it_takes(checkout: Path, page: str) -
     check(checkout, printed)
 
 
-@pytest.mark.parametrize("page", sorted(path.name for path in (*DOCS.glob("*.md"), ROOT / "README.md")))
+def places(text: str) -> set[str]:
+    """Places of a page that a link may name behind #, as GitHub makes them of its headings."""
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in _HEADING.findall(text)}
+
+
+#: Pages that people read; those in results/tables are written by commands.
+READ = (*DOCS.glob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("datasets/*/README.md"), ROOT / "results" / "printed" / "README.md")
+
+
+@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in READ))
 def test_links_lead_somewhere(page: str) -> None:
-    path = ROOT / page if page == "README.md" else DOCS / page
-    for target in _LINK.findall(path.read_text(encoding="utf-8")):
-        assert (path.parent / target).exists(), target
+    path = ROOT / page
+    for target, place in _LINK.findall(path.read_text(encoding="utf-8")):
+        found = path.parent / target if target else path
+        assert found.exists(), target
+        assert not place or place in places(found.read_text(encoding="utf-8")), f"{target}#{place}"
+
+
+def test_a_place_of_a_page_is_named_as_github_does() -> None:
+    assert places("# Facts, that\n## SAGE's 3 `b_c` of BEAM-100K\ntext") == {"facts-that", "sages-3-b_c-of-beam-100k"}
