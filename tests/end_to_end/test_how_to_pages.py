@@ -47,6 +47,7 @@ def write_files(page: str, checkout: Path) -> dict[str, str]:
     files = dict(_FILE.findall((DOCS / f"{page}.md").read_text(encoding="utf-8")))
     for name, content in files.items():
         assert not (checkout / name).exists(), f"{page} changes {name}"
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).write_text(content, encoding="utf-8")
     return files
 
@@ -125,7 +126,11 @@ def places(text: str) -> set[str]:
 
 
 #: Pages that people read; those in results/tables are written by commands.
-READ = (*DOCS.glob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("datasets/*/README.md"), ROOT / "results" / "printed" / "README.md")
+READ = tuple(
+    path
+    for pattern in ("*.md", "docs/*.md", "datasets/*/README.md", "results/*/README.md")
+    for path in ROOT.glob(pattern)
+)
 
 
 @pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in READ))
