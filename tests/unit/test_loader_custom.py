@@ -395,3 +395,5 @@ def test_the_example_writes_checks_and_runs_in_under_thirty_lines(tmp_path: Path
     )
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["counts"]["questions"] == 2
+    alone = subprocess.run([sys.executable, example], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert alone.returncode == 1 and "Usage: python examples/own_data.py FOLDER" in alone.stderr.splitlines()[0]
