@@ -127,7 +127,7 @@ def test_every_page_on_extending_memsys_is_tried() -> None:
     assert {path.stem for path in DOCS.glob("add_*.md")} == set(PAGES)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", [pytest.param(page, marks=MODEL_PAGES.get(page, ())) for page in PAGES])
 def test_what_a_page_says_works_and_is_all_it_takes(checkout: Path, page: str) -> None:
     needed, check = PAGES[page]
