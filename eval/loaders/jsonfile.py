@@ -144,7 +144,8 @@ def read_whole_lines(path: Path) -> tuple[list[JsonNode], list[DataError], str]:
             except DataError as error:
                 broken.append(error)
     if broken and text.lstrip().startswith("["):  # every line of it would be a fault of its own
-        nodes, broken = [], [DataError(f"{path}: is one JSON array; write one whole JSON object a line, without brackets")]
+        broken = [DataError(f"{path}: is one JSON array; write one whole JSON object a line, without brackets")]
+        nodes = []
     return nodes, broken, hashlib.sha256(content).hexdigest()
 
 

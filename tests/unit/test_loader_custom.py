@@ -199,7 +199,7 @@ def test_broken_lines_and_folders_are_named(tmp_path: Path) -> None:
 def test_a_json_array_is_one_fault_and_not_one_a_line(tmp_path: Path) -> None:
     folder = write(tmp_path)
     (folder / "turns.jsonl").write_text(json.dumps([TURN, TURN], indent=1), encoding="utf-8")
-    with pytest.raises(DataError, match=r"^\S+turns\.jsonl: is one JSON array; write one whole JSON object a line, .+$"):
+    with pytest.raises(DataError, match=r"^\S+turns\.jsonl: is one JSON array; write one whole JSON object a .+$"):
         read_custom(folder)
 
 
