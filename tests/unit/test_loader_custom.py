@@ -391,7 +391,7 @@ def test_the_example_writes_checks_and_runs_in_under_thirty_lines(tmp_path: Path
     example = ROOT / "examples" / "own_data.py"
     assert len(example.read_text().splitlines()) < 30
     subprocess.run(
-        [sys.executable, example, tmp_path, "hashing"], cwd=ROOT, check=True, capture_output=True, timeout=120
+        [sys.executable, example, tmp_path, "hashing"], cwd=ROOT, check=True, capture_output=True, timeout=240
     )
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["counts"]["questions"] == 2
