@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+if len(sys.argv) < 2:
+    sys.exit(__doc__)
 folder, embedder = Path(sys.argv[1]), (sys.argv[2:] or ["minilm"])[0]
 turns = [
     {"session": "1", "id": "1", "speaker": "Ann", "date": "2024-05-03", "text": "My grey cat is called Pixel."},

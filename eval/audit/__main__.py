@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.cli.commands import explains_errors, start
+from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import complain, say, stage
 from eval.cli.whole_numbers import count
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from eval.audit.scores import default_workers
     from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 
-    parser = argparse.ArgumentParser(prog="python -m eval.audit", description=__doc__)
+    parser = argparse.ArgumentParser(prog=program("audit"), description=__doc__)
     parser.add_argument("runs", nargs="*", metavar="NAME", help="runs of the catalogue (default: all that are there)")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the tables (default: results/audit)")
     parser.add_argument("--cache", type=Path, default=CACHE, help="scores by question (default: results/cache/audit)")

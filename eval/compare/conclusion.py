@@ -123,9 +123,12 @@ def _sentence(lead: _Lead, column: str) -> str:
     text = f"the paired 95 % interval {lead.bracket}"
     if _includes_zero(interval):
         return f"{begin}; {text} includes 0, so no difference can be claimed."
+    if pair.adjusted is None:  # R@10 of runs without answers: no test of it was declared beforehand
+        p_value = "" if pair.result.p_value is None else f" (p {_p(pair.result.p_value)}, not corrected)"
+        return f"{begin}; {text} leaves out 0; its test is exploratory{p_value}, so no difference can be claimed."
     if not _holds(pair):
-        p_value = "" if pair.adjusted is None else f" (p = {p_text(pair.adjusted)} after Holm's correction)"
-        return f"{begin}; {text} leaves out 0, but the test does not confirm it{p_value}: no difference can be claimed."
+        test = f"the test does not confirm it (p = {p_text(pair.adjusted)} after Holm's correction)"
+        return f"{begin}; {text} leaves out 0, but {test}: no difference can be claimed."
     beyond = ", on these questions; nothing follows for other conversations" if interval.by == "question" else ""
     differ = f"; the two differ in {' and '.join(pair.differing)} too, so it is not the memory's alone"
     return (

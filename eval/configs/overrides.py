@@ -23,6 +23,8 @@ from memsys.errors import ConfigError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+#: Settings that a message names as what may have been meant.
+_GUESSES = 4
 #: Parts that only a run with a backbone has.
 _PARTS_OF_ANSWERS = ("backbone", "second", "reader")
 
@@ -270,7 +272,8 @@ class Checker:
         parent, _, name = key.rpartition(".")
         if not parent:
             close = close_names(key, [*self.groups(), *(str(each) for each in config)])
-            guess = f"; did you mean {' or '.join(f'{each}=' for each in close)}?" if close else ""
+            close += [each for each in setting_names(config) if each.rpartition(".")[2] == key]
+            guess = f"; did you mean {' or '.join(f'{each}=' for each in close[:_GUESSES])}?" if close else ""
             return f"{text}: there is no setting {key}{guess}\n`memsys run --help` lists the choices"
         if not has_node(config, parent):
             guess = did_you_mean(key, setting_names(config))

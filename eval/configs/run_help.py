@@ -24,7 +24,7 @@ _PIPE_WIDTH, _LEAST_TEXT = 120, 40
 _USAGE = """\
 memsys runs a memory system over a data set with a backbone and scores its answers.
 
-usage: python -m eval.run [+experiment=NAME] [GROUP=CHOICE ...] [KEY=VALUE ...] [-m for sweeps: memory=a,b]
+usage: memsys run [+experiment=NAME] [GROUP=CHOICE ...] [KEY=VALUE ...] [-m for sweeps: memory=a,b]
 """
 _CLOSING = """\
 `--help GROUP` (for instance `--help memory`) says what each choice of a group is. Groups with + are not in the default

@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program("explain"),
         description="The run behind a cell of a table: commit, data, model, settings, and its worst questions.",
-        epilog="example: python -m eval.explain 3 rag_quickstart 'Temporal F1'",
+        epilog=f"example: {program('explain')} 3 RAG 'Temporal F1'",
     )
     parser.add_argument("table", metavar="TABLE", help="number of a table, or PAPER:NUMBER (paper: clag)")
     parser.add_argument("row", metavar="ROW", help="row label, or name of the system")

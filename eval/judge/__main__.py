@@ -48,12 +48,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from eval.configs import choices
+    from eval.configs.presets import CONF
+
+    judges = ", ".join(sorted(choices.presets(CONF / "judge")))
     parser = argparse.ArgumentParser(
         prog=program("judge"),
         description="Grade the answers of runs with a language model; without a run, grade the probe set alone.",
-        epilog="example: python -m eval.judge RUN judge=strict backbone=qwen3_8b judge.repeats=3",
+        epilog=f"judges: {judges}. Example: {program('judge')} RUN judge=strict backbone=qwen3_8b judge.repeats=3",
     )
-    parser.add_argument("given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of conf/judging")
+    parser.add_argument(
+        "given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of conf/judging.yaml"
+    )
     measured = parser.add_mutually_exclusive_group()
     measured.add_argument(
         "--known",

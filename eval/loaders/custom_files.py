@@ -53,7 +53,7 @@ def read_custom(folder: Path, questions_needed: bool = True) -> tuple[list[ReadS
 
     Args:
         folder: of the two files.
-        questions_needed: refuse a file of questions without one.
+        questions_needed: refuse a file of questions without one, and a folder without that file.
 
     Returns:
         The conversations in the order in which they begin, the sha256 of each file, and the lines with a date that
@@ -63,7 +63,7 @@ def read_custom(folder: Path, questions_needed: bool = True) -> tuple[list[ReadS
         DataError: a file is missing or no JSON Lines; or lists what is wrong with file, line and field.
     """
     turns, turn_faults, turns_sha256 = _shaped(folder / TURNS, "turn")
-    questions, question_faults, questions_sha256 = _shaped(folder / QUESTIONS, "question")
+    questions, question_faults, questions_sha256 = _shaped(folder / QUESTIONS, "question", questions_needed)
     if not turns and not turn_faults:
         raise DataError(f"{TURNS}: holds no turn; write one a line, as in datasets/custom/sample/{TURNS}")
     # What a question names may stand in a line of turns that cannot be used: that comes first.
@@ -74,11 +74,17 @@ def read_custom(folder: Path, questions_needed: bool = True) -> tuple[list[ReadS
     if questions_needed and not asked:
         raise DataError(f"{QUESTIONS}: holds no question; write one a line, as in datasets/custom/sample/{QUESTIONS}")
     samples = [_sample(name, nodes, asked.get(name, [])) for name, nodes in by_conversation.items()]
-    return samples, {TURNS: turns_sha256, QUESTIONS: questions_sha256}, _unread_dates([*turns, *questions])
+    hashes = {TURNS: turns_sha256, QUESTIONS: questions_sha256}
+    read = {name: sha256 for name, sha256 in hashes.items() if sha256}
+    return samples, read, _unread_dates([*turns, *questions])
 
 
-def _shaped(path: Path, kind: str) -> tuple[list[JsonNode], list[DataError], str]:
-    """The lines of the right shape, what is wrong with the others, and the file's sha256."""
+def _shaped(path: Path, kind: str, needed: bool = True) -> tuple[list[JsonNode], list[DataError], str]:
+    """The lines of the right shape, what is wrong with the others, and the file's sha256; nothing of an absent file."""
+    if not path.exists():
+        if needed:
+            raise DataError(f"{path}: no such file; write one {kind} a line (docs/your_own_data.md)")
+        return [], [], ""
     nodes, faults, sha256 = read_whole_lines(path)
     found = [(node, _shape_problems(node, kind)) for node in nodes]
     faults += [problem for _, problems in found for problem in problems]

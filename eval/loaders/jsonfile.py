@@ -136,12 +136,16 @@ def read_whole_lines(path: Path) -> tuple[list[JsonNode], list[DataError], str]:
     content = _content(path)
     nodes: list[JsonNode] = []
     broken: list[DataError] = []
-    for number, line in enumerate(_decoded(path, content).split("\n"), start=1):
+    text = _decoded(path, content)
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
                 nodes.append(_tree(path, line, number))
             except DataError as error:
                 broken.append(error)
+    if broken and text.lstrip().startswith("["):  # every line of it would be a fault of its own
+        broken = [DataError(f"{path}: is one JSON array; write one whole JSON object a line, without brackets")]
+        nodes = []
     return nodes, broken, hashlib.sha256(content).hexdigest()
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eval.cli.commands import explains_errors, start
+from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import RESULTS
 from eval.cli.terminal import console, say, stage
 from memsys.errors import ConfigError, DataError
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m eval.recorded", description=__doc__)
+    parser = argparse.ArgumentParser(prog=program("recorded"), description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     make = commands.add_parser("import", help="make a run folder from recorded answers")
     make.add_argument("files", nargs="*", type=Path, metavar="FILE", help="JSON, JSON lines, CSV, .gz, or a folder")
@@ -129,7 +129,7 @@ def _say(folder: Path, counts: Mapping[str, int]) -> None:
         console().print(f"  {key.replace('_', ' ')}: {value}", highlight=False, markup=False)
     if problems:
         console().print("  each is listed in import.json of the run folder", highlight=False, markup=False)
-    say(f"next: python -m eval.score {folder}")
+    say(f"next: memsys score {folder}")
 
 
 def _fetch(options: argparse.Namespace) -> int:

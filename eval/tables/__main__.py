@@ -1,7 +1,7 @@
 """Print and write the papers' tables, printed and measured side by side: ``python -m eval.tables``."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -207,9 +207,14 @@ def _overview(tables: Sequence[Table]) -> "RichTable":
     return shown
 
 
-def _tell_unused(unused: dict[str, str]) -> None:
+def _tell_unused(unused: Mapping[str, str]) -> None:
+    """One line for each reason: most runs are of data sets that other papers have."""
+    by_reason: dict[str, list[str]] = {}
     for name, reason in sorted(unused.items()):
-        console().print(f"left out: {name}: {reason}", style="dim", highlight=False, markup=False)
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        console().print(f"left out: {names[0]}{more}: {reason}", style="dim", highlight=False, markup=False)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,12 @@ def test_a_beginning_is_enough_where_it_is_one_commands_alone() -> None:
         find_command("cmpare", known)
 
 
+@pytest.mark.parametrize("command", ["audit", "recorded", "run"])
+def test_the_usage_of_a_command_is_written_as_it_was_called(command: str) -> None:
+    """These three said ``python -m eval.NAME``."""
+    assert f"usage: memsys {command} " in memsys(command, "--help").stdout
+
+
 def test_alone_it_says_what_there_is_in_less_than_a_screen() -> None:
     alone, asked = memsys(), memsys("--help")
     assert alone.returncode == asked.returncode == 0

@@ -14,6 +14,7 @@ from eval.cli.folding import Column, folded, show_folded
 from eval.cli.safe_console import SafeConsole
 from eval.cli.terminal import console
 from eval.compare import terminal as compare_terminal
+from eval.compare.conclusion import conclusion
 from eval.compare.formats import render_csv, render_markdown
 from eval.compare.model import Report, cell, make_report
 from eval.compare.report import compare
@@ -91,6 +92,17 @@ def test_the_conclusion_says_what_can_be_claimed(tmp_path: Path) -> None:
     assert isinstance(clag, StoredRun)
     assert "includes 0, so no difference can be claimed" in make_report([rag, clag], CLAG).conclusion
     assert "no other system to compare it with" in make_report([rag], CLAG).conclusion
+
+
+def test_the_conclusion_does_not_say_that_a_test_fails_which_was_not_declared(tmp_path: Path) -> None:
+    """Of retrieval alone, whose p was 0.002, it said that the test does not confirm the difference."""
+    ten = tuple(f"conv-{number}" for number in range(10))
+    report = make_report([stored(tmp_path, *each, conversations=ten) for each in (("rag", 0.2), ("amem", 0.5))], CLAG)
+    pairs = [replace(pair, adjusted=None) for pair in report.pairs if pair.column == "F1"]
+    assert conclusion(report.rows, report.rows[1], pairs, "F1") == (
+        "On 100 questions of 10 conversations amem leads rag by 30.0 points F1; the paired 95 % interval [30.0, 30.0] "
+        "leaves out 0; its test is exploratory (p = 0.002, not corrected), so no difference can be claimed."
+    )
 
 
 def test_an_interval_of_a_share_is_shown_as_far_as_a_share_goes(

@@ -1,9 +1,11 @@
 """From a cell back to its run: settings, provenance, and the questions it lost."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from eval.explain import __main__ as explain_main
 from eval.explain.__main__ import main
 from eval.explain.find import find_cells
 from eval.explain.questions import evidence_ranks, worst
@@ -184,3 +186,10 @@ def test_a_variant_is_found_by_its_label_alone(tmp_path: Path) -> None:
     assert find_cells(built, "RAG [k=3]", "Temporal F1")[0].row.key.variant == "k=3"
     with pytest.raises(ConfigError, match="no row"):
         find_cells(built, "RAG [k=4]", "Temporal F1")
+
+
+def test_the_example_of_the_help_names_a_row_that_the_table_has() -> None:
+    """It named the demo's row, which a checkout without the demo's runs does not have."""
+    shown = " ".join(explain_main._parser().format_help().split())
+    found = re.search(r"explain (\d+) (\S+) '(.+?)'$", shown)
+    assert found and found[2] in {system.label for system in load_spec("clag").systems.values()}

@@ -450,3 +450,10 @@ def test_the_checksum_of_a_judge_has_its_system_message() -> None:
     plain, behind = make_plan(["judge=mem0"]).judge, make_plan(["judge=zep"]).judge
     assert plain.make_role().prompt.sha256 == behind.make_role().prompt.sha256 == plain.prompt_sha256
     assert behind.prompt_sha256 not in {plain.prompt_sha256, ""}
+
+
+def test_the_help_names_the_judges_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in PRESETS)

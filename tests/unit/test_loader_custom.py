@@ -172,6 +172,12 @@ def test_turns_without_questions_can_be_looked_at_and_not_run(
     assert (report["counts"]["turns"], report["counts"]["questions"], report["categories"]) == (1, 0, [])
     with pytest.raises(DataError, match=re.escape("questions.jsonl: holds no question; write one a line")):
         CustomConfig(data_dir=str(folder)).load()
+    (folder / "questions.jsonl").unlink()
+    assert inspect(["dataset=custom", f"dataset.data_dir={folder}", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert "memsys run needs one" in shown.err and list(json.loads(shown.out)["notes"]["files"]) == ["turns.jsonl"]
+    with pytest.raises(DataError, match=r"questions\.jsonl: no such file; write one question a line \(docs/your_own"):
+        CustomConfig(data_dir=str(folder)).load()
 
 
 def test_broken_lines_and_folders_are_named(tmp_path: Path) -> None:
@@ -186,7 +192,14 @@ def test_broken_lines_and_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"needs dataset\.data_dir=FOLDER"):
         CustomConfig().load()
     (folder / "turns.jsonl").unlink()
-    with pytest.raises(DataError, match=r"turns\.jsonl: cannot be read \(No such file"):
+    with pytest.raises(DataError, match=r"turns\.jsonl: no such file; write one turn a line \(docs/your_own_data"):
+        read_custom(folder)
+
+
+def test_a_json_array_is_one_fault_and_not_one_a_line(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    (folder / "turns.jsonl").write_text(json.dumps([TURN, TURN], indent=1), encoding="utf-8")
+    with pytest.raises(DataError, match=r"^\S+turns\.jsonl: is one JSON array; write one whole JSON object a .+$"):
         read_custom(folder)
 
 
@@ -378,7 +391,9 @@ def test_the_example_writes_checks_and_runs_in_under_thirty_lines(tmp_path: Path
     example = ROOT / "examples" / "own_data.py"
     assert len(example.read_text().splitlines()) < 30
     subprocess.run(
-        [sys.executable, example, tmp_path, "hashing"], cwd=ROOT, check=True, capture_output=True, timeout=120
+        [sys.executable, example, tmp_path, "hashing"], cwd=ROOT, check=True, capture_output=True, timeout=240
     )
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["counts"]["questions"] == 2
+    alone = subprocess.run([sys.executable, example], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert alone.returncode == 1 and "Usage: python examples/own_data.py FOLDER" in alone.stderr.splitlines()[0]

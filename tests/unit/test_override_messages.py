@@ -60,6 +60,7 @@ def test_what_does_not_exist_is_refused_before_hydra_runs(arguments: list[str], 
     ("arguments", "words"),
     [
         (["memroy=rag"], ["no setting memroy", "did you mean memory=?"]),
+        (["data_dir=x"], ["no setting data_dir", "did you mean dataset.data_dir=?"]),
         (["memory.kk=3"], ["memory has no setting kk", "did you mean memory.k?"]),
         (["reader.roles.default.temperatur=1"], ["did you mean reader.roles.default.temperature"]),
         (["~sede"], ["no setting sede", "did you mean seed"]),

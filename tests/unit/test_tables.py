@@ -20,6 +20,7 @@ from eval.scoring.aggregate import aggregate
 from eval.scoring.inference import point
 from eval.scoring.protocols import load_protocol, protocol_names
 from eval.scoring.rows import ScoreRow, load_scores
+from eval.tables import __main__ as tables_main
 from eval.tables.__main__ import build_tables, main
 from eval.tables.candidates import mean_over_runs
 from eval.tables.flat import COLUMNS, render_csv
@@ -846,3 +847,9 @@ def test_a_run_with_answer_prompts_of_another_wording_is_a_row_of_its_own() -> N
     reworded = {**now, "reader.temporal": "0" * 64}
     assert run_variant({"config": config, "prompts": reworded}) == "other answer prompts, k=3"
     assert run_variant({"config": {**config, "reader": {"prompt_set": "gone:texts"}}, "prompts": reworded}) == "k=3"
+
+
+def test_runs_that_no_table_has_are_told_in_one_line_for_each_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    """A checkout's summaries gave more than a hundred lines below a paper's tables."""
+    tables_main._tell_unused({"b/3": "of no table", "a/1": "of no table", "a/2": "of no table", "c": "recorded"})
+    assert capsys.readouterr().out.splitlines() == ["left out: a/1 and 2 more: of no table", "left out: c: recorded"]
