@@ -14,7 +14,8 @@ from eval.loaders.locate import find_source
 from eval.loaders.locomo import LOCOMO
 from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
-from eval.running.plan import folder
+from eval.running.plan import folder, run_path
+from eval.running.recording import make_record
 from eval.runs.folders import find_run_folders
 from eval.runs.identity import listed
 from eval.score import main as score
@@ -90,6 +91,15 @@ def test_the_command_adds_to_its_preset_and_swallows_no_run(tmp_path: Path, caps
     shown = capsys.readouterr().out
     assert "metrics asked for" in shown
     assert "em_squad" in shown
+
+
+def test_a_run_in_the_current_folder_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It had none, and its summary was written over the folder of all summaries."""
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    plan = compose_plan(["mode=retrieval_only", "memory=rag", "dataset=locomo_sample", "run_dir=."])
+    record = make_record(plan, plan.dataset.load(), {"model": None}, run_path(plan, {}))
+    assert record.run_id == "mine"
 
 
 def rows_of(kinds: list[str]) -> list[ScoreRow]:
