@@ -1,5 +1,6 @@
 """Recorded answers: every shape and every trap of the published files, on small files written here."""
 
+import errno
 import gzip
 import json
 from pathlib import Path
@@ -10,6 +11,7 @@ from eval.judge.store import load_judged
 from eval.recorded.__main__ import main
 from eval.recorded.align import align
 from eval.recorded.catalogue import load_catalogue
+from eval.recorded.fetching import fetch_entry
 from eval.recorded.importing import Imported, import_rows
 from eval.recorded.questions import QuestionSet, RecordedQuestion, number_categories
 from eval.recorded.rows import Recorded, read_rows, without_thoughts
@@ -232,9 +234,9 @@ def test_a_run_folder_is_scored_and_says_what_it_lacks(tmp_path: Path) -> None:
     assert "recorded elsewhere; lacks the reader's context" in load_json(run / "run.json")["problems"]
     with pytest.raises(RunDirectoryError, match="is not empty"):
         write_run(imported, run, Origin(system="sys"))
-    with pytest.raises(RunDirectoryError, match="answers.json is a file; choose another --as"):
+    with pytest.raises(RunDirectoryError, match=r"answers\.json is a file; choose another --as"):
         write_run(imported, tmp_path / "answers.json", Origin(system="sys"))
-    with pytest.raises(RunDirectoryError, match="cannot make .* choose another --as"):
+    with pytest.raises(RunDirectoryError, match=r"cannot make .* choose another --as"):
         write_run(imported, tmp_path / "answers.json" / "run", Origin(system="sys"))
 
 
@@ -278,3 +280,14 @@ def test_the_catalogue_is_whole() -> None:
         for one in entries.values()
         for file in one.pinned
     )
+
+
+def test_a_folder_that_cannot_be_written_is_one_message_for_each_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*given: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("eval.recorded.fetching.fetch", full)
+    assert not fetch_entry(next(iter(load_catalogue().entries.values())), tmp_path)
+    assert "No space left on device" in capsys.readouterr().err
