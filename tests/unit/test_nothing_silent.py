@@ -68,7 +68,7 @@ def test_scores_of_other_answers_are_not_kept(tmp_path: Path) -> None:
 def test_scores_of_another_model_are_not_kept_beside_new_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, kept: bool
 ) -> None:
-    """The file names one model: it named the former one, and of F1 by the new and precision by the old none was said."""
+    """The file names one model: it named the former one, beside F1 by the new and precision by the old."""
 
     def scores(answered: Any, metrics: Any, config: ScoringConfig) -> tuple[dict[str, Any], dict[str, Any]]:
         names = [metric.name for metric in metrics if metric.neural]
