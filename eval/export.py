@@ -27,7 +27,7 @@ from memsys.vocabulary import Json
 #: Parts of ``run.json`` that are kept.
 _KEPT = (
     "schema_version", "run_id", "experiment", "status", "started", "finished", "seed", "mode", "config", "data",
-    "model", "commit", "dirty", "packages", "hardware", "prompts", "counts", "departures",
+    "model", "commit", "dirty", "earlier_code", "packages", "hardware", "prompts", "counts", "departures",
     "recorded", "prompt_sources",
 )  # fmt: skip
 #: Counted values of traces that are names; anything else might quote the data set.

@@ -67,11 +67,11 @@ def greedy_cover(answer: frozenset[str], blocks: Sequence[str]) -> list[int] | N
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """One question: its answer's words, the blocks in rank order, and how many tokens each has."""
+    """One question: its answer's words, the blocks in rank order, and how many tokens each has, where that is known."""
 
     answer: frozenset[str]
     blocks: Sequence[str]
-    tokens: Sequence[float]
+    tokens: Sequence[float] | None
 
 
 def coverage(questions: Sequence[Retrieved]) -> dict[str, float | int | None]:
@@ -80,22 +80,32 @@ def coverage(questions: Sequence[Retrieved]) -> dict[str, float | int | None]:
     ``blocks`` and ``tokens``: counted from the first block, a question that stays uncovered costs all its blocks (the
     only reading under which the printed averages exceed the number of answer words). ``blocks_covered`` and
     ``tokens_covered``: covered questions alone. ``blocks_greedy``: a small covering set. ``covered``: their share.
+    Tokens are ``None`` where those of a question's blocks are not known.
     """
     asked = [question for question in questions if question.answer]
     ends = [prefix_cover(question.answer, question.blocks) for question in asked]
     spent = [len(question.blocks) if end is None else end for question, end in zip(asked, ends, strict=True)]
-    tokens = [sum(question.tokens[:end]) for question, end in zip(asked, spent, strict=True)]
+    tokens = [
+        None if question.tokens is None else sum(question.tokens[:end])
+        for question, end in zip(asked, spent, strict=True)
+    ]
     covered = [place for place, end in enumerate(ends) if end is not None]
     sets = [greedy_cover(asked[place].answer, asked[place].blocks) or [] for place in covered]
     return {
         "questions": len(asked),
         "covered": mean([float(end is not None) for end in ends]),
         "blocks": mean(spent),
-        "tokens": mean(tokens),
+        "tokens": _mean_of_known(tokens),
         "blocks_covered": mean([spent[place] for place in covered]),
-        "tokens_covered": mean([tokens[place] for place in covered]),
+        "tokens_covered": _mean_of_known([tokens[place] for place in covered]),
         "blocks_greedy": mean([len(chosen) for chosen in sets]),
     }
+
+
+def _mean_of_known(values: Sequence[float | None]) -> float | None:
+    """Return the mean; ``None`` of nothing, and where one value is not known."""
+    known = [value for value in values if value is not None]
+    return mean(known) if len(known) == len(values) else None
 
 
 def mean(values: Sequence[float]) -> float | None:

@@ -3,7 +3,7 @@
 The tokens of a block are its share of the context's, by characters. Adversarial questions are left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval.analysis.answer_coverage import Retrieved, content_words, coverage, hit_shares, hits_of, mean
@@ -43,5 +43,14 @@ def retrieved(reference: ReferenceRecord, retrieval: RetrievalRecord) -> Retriev
     """Put the words of a question's first reference answer beside its blocks and their tokens."""
     words = content_words(reference.answers[0]) if reference.answers else frozenset()
     blocks = [hit.text for hit in retrieval.hits]
-    rate = (retrieval.context_tokens or 0) / retrieval.context_chars if retrieval.context_chars else 0.0
-    return Retrieved(words, blocks, [rate * len(block) for block in blocks])
+    return Retrieved(words, blocks, _tokens(retrieval, blocks))
+
+
+def _tokens(retrieval: RetrievalRecord, blocks: Sequence[str]) -> list[float] | None:
+    """Tokens of each block; ``None`` where the context's were not counted, as in a run that only retrieves."""
+    if not blocks:
+        return []
+    if retrieval.context_tokens is None:
+        return None
+    rate = retrieval.context_tokens / retrieval.context_chars if retrieval.context_chars else 0.0
+    return [rate * len(block) for block in blocks]

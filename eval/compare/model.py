@@ -8,6 +8,7 @@ from eval.compare.columns import ANSWERABLE, ComparisonColumn, columns, judge_co
 from eval.compare.conclusion import conclusion
 from eval.compare.pairs import compare_with
 from eval.compare.rows import ComparisonEstimate, SystemRow, lead_metric, price_dates, system_rows
+from eval.compare.seeds import listed_seeds
 from eval.scoring.aggregate import unlabelled_kinds
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol
@@ -182,10 +183,7 @@ def spread_text(estimate: ComparisonEstimate | None) -> str:
 def seeds_text(row: SystemRow) -> str:
     """``3 (0-2)``: how many seeds, and which; a single seed is no number worth a column's width."""
     seeds = row.repeats.seeds
-    if len(seeds) == 1:
-        return "1"
-    whole = list(seeds) == list(range(seeds[0], seeds[-1] + 1))
-    return f"{len(seeds)} ({f'{seeds[0]}-{seeds[-1]}' if whole else ','.join(map(str, seeds))})"
+    return "1" if len(seeds) == 1 else f"{len(seeds)} ({listed_seeds(seeds)})"
 
 
 def shown_columns(report: Report, candidates: Sequence[ComparisonColumn]) -> list[ComparisonColumn]:

@@ -85,14 +85,20 @@ def _which(run: StoredRun) -> tuple[str, object]:
 
 
 def _readable(run_dirs: Sequence[Path]) -> dict[Path, StoredRun]:
+    """Runs that can be shown; one that was met before (its summary, or its folder by another path) counts once."""
     runs: dict[Path, StoredRun] = {}
+    places: dict[tuple[str, object], Path] = {}
     reasons = []
-    for path in dict.fromkeys(run_dirs):
+    # Run directories first: a summary has no answers to show.
+    for path in sorted(dict.fromkeys(run_dirs), key=lambda path: not (path / "references.jsonl").is_file()):
         run = read_run(path)
         if isinstance(run, Skipped):
             reasons.append(f"{path}: {run.reason}")
+        elif (first := places.setdefault(_which(run), path)) != path:
+            reasons.append(f"{path}: the same run as {first}")
         else:
             runs[path] = run
+    runs = {path: runs[path] for path in dict.fromkeys(run_dirs) if path in runs}
     if not runs:
         raise RunDirectoryError("nothing to compare: " + ("; ".join(reasons) or "no run directory was named"))
     for reason in reasons:

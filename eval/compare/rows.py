@@ -6,7 +6,7 @@ from math import fsum
 from typing import Any
 
 from eval.compare.columns import ANSWERABLE, ComparisonColumn, judge_columns
-from eval.compare.seeds import Repeats, group_repeats
+from eval.compare.seeds import Repeats, group_repeats, listed_seeds
 from eval.configs.prices import dates_of, load_embedding_prices, load_prices
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
@@ -97,6 +97,7 @@ def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow
     lead = lead_metric(runs, protocol)[1]
     judges = judge_columns(runs)
     systems = group_repeats(runs)
+    named = labels([system.averaged for system in systems], [system.seeds for system in systems])
     return [
         SystemRow(
             label=label,
@@ -106,21 +107,29 @@ def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow
             by_category=_categories(system.averaged, lead, protocol),
             repeats=system,
         )
-        for system, label in zip(systems, labels([system.averaged for system in systems]), strict=True)
+        for system, label in zip(systems, named, strict=True)
     ]
 
 
-def labels(runs: Sequence[StoredRun]) -> list[str]:
-    """Name each run by its memory and by whatever else differs between the runs."""
+def labels(runs: Sequence[StoredRun], seeds: Sequence[Sequence[int]] = ()) -> list[str]:
+    """Name each run by its memory and by whatever else differs between the runs.
+
+    Args:
+        runs: to name.
+        seeds: of each run that stands for several, all of theirs; none where each is a run of its own.
+    """
     named = [label_of(run.memory, run.record) for run in runs]
-    parts: list[Callable[[StoredRun], str]] = [
-        lambda run: run.backbone,
-        lambda run: run.dataset,
-        lambda run: f"seed {run.record['seed']}",
+    parts = [
+        [run.backbone for run in runs],
+        [run.dataset for run in runs],
+        [f"seed{'s' if len(own) > 1 else ''} {listed_seeds(own)}" for own in seeds]
+        or [f"seed {run.record['seed']}" for run in runs],
     ]
-    for part in parts:  # a constant has no backbone and no seed, and its data set is that of what it stands beside
-        if len({part(run) for run in runs if not run.floor}) > 1:
-            named = [name if run.floor else f"{name}, {part(run)}" for name, run in zip(named, runs, strict=True)]
+    for texts in parts:  # a constant has no backbone and no seed, and its data set is that of what it stands beside
+        if len({text for text, run in zip(texts, runs, strict=True) if not run.floor}) > 1:
+            named = [
+                name if run.floor else f"{name}, {text}" for name, text, run in zip(named, texts, runs, strict=True)
+            ]
     return told_apart(named, runs)
 
 

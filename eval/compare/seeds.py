@@ -37,6 +37,12 @@ def seed_of(run: StoredRun) -> int:
     return int(run.record.get("seed") or 0)
 
 
+def listed_seeds(seeds: Sequence[int]) -> str:
+    """Seeds in rising order as ``0-2``, or ``0,2`` where some are left out."""
+    whole = list(seeds) == list(range(seeds[0], seeds[-1] + 1))
+    return f"{seeds[0]}-{seeds[-1]}" if whole and len(seeds) > 1 else ",".join(map(str, seeds))
+
+
 def group_repeats(runs: Sequence[StoredRun]) -> list[Repeats]:
     """Put runs together that differ in nothing but the seed, in the order of their first.
 

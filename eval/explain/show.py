@@ -65,7 +65,8 @@ def run_lines(run: StoredRun, where: str) -> Iterator[str]:
         yield f"backbone   {run.backbone}"
         yield "not known  calls, times, hardware, seed, and which memories were retrieved"
         return
-    yield f"commit     {record.get('commit') or 'unknown'}{dirty}"
+    begun = "".join(f"; begun by {one['commit'] or 'unknown code'}" for one in record.get("earlier_code") or ())
+    yield f"commit     {record.get('commit') or 'unknown'}{dirty}{begun}"
     yield f"backbone   {run.backbone}"
     for key, value in flat(without_places(record.get("model") or {})).items():
         yield f"  {key} = {value if isinstance(value, str) else json.dumps(value)}"

@@ -81,13 +81,14 @@ def _measure(people: int | None, known: int | None, runs: Sequence[Path], overri
     from eval.cli.terminal import say
     from eval.judge.gold import measure_by_rubrics
     from eval.judge.gold_pairs import measure_by_pairs
-    from eval.judge.people import FILE, keep, measure_judge
+    from eval.judge.people import FILE, check_name_is_its_own, keep, measure_judge
     from eval.judge.report import show_people
 
     if runs:
         option = "--people" if people else "--known"
         raise ConfigError(f"{option} measures the judge alone; leave {runs[0]} out, or {option}")
     plan = make_plan(overrides)
+    check_name_is_its_own(plan)
     if people:
         found = measure_judge(plan, people)
     elif plan.judge.order == "model":

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from eval.cli.places import RESULTS
+from eval.configs.presets import CONF
 from eval.judge.agreement import cohen_kappa, majority
 from eval.judge.config import CORRECT, WRONG
 from eval.judge.judging import AnswerJudge, JudgedItem
@@ -23,6 +24,7 @@ from eval.judge.store import AnswerVerdict, StoredVerdicts
 from eval.judge.work import JudgePlan, judge_backbone
 from eval.metrics.locomo import ADVERSARIAL
 from eval.runs.files import write_atomic
+from eval.tables.variants import overrides
 from memsys.errors import ConfigError, DataError
 from memsys.vocabulary import Json
 
@@ -32,6 +34,8 @@ FILE = RESULTS / "audit" / "judge_presets.csv"
 BY_PEOPLE, ON_PURPOSE, OF_GOLD = "labelled by people", "wrong on purpose", "gold answers by rubrics"
 #: Pairs of events of BEAM's orders: the same one twice, or one of this chat and one of another.
 OF_PAIRS = "pairs of gold events"
+#: Settings that change no verdict on an answer: how often it is asked, what a half counts, and orders of events.
+_NO_VERDICT = ("repeats", "halves", "order", "order_role")
 #: Seed of the samples: every judge sees the same answers.
 SAMPLE_SEED = 0
 
@@ -252,13 +256,36 @@ def _read(name: str, text: str) -> Any:
     return int(text) if name in _COUNTS else float(text) if text else None
 
 
+def changed_settings(judge: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings in which a judge differs from the preset whose name it has, but for those that change no verdict."""
+    kept = {key: value for key, value in judge.items() if key not in _NO_VERDICT}
+    return overrides(kept, CONF / "judge")
+
+
+def check_name_is_its_own(plan: JudgePlan) -> None:
+    """Refuse to measure a judge under the name of a preset that asks otherwise: its figures are kept by that name.
+
+    Raises:
+        ConfigError: names what differs.
+    """
+    if changed := changed_settings(plan.settings["judge"]):
+        named = ", ".join(f"{key}={value}" for key, value in changed.items())
+        raise ConfigError(
+            f"judge {plan.judge.name} is measured as its preset asks; with {named} give it a name of its own "
+            "(judge.name=...), here and where it judges"
+        )
+
+
 def figures_for(entry: Mapping[str, Json]) -> dict[str, JudgeFigures]:
     """What is known of the judge of some verdicts, by set of answers; empty where it was not measured as it is.
 
     Args:
         entry: of a run's summary, see :func:`eval.judge.report.judge_summary`.
     """
-    digest = (entry.get("identity") or {}).get("prompt_sha256")
+    identity = entry.get("identity") or {}
+    digest = identity.get("prompt_sha256")
+    if changed_settings(identity.get("judge") or {}):
+        return {}
     return {
         one.answers_of: one
         for one in stored_figures(FILE)

@@ -38,13 +38,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not runs:
         raise RunDirectoryError("nothing to read: " + "; ".join(f"{run.path}: {run.reason}" for run in skipped))
     for run in skipped:
-        console().print(f"left out: {run.path}: {run.reason}", style="yellow", highlight=False, markup=False)
+        _tell_left_out(f"{run.path}: {run.reason}")
     runs = [under_labels(run, options.labels) for run in runs]
-    lenses = compare_readings(runs, load_config(), [load_protocol(name) for name in protocol_names()])
+    lenses = compare_readings(runs, load_config(), [load_protocol(name) for name in protocol_names()], _tell_left_out)
     show(lenses)
     write_atomic(options.out, render_markdown(lenses).encode())
     say(f"written: {options.out}")
     return 0
+
+
+def _tell_left_out(reason: str) -> None:
+    console().print(f"left out: {reason}", style="yellow", highlight=False, markup=False)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Runs on one data set side by side: where each system stands under every reading, and over all of them."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -64,16 +64,46 @@ class Lens:
     labels: tuple[str, ...] = ()
 
 
-def compare_readings(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> list[Lens]:
+def compare_readings(
+    runs: Sequence[StoredRun],
+    config: LensConfig,
+    protocols: Sequence[Protocol],
+    tell: Callable[[str], None] | None = None,
+) -> list[Lens]:
     """Set runs side by side, one lens for each group of runs that can be compared.
 
+    Args:
+        runs: complete runs.
+        config: what is wanted.
+        protocols: of the papers.
+        tell: called with the reason for each group that has no lens beside others that have.
+
     Raises:
-        RunDirectoryError: no run answered anything, or the runs of a group share no question.
+        RunDirectoryError: no run answered anything, or no group of them shares a question.
     """
-    answered = [run for run in runs if not run.retrieval_only]
-    if not answered:
-        raise RunDirectoryError("no run here holds answers; the lens compares readings of answers, not of retrievals")
-    return [make_lens(group, config, protocols) for group in lens_groups(answered)]
+    found, missing = lenses_of(runs, config, protocols)
+    if not found:
+        raise RunDirectoryError(
+            "; ".join(missing) or "no run here holds answers; the lens compares readings of answers, not of retrievals"
+        )
+    if tell is not None:
+        for reason in missing:
+            tell(reason)
+    return found
+
+
+def lenses_of(
+    runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]
+) -> tuple[list[Lens], list[str]]:
+    """Lenses of all groups of answering runs, and why a group has none: its runs may share no question."""
+    found: list[Lens] = []
+    missing: list[str] = []
+    for group in lens_groups([run for run in runs if not run.retrieval_only]):
+        try:
+            found.append(make_lens(group, config, protocols))
+        except RunDirectoryError as error:
+            missing.append(str(error))
+    return found, missing
 
 
 def lens_groups(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:

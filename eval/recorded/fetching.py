@@ -28,8 +28,8 @@ def fetch_entry(entry: CatalogueEntry, folder: Path) -> bool:
     for file in entry.pinned:
         try:
             outcome = fetch(info, file, folder)
-        except DataError as error:
-            complain(str(error))
+        except (DataError, OSError) as error:  # a full disk, a folder that cannot be written
+            complain(f"{file.name}: {error}" if isinstance(error, OSError) else str(error))
             whole = False
             continue
         if outcome is not FetchOutcome.PRESENT:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eval.recorded.align import Alignment, align, normal
-from eval.recorded.questions import QuestionSet, RecordedQuestion, own_questions
+from eval.recorded.questions import QuestionSet, RecordedQuestion, own_questions, with_own_ids
 from eval.recorded.rows import Recorded, read_rows
 from eval.recorded.shapes import Shape
 from eval.runs.records import ReferenceRecord
@@ -103,6 +103,7 @@ def import_rows(
     """
     rows = read_rows(files, shape, cutoff)
     if question_set is None:
+        rows = with_own_ids(rows)
         question_set = own_questions(rows, checksum(files))
     positions = question_set.positions if shape.conversation_is != "id" else {}
     alignment = align(rows, question_set.questions, positions)

@@ -1,7 +1,9 @@
 """Questions and gold that recorded answers are aligned with: a data set's, or the file's own."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from itertools import count
 
 from eval.inspect_data import read_config
 from eval.recorded.rows import Recorded
@@ -11,6 +13,10 @@ from memsys.vocabulary import Json, Sample
 
 #: Name of a data set for answers whose questions no loader has: questions and gold are the file's.
 OWN = "own"
+#: A category that is a number as a data set writes it; longer ones are no numbers of categories.
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
+#: First number of a category that has a name alone.
+_FIRST_OWN = 101
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +98,17 @@ def _asked(sample: Sample) -> list[RecordedQuestion]:
 def own_questions(rows: Sequence[Recorded], sha256: str) -> QuestionSet:
     """Make the question set of answers whose file holds questions and gold.
 
-    Each conversation of the file is one; a file without is one conversation per question, as in LongMemEval. Category
-    names are numbered in alphabetical order, beyond the numbers that other data sets use.
+    Each conversation of the file is one; a file without is one conversation per question, as in LongMemEval.
+
+    Args:
+        rows: with ids that are unique in the file, see :func:`with_own_ids`.
+        sha256: of the file.
 
     Raises:
         DataError: a row has no gold, or neither id nor text of a question.
     """
     given = [row for row in rows if row.prediction is not None]
-    names = sorted({row.category or "" for row in given})
-    numbers = {name: int(name) if name.isdecimal() else 101 + place for place, name in enumerate(names)}
+    numbers = number_categories({row.category or "" for row in given})
     found: dict[str, RecordedQuestion] = {}
     for row in given:
         question_id = row.question_id or row.question
@@ -123,3 +131,36 @@ def own_questions(rows: Sequence[Recorded], sha256: str) -> QuestionSet:
         found.setdefault(question_id, RecordedQuestion(row.question or "", record))
     conversations = tuple(dict.fromkeys(one.conversation_id for one in found.values()))
     return QuestionSet(OWN, sha256, tuple(found.values()), conversations, {"source": OWN, "notes": {}})
+
+
+def with_own_ids(rows: Sequence[Recorded]) -> list[Recorded]:
+    """Give questions ids that are unique in their file: their own, or else their text.
+
+    Files often number the questions of each conversation from 1, or ask several conversations the same: such an id gets
+    the conversation's in front of it.
+    """
+    asked_in: dict[str, set[str | None]] = {}
+    for row in rows:
+        asked_in.setdefault(row.question_id or row.question or "", set()).add(row.conversation)
+    repeated = {name for name, conversations in asked_in.items() if len(conversations) > 1}
+    found = []
+    for row in rows:
+        name = row.question_id or row.question
+        if name in repeated and row.conversation is not None:
+            name = f"{row.conversation}:{name}"
+        found.append(replace(row, question_id=name))
+    return found
+
+
+def number_categories(names: Set[str]) -> dict[str, int]:
+    """Number the categories of a file: a number as it is, names in alphabetical order beyond those of other data sets.
+
+    Two names never share a number.
+    """
+    numbers = {name: int(name) for name in names if _NUMBER.fullmatch(name)}
+    taken = set(numbers.values())
+    for place, name in enumerate(sorted(names)):
+        if name not in numbers:
+            numbers[name] = next(free for free in count(_FIRST_OWN + place) if free not in taken)
+            taken.add(numbers[name])
+    return numbers

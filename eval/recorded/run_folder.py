@@ -57,11 +57,16 @@ def write_run(imported: Imported, folder: Path, origin: Origin) -> dict[str, Jso
         The report that was written to ``import.json``.
 
     Raises:
-        RunDirectoryError: the folder holds something.
+        RunDirectoryError: the folder holds something, is a file, or cannot be made.
     """
+    if folder.exists() and not folder.is_dir():
+        raise RunDirectoryError(f"{folder} is a file; choose another --as")
     if folder.exists() and any(folder.iterdir()):
         raise RunDirectoryError(f"{folder} is not empty; choose another --as, or delete it")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunDirectoryError(f"cannot make {folder} ({error.strerror}); choose another --as") from error
     pairs = [
         (one, imported.alignment.rows[one.question_id])
         for one in imported.questions

@@ -99,6 +99,11 @@ def make_shape(name: str, settings: Any, where: str) -> Shape:
     made: dict[str, Any] = {
         key: _place(value, f"{where}.{key}") if key in _ALL_PLACES else value for key, value in settings.items()
     }
+    for key in ("about", "rows", "cutoffs", "encoding"):
+        if not isinstance(made.get(key, ""), str):
+            raise ConfigError(f"{where}.{key}={made[key]!r} must be a text")
+    if not isinstance(made.get("conversations", {}), Mapping):
+        raise ConfigError(f"{where}.conversations: name each conversation of the file with its id in the data set")
     made["verdicts"] = _verdicts(settings.get("verdicts") or {}, f"{where}.verdicts")
     if made.get("conversation_is", "id") not in get_args(ConversationKind):
         raise ConfigError(f"{where}.conversation_is: choose one of {', '.join(get_args(ConversationKind))}")

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,10 @@ from memsys.errors import DataError
 
 _LINES, _TABLES = (".jsonl", ".ndjson"), {".csv": ",", ".tsv": "\t"}
 _KNOWN = (".json", *_LINES, *_TABLES)
+#: Half of a surrogate pair as JSON can write it.
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+#: Characters before a fault that its message shows.
+_NEAR = 30
 
 
 def files_of(path: Path) -> list[Path]:
@@ -77,10 +82,26 @@ def _text(path: Path, encoding: str) -> str:
 
 
 def _parsed(text: str, where: str) -> Any:
+    """Parse JSON; ``NaN``, which programs write for a missing value, is none.
+
+    Raises:
+        DataError: it is no JSON, or holds half of a surrogate pair (a reply that was cut in the middle of an emoji),
+            which no file of a run can hold.
+    """
     try:
-        return json.loads(text)
+        found = json.loads(text, parse_constant=lambda name: None)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where} is not JSON ({error}); fetch the file again") from error
+    if _SURROGATE_ESCAPE.search(text):
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            near = error.object[max(0, error.start - _NEAR) : error.start]
+            raise DataError(
+                f"{where} holds half of a surrogate pair (\\u{ord(error.object[error.start]):04x}), which is no text, "
+                f"behind {near!r}; correct it"
+            ) from error
+    return found
 
 
 def _table(path: Path, text: str, delimiter: str) -> Iterator[dict[str, str]]:

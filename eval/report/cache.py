@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from eval.configs.presets import CONF
@@ -18,7 +19,7 @@ FOLDER = workplace("results", "cache", "report")
 #: Entries that no report used for so long are deleted.
 KEPT_SECONDS = 14 * 24 * 3600
 #: Files of a run whose change leaves every figure as it is.
-_NO_FIGURES = ("logs", ".lock")
+_NO_FIGURES = ("logs",)
 
 
 class Cache:
@@ -69,14 +70,20 @@ def _read(path: Path) -> list[Any] | None:
 
 
 def fingerprint(folder: Path) -> list[Json]:
-    """Names, sizes and times of change of a run's files, sorted."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    """Names, sizes and times of change of a run's files, sorted.
+
+    Hidden ones do not count: a run that is going on writes them for a moment. What is gone by now counts neither.
+    """
     found: list[Json] = [str(folder.resolve())]
-    for path in files:
+    for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        if name.parts[0] not in _NO_FIGURES:
-            status = path.stat()
-            found.append([str(name), status.st_size, status.st_mtime_ns])
+        if name.parts[0] not in _NO_FIGURES and not path.name.startswith("."):
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                continue
+            if S_ISREG(status.st_mode):
+                found.append([str(name), status.st_size, status.st_mtime_ns])
     return found
 
 

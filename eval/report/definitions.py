@@ -4,25 +4,17 @@ from collections.abc import Sequence
 
 from eval.lens.config import load_config
 from eval.lens.ranking import Standing, StandingsRow
-from eval.lens.standings import Lens, lens_groups, make_lens
+from eval.lens.standings import Lens, lenses_of
 from eval.lens.text import LEGEND, heading, order_text, summary, tally_rows
 from eval.report.runs import dataset_names
 from eval.scoring.protocols import load_protocol, protocol_names
 from eval.tables.stored import StoredRun
-from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
 
 
 def definitions(runs: Sequence[StoredRun]) -> Json:
     """Lenses of all data sets, and why one is missing."""
-    found: list[Lens] = []
-    missing: list[str] = []
-    config, protocols = load_config(), [load_protocol(name) for name in protocol_names()]
-    for group in lens_groups([run for run in runs if not run.retrieval_only]):
-        try:
-            found.append(make_lens(group, config, protocols))
-        except RunDirectoryError as error:  # parts of a data set that do not overlap
-            missing.append(str(error))
+    found, missing = lenses_of(runs, load_config(), [load_protocol(name) for name in protocol_names()])
     names = dict(zip((run.run_id for run in runs), dataset_names(runs), strict=True))
     found.sort(key=lambda lens: -len(lens.systems))
     lenses = [_lens(lens, names[lens.runs[0]]) for lens in found]

@@ -1,6 +1,8 @@
 """What a run directory holds of a run: all of it, or what is missing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from eval.cli.terminal import complain, console
 from eval.running.progress import RunTotals
@@ -8,6 +10,8 @@ from eval.running.recording import reference_records, updates_records
 from eval.runs.rundir import RunDirectory
 from eval.runs.stored import lost_calls
 from memsys.errors import RunDirectoryError
+from memsys.llm.prompt import Prompt
+from memsys.prompt_packs.local import is_reference
 from memsys.vocabulary import Json, Sample
 
 
@@ -17,6 +21,35 @@ def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:
     if stored is None or stored["status"] != "complete":
         return False
     return {**stored["identity"], "model": None} == {**identity, "model": None}
+
+
+def check_prompt_files(directory: RunDirectory, settings: Mapping[str, Any]) -> None:
+    """Refuse a stored run whose settings name a prompt's file that has changed since: its answers are of the former.
+
+    A run that goes on notices it by itself, when it asks the role.
+
+    Raises:
+        RunDirectoryError: names the role.
+        ConfigError: a file is gone.
+    """
+    known = (directory.stored_record() or {}).get("prompts") or {}
+    for name, file in _prompt_files(settings):
+        if name in known and Prompt.load(Path(file)).sha256 != known[name]:
+            raise RunDirectoryError(
+                f"{directory.path}: {file} is not the prompt of role {name} that this run was made with; restore it or "
+                "choose another run_dir"
+            )
+
+
+def _prompt_files(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Roles as ``run.json`` names them, with the file that the settings name for their prompts."""
+    memory, reader = (settings.get(part) or {} for part in ("memory", "reader"))
+    for group, part in ((memory.get("name"), memory), (memory.get("name"), memory.get("host")), ("reader", reader)):
+        roles = part.get("roles") if isinstance(part, Mapping) else None
+        for role, own in (roles or {}).items():
+            file = own.get("prompt") if isinstance(own, Mapping) else None
+            if isinstance(file, str) and file and not is_reference(file):
+                yield f"{group}.{role}", file
 
 
 def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool:

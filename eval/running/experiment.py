@@ -13,7 +13,7 @@ from eval.cli.terminal import announced, complain, console, say, stage
 from eval.loaders.contract import LoadedData
 from eval.loaders.kinds import kind_of
 from eval.running.budgets import check_prices
-from eval.running.completeness import finished, run_totals, whole
+from eval.running.completeness import check_prompt_files, finished, run_totals, whole
 from eval.running.loading import Loading, tell_when_loaded
 from eval.running.models import (
     backbone_traffic,
@@ -65,6 +65,7 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
     directory = RunDirectory(path, wait_s=lock_wait_s)
     try:
         if finished(directory, identity) and whole(directory, data.samples, plan.mode):
+            check_prompt_files(directory, plan.settings)
             console().print(f"{path}: complete, nothing to run", highlight=False)
             note_evaluation(plan, directory)
             complete = True

@@ -18,6 +18,7 @@ from eval.configs.answer_prompts import prompt_folder
 from eval.configs.presets import CONF, preset_names, read_settings
 from eval.loaders.kinds import ADVERSARIAL, BEFORE_KINDS, kind_of
 from eval.metrics.locomo import chosen_option
+from eval.metrics.text import as_text
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.reading import unfenced_object
@@ -249,4 +250,5 @@ class Reader:
 
 
 def _field(value: Mapping[str, Any]) -> str:
-    return str(value["answer"])
+    """The answer of any type as text; null is no answer (so A-Mem's and CLAG's code), and not the word None."""
+    return as_text(value["answer"], "amem")

@@ -19,7 +19,7 @@ def make_record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path
     """The run as ``run.json`` says it, at its start."""
     code = commit()
     return RunRecord(
-        run_id=f"{path.parent.name}/{path.name}" if plan.run_dir is None else path.name,
+        run_id=f"{path.parent.name}/{path.name}" if plan.run_dir is None else path.resolve().name,
         experiment=plan.experiment,
         seed=plan.seed,
         mode=plan.mode,

@@ -106,7 +106,7 @@ class Runner:
         resources = self._resources
         gold = None
         if resources.memory.uses_gold:
-            gold = {q.text: sample.references[q.question_id].evidence for q in sample.questions}
+            gold = gold_by_text(sample)
         return Parts(
             conversation_id=sample.conversation.conversation_id,
             llm=PromptRecordingModel(llm, resources.prompts, resources.memory.name),
@@ -163,3 +163,12 @@ class Runner:
         self._directory.add_retrieval(retrieval_record(question, asked.retrieval, tokens))
         if asked.answer is not None:
             self._directory.add_answer(answer_record(question, asked, measured=self._schedule.latency))
+
+
+def gold_by_text(sample: Sample) -> dict[str, tuple[str, ...]]:
+    """Gold turns by the text of the question, which is all a memory is asked; of equal texts those of all questions."""
+    found: dict[str, tuple[str, ...]] = {}
+    for question in sample.questions:
+        evidence = sample.references[question.question_id].evidence
+        found[question.text] = tuple(dict.fromkeys((*found.get(question.text, ()), *evidence)))
+    return found

@@ -61,9 +61,15 @@ class JsonLines:
         """Append one row; on failure the file is as it was.
 
         Raises:
-            RunDirectoryError: the disk is full.
+            RunDirectoryError: the disk is full, or the row holds what no JSON can: a memory may give anything.
         """
-        line = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        try:
+            line = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        except (TypeError, ValueError) as error:
+            raise RunDirectoryError(
+                f"{self.path}: {_misfit(row)} cannot be written as JSON ({error}); whoever gave it, such as a memory "
+                "in its trace, scores or statistics, must give plain values"
+            ) from error
         try:
             written = os.write(self._descriptor, line)
             while written < len(line):
@@ -76,6 +82,22 @@ class JsonLines:
     def close(self) -> None:
         """Close the file; appending afterwards is an error."""
         os.close(self._descriptor)
+
+
+def _misfit(value: Any, place: str = "") -> str:
+    """Place and value of the first part of a row that JSON cannot hold."""
+    if isinstance(value, dict):
+        parts = [(part, f"{place}.{key}" if place else str(key)) for key, part in value.items()]
+    elif isinstance(value, list | tuple):
+        parts = [(part, f"{place}[{number}]") for number, part in enumerate(value)]
+    else:
+        return f"{place or 'the row'}={value!r:.80}"
+    for part, where in parts:
+        try:
+            json.dumps(part, ensure_ascii=False, allow_nan=False).encode()
+        except (TypeError, ValueError):
+            return _misfit(part, where)
+    return place or "the row"
 
 
 def _whole_lines(path: Path) -> int:

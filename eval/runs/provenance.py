@@ -29,9 +29,9 @@ def _git(*arguments: str) -> str | None:
 
 
 def commit() -> Mapping[str, Json]:
-    """Return ``{"commit": sha or None, "dirty": whether tracked code differs from it}``."""
+    """Return ``{"commit": sha or None, "dirty": whether the code differs from it}``; a file that is new counts too."""
     sha = _git("rev-parse", "HEAD")
-    status = _git("status", "--porcelain", "--untracked-files=no", "--", "memsys", "baselines", "eval", "conf")
+    status = _git("status", "--porcelain", "--untracked-files=normal", "--", "memsys", "baselines", "eval", "conf")
     return {"commit": sha, "dirty": None if status is None else bool(status)}
 
 

@@ -45,6 +45,8 @@ class RunRecord:
     status: Status = "running"
     finished: str | None = None
     resumed: int = 0
+    #: commits, and whether code differed from them, of earlier starts of this run by other code
+    earlier_code: list[dict[str, Json]] = field(default_factory=list)
     schema_version: int = SCHEMA_VERSION
     prompts: dict[str, str] = field(default_factory=dict)
     counts: dict[str, Json] = field(default_factory=dict)

@@ -99,6 +99,7 @@ class RunDirectory(CallFolder):
             self._check_same(stored, record)
             record.started, record.prompts = stored["started"], dict(stored["prompts"])
             record.resumed = stored["resumed"] + 1
+            record.earlier_code = _earlier_code(stored, record)
         self.save(record)
         return record
 
@@ -230,6 +231,16 @@ class RunDirectory(CallFolder):
 def _row(record: Any) -> dict[str, Any]:
     """Fields of a slotted dataclass. ``asdict`` would copy every leaf, a tenth of a millisecond for each question."""
     return {name: getattr(record, name) for name in record.__slots__}
+
+
+def _earlier_code(stored: Mapping[str, Any], record: RunRecord) -> list[dict[str, Json]]:
+    """The code that a run which is taken up was made with so far, where that is not the code of now."""
+    found: list[dict[str, Json]] = list(stored.get("earlier_code", ()))
+    before, now = (
+        {"commit": commit, "dirty": dirty}
+        for commit, dirty in ((stored.get("commit"), stored.get("dirty")), (record.commit, record.dirty))
+    )
+    return found if before == now or before in found else [*found, before]
 
 
 def _call_identity(call: CallRecord) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """What an earlier scoring of the same answers left: a scoring adds metrics and removes none."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +9,27 @@ from eval.metrics.ordering import SEMANTIC_ORDER_METRICS
 from eval.metrics.registry import METRICS
 from eval.runs.rows import read_rows
 from eval.runs.stored import load_json
-from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, changed_inputs
+from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, ScoringConfig, changed_inputs
 from memsys.errors import MemsysError
 
-#: Metrics of a model -> the settings and the entry of ``models`` that say which one it was.
-_MODELS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "bert_": (("bertscore_model", "bertscore_layers", "bertscore_rescaled"), "bertscore"),
-    "sbert": (("sbert_model",), "sbert"),
-    **dict.fromkeys(SEMANTIC_ORDER_METRICS, (("sbert_model",), "sbert")),
-}
+
+@dataclass(frozen=True, slots=True)
+class _ModelMetrics:
+    """Metrics that one model computes: their names, and the settings and entry of ``models`` that say which it was."""
+
+    names: frozenset[str]
+    settings: tuple[str, ...]
+    model: str
+
+
+_MODELS = (
+    _ModelMetrics(
+        frozenset({"bert_f1", "bert_precision", "bert_recall"}),
+        ("bertscore_model", "bertscore_layers", "bertscore_rescaled"),
+        "bertscore",
+    ),
+    _ModelMetrics(frozenset({"sbert", *SEMANTIC_ORDER_METRICS}), ("sbert_model",), "sbert"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +56,22 @@ class KeptScores:
         return {name: earlier.get(name) for name in self.metrics}
 
 
-def kept_scores(run_dir: Path, inputs: Mapping[str, str | None], made: Collection[str]) -> KeptScores:
+def kept_scores(
+    run_dir: Path,
+    inputs: Mapping[str, str | None],
+    made: Collection[str],
+    config: ScoringConfig,
+    models: Mapping[str, Any],
+) -> KeptScores:
     """Find the scores of an earlier scoring that stay valid.
 
     Args:
         run_dir: directory of the run.
         inputs: checksums of what is scored now; scores of other answers are not kept.
         made: metrics that are scored now.
+        config: what they are scored with.
+        models: fingerprints of the models that ran now. Scores by a former model are not kept beside scores by
+            another: ``scores_meta.json`` can name one.
 
     Returns:
         What is kept; nothing where there was no earlier scoring, its files are damaged, or its answers were others.
@@ -59,13 +80,25 @@ def kept_scores(run_dir: Path, inputs: Mapping[str, str | None], made: Collectio
     if not rows or "inputs" not in meta or changed_inputs(meta["inputs"], inputs):
         return KeptScores()
     names = {name for scores in rows.values() for name in scores if name in METRICS} - set(made)
-    config: dict[str, Any] = {}
-    models: dict[str, Any] = {}
-    for prefix, (settings, model) in _MODELS.items():
-        if any(name.startswith(prefix) for name in names):
-            config |= {key: meta["config"][key] for key in settings if key in meta.get("config", {})}
-            models |= {model: meta["models"][model]} if model in meta.get("models", {}) else {}
-    return KeptScores(names, rows, config, {name: METRICS[name].source for name in sorted(names)}, models)
+    kept_config: dict[str, Any] = {}
+    kept_models: dict[str, Any] = {}
+    for group in _MODELS:
+        if group.names & set(made) and not _same_model(group, meta, config, models):
+            names -= group.names
+        if group.names & names:
+            kept_config |= {key: meta["config"][key] for key in group.settings if key in meta.get("config", {})}
+            kept_models |= {key: value for key, value in meta.get("models", {}).items() if key == group.model}
+    return KeptScores(names, rows, kept_config, {name: METRICS[name].source for name in sorted(names)}, kept_models)
+
+
+def _same_model(
+    group: _ModelMetrics, meta: Mapping[str, Any], config: ScoringConfig, models: Mapping[str, Any]
+) -> bool:
+    """Whether the earlier scores of a group were made by the model that runs now, with the same settings."""
+    before, now = meta.get("config", {}), asdict(config)
+    if meta.get("models", {}).get(group.model) != models.get(group.model):
+        return False
+    return all(before.get(key) == now[key] for key in group.settings)
 
 
 def _earlier(run_dir: Path) -> tuple[dict[str, Any], dict[str, Mapping[str, float | None]]]:

@@ -68,7 +68,7 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     neural, models = neural_scores(answered, metrics, config) if answered else ({}, {})
     scoring = _Scoring(metrics, config, neural, StoredTurns(run_dir), load_updates(run_dir), _corrections(run_dir))
     rows = [scoring.row(item) for item in items]
-    kept = kept_scores(run_dir, before, {name for row in rows for name in row.metrics})
+    kept = kept_scores(run_dir, before, {name for row in rows for name in row.metrics}, config, models)
     rows = [replace(row, metrics={**kept.of(row.question_id), **row.metrics}) for row in rows]
     meta = {
         "schema_version": SCHEMA_VERSION,

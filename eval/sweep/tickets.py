@@ -14,14 +14,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Literal, TypeVar
 
 from eval.runs.files import write_json
 from eval.runs.run_json import now
 from memsys.credentials import redacted
-from memsys.errors import MemsysError
+from memsys.errors import MemsysError, RunDirectoryError
 from memsys.heartbeat import Heartbeat, disk_time, is_young
+from memsys.rows import record_from
 
+T = TypeVar("T")
 State = Literal["running", "done", "incomplete", "failed", "interrupted"]
 
 
@@ -124,18 +126,35 @@ def _own_log() -> str:
 
 
 def read_ticket(folder: Path, key: str) -> tuple[Ticket, bool] | None:
-    """A cell's ticket, and whether its job has given a sign of life lately; ``None`` if it never began."""
+    """A cell's ticket, and whether its job has given a sign of life lately; ``None`` if it never began.
+
+    Raises:
+        RunDirectoryError: the file is damaged, or of another version.
+    """
     path = folder / f"{key}.json"
     if not path.is_file():
         return None
     alive = is_young(path, disk_time(folder))
-    return Ticket(**json.loads(path.read_text(encoding="utf-8"))), alive
+    return _read(Ticket, path), alive
 
 
 def read_submission(folder: Path, key: str) -> Submission | None:
-    """What the launcher noted; ``None`` if it was never submitted."""
+    """What the launcher noted; ``None`` if it was never submitted.
+
+    Raises:
+        RunDirectoryError: the file is damaged, or of another version.
+    """
     path = folder / f"{key}.job"
-    return Submission(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+    return _read(Submission, path) if path.is_file() else None
+
+
+def _read(kind: type[T], path: Path) -> T:
+    try:
+        return record_from(kind, json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, RecursionError) as error:
+        raise RunDirectoryError(
+            f"{path} does not fit this version ({error}); delete it: what its run has done stands in the run directory"
+        ) from error
 
 
 def submitted_since(folder: Path, key: str) -> bool:

@@ -152,7 +152,10 @@ def _is_format(value: Any) -> bool:
 
 
 def _is_tool_choice(value: Any) -> bool:
-    return value in _CHOICES_OF_TOOLS if isinstance(value, str) else isinstance(value, dict)
+    if isinstance(value, str):
+        return value in _CHOICES_OF_TOOLS
+    function = (value.get("function") or {}) if isinstance(value, dict) else None
+    return isinstance(function, dict) and isinstance(function.get("name", ""), str)
 
 
 _TEXT = Rule("a text", lambda value: isinstance(value, str))

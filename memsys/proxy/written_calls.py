@@ -53,7 +53,7 @@ def _callable(body: Mapping[str, Any]) -> set[str]:
     names = {tool["function"]["name"] for tool in body.get("tools") or () if tool["type"] == "function"}
     choice = body.get("tool_choice")
     if isinstance(choice, dict):
-        return names & {choice.get("function", {}).get("name")}
+        return names & {(choice.get("function") or {}).get("name")}
     return set() if choice == "none" else names
 
 

@@ -17,6 +17,7 @@ from eval.compare.model import make_report
 from eval.compare.pairs import compare_with
 from eval.compare.rows import labels, system_rows
 from eval.compare.terminal import short_names, show
+from eval.export import export_run
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.scoring.paired import holm
 from eval.scoring.protocols import load_protocol
@@ -80,6 +81,14 @@ def test_labels_tell_runs_apart(tmp_path: Path) -> None:
     assert labels([rag, later]) == ["rag, started 2026-01-01T00:00:00+00:00", "rag, started 2026-02-02T00:00:00+00:00"]
 
 
+def test_a_system_of_several_seeds_is_called_by_all_of_them(tmp_path: Path) -> None:
+    """It was called by the first of them, as if it were that run."""
+    runs = [stored(tmp_path, seed=seed) for seed in (0, 1, 2)] + [stored(tmp_path, memory="amem", seed=1)]
+    assert [row.label for row in system_rows(runs, CLAG)] == ["rag, seeds 0-2", "amem, seed 1"]
+    assert [row.label for row in system_rows([runs[0], *runs[2:]], CLAG)] == ["rag, seeds 0,2", "amem, seed 1"]
+    assert [row.label for row in system_rows(runs[:3], CLAG)] == ["rag"]
+
+
 def test_long_labels_are_numbered_on_the_terminal(tmp_path: Path) -> None:
     runs = [stored(tmp_path), stored(tmp_path, backbone="qwen3_06b", dataset="locomo")]
     report = make_report(runs, CLAG)
@@ -109,6 +118,19 @@ def test_tests_against_the_first_are_corrected_together(tmp_path: Path) -> None:
     raw = [pair.result.p_value for pair in pairs]
     assert [pair.adjusted for pair in pairs] == list(holm([value for value in raw if value is not None]))
     assert (pairs[1].result.wins, pairs[1].result.losses) == (50, 50)
+
+
+def test_a_run_and_its_summary_are_one_system(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They were two of one name, tested against each other."""
+    path = FakeRun().write(tmp_path / "runs")
+    summary = export_run(path, tmp_path / "summaries")
+    other = FakeRun(memory="amem").write(tmp_path / "runs")
+    again = path.parent / ".." / path.parent.name / path.name
+    compare([summary, again, path, other], tmp_path / "out", ComparisonChoices(answers=1))
+    said = "".join(capsys.readouterr().out.split())
+    assert f"leftout:{summary}:thesamerunas{again}" in said and f"leftout:{path}:thesamerunas{again}" in said
+    with (tmp_path / "out" / "compare.csv").open() as file:
+        assert sorted(row["system"] for row in csv.DictReader(file)) == ["amem", "rag"]
 
 
 def test_runs_on_other_data_are_not_tested_against_each_other(tmp_path: Path) -> None:

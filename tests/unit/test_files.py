@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,24 @@ def test_full_disk_while_appending_leaves_whole_lines(tmp_path: Path, monkeypatc
     file.append({"a": 2})
     file.close()
     assert list(read_json_lines(path)) == [{"a": 1}, {"a": 2}]
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        (float("nan"), "trace.scores[1]=nan cannot be written as JSON"),
+        (np.float32(1), "trace.scores[1]=np.float32(1.0) cannot be written as JSON"),
+        ("\ud83d", "trace.scores[1]='\\ud83d' cannot be written as JSON"),
+    ],
+)
+def test_what_a_memory_gives_and_no_file_can_hold_is_named(tmp_path: Path, value: object, named: str) -> None:
+    """It was a traceback of the encoder, which does not say where it was."""
+    file = JsonLines(tmp_path / "rows.jsonl")
+    with pytest.raises(RunDirectoryError, match=re.escape(named)):
+        file.append({"a": 1, "trace": {"scores": [0.5, value]}})
+    file.append({"a": 2})
+    file.close()
+    assert list(read_json_lines(tmp_path / "rows.jsonl")) == [{"a": 2}]
 
 
 def test_only_a_command_that_resumes_says_so(tmp_path: Path) -> None:

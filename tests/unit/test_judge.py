@@ -421,6 +421,13 @@ def test_a_judge_is_measured_and_its_figures_stand_beside_it(
         "agrees with people on 75.0 % of 4 answers (kappa 0.50), accepts 50.0 % of 2 answers that are wrong on purpose"
     )
     assert people_text({**entry, "backbone": "another"}) == "not measured against people"
+    asked = entry["identity"]["judge"]
+    assert asked["reasoning"]
+    other = {**entry, "identity": {**entry["identity"], "judge": {**asked, "reasoning": False}}}
+    assert people_text(other) == "not measured against people"  # the form it asks for is no part of the prompt's file
+    assert main(["--people", "4", *arguments(server, tmp_path), "judge.reasoning=false"]) == 2
+    assert "with reasoning=False give it a name of its own" in capsys.readouterr().err.replace("\n", " ")
+    assert len(stored_figures(file)) == 2
     keep([people], file)  # in place of the older figures of the same answers
     assert len(stored_figures(file)) == 2
     file.write_text(file.read_text().replace("75.0", "many"))

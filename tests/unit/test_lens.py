@@ -242,6 +242,19 @@ def test_runs_without_a_common_question_are_refused(tmp_path: Path) -> None:
         lens(one, two)
 
 
+def test_runs_without_a_common_question_take_no_lens_from_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command ended with an error, and nothing was shown of any data set."""
+    FakeRun(conversations=("a",)).write(tmp_path)
+    FakeRun(memory="amem", conversations=("b",)).write(tmp_path)
+    FakeRun(data_sha256="2" * 64).write(tmp_path)
+    assert main([str(tmp_path), "--out", str(tmp_path / "lens.md")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "left out: the runs on locomo_clag have no question in common" in said
+    assert (tmp_path / "lens.md").read_text().count("### Runs") == 1
+
+
 def test_ranks_and_reversals_by_hand() -> None:
     assert rank([3.0, 1.0, 3.0000000001, 2.0]) == [1, 4, 1, 3]
     reading = MetricReading("r", "f1_set")

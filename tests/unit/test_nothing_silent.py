@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,12 @@ from eval.loaders.locate import find_source
 from eval.loaders.locomo import LOCOMO
 from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
-from eval.running.plan import folder
+from eval.running.plan import folder, run_path
+from eval.running.recording import make_record
 from eval.runs.folders import find_run_folders
 from eval.runs.identity import listed
 from eval.score import main as score
+from eval.scoring import score_run as score_module
 from eval.scoring.aggregate import aggregate
 from eval.scoring.protocols import load_protocol, recorded_protocol
 from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores
@@ -61,6 +64,26 @@ def test_scores_of_other_answers_are_not_kept(tmp_path: Path) -> None:
     assert all("f1_set" not in row.metrics for row in load_scores(run))
 
 
+@pytest.mark.parametrize(("model", "kept"), [("one", True), ("other", False)])
+def test_scores_of_another_model_are_not_kept_beside_new_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, kept: bool
+) -> None:
+    """The file names one model: it named the former one, beside F1 by the new and precision by the old."""
+
+    def scores(answered: Any, metrics: Any, config: ScoringConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+        names = [metric.name for metric in metrics if metric.neural]
+        found = {reference.question_id: dict.fromkeys(names, 0.5) for _, reference in answered}
+        return found, {"bertscore": {"model": config.bertscore_model}} if names else {}
+
+    monkeypatch.setattr(score_module, "neural_scores", scores)
+    run = FakeRun(questions_each=3).write(tmp_path)
+    score_run(run, ScoringConfig(metrics=("bert_f1", "bert_precision"), bertscore_model="one"))
+    score_run(run, ScoringConfig(metrics=("bert_f1",), bertscore_model=model))
+    meta = json.loads((run / "scores_meta.json").read_text())
+    assert meta["config"]["bertscore_model"] == meta["models"]["bertscore"]["model"] == model
+    assert all(("bert_precision" in row.metrics) is kept for row in load_scores(run))
+
+
 def test_the_command_adds_to_its_preset_and_swallows_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = FakeRun(questions_each=3).write(tmp_path)
     assert score(["--preset", "default", "--metrics", "em_squad", str(run)]) == 0
@@ -68,6 +91,15 @@ def test_the_command_adds_to_its_preset_and_swallows_no_run(tmp_path: Path, caps
     shown = capsys.readouterr().out
     assert "metrics asked for" in shown
     assert "em_squad" in shown
+
+
+def test_a_run_in_the_current_folder_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It had none, and its summary was written over the folder of all summaries."""
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    plan = compose_plan(["mode=retrieval_only", "memory=rag", "dataset=locomo_sample", "run_dir=."])
+    record = make_record(plan, plan.dataset.load(), {"model": None}, run_path(plan, {}))
+    assert record.run_id == "mine"
 
 
 def rows_of(kinds: list[str]) -> list[ScoreRow]:

@@ -317,6 +317,12 @@ NONSENSE: list[tuple[str, dict[str, Any], str]] = [
         r"tools\[0\].function.parameters=\[\] must be an object",
     ),
     (CHAT, {"messages": [SAID], "tool_choice": 5}, "tool_choice=5 must be one of none, auto, required, or an object"),
+    (
+        CHAT,
+        {"messages": [SAID], "tool_choice": {"type": "function", "function": "a"}},
+        "or an object that names a tool",
+    ),
+    (CHAT, {"messages": [SAID], "tool_choice": {"function": {"name": ["a"]}}}, "or an object that names a tool"),
     (CHAT, {"messages": [SAID], "logit_bias": "x"}, "logit_bias='x' must be an object of token ids"),
     (CHAT, {"messages": [SAID], "logit_bias": {"3": 500}}, "logit_bias=.* with numbers from -100 to 100"),
     (

@@ -82,6 +82,7 @@ def test_the_proxy_gives_written_calls_where_the_setting_says_so(
         ("auto", ["store", "drop"]),
         ("none", []),
         ({"type": "function", "function": {"name": "drop"}}, ["drop"]),
+        ({"type": "function", "function": None}, []),
     ],
 )
 def test_only_what_the_program_lets_be_called_is_a_call(

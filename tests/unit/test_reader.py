@@ -113,6 +113,12 @@ def test_a_reply_of_a_letter_alone_names_its_option(reply: str, expected: int | 
     assert answer.prediction == (reply if expected is None else answer.options[expected])
 
 
+@pytest.mark.parametrize(("given", "scored"), [(None, ""), (False, ""), (7, "7"), (["a"], "['a']"), ("", "")])
+def test_an_answer_of_another_type_is_text_and_null_is_none(given: object, scored: str) -> None:
+    """Null was the word None, which judges read and which shares letters with answers."""
+    assert ask(config(), Backbone({"answer": given}), 4).prediction == scored
+
+
 def test_text_answers_take_the_first_line() -> None:
     backbone = Backbone(None, " Lisbon, I think \nQuestion: next")
     assert ask(config(answer_format="text"), backbone, 4).prediction == "Lisbon, I think"

@@ -1,5 +1,6 @@
 """Recorded answers: every shape and every trap of the published files, on small files written here."""
 
+import errno
 import gzip
 import json
 from pathlib import Path
@@ -10,11 +11,12 @@ from eval.judge.store import load_judged
 from eval.recorded.__main__ import main
 from eval.recorded.align import align
 from eval.recorded.catalogue import load_catalogue
+from eval.recorded.fetching import fetch_entry
 from eval.recorded.importing import Imported, import_rows
-from eval.recorded.questions import QuestionSet, RecordedQuestion
+from eval.recorded.questions import QuestionSet, RecordedQuestion, number_categories
 from eval.recorded.rows import Recorded, read_rows, without_thoughts
 from eval.recorded.run_folder import Origin, write_run
-from eval.recorded.shapes import make_shape
+from eval.recorded.shapes import column_shape, make_shape
 from eval.recorded.source import read_tree
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_answers, load_json
@@ -156,12 +158,18 @@ def test_compressed_lines_and_tables_are_read(tmp_path: Path) -> None:
         ("a.csv", b"a,b\n1\n", r"a.csv:2: has another number of columns"),
         ("a.xlsx", b"PK\x03\x04\xff", r"a.xlsx: is no JSON, and .xlsx is none of .json, .jsonl, .ndjson, .csv, .tsv"),
         ("answers", b"no", r"answers: is no JSON, and no ending is none of"),
+        ("a.jsonl", b'{"a": "so \\ud83d"}\n', r"a.jsonl:1 holds half of a surrogate pair \(\\ud83d\).* behind .*so '"),
     ],
 )
 def test_a_damaged_file_is_one_message(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message):
         read_tree(tmp_path / name)
+
+
+def test_what_no_program_could_count_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"answer": NaN, "whole": "\\ud83d\\ude00"}]')
+    assert read_tree(tmp_path / "a.json") == [{"answer": None, "whole": "\U0001f600"}]
 
 
 def test_a_place_that_matches_nothing_is_named(tmp_path: Path) -> None:
@@ -174,6 +182,41 @@ def test_a_place_that_matches_nothing_is_named(tmp_path: Path) -> None:
 def test_an_unknown_setting_is_named() -> None:
     with pytest.raises(ConfigError, match=r"mine.yaml.predicton is unknown"):
         make_shape("mine", {"question": "q", "predicton": "a"}, "mine.yaml")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"rows": 5}, r"mine.yaml.rows=5 must be a text"),
+        ({"encoding": ["utf-8"]}, r"mine.yaml.encoding=\['utf-8'\] must be a text"),
+        ({"conversations": ["a"]}, r"mine.yaml.conversations: name each conversation of the file"),
+    ],
+)
+def test_a_setting_of_another_type_is_one_message(setting: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_shape("mine", {"question": "q", "prediction": "a", **setting}, "mine.yaml")
+
+
+def test_questions_of_two_conversations_may_have_one_id_or_one_text(tmp_path: Path) -> None:
+    """All but the first were left out as repeated, or as fitting nowhere."""
+    tree = [
+        {"question_id": "1", "question": "Who sings?", "gold": "Ann", "prediction": "Ann", "conversation": "a"},
+        {"question_id": "1", "question": "Who dances?", "gold": "Bob", "prediction": "Bob", "conversation": "b"},
+        {"question": "Who cooks?", "gold": "Cid", "prediction": "Cid", "conversation": "a"},
+        {"question": "Who cooks?", "gold": "Dan", "prediction": "Dan", "conversation": "b"},
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(tree))
+    found = import_rows([tmp_path / "a.json"], column_shape(list(tree[0]), tmp_path), None)
+    gold = {one.question_id: one.reference.answers for one in found.questions}
+    assert gold == {"a:1": ["Ann"], "b:1": ["Bob"], "a:Who cooks?": ["Cid"], "b:Who cooks?": ["Dan"]}
+    assert found.counts()["repeated"] == found.counts()["unaligned"] == 0
+
+
+def test_no_two_categories_share_a_number() -> None:
+    """``food`` stands second, so it was 102 as the other."""
+    assert number_categories({"102", "food"}) == {"102": 102, "food": 103}
+    assert number_categories({"b", "a", "4"}) == {"4": 4, "a": 102, "b": 103}
+    assert number_categories({"9" * 30}) == {"9" * 30: 101}
 
 
 def test_a_run_folder_is_scored_and_says_what_it_lacks(tmp_path: Path) -> None:
@@ -191,6 +234,10 @@ def test_a_run_folder_is_scored_and_says_what_it_lacks(tmp_path: Path) -> None:
     assert "recorded elsewhere; lacks the reader's context" in load_json(run / "run.json")["problems"]
     with pytest.raises(RunDirectoryError, match="is not empty"):
         write_run(imported, run, Origin(system="sys"))
+    with pytest.raises(RunDirectoryError, match=r"answers\.json is a file; choose another --as"):
+        write_run(imported, tmp_path / "answers.json", Origin(system="sys"))
+    with pytest.raises(RunDirectoryError, match=r"cannot make .* choose another --as"):
+        write_run(imported, tmp_path / "answers.json" / "run", Origin(system="sys"))
 
 
 def test_two_columns_and_own_gold_suffice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,3 +280,14 @@ def test_the_catalogue_is_whole() -> None:
         for one in entries.values()
         for file in one.pinned
     )
+
+
+def test_a_folder_that_cannot_be_written_is_one_message_for_each_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*given: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("eval.recorded.fetching.fetch", full)
+    assert not fetch_entry(next(iter(load_catalogue().entries.values())), tmp_path)
+    assert "No space left on device" in capsys.readouterr().err

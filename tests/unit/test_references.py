@@ -5,7 +5,9 @@ import asyncio
 import pytest
 
 from baselines.references import NoMemoryConfig, OracleConfig
+from eval.running.runner import gold_by_text
 from memsys.errors import ConfigError
+from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 from tests.support.composing import conversation, ingest, parts
 from tests.support.fakes import FakeModel
 
@@ -48,3 +50,13 @@ def test_gold_is_asked_for_and_only_by_the_oracle() -> None:
         OracleConfig("oracle", uses_gold=False)
     with pytest.raises(ConfigError, match="uses_gold"):
         NoMemoryConfig("no_memory", uses_gold=True)
+
+
+def test_equal_questions_of_a_conversation_share_their_gold() -> None:
+    """A memory is asked a text: the oracle showed the gold of the last of them to all."""
+    turns = tuple(Turn(f"D1:{number}", "s", "Ann", "text") for number in range(3))
+    asked = tuple(Question(name, "c", text, 4) for name, text in (("q0", "Why?"), ("q1", "Why?"), ("q2", "How?")))
+    gold = {"q0": ("D1:0", "D1:1"), "q1": ("D1:1", "D1:2"), "q2": ()}
+    references = {name: Reference(name, (), evidence) for name, evidence in gold.items()}
+    found = gold_by_text(Sample(Conversation("c", turns, ("Ann",)), asked, references))
+    assert found == {"Why?": ("D1:0", "D1:1", "D1:2"), "How?": ()}

@@ -217,6 +217,29 @@ def test_watching_writes_again_after_a_change_and_waits_out_a_torn_file(tmp_path
     assert len(built) == 3  # first, after the change, and again because that one failed
 
 
+@pytest.mark.parametrize("looks", [0, 1])
+def test_a_file_that_vanishes_while_a_run_is_read_ends_no_watching(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
+    """A run writes ``.run.json.1a2b.tmp`` and renames it: between two looks at it, watching ended in a traceback."""
+    (tmp_path / "run.json").write_text("{}")
+    before = fingerprint(tmp_path)
+    (tmp_path / ".run.json.1a2b.tmp").write_text("{")
+    assert fingerprint(tmp_path) == before
+    (tmp_path / "gone.jsonl").write_text("")
+    stat, left = Path.stat, [looks]
+
+    def vanishing(path: Path, **options: bool) -> os.stat_result:
+        if path.name == "gone.jsonl":
+            left[0] -= 1
+            if left[0] < 0:
+                raise FileNotFoundError(path)
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", vanishing)
+    assert [row[0] for row in fingerprint(tmp_path)[1:]] == [*["gone.jsonl"][:looks], "run.json"]
+
+
 def test_watching_waits_for_a_sweep_that_has_not_begun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs, built, looks = tmp_path / "runs", [], iter(range(4))
 

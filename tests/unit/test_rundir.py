@@ -2,6 +2,7 @@
 
 import errno
 import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from eval.runs.identity import differences, identity_hash
+from eval.runs.provenance import commit
 from eval.runs.records import AnswerRecord, RetrievalRecord, UpdatesRecord
 from eval.runs.run_json import RunRecord
 from eval.runs.rundir import RunDirectory
@@ -46,6 +48,35 @@ def test_second_process_is_refused_with_the_owner(tmp_path: Path) -> None:
         RunDirectory(tmp_path / "run")
     first.close()
     RunDirectory(tmp_path / "run").close()
+
+
+def test_a_run_that_other_code_goes_on_with_names_both(tmp_path: Path) -> None:
+    """It named the last alone, as if all answers were of that."""
+    codes = [("a", False), ("a", False), ("b", True), ("a", False), ("c", False)]
+    for commit_id, dirty in codes:
+        directory = RunDirectory(tmp_path)
+        begun = directory.begin(replace(record(), commit=commit_id, dirty=dirty))
+        directory.close()
+    assert begun.commit == "c"
+    assert begun.earlier_code == [{"commit": "a", "dirty": False}, {"commit": "b", "dirty": True}]
+
+
+def test_code_that_git_does_not_know_yet_differs_from_the_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A memory of one's own in a new file was run as the commit, without changes."""
+    monkeypatch.setattr("eval.runs.provenance.ROOT", tmp_path)
+    (tmp_path / "memsys").mkdir()
+    (tmp_path / "memsys" / "a.py").write_text("")
+    (tmp_path / ".gitignore").write_text("*.pyc\n")
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for arguments in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "first"]):
+        subprocess.run(["git", *arguments], cwd=tmp_path, check=True)
+    (tmp_path / "notes.txt").write_text("")
+    (tmp_path / "memsys" / "a.pyc").write_text("")
+    assert commit()["dirty"] is False
+    (tmp_path / "memsys" / "mine.py").write_text("")
+    assert commit()["dirty"] is True
 
 
 def test_what_is_overruled_is_written_where_the_data_set_says_it(tmp_path: Path) -> None:

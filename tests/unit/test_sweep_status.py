@@ -18,8 +18,8 @@ from eval.sweep.launching import LaunchGroup, all_cells, open_cells, portions, q
 from eval.sweep.local_servers import device_shares
 from eval.sweep.servers import ServerRequest, ask_for_servers, outside_job, queued_jobs, request_servers
 from eval.sweep.status import cell_status, counted, sweep_status
-from eval.sweep.tickets import Submission, TicketWriter, read_ticket, write_submission
-from memsys.errors import BackboneError, ConfigError, MemsysError
+from eval.sweep.tickets import Submission, TicketWriter, read_submission, read_ticket, write_submission
+from memsys.errors import BackboneError, ConfigError, MemsysError, RunDirectoryError
 from memsys.llm.engines.registry import Registry, ServerRecord
 
 
@@ -313,3 +313,12 @@ def test_a_ticket_says_what_slurm_gave(tmp_path: Path, monkeypatch: pytest.Monke
     ticket, alive = found
     assert alive and (ticket.job, ticket.restarts, ticket.devices) == ("7_3", 2, "1")
     assert replace(ticket, state="done").overrides == ["seed=1"]
+
+
+@pytest.mark.parametrize("content", ['{"state": "running"}', "[]", "{"])
+def test_a_ticket_of_another_version_is_one_message(tmp_path: Path, content: str) -> None:
+    """It was a traceback of ``status`` and of every launcher."""
+    for name, read in (("key.json", read_ticket), ("key.job", read_submission)):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(RunDirectoryError, match=rf"{name} does not fit this version \(.*\); delete it"):
+            read(tmp_path, "key")

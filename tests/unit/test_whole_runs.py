@@ -11,6 +11,7 @@ import pytest
 from eval.running.composed import compose_plan
 from eval.running.experiment import RunResult, run_experiment
 from eval.runs.files import read_json_lines
+from memsys.errors import RunDirectoryError
 from tests.support.stub_process import attached
 from tests.support.stub_server import StubServer
 
@@ -94,6 +95,19 @@ def test_a_whole_run_is_not_run_again(server: StubServer, made: Path, capsys: py
     assert start(server, made).complete
     assert "nothing to run" in capsys.readouterr().out
     assert server.state.count == before
+
+
+def test_a_whole_run_is_not_that_of_another_prompt(server: StubServer, tmp_path: Path) -> None:
+    """The settings name the file alone: with another text in it the answers of the former were shown as its own."""
+    prompt = tmp_path / "mine.txt"
+    prompt.write_text("From $context answer: $question")
+    chosen = f"+reader.roles.default.prompt={prompt}"
+    assert start(server, tmp_path, chosen).complete
+    prompt.write_text("Answer from $context: $question")
+    with pytest.raises(RunDirectoryError, match=r"mine.txt is not the prompt of role reader.default"):
+        start(server, tmp_path, chosen)
+    prompt.write_text("From $context answer: $question")
+    assert start(server, tmp_path, chosen).complete
 
 
 def test_a_run_without_a_backend_is_complete_only_with_its_answers(

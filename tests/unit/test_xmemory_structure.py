@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from eval.analysis.answer_coverage import (
     hits_of,
     prefix_cover,
 )
+from eval.analysis.evidence_density import evidence_density
 from eval.analysis.theme_structure import gate, quantile, query_tokens, reassignment, structure
 from eval.analysis.xmemory_structure import RESULT, analyse, main
 from eval.runs.records import ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
@@ -63,6 +65,17 @@ def test_the_averages_of_coverage_by_hand() -> None:
     assert found == {"questions": 2, "covered": 0.5, "blocks": 3.5, "tokens": 80.0, "blocks_covered": 3.0,
                      "tokens_covered": 60.0, "blocks_greedy": 1.0}  # fmt: skip
     assert coverage([])["blocks"] is None
+
+
+def test_blocks_whose_tokens_nobody_counted_have_none() -> None:
+    """A run that only retrieves has no tokenizer: its answers seemed to be covered by 0 tokens."""
+    gold = ReferenceRecord("q", "c", 1, ["blue lake"], None, [], [], [])
+    hits = [HitRecord("m", "the blue lake", 1.0, [])]
+    counted = RetrievalRecord("q", "c", 1, hits, "the blue lake", 13, 26)
+    uncounted = replace(counted, context_tokens=None)
+    assert evidence_density({"q": gold}, {"q": counted})["coverage"]["tokens"] == 26.0
+    found = evidence_density({"q": gold}, {"q": uncounted})["coverage"]
+    assert (found["blocks"], found["tokens"], found["tokens_covered"]) == (1.0, None, None)
 
 
 @settings(deadline=None)
@@ -176,7 +189,7 @@ def write_run(folder: Path, statistics: dict[str, Any]) -> Path:
             retrieval("q2", 5, ["a lake"], TRACE),
         ],
         "calls.jsonl": [call("q1", "answer", "default", "q1", 50, 5), call("q2", "answer", "default", "q2", 90, 5)],
-        "conversations.jsonl": [dataclasses.replace(conversation("a"), statistics=statistics)],
+        "conversations.jsonl": [replace(conversation("a"), statistics=statistics)],
     }
     for name, records in rows.items():
         lines = (json.dumps(dataclasses.asdict(record)) for record in records)
