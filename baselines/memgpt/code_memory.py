@@ -15,7 +15,7 @@ from baselines.memgpt.feeding import FedSession, feed
 from baselines.memgpt.functions import CallChain
 from baselines.memgpt.roles import TEXTS
 from baselines.memgpt.rules import FunctionName
-from baselines.memgpt.summarising import Summariser
+from baselines.memgpt.summarising import ReleasedSummariser
 from memsys.counting import counter_from, counter_state, counts_with
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
@@ -57,7 +57,7 @@ class MemGptCodeMemory(BaseMemory):
     def _agent(self, store: ReleasedStore, role: str, counts: Counter[str], messages: list[Json]) -> ReleasedAgent:
         config, llm = self._config, self._parts.llm
         rules, window = config.agent_rules, config.main_rules
-        summariser = Summariser(llm, self._roles["summarise"], config.summary_rules, window, counts)
+        summariser = ReleasedSummariser(llm, self._roles["summarise"], config.summary_rules, window, counts)
         functions = ReleasedFunctions(store, self._parts.embedder, rules, messages)
         return ReleasedAgent(llm, self._roles[role], rules, window, summariser, store, functions, counts)
 

@@ -17,6 +17,8 @@ _RESULT = re.compile(r"^(?:timestamp: )?(?P<time>.*?), (?P<sender>user|assistant
 _NOTE = re.compile(r"^(?:timestamp: )?(?P<time>.*?), memory: (?P<text>.*)$", re.DOTALL)
 #: Numbers of the release's heading: results of the page, of all, the page, the last one. Ours has six.
 _THEIR_NUMBERS = 4
+#: A queue's first message, which no model wrote.
+_FIRST = "the first message"
 #: What a function returned that returns nothing.
 _NOTHING = ("done", "None", None)
 _BLOCKS = (
@@ -58,7 +60,8 @@ def told_memory(text: str) -> list[Any]:
 
 def _told(sender: str, fields: Mapping[str, Any]) -> Any:
     if sender == "assistant":
-        return sender, fields.get("thought"), fields.get("function"), fields.get("args")
+        call = sender, fields.get("thought"), fields.get("function"), fields.get("args")
+        return call if MARK.search(str(call)) else (sender, _FIRST)
     if sender == "user":
         return (sender, fields["type"], fields["time"], *_said(fields))
     if fields["status"] != "OK":
@@ -95,5 +98,5 @@ def _result(text: str) -> Any:
     if found is None or (note and note.start("text") < found.start("text")):
         return (note["time"], note["text"]) if note else text
     if found["sender"] == "assistant":
-        return found["time"], found["sender"], found["text"]
+        return found["time"], found["sender"], found["text"] if MARK.search(found["text"]) else _FIRST
     return found["time"], _told("user", json.loads(found["text"]))

@@ -192,7 +192,8 @@ def _undated(text: str) -> str:
 def same_agent_prompt(place: str, ours: Any, theirs: Any) -> bool:
     """Both show the same messages of MemGPT's queue, in order, and the same core memory and numbers of stored ones."""
     said = told_messages(ours)
-    return bool(said) and said == told_messages(theirs) and told_memory(ours) == told_memory(theirs)
+    same = said == told_messages(theirs) and MARK.findall(ours) == MARK.findall(theirs)
+    return bool(said) and same and told_memory(ours) == told_memory(theirs)
 
 
 def same_agent_message(place: str, ours: Any, theirs: Any) -> bool:
