@@ -18,7 +18,7 @@ _OF_EVENTS = frozenset(
      "function", "functionality", "general", "heartbeat", "history", "immediately", "important", "information",
      "maximum", "memories", "message", "messages", "messaging", "moments", "persona", "previous", "reaching",
      "remember", "request", "returning", "sequence", "summary", "testing", "trimmed", "waiting", "warning", "earlier",
-     "searched", "another", "archival", "archive", "oldest", "another")
+     "searched", "another", "archival")
 )  # fmt: skip
 
 
@@ -84,21 +84,25 @@ _FUNCTIONS: Mapping[str, Callable[[Draw], dict[str, Json]]] = {
     "archival_memory_insert": _note,
     "archival_memory_search": _notes,
 }
-_HEARTBEATS: tuple[Json, ...] = (True, True, True, False, False, False, "true", None, 1)
+#: What stands for a wish for another step, and is none.
+_NO_HEARTBEATS: tuple[Json, ...] = (False, False, "true", None, 1)
 
 
 def _step(draw: Draw) -> str:
-    """A call, which may ask for another step; now and then a thought alone, or a call that cannot be made."""
+    """A call, most of which but messages ask for another step; now and then a thought, or what cannot be called."""
     if draw.chance(14):
         return draw.text(draw.random.randint(2, 6))
-    name = "send_message" if draw.chance(4) else draw.random.choice(sorted(_FUNCTIONS))
+    name = "send_message" if draw.chance(3) else draw.random.choice(sorted(_FUNCTIONS))
     args = _FUNCTIONS[name](draw)
     if draw.chance(20):
         del args[draw.random.choice(sorted(args))]
     if draw.chance(30):
         name = draw.topics.unknown_action
-    if not draw.chance(5):
-        args["request_heartbeat"] = draw.random.choice(_HEARTBEATS)
+    again = draw.chance(10) if name == "send_message" else not draw.chance(8)
+    if again:
+        args["request_heartbeat"] = True
+    elif draw.chance(2):
+        args["request_heartbeat"] = draw.random.choice(_NO_HEARTBEATS)
     return json.dumps({"thought": draw.text(3), "function": name, "args": args}, ensure_ascii=False)
 
 

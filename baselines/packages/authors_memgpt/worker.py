@@ -227,6 +227,14 @@ class _Clock:
         return cls.moment
 
 
+def _moment(date: str) -> datetime:
+    """The time of a session; the earliest there is where it cannot be read."""
+    try:
+        return datetime.strptime(date, _TIME)
+    except ValueError:
+        return datetime.min
+
+
 class Worker(ConversationWorker):
     """The authors' agent for one conversation."""
 
@@ -256,7 +264,7 @@ class Worker(ConversationWorker):
         for turn in self._turns:
             sessions.setdefault(turn["session"], []).append(turn)
         for turns in sessions.values():
-            _Clock.moment = datetime.strptime(turns[0]["date"], _TIME)
+            _Clock.moment = _moment(turns[0]["date"])
             if self._agent is None:
                 self._agent = self._made()
             size = PAIR if self._settings["mode"] == "turn" else len(turns)
