@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from math import ceil
 from typing import Any
 
@@ -15,7 +15,8 @@ from baselines.memgpt.rules import CoreRules, PagedSearchRules
 from baselines.memgpt.storage import ArchivalStorage, MemGptRecord
 from memsys.embedding.contract import Embedder
 
-_DAY = "%Y-%m-%d"
+#: Characters of a day, with which a time begins.
+_DAY_CHARS = 10
 #: Best notes of a query that the release keeps.
 _KEPT_NOTES = 100
 
@@ -87,7 +88,7 @@ class ReleasedStore:
         Raises:
             ValueError: a day is not written ``YYYY-MM-DD``.
         """
-        first, last = datetime.strptime(start, _DAY), datetime.strptime(end, _DAY)
+        first, last = _day(start), _day(end)
         return self._page([n for n, _ in self._searched() if _between(first, self.log[n].date, last)], page)
 
     def _searched(self) -> list[tuple[int, str]]:
@@ -143,9 +144,13 @@ class ReleasedStore:
         self.kept = {query: [(name, score) for name, score in found] for query, found in state["kept"].items()}
 
 
+def _day(text: str) -> datetime:
+    return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+
+
 def _between(first: datetime, time: str, last: datetime) -> bool:
     try:
-        return first <= datetime.strptime(time[:10], _DAY) <= last
+        return first <= _day(time[:_DAY_CHARS]) <= last
     except ValueError:
         return False
 

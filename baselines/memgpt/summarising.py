@@ -69,7 +69,7 @@ class Summariser:
 
 
 class ReleasedSummariser(Summariser):
-    """Sums up as the release does: of too many messages the first ones before all else, and these once more with the rest.
+    """Sums up as the release does: of too many messages the first ones before all else, and then all.
 
     How many is a share of the messages, not of their tokens, so that the second prompt may still be longer than the
     window; what the backbone has no room for is cut off.

@@ -21,11 +21,14 @@ _THEIR_NUMBERS = 4
 _FIRST = "the first message"
 #: What a function returned that returns nothing.
 _NOTHING = ("done", "None", None)
-_BLOCKS = (
-    re.compile(r"<persona: (\d+) of (\d+) characters>\n(.*?)\n<human: (\d+) of (\d+) characters>\n(.*?)\n\n", re.DOTALL),
-    re.compile(r'<persona characters="(\d+)/(\d+)">\n(.*?)\n</persona>\n<human characters="(\d+)/(\d+)">\n(.*?)\n</human>',
-               re.DOTALL),
-)  # fmt: skip
+_BLOCKS = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"<persona: (\d+) of (\d+) characters>\n(.*?)\n<human: (\d+) of (\d+) characters>\n(.*?)\n\n",
+        r'<persona characters="(\d+)/(\d+)">\n(.*?)\n</persona>\n'
+        r'<human characters="(\d+)/(\d+)">\n(.*?)\n</human>',
+    )
+)
 _COUNTS = (
     re.compile(r"(\d+) messages in recall memory, (\d+) notes in archival memory"),
     re.compile(r"(\d+) previous messages .*?\n(\d+) total memories"),
@@ -70,8 +73,10 @@ def _told(sender: str, fields: Mapping[str, Any]) -> Any:
 
 
 def _said(fields: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What an event says: a message to the letter; of a heartbeat whether it follows a failure; of an alert, whether it
-    hides messages, how many, and their summary's marks."""
+    """What an event says: a message to the letter; of a heartbeat whether it follows a failure.
+
+    Of an alert it is how many messages are hidden, if any are, and the marks of their summary.
+    """
     message = str(fields.get("message") or fields.get("reason") or "")
     if fields["type"] == "user_message":
         return (message,)

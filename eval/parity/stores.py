@@ -141,7 +141,9 @@ def memgpt_store(state: Mapping[str, Any]) -> dict[str, Json]:
         "queue": [_queued(message) for message in state["queue"]],
         "recall": [_queued(message) for message in state["log"]],
         "archival": [record["text"] for record in state["archival"]["records"]],
-        "counts": {"counts": {"total": state["total"], "messages": messages, "notes": notes, "warned": state["alerted"]}},
+        "counts": {
+            "counts": {"total": state["total"], "messages": messages, "notes": notes, "warned": state["alerted"]}
+        },
     }
 
 

@@ -74,7 +74,9 @@ def test_the_queue_begins_with_a_call_and_events_bear_the_time_of_their_session(
 
 
 def test_heartbeats_are_followed_as_long_as_they_are_asked_for_with_a_true_value() -> None:
-    steps = [call("archival_memory_insert", True, content="a")] * 6 + [call("archival_memory_insert", "true", content="b")]
+    steps = [call("archival_memory_insert", True, content="a")] * 6 + [
+        call("archival_memory_insert", "true", content="b")
+    ]
     system = ingested(model := replying(agent=steps))
     assert model.count("agent") == 7 + 2 and system.statistics()["archival_notes"] == 7
     assert [fields["type"] for sender, fields in shown(model, 1) if sender == "user"][-1] == "heartbeat"

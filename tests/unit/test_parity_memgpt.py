@@ -109,7 +109,8 @@ class LocalStateManager:
             self.archival_memory.storage.insert_many([SimpleNamespace(text=node.text, embedding=vector)])
 
     def found(self, text):
-        return [one.text for one in self.archival_memory.storage.query(text, self.model.get_text_embedding(text), top_k=9)]
+        vector = self.model.get_text_embedding(text)
+        return [one.text for one in self.archival_memory.storage.query(text, vector, top_k=9)]
 """,
     "memgpt.functions.functions": '''
 from docstring_parser import parse
@@ -199,7 +200,9 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *said: Json) -> tuple[Sta
     return stand_in, stand_in.run(folder, monkeypatch, {"window": 40, "mode": "turn"})
 
 
-def test_the_worker_tells_the_agent_its_sessions_and_asks_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_worker_tells_the_agent_its_sessions_and_asks_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     note, again = call("archival_memory_insert", content="boats"), call("fail", request_heartbeat=True)
     stand_in, result = run(
         tmp_path, monkeypatch, again, note, "a summary", call("archival_memory_search", query="boats")
@@ -264,15 +267,18 @@ def line(sender: str, **fields: Json) -> str:
     return f"{sender}: {json.dumps(fields)}"
 
 
-HEARTBEATS = line("user", type="heartbeat", message="Your last call failed.", time="t"), line(
-    "user", type="heartbeat", reason="Function call failed, returning control", time="t"
+HEARTBEATS = (
+    line("user", type="heartbeat", message="Your last call failed.", time="t"),
+    line("user", type="heartbeat", reason="Function call failed, returning control", time="t"),
 )
-SUMMARIES = line("user", type="system_alert", message="9 are hidden: x zq000001", time="t"), line(
-    "user", type="system_alert", message="Note: prior messages (9 of 12 total) zq000001", time="t"
+SUMMARIES = (
+    line("user", type="system_alert", message="9 are hidden: x zq000001", time="t"),
+    line("user", type="system_alert", message="Note: prior messages (9 of 12 total) zq000001", time="t"),
 )
+GO, ON = (json.dumps({"type": "heartbeat", **told, "time": "t"}) for told in ({"message": "Go"}, {"reason": "On"}))
 RESULTS = (
-    'Results 6 to 6 of 6, page 1 of 0 to 1: ["t, user - {\\"type\\": \\"heartbeat\\", \\"message\\": \\"Go\\", \\"time\\": \\"t\\"}"]',
-    'Showing 1 of 6 results (page 1/1): ["timestamp: t, user - {\\"type\\": \\"heartbeat\\", \\"reason\\": \\"On\\", \\"time\\": \\"t\\"}"]',
+    f"Results 6 to 6 of 6, page 1 of 0 to 1: {json.dumps([f't, user - {GO}'])}",
+    f"Showing 1 of 6 results (page 1/1): {json.dumps([f'timestamp: t, user - {ON}'])}",
 )
 
 
@@ -310,8 +316,14 @@ def test_messages_say_the_same_in_either_wording(ours: str, theirs: str) -> None
         (returned(RESULTS[0]), returned(RESULTS[1].replace("page 1", "page 0"))),
         (returned(RESULTS[0]), returned(RESULTS[1].replace("heartbeat", "login"))),
         (returned("done"), returned("None", "Failed")),
-        (line("user", type="user_message", message="a", time="t"), line("user", type="user_message", message="b", time="t")),
-        (line("user", type="user_message", message="a", time="t"), line("user", type="user_message", message="a", time="u")),
+        (
+            line("user", type="user_message", message="a", time="t"),
+            line("user", type="user_message", message="b", time="t"),
+        ),
+        (
+            line("user", type="user_message", message="a", time="t"),
+            line("user", type="user_message", message="a", time="u"),
+        ),
         (line("assistant", thought="zq000001", function="f", args={}), line("assistant", thought="zq000001")),
     ],
 )
@@ -320,8 +332,9 @@ def test_messages_that_say_other_things_are_not_the_same(ours: str, theirs: str)
 
 
 def test_notes_and_thoughts_among_results_are_read() -> None:
-    notes = 'Results 1 to 2 of 2, page 0 of 0 to 0: ["t, memory: a, user - b", "t, assistant - zq000001, memory: c"]'
-    theirs = 'Showing 2 of 2 results (page 0/0): ["timestamp: t, memory: a, user - b", "timestamp: t, assistant - zq000001, memory: c"]'
+    listed = ["t, memory: a, user - b", "t, assistant - zq000001, memory: c"]
+    notes = f"Results 1 to 2 of 2, page 0 of 0 to 0: {json.dumps(listed)}"
+    theirs = f"Showing 2 of 2 results (page 0/0): {json.dumps([f'timestamp: {one}' for one in listed])}"
     found = told_messages(returned(notes))[0][-1]
     assert found == (2, 0, 0, [("t", "a, user - b"), ("t", "assistant", "zq000001, memory: c")])
     assert told_messages(returned(theirs))[0][-1] == found
@@ -329,8 +342,9 @@ def test_notes_and_thoughts_among_results_are_read() -> None:
 
 def test_prompts_show_the_same_messages_marks_and_core_memory() -> None:
     turn = line("user", type="user_message", message="Ann: boat sea", time="t")
-    ours = ("<persona: 3 of 9 characters>\nI\n<human: 4 of 9 characters>\nAnn:\nsails zq000001\n\nStored beyond this page: "
-            f"7 messages in recall memory, 2 notes in archival memory.\n\n{turn}\n\nReply")  # fmt: skip
+    stored = "Stored beyond this page: 7 messages in recall memory, 2 notes in archival memory."
+    core = "<persona: 3 of 9 characters>\nI\n<human: 4 of 9 characters>\nAnn:\nsails zq000001"
+    ours = f"{core}\n\n{stored}\n\n{turn}\n\nReply"
     theirs = ("7 previous messages are kept\n2 total memories are kept\n"
               '<persona characters="3/9">\nI\n</persona>\n<human characters="4/9">\nAnn:\nsails zq000001\n</human>\n'
               f"{turn}")  # fmt: skip

@@ -22,7 +22,7 @@ import sys
 import types
 import urllib.request
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -220,19 +220,20 @@ class Interface:
 class _Clock:
     """Stands for ``datetime`` in the release: it is the time of the session."""
 
-    moment = datetime.min
+    moment = datetime(1, 1, 1, tzinfo=UTC)
 
     @classmethod
     def now(cls) -> datetime:
-        return cls.moment
+        """The time, without the zone that the release would write behind it."""
+        return cls.moment.replace(tzinfo=None)
 
 
 def _moment(date: str) -> datetime:
     """The time of a session; the earliest there is where it cannot be read."""
     try:
-        return datetime.strptime(date, _TIME)
+        return datetime.strptime(date, _TIME).replace(tzinfo=UTC)
     except ValueError:
-        return datetime.min
+        return datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Worker(ConversationWorker):
