@@ -76,7 +76,7 @@ def test_a_place_that_is_not_there_is_named(place: Cut, message: str) -> None:
 
 
 def test_a_file_that_is_no_code_is_one_text() -> None:
-    assert cut(" A {b}\\nc. \\n", Cut(whole=True), "p.txt").segments == ("A {b}\\nc.",)
+    assert cut(" A {b}\nc. \n", Cut(whole=True), "p.txt").segments == ("A {b}\nc.",)
 
 
 def test_a_notebooks_cell_is_cut_without_its_shell_commands() -> None:
