@@ -88,8 +88,15 @@ class CoreMemory:
         block = self._find(name)
         self._set(block, f"{block.text}\n{content}" if block.text else content, sources)
 
-    def replace(self, name: str, old: str, new: str, sources: Sequence[str]) -> None:
+    def replace(self, name: str, old: str, new: str, sources: Sequence[str], *, most: int = 1) -> None:
         """Replace a passage, the first of equal ones; an empty new one deletes it.
+
+        Args:
+            name: of the block.
+            old: the passage.
+            new: what stands there afterwards.
+            sources: turns that the agent had in sight.
+            most: of equal passages that are replaced; -1 for all.
 
         Raises:
             FunctionFailedError: there is no such block or passage, or the block would be over its limit.
@@ -97,7 +104,7 @@ class CoreMemory:
         block = self._find(name)
         if old not in block.text:
             raise FunctionFailedError("not_in_block", TEXTS("not_in_block", name=block.name))
-        self._set(block, block.text.replace(old, new, 1), sources)
+        self._set(block, block.text.replace(old, new, most), sources)
 
     def _find(self, name: str) -> CoreBlock:
         for block in self.blocks.values():

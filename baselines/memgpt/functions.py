@@ -43,7 +43,11 @@ class CallChain:
 
     def take(self, page: ResultPage) -> None:
         """Note what was found; a record found before keeps its place and score."""
-        for record, score in page.found:
+        self.take_records(page.found)
+
+    def take_records(self, found: Sequence[tuple[MemGptRecord, float]]) -> None:
+        """Note records with their scores; one found before keeps its place and score."""
+        for record, score in found:
             self.found.setdefault(record.record_id, (record, score))
             self.sources |= dict.fromkeys(record.turn_ids)
 

@@ -103,9 +103,13 @@ class ArchivalStorage:
         first, total = number * self._page_size, len(self.records)
         if first >= total:
             return ResultPage((), total, number, self._page_size)
+        found = (await self.ranked(query, first + self._page_size))[first:]
+        return ResultPage(tuple(found), total, number, self._page_size)
+
+    async def ranked(self, query: str, most: int) -> list[tuple[MemGptRecord, float]]:
+        """Rank the records by their similarity to the query, so many at most."""
         vector = (await self._embedder.embed([query]))[0]
-        found = self._index.search(vector, first + self._page_size)[first:]
-        return ResultPage(tuple((self.records[name], score) for name, score in found), total, number, self._page_size)
+        return [(self.records[name], score) for name, score in self._index.search(vector, most)]
 
     def state(self) -> dict[str, Any]:
         """Return records and vectors."""

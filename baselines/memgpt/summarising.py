@@ -8,6 +8,9 @@ from baselines.memgpt.messages import QueuedMessage, summary_message
 from baselines.memgpt.rules import MainContextRules, SummaryRules
 from memsys.llm.contract import LanguageModel, Role
 
+#: Of the messages that fit, how many the release sums up first.
+_RELEASED_SHARE = 0.8
+
 
 class Summariser:
     """Asks the backbone to sum up messages, the summary of earlier ones being the first of them.
@@ -45,9 +48,12 @@ class Summariser:
         return await self.summarise([made, *messages[half:]], f"{key}:1")
 
     async def _limit(self) -> int:
+        return max(min(int(self._window.warn_share * self._window.window), await self._room()), 2)
+
+    async def _room(self) -> int:
+        """Count the tokens that the backbone has room for beside the prompt's own and a reply."""
         frame = await self._llm.count_tokens(self._role.prompt.render(self._values("")))
-        room = self._llm.context_length - self._role.max_tokens - self._window.spare_tokens - frame
-        return max(min(int(self._window.warn_share * self._window.window), room), 2)
+        return self._llm.context_length - self._role.max_tokens - self._window.spare_tokens - frame
 
     async def _ask(self, messages: Sequence[QueuedMessage], shown: str, key: str) -> str:
         self._counts["summaries"] += 1
@@ -60,3 +66,21 @@ class Summariser:
 
     def _values(self, messages: str) -> dict[str, str]:
         return {"words": str(self._rules.words), "messages": messages}
+
+
+class ReleasedSummariser(Summariser):
+    """Sums up as the release does: of too many messages the first ones before all else, and then all.
+
+    How many is a share of the messages, not of their tokens, so that the second prompt may still be longer than the
+    window; what the backbone has no room for is cut off.
+    """
+
+    async def summarise(self, messages: Sequence[QueuedMessage], key: str) -> str:
+        """Sum messages up."""
+        shown = [message.shown for message in messages]
+        limit, total = self._window.warn_share * self._window.window, sum(message.tokens for message in messages)
+        first = int(len(messages) * (limit / total) * _RELEASED_SHARE) if total > limit else 0
+        if first:
+            shown = [await self.summarise(messages[:first], f"{key}:0"), *shown[first:]]
+            key = f"{key}:1"
+        return await self._ask(messages, await cut_to_tokens(self._llm, "\n".join(shown), await self._room()), key)

@@ -1,11 +1,13 @@
 """What a parity run compares with: ``eval/parity/released/NAME.yaml``, one file per released code."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval.configs.presets import find_preset, make_preset, preset_names
+from eval.parity.agent_messages import message_tokens
 from eval.parity.draws import Topics
+from eval.parity.endpoint import word_tokens
 from eval.parity.replies import PHRASE_ROLES
 from eval.parity.stores import STORES
 from memsys.errors import ConfigError
@@ -14,6 +16,8 @@ from memsys.prompt_packs.sources import SourceFile
 
 FOLDER = Path(__file__).parent / "released"
 BACKBONE = Path(__file__).parent / "backbone.yaml"
+#: How tokens are counted: words, or what messages of MemGPT's queue say in either wording.
+TOKENS: Mapping[str, Callable[[str], int]] = {"words": word_tokens, "messages": message_tokens}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class Counterpart:
         release: repository and commit of the files that name none.
         driver: what the worker is told besides, and our settings that it gets the values of.
         phrases: role -> texts that its prompts hold, ours or theirs, where no schema of a reply tells the role.
+        tokens: what the server of both sides counts as tokens (:data:`TOKENS`).
     """
 
     system: str
@@ -48,8 +53,13 @@ class Counterpart:
     release: Mapping[str, str] = field(default_factory=dict)
     driver: Mapping[str, str] = field(default_factory=dict)
     phrases: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    tokens: str = "words"
 
     def __post_init__(self) -> None:
+        if self.tokens not in TOKENS:
+            raise ConfigError(
+                f"eval/parity/released: tokens={self.tokens!r} is unknown; choose one of {', '.join(TOKENS)}"
+            )
         if self.store not in STORES:
             raise ConfigError(
                 f"eval/parity/released: store={self.store!r} is unknown; choose one of {', '.join(STORES)}"

@@ -6,7 +6,7 @@ Each side has an address of its own: ``/ours/v1`` and ``/theirs/v1``.
 import asyncio
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,6 +26,11 @@ class RecordedCall:
     reply: str
 
 
+def word_tokens(text: str) -> int:
+    """Count words."""
+    return len(text.split())
+
+
 @dataclass
 class ParityEndpoint:
     """Replies, embeds, and keeps what it was asked.
@@ -35,12 +40,14 @@ class ParityEndpoint:
         embedder: embeds for both sides; a text that was embedded before gets the same vector to the last bit.
         calls: what each side asked.
         port: that it listens on, while it does.
+        tokens: counts the tokens of a text.
     """
 
     backbone: DeterministicBackbone
     embedder: Embedder
     calls: dict[Side, list[RecordedCall]] = field(default_factory=lambda: {"ours": [], "theirs": []})
     port: int = 0
+    tokens: Callable[[str], int] = word_tokens
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -105,7 +112,7 @@ class ParityEndpoint:
 class _Handler(BaseHTTPRequestHandler):
     """One connection; ``POST /SIDE/v1/`` with ``chat/completions``, ``completions`` or ``embeddings``.
 
-    ``POST /SIDE/tokenize`` counts words, for both sides of releases that cut by tokens.
+    ``POST /SIDE/tokenize`` counts tokens (words, but for MemGPT), for both sides of releases that cut by tokens.
     """
 
     endpoint: ParityEndpoint
@@ -121,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
             vectors = self.endpoint.embed(body["input"])
             answer = {"data": [{"embedding": row.tolist()} for row in vectors]}
         elif path == "tokenize":
-            answer = {"count": len(body["prompt"].split())}
+            answer = {"count": self.endpoint.tokens(body["prompt"])}
         else:
             answer = self.endpoint.complete("ours" if side == "ours" else "theirs", body)
         raw = json.dumps(answer).encode()

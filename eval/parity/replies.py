@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from eval.parity.agent_replies import AGENT_ROLES
 from eval.parity.draws import Draw, Topics
 from eval.parity.facts import MARK, KnownTexts
 from eval.parity.page_replies import PAGE_ROLES
@@ -170,6 +171,7 @@ PHRASE_ROLES: Mapping[str, Speaker] = {
     **PAGE_ROLES,
     **SECTION_ROLES,
     **SOURCED_ROLES,
+    **AGENT_ROLES,
 }
 
 

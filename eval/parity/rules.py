@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from eval.parity.agent_messages import told_memory, told_messages
 from eval.parity.compare import AGAIN
 from eval.parity.facts import MARK
 from memsys.dates import parse_date
@@ -188,6 +189,23 @@ def _undated(text: str) -> str:
     return _TIME.sub(lambda found: "" if parse_date(found[1]) else found[0], text)
 
 
+def same_agent_prompt(place: str, ours: Any, theirs: Any) -> bool:
+    """Both show the same messages of MemGPT's queue, in order, and the same core memory and numbers of stored ones."""
+    said = told_messages(ours)
+    same = said == told_messages(theirs) and MARK.findall(ours) == MARK.findall(theirs)
+    return bool(said) and same and told_memory(ours) == told_memory(theirs)
+
+
+def same_agent_message(place: str, ours: Any, theirs: Any) -> bool:
+    """Both are messages of MemGPT's queue and say the same, whatever the words of events and failures."""
+    return isinstance(ours, str) and isinstance(theirs, str) and same_agent_prompt(place, ours, theirs)
+
+
+def ours_alone(place: str, ours: Any, theirs: Any) -> bool:
+    """Theirs has nothing."""
+    return ours is not None and not theirs
+
+
 def same_pages(place: str, ours: Any, theirs: Any) -> bool:
     """Both list pages, the same under the same numbers, found by the same tools, in the same order."""
     pages = _PAGE_LINE.findall(ours)
@@ -227,6 +245,9 @@ RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "theirs_of_a_page": theirs_of_a_page,
     "two_members": two_members,
     "neighbours_swapped": neighbours_swapped,
+    "ours_alone": ours_alone,
+    "same_agent_message": same_agent_message,
+    "same_agent_prompt": same_agent_prompt,
     "an_earlier_topic": an_earlier_topic,
     "dated_neighbours_swapped": dated_neighbours_swapped,
     "same_but_correction": same_but_correction,

@@ -12,7 +12,7 @@ from eval.cli.terminal import stage
 from eval.configs.choices import find, settings_of
 from eval.parity.authors import AuthorsRun, interpreter, note_inputs, write_sources
 from eval.parity.compare import Comparer
-from eval.parity.config import Counterpart, backbone_settings, find_counterpart
+from eval.parity.config import TOKENS, Counterpart, backbone_settings, find_counterpart
 from eval.parity.endpoint import ParityEndpoint
 from eval.parity.explain import explain
 from eval.parity.facts import KnownTexts
@@ -107,7 +107,7 @@ class ParityRun:
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as temporary:
             files = write_sources(self.sources, Path(temporary))
-            endpoint = ParityEndpoint(backbone, embedder_for(self.plan))
+            endpoint = ParityEndpoint(backbone, embedder_for(self.plan), tokens=TOKENS[self.counterpart.tokens])
             with endpoint.listening():
                 ours = run_ours(self._plan_at(endpoint.url("ours")), self.sample, STORES[self.counterpart.store])
                 with stage(f"running {self.against}"):

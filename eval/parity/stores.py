@@ -133,6 +133,24 @@ def _page(page: Mapping[str, Any]) -> dict[str, Json]:
     return {key: page[key] for key in ("user", "agent", "date")}
 
 
+def memgpt_store(state: Mapping[str, Any]) -> dict[str, Json]:
+    """MemGPT's core memory, its queue and all messages as prompts show them, its notes, and what it counts."""
+    messages, notes = state["shown_counts"]
+    return {
+        "core": {"core": {block["name"]: block["text"] for block in state["core"]}},
+        "queue": [_queued(message) for message in state["queue"]],
+        "recall": [_queued(message) for message in state["log"]],
+        "archival": [record["text"] for record in state["archival"]["records"]],
+        "counts": {
+            "counts": {"total": state["total"], "messages": messages, "notes": notes, "warned": state["alerted"]}
+        },
+    }
+
+
+def _queued(message: Mapping[str, Any]) -> str:
+    return f"{message['sender']}: {message['text']}"
+
+
 def _places(notes: Any) -> dict[str, int]:
     return {note["note_id"]: place for place, note in enumerate(notes)}
 
@@ -147,6 +165,7 @@ STORES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Json]]] = {
     "clag": clag_store,
     "lightmem": lightmem_store,
     "gam": gam_store,
+    "memgpt": memgpt_store,
     "memoryos": memoryos_store,
     "notes": notes_store,
     "sage": sage_store,

@@ -33,6 +33,7 @@ class Cut:
         branch: which side of ``a if condition else b`` is meant.
         syntax: what braces in its constants are.
         cell: which cell of a notebook; ``None`` for a Python file.
+        whole: the file is no code but the text itself, white space around it aside.
     """
 
     scope: str = ""
@@ -41,6 +42,7 @@ class Cut:
     branch: Branch | None = None
     syntax: Syntax = "plain"
     cell: int | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +67,15 @@ def cut(content: str, place: Cut, file: str) -> Piece:
     """Cut one text.
 
     Args:
-        content: of a Python file, or of a notebook where ``place.cell`` is given.
+        content: of a Python file, of a notebook where ``place.cell`` is given, or of a text where ``place.whole`` is.
         place: where the text stands.
         file: its name, for errors.
 
     Raises:
         DataError: the source is no Python, has nothing at that place, or what stands there is no string expression.
     """
+    if place.whole:
+        return Piece(content, (content.strip(),))
     code = content if place.cell is None else _cell(content, place.cell, file)
     try:
         tree: ast.AST = ast.parse(code)

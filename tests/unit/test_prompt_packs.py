@@ -75,8 +75,13 @@ def test_a_place_that_is_not_there_is_named(place: Cut, message: str) -> None:
         cut(CODE, place, "fake.py")
 
 
+def test_a_file_that_is_no_code_is_one_text() -> None:
+    assert cut(" A {b}\nc. \n", Cut(whole=True), "p.txt").segments == ("A {b}\nc.",)
+
+
 def test_a_notebooks_cell_is_cut_without_its_shell_commands() -> None:
     notebook = json.dumps({"cells": [{"source": ["!pip install x\n", "text = 'a {b}'\n"]}]})
+    assert cut(" A {b}\nc. \n", Cut(whole=True), "p.txt").segments == ("A {b}\nc.",)
     assert cut(notebook, Cut(assign="text", cell=0), "x.ipynb").segments == ("a {b}",)
 
 
@@ -209,11 +214,21 @@ def test_a_packs_placeholders_are_those_that_a_role_is_given(pack: Pack) -> None
     assert all(len(prompt.sha256) == len(prompt.prompt_sha256) == 64 for prompt in pack.prompts)
 
 
-@pytest.mark.parametrize("preset", ["memgpt"])
-def test_a_system_without_a_pack_says_so_and_nothing_of_its_release(preset: str) -> None:
+def whys(preset: str) -> set[str]:
+    """Why the roles of a preset have no authors' prompt; empty for one that has."""
     settings = {**compose_plan([f"memory={preset}"]).settings, "prompts": {"source": "authors"}}
-    whys = {row["why"] for row in prompt_rows(settings) or () if not str(row["role"]).startswith("reader.")}
-    assert whys == {"no pack is catalogued for this system"}
+    rows = [row for row in prompt_rows(settings) or () if not str(row["role"]).startswith("reader.")]
+    return {str(row["why"]) for row in rows}
+
+
+def test_a_system_without_a_pack_says_so_and_nothing_of_its_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt_choice, "pack_of", lambda target: None)
+    assert whys("memgpt") == {"no pack is catalogued for this system"}
+
+
+def test_a_preset_that_asks_otherwise_than_the_release_has_none_of_its_prompts() -> None:
+    assert all("as in memgpt_code" in why for why in whys("memgpt"))
+    assert "as in memgpt_code" not in "".join(whys("memgpt/code"))
 
 
 def test_a_reader_that_the_pack_does_not_name_has_no_catalogued_prompt() -> None:
