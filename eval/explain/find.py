@@ -51,8 +51,8 @@ def find_cells(table: Table, row: str, column: str, block: str | None = None) ->
 
 
 def _name(row: Row) -> str:
-    """Name of a row's system; a variant is named by its label alone."""
-    return "" if row.key.variant else row.key.system
+    """Name of a row's system; a variant that is in no printed row is named by its label alone."""
+    return "" if row.key.variant and not row.printed else row.key.system
 
 
 def _match(wanted: str, names: Iterable[Sequence[str]], what: str, choices: Sequence[str], table: Table) -> list[int]:

@@ -1,9 +1,10 @@
 """Putting a table together from printed numbers and runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from eval.configs.answer_prompts import AUTHORS
 from eval.papers.printed import PrintedNumber
 from eval.scoring.protocols import Protocol
 from eval.tables.candidates import Candidates, RowKey, candidates_of, choose, recorded_judge
@@ -19,6 +20,8 @@ T = TypeVar("T")
 
 _NOT_MEASURED = "settings or counts of the paper's own run: no other run could give it"
 _NOT_BUILT = "this system is not built here"
+#: Tells runs of a printed system from those with the authors' prompts, which stand in its printed row.
+_OURS = "our prompts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ class TableBuilder:
 
     def _further_keys(self, place: _BlockPlace, grid: _Grid) -> list[RowKey]:
         """Rows of systems and variants that the paper's block does not have; of floors and ceilings in any case."""
-        order, known = [*self._paper.further, *self._paper.systems], grid.systems(place)
+        order = [*self._paper.further, *self._paper.systems]
 
         def rank(key: RowKey) -> tuple[int, str, str]:
             return (order.index(key.system) if key.system in order else len(order), key.system, key.variant)
@@ -119,10 +122,19 @@ class TableBuilder:
             for key in self._candidates
             if key.backbone == place.backbone and (grid.spec.further or key.system in self._paper.further)
         ]
-        return sorted((key for key in found if key.variant or key.system not in known), key=rank)
+        printed = {self._standing(RowKey(place.backbone, system)) for system in grid.systems(place)}
+        return sorted((key for key in found if key not in printed), key=rank)
+
+    def _standing(self, key: RowKey) -> RowKey:
+        """The runs that stand in a printed row: those with the authors' prompts, where there are any.
+
+        They alone repeat what was printed; the wording moves a score by more than most systems differ.
+        """
+        theirs = replace(key, variant=AUTHORS)
+        return theirs if theirs in self._candidates else key
 
     def _printed_row(self, label: str, place: _BlockPlace, grid: _Grid) -> Row:
-        key = RowKey(place.backbone, grid.rows[place, label])
+        key = self._standing(RowKey(place.backbone, grid.rows[place, label]))
         printed = {column: grid.numbers.get((place, label, column)) for column in grid.columns}
         return Row(label, key, self._cells(key, place, grid, printed))
 
@@ -131,7 +143,8 @@ class TableBuilder:
             (name for (where, name), system in grid.rows.items() if where == place and system == key.system),
             self._paper.system_label(key.system),
         )
-        return Row(f"{label} [{key.variant}]" if key.variant else label, key, self._cells(key, place, grid, {}))
+        variant = key.variant or (_OURS if key.system in grid.systems(place) else "")
+        return Row(f"{label} [{variant}]" if variant else label, key, self._cells(key, place, grid, {}))
 
     def _cells(
         self, key: RowKey, place: _BlockPlace, grid: _Grid, printed: Mapping[TableColumn, PrintedNumber | None]
@@ -196,7 +209,7 @@ class TableBuilder:
         for position, column in enumerate(grid.columns):
             if column.category is None and can_be_paired(column.metric):
                 rows = [row for row in block.rows if row.cells[position].measured is not None]
-                own = [row for row in rows if row.key.system == self._paper.own and not row.key.variant]
+                own = [row for row in rows if row.key.system == self._paper.own and row.key.variant in ("", AUTHORS)]
                 others = [row for row in rows if row not in own[:1]]
                 entrants = [
                     (self._contestant(one, position, column), self._contestant(other, position, column))

@@ -7,6 +7,7 @@ from math import fsum
 from pathlib import PurePath
 from typing import Any
 
+from eval.configs.answer_prompts import AUTHORS
 from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import ABSTENTION
 from eval.scoring.rows import ScoreRow
@@ -70,7 +71,8 @@ def candidates_of(found: "Candidates", key: RowKey, dataset: str, metric: str) -
     own = tuple(found.get(key, {}).get(dataset, ()))
     if not is_retrieval(metric) or key.backbone == NO_BACKBONE:
         return own
-    others = found.get(RowKey(NO_BACKBONE, key.system, key.variant), {}).get(dataset, ())
+    asked_nothing = key.variant.removeprefix(AUTHORS).removeprefix(", ")  # a run without a backbone has no prompts
+    others = found.get(RowKey(NO_BACKBONE, key.system, asked_nothing), {}).get(dataset, ())
     return (*own, *(run for run in others if asks_the_question(run)))
 
 

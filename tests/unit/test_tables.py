@@ -195,6 +195,29 @@ def test_an_overridden_memory_is_another_row(tmp_path: Path) -> None:
     assert row(built, "Qwen3-0.6B", "CLAG (Ours) [n_init=7]").measured
 
 
+def test_the_authors_prompts_stand_in_the_printed_row(tmp_path: Path) -> None:
+    full(memory="clag", values=constant(0.2)).write(tmp_path)
+    assert measured(table(tmp_path), "CLAG (Ours)") == pytest.approx(20)
+    authors = {"prompts": {"source": "authors"}}
+    full(memory="clag", parts=authors, values=constant(0.3)).write(tmp_path)
+    full(memory="rag", values=constant(0.1)).write(tmp_path)
+    built = table(tmp_path)
+    assert measured(built, "CLAG (Ours)") == pytest.approx(30)
+    assert measured(built, "CLAG (Ours) [our prompts]") == pytest.approx(20)
+    assert measured(built, "RAG") == pytest.approx(10)
+    ours = cell(built, "Qwen3-0.6B", "CLAG (Ours) [our prompts]", "LoCoMo F1")
+    assert (ours.printed, ours.verdict) == (None, None)
+    assert cell(built, "Qwen3-0.6B", "CLAG (Ours)", "LoCoMo F1").printed is not None
+    pairs = {(pair.system, pair.baseline): pair.differing for pair in built.pairs if pair.column == "LoCoMo F1"}
+    assert list(pairs) == [("CLAG (Ours)", "RAG"), ("CLAG (Ours)", "CLAG (Ours) [our prompts]")]
+
+
+def measured(built: Table, label: str) -> float:
+    found = cell(built, "Qwen3-0.6B", label, "LoCoMo F1").measured
+    assert found is not None
+    return found.value
+
+
 def test_an_ablation_config_fills_its_own_printed_row(tmp_path: Path) -> None:
     full(memory="clag_n_init_5", settings={"n_init": 5}).write(tmp_path)
     built = table(tmp_path, 9)
@@ -260,6 +283,13 @@ def test_retrieval_by_the_question_fills_the_rows_of_every_backbone(tmp_path: Pa
     assert found.measured.repeats_exactly == "retrieval by the question, no model"
     assert cell(table(tmp_path, 16), "LoCoMo, Qwen3-0.6B", "A-mem", "Chars").measured is None
     assert cell(table(tmp_path, 1), "Qwen3-0.6B", "RAG", "LoCoMo F1").verdict == "not run"
+
+
+def test_retrieval_by_the_question_stands_beside_answers_to_the_authors_prompts(tmp_path: Path) -> None:
+    asking = {"memory": "rag_turn", "settings": {"query": "question"}}
+    full(**asking, mode="retrieval_only").write(tmp_path)
+    full(**asking, dataset="hotpotqa20_clag", parts={"prompts": {"source": "authors"}}).write(tmp_path)
+    assert cell(table(tmp_path, 16), "LoCoMo, Qwen3-0.6B", "RAG", "Chars").measured is not None
 
 
 def test_keywords_of_a_model_keep_a_retrieval_to_its_backbone(tmp_path: Path) -> None:
