@@ -82,7 +82,7 @@ class EpisodeConstruction:
         if rules.mode == "direct" or not self._store.facts:
             return await extract_directly(llm, self._roles, episode, key)
         vector = (await self._parts.embedder.embed([episode.headline]))[0]
-        found = index.search(vector, rules.max_known)
+        found = index.search(vector, rules.max_known, least=rules.min_cos)
         near = [fact_id for fact_id, cosine in found if round(cosine, SCORE_DECIMALS) >= rules.min_cos]
         known = [self._store.facts[fact_id].text for fact_id in near]
         return await extract_by_prediction(llm, self._roles, episode, known, key, dated=rules.dated)
@@ -92,7 +92,7 @@ class EpisodeConstruction:
             return
         vectors = await self._parts.embedder.embed(statements)
         for row, statement in enumerate(statements):
-            closest = self._store.fact_index.search(vectors[row], 1)
+            closest = self._store.fact_index.search(vectors[row], 1, least=self._rules.dedup_cos)
             if closest and round(closest[0][1], SCORE_DECIMALS) > self._rules.dedup_cos:
                 self.counts["facts.duplicates"] += 1
                 continue

@@ -66,18 +66,18 @@ class HierarchyConstruction:
             return await extract_directly(self._parts.llm, self._roles, episode, key)
         rules, index = self._config.semantic_rules, self._store.fact_index
         vector = (await self._parts.embedder.embed([episode.headline]))[0]
-        found = index.search(vector, rules.max_known)
+        found = index.search(vector, rules.max_known, least=rules.min_cos)
         known = [self._store.facts[fact_id].text for fact_id, cosine in found if round(cosine, 6) >= rules.min_cos]
         return await extract_by_prediction(self._parts.llm, self._roles, episode, known, key)
 
     async def _store_facts(self, episode: Episode, statements: Sequence[str]) -> None:
         if not statements:
             return
-        vectors = await self._parts.embedder.embed(statements)
+        vectors, rules = await self._parts.embedder.embed(statements), self._config.semantic_rules
         new: list[str] = []
         for row, statement in enumerate(statements):
-            closest = self._store.fact_index.search(vectors[row], 1)
-            if closest and round(closest[0][1], 6) > self._config.semantic_rules.dedup_cos:
+            closest = self._store.fact_index.search(vectors[row], 1, least=rules.dedup_cos)
+            if closest and round(closest[0][1], 6) > rules.dedup_cos:
                 self.counts["facts.duplicates"] += 1
                 continue
             fact = Fact(f"s{len(self._store.facts)}", statement, episode.episode_id, episode.time)
