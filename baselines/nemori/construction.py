@@ -92,12 +92,18 @@ class EpisodeConstruction:
             return
         vectors = await self._parts.embedder.embed(statements)
         for row, statement in enumerate(statements):
-            closest = self._store.fact_index.search(vectors[row], 1, least=self._rules.dedup_cos)
-            if closest and round(closest[0][1], SCORE_DECIMALS) > self._rules.dedup_cos:
+            if self._is_duplicate(vectors[row]):
                 self.counts["facts.duplicates"] += 1
                 continue
             fact = Fact(f"s{len(self._store.facts)}", statement, episode.episode_id, episode.time)
             self._store.add_fact(fact, vectors[row : row + 1])
+
+    def _is_duplicate(self, vector: Vectors) -> bool:
+        least, index = self._rules.dedup_cos, self._store.fact_index
+        if not index.may_exceed(vector, least):
+            return False
+        closest = index.search(vector, 1, least=least)
+        return bool(closest) and round(closest[0][1], SCORE_DECIMALS) > least
 
 
 def _episode(number: int, draft: EpisodeDraft) -> Episode:

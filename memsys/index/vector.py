@@ -23,6 +23,8 @@ _MARGIN = 1e-5
 _SPARE_CANDIDATES = 16
 #: An item whose cosine misses a wanted one by this is left out; beyond the rounding of scores to six decimals.
 _MISSED = 1e-6
+#: Far above the error of sums in double precision.
+_SUM_ERROR = 1e-9
 #: With fewer items a search among all costs less than to ask first which may reach a wanted cosine.
 _FEW = 512
 #: Rows of removed items stay, empty, until there are so many beyond one for every ``_LIVE_PER_GAP`` items.
@@ -65,6 +67,7 @@ class VectorIndex:
         settings = settings or chosen_index()
         self._approximate = None if settings.kind == "flat" else ApproximateCandidates(settings, dimension)
         self._bounds: SimilarityBounds | None = None  # made by the first search that names a cosine to reach
+        self._longest, self._measured = 0.0, 0  # square of the greatest length of so many first rows
         self._ids: list[str] = []  # by row, those of gaps too
         self._row_of: dict[str, int] = {}
         self._gaps: list[int] = []  # rows, ascending
@@ -124,6 +127,7 @@ class VectorIndex:
         if ids:
             rows = self._rows(ids)
             self._matrix()[rows] = vectors
+            self._measured = 0
             if self._gpu:
                 self._gpu.drop()
             for follower in (self._approximate, self._bounds):
@@ -151,6 +155,7 @@ class VectorIndex:
         self._flat.remove_ids(np.array(self._gaps, dtype=np.int64))
         self._ids, self._gaps = list(self._row_of), []
         self._row_of = {item: row for row, item in enumerate(self._ids)}
+        self._measured = 0
         self._drop_copies()
 
     def search(
@@ -203,6 +208,20 @@ class VectorIndex:
         """
         return self._exact(self._rows(ids), vector)
 
+    def may_exceed(self, vector: NDArray[np.float32], cosine: float) -> bool:
+        """Tell whether an item's rounded cosine with a vector ``(dimension,)`` may be above this one.
+
+        By the lengths alone: with unit vectors none is above 1, and nothing need be searched.
+        """
+        new = self._matrix()[self._measured :]
+        if len(new):
+            wide = new.astype(np.float64)
+            self._longest = max(self._longest, float(np.einsum("ij,ij->i", wide, wide).max()))
+            self._measured = len(self._ids)
+        own = vector.astype(np.float64)
+        highest = float(np.sqrt(self._longest * np.einsum("i,i->", own, own)))
+        return round(highest + _SUM_ERROR, SCORE_DECIMALS) > cosine
+
     def products(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the inner products of all items with a vector ``(dimension,)``, shape ``(len(self),)``, oldest first.
 
@@ -237,6 +256,7 @@ class VectorIndex:
         """Restore a snapshot of :meth:`state`."""
         self._flat.reset()
         self._ids, self._row_of, self._gaps = [], {}, []
+        self._measured = 0
         self._drop_copies()
         ids = list(state["ids"])
         self.add(ids, np.asarray(state["vectors"], dtype=np.float32).reshape(len(ids), self._dimension))
@@ -273,7 +293,8 @@ class VectorIndex:
         """The same from the products with all rows, for when the last place has more near-ties than were fetched."""
         rows, matrix = self._live() if among is None else among, self._matrix()
         products = inner_products(matrix, query)[rows] if among is None else inner_products(matrix[rows], query)
-        return rows[products >= np.partition(products, len(rows) - k)[len(rows) - k] - _MARGIN]
+        near: NDArray[np.int64] = rows[products >= np.partition(products, len(rows) - k)[len(rows) - k] - _MARGIN]
+        return near
 
     def _without_gaps(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell of rows which of them hold an item."""

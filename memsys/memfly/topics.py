@@ -40,7 +40,8 @@ class Topics:
         if 0 < count < len(rows):
             rows = np.flatnonzero(products >= np.partition(products, len(rows) - count)[len(rows) - count] - _MARGIN)
         cosines = np.einsum("ij,j->i", self.centroids[rows].astype(np.float64), vector.astype(np.float64))
-        return rows[np.argsort(-np.round(cosines, _DECIMALS), kind="stable")][:count].tolist()
+        best = np.argsort(-np.round(cosines, _DECIMALS), kind="stable")[:count]
+        return [int(row) for row in rows[best]]
 
     @classmethod
     def of(cls, members: list[Numbers], vectors: Vectors) -> "Topics":

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from eval.running.composed import make_plan
 from eval.running.plan import identity_of
 from memsys.errors import ConfigError
+from memsys.index.bounds import SimilarityBounds
 from memsys.index.settings import IndexSettings, chosen_index, using_index
 from memsys.index.vector import VectorIndex
 
@@ -127,6 +128,35 @@ def test_a_search_from_a_high_cosine_on_looks_at_few_items(monkeypatch: pytest.M
     monkeypatch.setattr(VectorIndex, "_candidates", lambda *_: pytest.fail("searched among all"))
     assert index.search(rows[7], 5, least=0.92) == [("n7", pytest.approx(1.0))]
     assert looked[0] < 50
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(1, 40), st.floats(0.9, 1.1), st.sampled_from([0.5, 0.999999, 1.0, 1.05]), st.integers(0, 10**6))
+def test_no_cosine_exceeds_one_where_the_lengths_forbid_it(count: int, length: float, cosine: float, seed: int) -> None:
+    """Vectors that are a little too long or too short, added, replaced and removed."""
+    rng = np.random.default_rng(seed)
+    rows = (unit_rows(count, seed=seed) * rng.choice([1.0, length, 1 + 6e-7], size=(count, 1))).astype(np.float32)
+    index = filled(rows[: count // 2 + 1])
+    index.may_exceed(rows[0], cosine)
+    index.add([f"n{row}" for row in range(count // 2 + 1, count)], rows[count // 2 + 1 :])
+    index.replace(["n0"], rows[count - 1 :])
+    index.remove([f"n{row}" for row in rng.choice(count, size=count // 3, replace=False).tolist()])
+    for query in rows:
+        highest = max([round(score, 6) for _, score in index.search(query, 1)], default=-1.0)
+        assert index.may_exceed(query, cosine) or highest <= cosine
+
+
+def test_unit_vectors_need_no_search_for_more_than_one() -> None:
+    index = filled(unit_rows(50, 384))
+    assert not any(index.may_exceed(row, 1.0) for row in unit_rows(50, 384))
+    assert index.may_exceed(unit_rows(1, 384)[0], 0.99) and not VectorIndex(8).may_exceed(unit_rows(1)[0], 0.0)
+
+
+@pytest.mark.parametrize("dimension", [1, 8, 95, 96, 384, 1024])
+def test_the_directions_of_the_bounds_are_orthonormal(dimension: int) -> None:
+    directions = SimilarityBounds(dimension)._directions
+    assert directions.shape == (min(dimension, 95), dimension)
+    assert np.allclose(directions @ directions.T, np.eye(len(directions)), atol=1e-12)
 
 
 @settings(max_examples=40, deadline=None)
