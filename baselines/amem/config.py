@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from baselines.amem.heuristics import HeuristicRules
@@ -90,7 +91,7 @@ class AmemConfig:
         given: dict[str, Any] = {**self.evolution_rules, "labels": note_labels(self.note_labels)}
         return from_settings(EvolutionRules, given, "memory.evolution_rules")
 
-    @property
+    @cached_property
     def heuristic_rules(self) -> HeuristicRules:
         """What stands in for metadata that a staged reply does not give."""
         return from_settings(HeuristicRules, self.heuristics, "memory.heuristics")

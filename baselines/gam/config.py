@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from baselines.gam.roles import make_roles
 from baselines.gam.rules import GamContextRules, GamPageRules, GamTexts, ResearchRules
@@ -40,22 +41,22 @@ class GamConfig:
         _ = self.page_rules, self.research_rules, self.context_rules, self.page_texts
         make_roles(self.roles)
 
-    @property
+    @cached_property
     def page_rules(self) -> GamPageRules:
         """How pages are cut and numbered."""
         return from_settings(GamPageRules, self.pages, "memory.pages")
 
-    @property
+    @cached_property
     def research_rules(self) -> ResearchRules:
         """How questions are researched."""
         return from_settings(ResearchRules, self.research, "memory.research")
 
-    @property
+    @cached_property
     def context_rules(self) -> GamContextRules:
         """What the reader sees."""
         return from_settings(GamContextRules, self.context, "memory.context")
 
-    @property
+    @cached_property
     def page_texts(self) -> GamTexts:
         """Words of pages and prompts."""
         return from_settings(GamTexts, self.texts, "memory.texts")

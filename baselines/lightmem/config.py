@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from baselines.lightmem.roles import make_roles
 from baselines.lightmem.rules import (
@@ -63,37 +64,37 @@ class LightMemConfig:
         _ = self.search_rules, self.context_rules, self.texts
         make_roles(self.roles)
 
-    @property
+    @cached_property
     def compress_rules(self) -> CompressRules:
         """Whether turns are compressed."""
         return from_settings(CompressRules, self.compress, "memory.compress")
 
-    @property
+    @cached_property
     def compressor_settings(self) -> CompressorSettings:
         """What compresses turns."""
         return from_settings(CompressorSettings, self.compressor, "memory.compressor")
 
-    @property
+    @cached_property
     def segment_rules(self) -> SegmentRules:
         """How topics are cut."""
         return from_settings(SegmentRules, self.segment, "memory.segment")
 
-    @property
+    @cached_property
     def update_rules(self) -> RevisionRules:
         """How facts are revised."""
         return from_settings(RevisionRules, self.update, "memory.update")
 
-    @property
+    @cached_property
     def search_rules(self) -> FactSearchRules:
         """What a question finds."""
         return from_settings(FactSearchRules, self.retrieve, "memory.retrieve")
 
-    @property
+    @cached_property
     def context_rules(self) -> LightMemContextRules:
         """What the reader sees."""
         return from_settings(LightMemContextRules, self.context, "memory.context")
 
-    @property
+    @cached_property
     def texts(self) -> LightMemTexts:
         """Words around the facts."""
         return from_settings(LightMemTexts, self.context_texts, "memory.context_texts")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from baselines.mem0.graph import EntityGraphRules
 from baselines.mem0.roles import Decisions, ExtractContext, ExtractPrompt, make_roles, needed_roles
@@ -83,7 +84,7 @@ class Mem0Config:
             )
         self.make_roles()
 
-    @property
+    @cached_property
     def graph_rules(self) -> EntityGraphRules:
         """How the graph is kept and read."""
         return from_settings(EntityGraphRules, self.graph, "memory.graph")

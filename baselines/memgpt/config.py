@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from baselines.memgpt.roles import make_roles
 from baselines.memgpt.rules import (
@@ -63,42 +64,42 @@ class MemGptConfig:
         """Whether the agent's own message is the answer; see :class:`memsys.protocol.MayAnswer`."""
         return self.agent_rules.answer == "agent"
 
-    @property
+    @cached_property
     def ingest_rules(self) -> IngestionRules:
         """How a conversation is fed."""
         return from_settings(IngestionRules, self.ingest, "memory.ingest")
 
-    @property
+    @cached_property
     def main_rules(self) -> MainContextRules:
         """The window that is paged."""
         return from_settings(MainContextRules, self.main_context, "memory.main_context")
 
-    @property
+    @cached_property
     def summary_rules(self) -> SummaryRules:
         """The summary of what was evicted."""
         return from_settings(SummaryRules, self.summary, "memory.summary")
 
-    @property
+    @cached_property
     def core_rules(self) -> CoreRules:
         """Core memory."""
         return from_settings(CoreRules, self.core, "memory.core")
 
-    @property
+    @cached_property
     def agent_rules(self) -> AgentRules:
         """The agent's steps."""
         return from_settings(AgentRules, self.agent, "memory.agent")
 
-    @property
+    @cached_property
     def search_rules(self) -> PagedSearchRules:
         """The search functions."""
         return from_settings(PagedSearchRules, self.search, "memory.search")
 
-    @property
+    @cached_property
     def context_rules(self) -> MemGptContextRules:
         """What the reader sees."""
         return from_settings(MemGptContextRules, self.context, "memory.context")
 
-    @property
+    @cached_property
     def texts(self) -> MemGptTexts:
         """Words of the context."""
         return from_settings(MemGptTexts, self.context_texts, "memory.context_texts")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from baselines.memorybank.forgetting import ForgettingRules
 from baselines.memorybank.roles import make_roles
@@ -50,17 +51,17 @@ class MemoryBankConfig:
                 "memory.summaries.overall_history=True needs the days' summaries; set memory.summaries.days to true"
             )
 
-    @property
+    @cached_property
     def summary_rules(self) -> SummaryRules:
         """How days and conversation are summarised."""
         return from_settings(SummaryRules, self.summaries, "memory.summaries")
 
-    @property
+    @cached_property
     def forgetting_rules(self) -> ForgettingRules:
         """What is kept."""
         return from_settings(ForgettingRules, self.forgetting, "memory.forgetting")
 
-    @property
+    @cached_property
     def context_rules(self) -> MemoryBankContextRules:
         """What the reader sees."""
         return from_settings(MemoryBankContextRules, self.context, "memory.context")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from baselines.memoryos.roles import make_roles
 from baselines.memoryos.rules import (
@@ -64,42 +65,42 @@ class MemoryOSConfig:
         _ = self.search_rules, self.context_rules, self.texts, self.layout
         make_roles(self.roles)
 
-    @property
+    @cached_property
     def short_term_rules(self) -> ShortTermRules:
         """How many pages are recent."""
         return from_settings(ShortTermRules, self.short_term, "memory.short_term")
 
-    @property
+    @cached_property
     def mid_term_rules(self) -> MidTermRules:
         """How pages get into segments."""
         return from_settings(MidTermRules, self.mid_term, "memory.mid_term")
 
-    @property
+    @cached_property
     def heat_rules(self) -> HeatRules:
         """When a segment is hot."""
         return from_settings(HeatRules, self.heat, "memory.heat")
 
-    @property
+    @cached_property
     def long_term_rules(self) -> LongTermRules:
         """What is kept of the speakers."""
         return from_settings(LongTermRules, self.long_term, "memory.long_term")
 
-    @property
+    @cached_property
     def search_rules(self) -> MemoryOSSearchRules:
         """What a question finds."""
         return from_settings(MemoryOSSearchRules, self.retrieve, "memory.retrieve")
 
-    @property
+    @cached_property
     def context_rules(self) -> MemoryOSContextRules:
         """What the reader sees."""
         return from_settings(MemoryOSContextRules, self.context, "memory.context")
 
-    @property
+    @cached_property
     def texts(self) -> MemoryOSTexts:
         """Words of the context."""
         return from_settings(MemoryOSTexts, self.context_texts, "memory.context_texts")
 
-    @property
+    @cached_property
     def layout(self) -> PromptLayout:
         """Pages in prompts, and headings in replies."""
         return from_settings(PromptLayout, self.prompt_layout, "memory.prompt_layout")

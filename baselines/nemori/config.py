@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from baselines.nemori.roles import make_roles
 from baselines.nemori.rules import (
@@ -69,42 +70,42 @@ class NemoriConfig:
             raise ConfigError("memory.search: episodes=0 and facts=0 find nothing; set one of them above 0")
         make_roles(self.roles)
 
-    @property
+    @cached_property
     def boundary_rules(self) -> BoundaryRules:
         """Where episodes end, message by message."""
         return from_settings(BoundaryRules, self.boundary, "memory.boundary")
 
-    @property
+    @cached_property
     def batch_rules(self) -> BatchRules:
         """How batches are grouped."""
         return from_settings(BatchRules, self.batch, "memory.batch")
 
-    @property
+    @cached_property
     def episode_rules(self) -> EpisodeRules:
         """What an episode keeps."""
         return from_settings(EpisodeRules, self.episode, "memory.episode")
 
-    @property
+    @cached_property
     def merge_rules(self) -> MergeRules:
         """Which episodes become one."""
         return from_settings(MergeRules, self.merge, "memory.merge")
 
-    @property
+    @cached_property
     def fact_rules(self) -> FactRules:
         """How facts are learnt."""
         return from_settings(FactRules, self.facts, "memory.facts")
 
-    @property
+    @cached_property
     def search_rules(self) -> SearchRules:
         """How episodes and facts are found."""
         return from_settings(SearchRules, self.search, "memory.search")
 
-    @property
+    @cached_property
     def texts(self) -> ContextTexts:
         """Words of the context around facts and episodes."""
         return from_settings(ContextTexts, self.context_texts, "memory.context_texts")
 
-    @property
+    @cached_property
     def context_rules(self) -> NemoriContextRules:
         """What the reader sees."""
         return from_settings(NemoriContextRules, self.context, "memory.context")

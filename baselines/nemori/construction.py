@@ -82,7 +82,7 @@ class EpisodeConstruction:
         if rules.mode == "direct" or not self._store.facts:
             return await extract_directly(llm, self._roles, episode, key)
         vector = (await self._parts.embedder.embed([episode.headline]))[0]
-        found = index.search(vector, rules.max_known)
+        found = index.search(vector, rules.max_known, least=rules.min_cos)
         near = [fact_id for fact_id, cosine in found if round(cosine, SCORE_DECIMALS) >= rules.min_cos]
         known = [self._store.facts[fact_id].text for fact_id in near]
         return await extract_by_prediction(llm, self._roles, episode, known, key, dated=rules.dated)
@@ -92,12 +92,18 @@ class EpisodeConstruction:
             return
         vectors = await self._parts.embedder.embed(statements)
         for row, statement in enumerate(statements):
-            closest = self._store.fact_index.search(vectors[row], 1)
-            if closest and round(closest[0][1], SCORE_DECIMALS) > self._rules.dedup_cos:
+            if self._is_duplicate(vectors[row]):
                 self.counts["facts.duplicates"] += 1
                 continue
             fact = Fact(f"s{len(self._store.facts)}", statement, episode.episode_id, episode.time)
             self._store.add_fact(fact, vectors[row : row + 1])
+
+    def _is_duplicate(self, vector: Vectors) -> bool:
+        least, index = self._rules.dedup_cos, self._store.fact_index
+        if not index.may_exceed(vector, least):
+            return False
+        closest = index.search(vector, 1, least=least)
+        return bool(closest) and round(closest[0][1], SCORE_DECIMALS) > least
 
 
 def _episode(number: int, draft: EpisodeDraft) -> Episode:

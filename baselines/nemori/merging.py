@@ -70,7 +70,7 @@ class Merger:
         chars = self.rules.query_chars
         if chars is not None and len(self.store.episode_index):
             vector = (await self.embedder.embed([episode.content[:chars]]))[0]
-        found = self.store.episode_index.search(vector, self.rules.candidates)
+        found = self.store.episode_index.search(vector, self.rules.candidates, least=self.rules.min_cos)
         near = [name for name, cosine in found if round(cosine, SCORE_DECIMALS) >= self.rules.min_cos]
         return [self.store.episodes[name] for name in near]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from memsys.call_model import DataShape, ExpectedCalls
@@ -84,7 +85,7 @@ class PackageConfig:
         if not self.worker_file.is_file():
             raise ConfigError(f"memory={self.name}: there is no worker {self.worker_file}; set memory.worker")
 
-    @property
+    @cached_property
     def proxy_settings(self) -> ProxySettings:
         """Settings of the server that the package calls, on any free port."""
         return from_settings(ProxySettings, {"port": 0, **self.proxy}, "memory.proxy")

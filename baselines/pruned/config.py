@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from baselines.pruned import compressor
 from baselines.pruned.compressor import CompressorSettings
@@ -25,7 +26,7 @@ class PrunedRagConfig(RagConfig):
         RagConfig.__post_init__(self)
         _ = self.compressor_settings
 
-    @property
+    @cached_property
     def compressor_settings(self) -> CompressorSettings:
         """How passages are pruned."""
         return from_settings(CompressorSettings, self.compressor, "memory.compressor")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from baselines.rag.chunking import Bound
@@ -103,12 +104,12 @@ class RagConfig:
         """Unless BM25 alone scores; see :class:`memsys.protocol.TellsEmbedding`."""
         return self.scorer != "bm25"
 
-    @property
+    @cached_property
     def bm25_settings(self) -> Bm25Settings:
         """Constants of BM25."""
         return from_settings(Bm25Settings, self.bm25, "memory.bm25")
 
-    @property
+    @cached_property
     def fusion_settings(self) -> FusionSettings:
         """Constants of the fusion."""
         return from_settings(FusionSettings, self.fusion, "memory.fusion")

@@ -110,8 +110,8 @@ def blocks(points: Sequence[ScalePoint]) -> dict[str, str]:
     Raises:
         ConfigError: the measurements of one table are of different days or machines.
     """
-    plain = [point for point in points if not point.index and not point.texts]
-    other = [point for point in points if point.index or point.texts]
+    plain = [point for point in points if not point.index and not point.texts and point.turns < MILLION]
+    other = [point for point in points if point not in plain]
     return {"systems": _systems(plain), "indexes": _others(other), "million": _million(points)}
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from memsys.call_model import DataShape, ExpectedCalls
@@ -204,7 +205,7 @@ class ClagConfig:
         given: dict[str, Any] = {**self.evolution_rules, "labels": note_labels(self.note_labels)}
         return from_settings(EvolutionRules, given, "memory.evolution_rules")
 
-    @property
+    @cached_property
     def provisional_rules(self) -> ProvisionalRules:
         """How clusters without a profile are described."""
         return from_settings(ProvisionalRules, self.provisional, "memory.provisional")
@@ -215,7 +216,7 @@ class ClagConfig:
         labels = from_settings(CardLabels, self.card_labels, "memory.card_labels")
         return CardRules(self.card_examples, self.card_chars, labels)
 
-    @property
+    @cached_property
     def profile_labels(self) -> SampleLabels:
         """How members are shown to the role ``profile``."""
         return from_settings(SampleLabels, self.sample_labels, "memory.sample_labels")

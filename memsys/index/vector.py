@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from memsys.embedding.contract import Vectors
 from memsys.errors import ConfigError
 from memsys.index.approximate import ApproximateCandidates
+from memsys.index.bounds import LEAST_USEFUL, SimilarityBounds
+from memsys.index.products import inner_products
 from memsys.index.settings import IndexSettings, chosen_index
 
 IndexDevice = Literal["cpu", "gpu"]
@@ -19,6 +21,12 @@ SCORE_DECIMALS = 6
 #: Candidates this close to the last place are compared exactly; far above the rounding error of float32 sums.
 _MARGIN = 1e-5
 _SPARE_CANDIDATES = 16
+#: An item whose cosine misses a wanted one by this is left out; beyond the rounding of scores to six decimals.
+_MISSED = 1e-6
+#: Far above the error of sums in double precision.
+_SUM_ERROR = 1e-9
+#: With fewer items a search among all costs less than to ask first which may reach a wanted cosine.
+_FEW = 512
 #: Rows of removed items stay, empty, until there are so many beyond one for every ``_LIVE_PER_GAP`` items.
 _GAPS, _LIVE_PER_GAP = 32, 8
 
@@ -58,6 +66,8 @@ class VectorIndex:
         self._gpu = _GpuCopy() if device == "gpu" else None
         settings = settings or chosen_index()
         self._approximate = None if settings.kind == "flat" else ApproximateCandidates(settings, dimension)
+        self._bounds: SimilarityBounds | None = None  # made by the first search that names a cosine to reach
+        self._longest, self._measured = 0.0, 0  # square of the greatest length of so many first rows
         self._ids: list[str] = []  # by row, those of gaps too
         self._row_of: dict[str, int] = {}
         self._gaps: list[int] = []  # rows, ascending
@@ -117,10 +127,12 @@ class VectorIndex:
         if ids:
             rows = self._rows(ids)
             self._matrix()[rows] = vectors
+            self._measured = 0
             if self._gpu:
                 self._gpu.drop()
-            if self._approximate:
-                self._approximate.replaced(rows)
+            for follower in (self._approximate, self._bounds):
+                if follower:
+                    follower.replaced(rows)
 
     def remove(self, ids: Sequence[str]) -> None:
         """Take items out; the others keep their order.
@@ -143,10 +155,16 @@ class VectorIndex:
         self._flat.remove_ids(np.array(self._gaps, dtype=np.int64))
         self._ids, self._gaps = list(self._row_of), []
         self._row_of = {item: row for row, item in enumerate(self._ids)}
+        self._measured = 0
         self._drop_copies()
 
     def search(
-        self, vector: NDArray[np.float32], k: int, *, among: NDArray[np.int64] | None = None
+        self,
+        vector: NDArray[np.float32],
+        k: int,
+        *,
+        among: NDArray[np.int64] | None = None,
+        least: float | None = None,
     ) -> list[tuple[str, float]]:
         """Find the ``k`` most similar items.
 
@@ -154,6 +172,8 @@ class VectorIndex:
             vector: unit vector of shape ``(dimension,)``.
             k: how many; fewer come back when the index holds fewer.
             among: positions of the items that may be found, each once; ``None`` for all. Searched in main memory.
+            least: items are left out whose cosine is lower than this by more than a millionth, so that few are looked
+                at where it is high; ``None`` for none.
 
         Returns:
             Pairs of id and cosine, best first; ties (equal after rounding to six decimals) oldest first.
@@ -162,8 +182,13 @@ class VectorIndex:
         if k <= 0:
             return []
         query = np.ascontiguousarray(vector, dtype=np.float32)
-        rows = self._candidates(query, k, among)
+        rows = self._reaching(query, least) if among is None and least is not None else None
+        if rows is None:
+            rows = self._candidates(query, k, among)
         scores = self._exact(rows, query)
+        if least is not None:
+            kept = scores >= least - _MISSED
+            rows, scores = rows[kept], scores[kept]
         order = np.lexsort((rows, -np.round(scores, SCORE_DECIMALS)))[:k]
         return [(self._ids[rows[place]], float(scores[place])) for place in order]
 
@@ -182,6 +207,20 @@ class VectorIndex:
             KeyError: an id is not there.
         """
         return self._exact(self._rows(ids), vector)
+
+    def may_exceed(self, vector: NDArray[np.float32], cosine: float) -> bool:
+        """Tell whether an item's rounded cosine with a vector ``(dimension,)`` may be above this one.
+
+        By the lengths alone: with unit vectors none is above 1, and nothing need be searched.
+        """
+        new = self._matrix()[self._measured :]
+        if len(new):
+            wide = new.astype(np.float64)
+            self._longest = max(self._longest, float(np.einsum("ij,ij->i", wide, wide).max()))
+            self._measured = len(self._ids)
+        own = vector.astype(np.float64)
+        highest = float(np.sqrt(self._longest * np.einsum("i,i->", own, own)))
+        return round(highest + _SUM_ERROR, SCORE_DECIMALS) > cosine
 
     def products(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the inner products of all items with a vector ``(dimension,)``, shape ``(len(self),)``, oldest first.
@@ -217,9 +256,20 @@ class VectorIndex:
         """Restore a snapshot of :meth:`state`."""
         self._flat.reset()
         self._ids, self._row_of, self._gaps = [], {}, []
+        self._measured = 0
         self._drop_copies()
         ids = list(state["ids"])
         self.add(ids, np.asarray(state["vectors"], dtype=np.float32).reshape(len(ids), self._dimension))
+
+    def _reaching(self, query: NDArray[np.float32], least: float) -> NDArray[np.int64] | None:
+        """Rows that may reach a cosine; ``None`` where another search finds them as fast."""
+        count = len(self._ids)
+        approximates = self._approximate is not None and self._approximate.searches(count)
+        if least < LEAST_USEFUL or count < _FEW or approximates:
+            return None
+        self._bounds = self._bounds or SimilarityBounds(self._dimension)
+        rows = self._bounds.at_least(self._matrix(), query, least - _MISSED)
+        return None if len(rows) > count // 8 else rows[self._without_gaps(rows)]
 
     def _candidates(self, query: NDArray[np.float32], k: int, among: NDArray[np.int64] | None) -> NDArray[np.int64]:
         """Rows that may be among the first ``k``: the best ones, and every near-tie of the last place."""
@@ -233,18 +283,24 @@ class VectorIndex:
             return self._approximate.find(self._matrix(), query, fetch)
         index = self._gpu.of(self._flat) if self._gpu and among is None else self._flat
         chosen = {} if among is None else {"params": self._only(among)}
-        while True:
-            scores, rows = index.search(query[None], fetch, **chosen)
-            live = self._without_gaps(rows[0])
-            if fetch == count or (live.sum() >= k and scores[0, -1] < scores[0][live][k - 1] - _MARGIN):
-                return np.asarray(rows[0][live], dtype=np.int64)
-            fetch = min(4 * fetch, count)
+        scores, rows = index.search(query[None], fetch, **chosen)
+        live = self._without_gaps(rows[0])
+        if fetch == count or (live.sum() >= k and scores[0, -1] < scores[0][live][k - 1] - _MARGIN):
+            return np.asarray(rows[0][live], dtype=np.int64)
+        return self._with_ties(query, k, among)
+
+    def _with_ties(self, query: NDArray[np.float32], k: int, among: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        """The same from the products with all rows, for when the last place has more near-ties than were fetched."""
+        rows, matrix = self._live() if among is None else among, self._matrix()
+        products = inner_products(matrix, query)[rows] if among is None else inner_products(matrix[rows], query)
+        near: NDArray[np.int64] = rows[products >= np.partition(products, len(rows) - k)[len(rows) - k] - _MARGIN]
+        return near
 
     def _without_gaps(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell of rows which of them hold an item."""
         if not self._gaps:
             return np.ones(len(rows), dtype=np.bool_)
-        return np.array([self._row_of.get(self._ids[row]) == row for row in rows.tolist()])
+        return np.array([self._row_of.get(self._ids[row]) == row for row in rows.tolist()], dtype=np.bool_)
 
     def _live(self) -> NDArray[np.int64]:
         """The rows that hold an item, oldest first."""
@@ -286,22 +342,9 @@ class VectorIndex:
             raise ValueError(f"{len(ids)} ids need vectors ({len(ids)}, {self._dimension}), not {vectors.shape}")
 
     def _drop_copies(self) -> None:
-        for copy in (self._gpu, self._approximate):
+        for copy in (self._gpu, self._approximate, self._bounds):
             if copy:
                 copy.drop()
-
-
-def inner_products(rows: Vectors, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the inner products of contiguous rows ``(n, d)`` with a vector ``(d,)``: single precision, one thread."""
-    import faiss
-
-    query = np.ascontiguousarray(vector, dtype=np.float32)
-    products = np.empty(len(rows), dtype=np.float32)
-    if len(rows):
-        native: Any = faiss
-        found, sought, held = native.swig_ptr(products), native.swig_ptr(query), native.swig_ptr(rows)
-        native.fvec_inner_products_ny(found, sought, held, rows.shape[1], len(rows))
-    return products
 
 
 class _GpuCopy:

@@ -43,7 +43,7 @@ class KeywordLayer:
 
     def vectors(self, numbers: Sequence[int]) -> Vectors:
         """Return the keywords' embeddings, shape ``(len(numbers), d)``."""
-        ids = self.index.ids
+        ids = self.index.ids  # a copy of all, so asked for once
         return self.index.vectors([ids[number] for number in numbers])
 
     def notes(self, number: int) -> NDArray[np.int64]:
@@ -119,7 +119,7 @@ class KeywordLayer:
             self.attach(note, position, held)
 
     def _alike(self, key: str, vector: Vectors) -> int | None:
-        for stored, cosine in self.index.search(vector, self._reuse_checked):
+        for stored, cosine in self.index.search(vector, self._reuse_checked, least=self._reuse_cosine):
             if round(cosine, SCORE_DECIMALS) < self._reuse_cosine:
                 return None
             if not digits_differ(key, stored):

@@ -8,11 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
+from memsys.index.products import inner_products
 from memsys.memfly.communities import Graph, Numbers, grouped, leiden
 from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.rules import TopicRules
 
 _DECIMALS = 6
+#: Twice the error of a product in single precision, and the rounding to six decimals; far above both.
+_MARGIN = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,17 @@ class Topics:
     centroids: Vectors
 
     def nearest(self, vector: Vectors, count: int) -> list[int]:
-        """Return the ``count`` topics whose centroids are most similar to a unit vector (d,); ties: lower number."""
-        cosines = np.einsum("ij,j->i", self.centroids.astype(np.float64), vector.astype(np.float64))
-        return [int(row) for row in np.argsort(-np.round(cosines, _DECIMALS), kind="stable")[:count]]
+        """Return the ``count`` topics whose centroids are most similar to a unit vector (d,); ties: lower number.
+
+        Sought in single precision, within the bound of its error, and compared in double precision.
+        """
+        products = inner_products(self.centroids, vector)
+        rows = np.arange(len(products))
+        if 0 < count < len(rows):
+            rows = np.flatnonzero(products >= np.partition(products, len(rows) - count)[len(rows) - count] - _MARGIN)
+        cosines = np.einsum("ij,j->i", self.centroids[rows].astype(np.float64), vector.astype(np.float64))
+        best = np.argsort(-np.round(cosines, _DECIMALS), kind="stable")[:count]
+        return [int(row) for row in rows[best]]
 
     @classmethod
     def of(cls, members: list[Numbers], vectors: Vectors) -> "Topics":

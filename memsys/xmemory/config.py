@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.episodes.context import ContextTexts
@@ -63,47 +64,47 @@ class XMemoryConfig:
             from_settings(kind, getattr(self, group), f"memory.{group}")
         make_roles(self.roles, self.gate_rules.estimator)
 
-    @property
+    @cached_property
     def boundary_rules(self) -> BoundaryRules:
         """Where episodes end."""
         return from_settings(BoundaryRules, self.boundary, "memory.boundary")
 
-    @property
+    @cached_property
     def episode_rules(self) -> EpisodeRules:
         """What an episode keeps."""
         return from_settings(EpisodeRules, self.episode, "memory.episode")
 
-    @property
+    @cached_property
     def semantic_rules(self) -> SemanticRules:
         """How facts are won."""
         return from_settings(SemanticRules, self.semantic, "memory.semantic")
 
-    @property
+    @cached_property
     def theme_rules(self) -> ThemeRules:
         """How facts are organised."""
         return from_settings(ThemeRules, self.theme, "memory.theme")
 
-    @property
+    @cached_property
     def graph_rules(self) -> NeighborGraphRules:
         """How neighbours are linked."""
         return from_settings(NeighborGraphRules, self.graph, "memory.graph")
 
-    @property
+    @cached_property
     def retrieval_rules(self) -> XMemoryRetrievalRules:
         """Stage I and the candidates of Stage II."""
         return from_settings(XMemoryRetrievalRules, self.retrieval, "memory.retrieval")
 
-    @property
+    @cached_property
     def gate_rules(self) -> GateRules:
         """Stage II."""
         return from_settings(GateRules, self.gate, "memory.gate")
 
-    @property
+    @cached_property
     def texts(self) -> ContextTexts:
         """Words of the context around facts and episodes."""
         return from_settings(ContextTexts, self.context_texts, "memory.context_texts")
 
-    @property
+    @cached_property
     def context_rules(self) -> XMemoryContextRules:
         """What the reader sees."""
         return from_settings(XMemoryContextRules, self.context, "memory.context")

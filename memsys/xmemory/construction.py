@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
+from memsys.embedding.contract import Vectors
 from memsys.episodes.extraction import EpisodeStatements, extract_by_prediction, extract_directly
 from memsys.episodes.narrating import Story
 from memsys.episodes.nodes import Episode, Fact
@@ -66,7 +67,7 @@ class HierarchyConstruction:
             return await extract_directly(self._parts.llm, self._roles, episode, key)
         rules, index = self._config.semantic_rules, self._store.fact_index
         vector = (await self._parts.embedder.embed([episode.headline]))[0]
-        found = index.search(vector, rules.max_known)
+        found = index.search(vector, rules.max_known, least=rules.min_cos)
         known = [self._store.facts[fact_id].text for fact_id, cosine in found if round(cosine, 6) >= rules.min_cos]
         return await extract_by_prediction(self._parts.llm, self._roles, episode, known, key)
 
@@ -76,8 +77,7 @@ class HierarchyConstruction:
         vectors = await self._parts.embedder.embed(statements)
         new: list[str] = []
         for row, statement in enumerate(statements):
-            closest = self._store.fact_index.search(vectors[row], 1)
-            if closest and round(closest[0][1], 6) > self._config.semantic_rules.dedup_cos:
+            if self._is_duplicate(vectors[row]):
                 self.counts["facts.duplicates"] += 1
                 continue
             fact = Fact(f"s{len(self._store.facts)}", statement, episode.episode_id, episode.time)
@@ -87,6 +87,13 @@ class HierarchyConstruction:
         if self._config.theme_rules.schedule == "arrival" and new:
             # Beside the event loop: other conversations' calls go on, and this one's boundaries touch no theme.
             await asyncio.to_thread(self._arrange, new)
+
+    def _is_duplicate(self, vector: Vectors) -> bool:
+        least, index = self._config.semantic_rules.dedup_cos, self._store.fact_index
+        if not index.may_exceed(vector, least):
+            return False
+        closest = index.search(vector, 1, least=least)
+        return bool(closest) and round(closest[0][1], 6) > least
 
     def _arrange(self, fact_ids: Sequence[str]) -> None:
         """Put new facts into themes, and split and merge what they ask for."""

@@ -8,12 +8,13 @@ each are kept, as the number of all grows with the square of the themes.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
-from memsys.index.vector import inner_products
+from memsys.index.products import inner_products
 from memsys.xmemory.objective import Bell, Floats, objective
 
 #: Similarities, scores and gains are compared rounded to this many decimals; ties go to the older.
@@ -27,6 +28,25 @@ _FEW = 64
 _KEPT = 6
 #: Half a unit of the last decimal on both sides of a comparison, and more.
 _ROUNDING = 2e-6
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Columns of the stored themes, oldest first, as they are until a theme changes.
+
+    Attributes:
+        rows: ascending.
+        sizes: facts of each.
+        cohesion: of each.
+        nearest: highest cosine of each with another one; -inf where there is none.
+        first: row of that other one; -1 where there is none.
+    """
+
+    rows: Rows
+    sizes: Floats
+    cohesion: Floats
+    nearest: Floats
+    first: Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +89,32 @@ class ThemeSpace:
         self._margin = (dimension + 8) * 2.0**-22
         self._scores: dict[Bell, float] = {}
         self._last: tuple[str, NDArray[np.float32]] | None = None
+        #: the direction whose nearest theme was sought last, with its products: it often becomes a theme
+        self._sought: tuple[Floats, NDArray[np.float32]] | None = None
+        self._columns: _Standing | None = None
 
     def __len__(self) -> int:
         return len(self._row_of)
 
     def put(self, theme_id: str, part: ThemePart) -> None:
         """Add a theme, or change one in its place."""
-        if theme_id not in self._row_of:
+        new = theme_id not in self._row_of
+        if new:
             self._make_room()
             self._row_of[theme_id] = len(self._ids)
             self._ids.append(theme_id)
-        row = self._row_of[theme_id]
-        short = self._strike(row)
+        row, sought = self._row_of[theme_id], self._sought
+        short = [] if new else self._strike(row)
         self._directions[row], self._sizes[row], self._cohesion[row] = part.direction, part.size, part.cohesion
         self._narrow[row], self._alive[row] = part.direction, True
         self._changed()
+        if new and sought is not None and np.array_equal(sought[0], part.direction):
+            self._last = theme_id, np.append(sought[1], np.float32(-np.inf))
         near = self._about(theme_id)
         others = np.flatnonzero(near + self._margin > self._floor[: len(self._ids)])
-        for other, cosine in zip(others.tolist(), self._to(part.direction, others).tolist(), strict=True):
-            if cosine > self._floor[other]:
-                self._enter(other, row, cosine)
+        cosines = self._to(part.direction, others)
+        entering = cosines > self._floor[others]
+        self._enter(others[entering], row, cosines[entering])
         self._refill([row, *(other for other in short if not np.isfinite(self._cosines[other, 0]))])
 
     def drop(self, theme_id: str) -> None:
@@ -103,9 +129,11 @@ class ThemeSpace:
         if not len(self._row_of):
             return None
         wide = vector.astype(np.float64)
-        norm = float(np.sqrt(np.einsum("i,i->", wide, wide))) or 1.0
-        rows = self._top(self._products(wide / norm), 1)
-        cosines = np.round(self._to(wide / norm, rows), DECIMALS)
+        direction = wide / (float(np.sqrt(np.einsum("i,i->", wide, wide))) or 1.0)
+        products = self._products(direction)
+        self._sought = direction, products
+        rows = self._top(products, 1)
+        cosines = np.round(self._to(direction, rows), DECIMALS)
         best = int(cosines.argmax())
         return self._ids[rows[best]], float(cosines[best])
 
@@ -122,11 +150,15 @@ class ThemeSpace:
         return {theme_id: self._similar(theme_id, 1e-6, count) for theme_id in self._row_of}
 
     def _similar(self, theme_id: str, least: float, count: int | None) -> list[tuple[str, float]]:
-        near = self._about(theme_id)
-        rows = np.flatnonzero(np.isfinite(near) & (near >= least - self._margin - _ROUNDING))
-        if count is not None and len(rows) > count:
-            rows = rows[self._top(near[rows], count)]
-        cosines = np.round(self._to(self._directions[self._row_of[theme_id]], rows), DECIMALS)
+        row = self._row_of[theme_id]
+        if self._floor[row] < least - _ROUNDING:  # what is not listed is no candidate
+            rows = np.sort(self._near[row][self._near[row] >= 0])
+        else:
+            near = self._about(theme_id)
+            rows = np.flatnonzero(np.isfinite(near) & (near >= least - self._margin - _ROUNDING))
+            if count is not None and len(rows) > count:
+                rows = rows[self._top(near[rows], count)]
+        cosines = np.round(self._to(self._directions[row], rows), DECIMALS)
         found = np.flatnonzero(cosines >= least)
         order = found[np.argsort(-cosines[found], kind="stable")][:count]
         return [(self._ids[rows[place]], float(cosines[place])) for place in order]
@@ -158,13 +190,15 @@ class ThemeSpace:
     def _scored(
         self, bell: Bell, without: Sequence[str], parts: Sequence[ThemePart], among: Sequence[str] | None
     ) -> float:
-        gone = np.zeros(len(self._ids), dtype=np.bool_)
-        gone[[self._row_of[theme_id] for theme_id in without]] = True
-        chosen = self._live() if among is None else np.array(sorted({self._row_of[name] for name in among}), np.int64)
-        rows = chosen[~gone[chosen]]
-        nearest = self._nearest_among(rows, gone, everything=among is None)
-        sizes = np.concatenate([self._sizes[rows], [part.size for part in parts]])
-        cohesion = np.concatenate([self._cohesion[rows], [part.cohesion for part in parts]])
+        gone = sorted(self._row_of[theme_id] for theme_id in without)
+        if among is None:
+            rows, sizes, cohesion, nearest = self._all_but(gone)
+        else:
+            rows = np.array(sorted({self._row_of[name] for name in among} - {*gone}), np.int64)
+            nearest = np.array([self._closest_among(row, rows) for row in rows.tolist()], dtype=np.float64)
+            sizes, cohesion = self._sizes[rows], self._cohesion[rows]
+        sizes = np.concatenate([sizes, [part.size for part in parts]])
+        cohesion = np.concatenate([cohesion, [part.cohesion for part in parts]])
         of_parts = np.full(len(parts), -np.inf)
         for place, part in enumerate(parts):
             highest = self._raise(nearest, part.direction, rows)
@@ -185,20 +219,26 @@ class ThemeSpace:
         nearest[places] = np.maximum(nearest[places], cosines)
         return float(cosines.max())
 
-    def _nearest_among(self, rows: Rows, gone: NDArray[np.bool_], *, everything: bool) -> Floats:
-        """Similarity of each row's theme to the nearest other of the rows; -inf where there is no other."""
-        if not everything:
-            return np.array([self._closest_among(row, rows) for row in rows.tolist()], dtype=np.float64)
-        nearest: Floats = self._cosines[rows, 0]
-        first = self._near[rows, 0]
-        for place in np.flatnonzero((first >= 0) & gone[first]).tolist():
-            nearest[place] = self._next(int(rows[place]), gone, rows)
-        return nearest
+    def _all_but(self, gone: Sequence[int]) -> tuple[Rows, Floats, Floats, Floats]:
+        """Rows of the stored themes but some, ascending, their sizes, cohesion and highest cosines with each other."""
+        known = self._standing()
+        places = np.searchsorted(known.rows, gone).tolist()
+        rows, nearest = _without(known.rows, places), _without(known.nearest, places)
+        for row in {int(row) for each in gone for row in known.rows[known.first == each]}.difference(gone):
+            nearest[np.searchsorted(rows, row)] = self._next(row, gone, rows)
+        return rows, _without(known.sizes, places), _without(known.cohesion, places), nearest
 
-    def _next(self, row: int, gone: NDArray[np.bool_], rows: Rows) -> float:
+    def _standing(self) -> _Standing:
+        if self._columns is None:
+            rows = self._live()
+            nearest, first = self._cosines[rows, 0], self._near[rows, 0]
+            self._columns = _Standing(rows, self._sizes[rows], self._cohesion[rows], nearest, first)
+        return self._columns
+
+    def _next(self, row: int, gone: Sequence[int], rows: Rows) -> float:
         """Similarity of a row's theme to the nearest one that stays; -inf where there is none."""
         for other, cosine in zip(self._near[row].tolist(), self._cosines[row].tolist(), strict=True):
-            if other >= 0 and not gone[other]:
+            if other >= 0 and other not in gone:
                 return float(cosine)
         return -np.inf if np.isneginf(self._floor[row]) else self._closest_among(row, rows)
 
@@ -231,18 +271,22 @@ class ThemeSpace:
         short = found[np.isneginf(self._cosines[found, 0]) & np.isfinite(self._floor[found])]
         return [int(other) for other in short]
 
-    def _enter(self, other: int, row: int, cosine: float) -> None:
-        """Put a row into the list of another one, whose last gives way where the list is full."""
-        place = int((self._cosines[other] >= cosine).sum())
-        if place == _KEPT:
-            self._floor[other] = cosine
-            return
-        last = self._cosines[other, -1]
-        self._near[other, place + 1 :] = self._near[other, place:-1].copy()
-        self._cosines[other, place + 1 :] = self._cosines[other, place:-1].copy()
-        self._near[other, place], self._cosines[other, place] = row, cosine
-        if np.isfinite(last):
-            self._floor[other] = last
+    def _enter(self, others: Rows, row: int, cosines: Floats) -> None:
+        """Put a row into the lists of others, whose last gives way where the list is full.
+
+        Args:
+            others: rows of the lists, each once.
+            row: what enters.
+            cosines: its cosine with each of them, above their floors.
+        """
+        near, listed, new = self._near[others], self._cosines[others], cosines[:, None]
+        places = (listed >= new).sum(axis=1, keepdims=True)
+        before, here = np.arange(_KEPT) < places, np.arange(_KEPT) == places
+        self._near[others] = np.where(before, near, np.where(here, row, np.roll(near, 1, axis=1)))
+        self._cosines[others] = np.where(before, listed, np.where(here, new, np.roll(listed, 1, axis=1)))
+        last = listed[:, -1]
+        below = np.where(places[:, 0] == _KEPT, cosines, last)  # the row itself, or what it pushed out
+        self._floor[others] = np.where(np.isfinite(below), below, self._floor[others])
 
     def _top(self, products: NDArray[np.float32], count: int) -> Rows:
         """Places that may hold one of the ``count`` highest rounded cosines, given their products; ascending."""
@@ -277,7 +321,7 @@ class ThemeSpace:
 
     def _changed(self) -> None:
         self._scores.clear()
-        self._last = None
+        self._last = self._sought = self._columns = None
 
     def _make_room(self) -> None:
         """Make sure that there is an empty row at the end: by closing the gaps, if they are many, or by growing."""
@@ -287,6 +331,7 @@ class ThemeSpace:
         live = self._live()
         if len(live) + len(live) // 4 < used:
             self._keep_rows(live)
+            self._changed()
         more = max(32, len(self._sizes) // 4)
         self._directions = np.pad(self._directions, ((0, more), (0, 0)))
         self._narrow = np.pad(self._narrow, ((0, more), (0, 0)))
@@ -308,6 +353,12 @@ class ThemeSpace:
         self._row_of = {theme_id: row for row, theme_id in enumerate(self._ids)}
         self._directions, self._narrow, self._alive = self._directions[live], self._narrow[live], self._alive[live]
         self._sizes, self._cohesion = self._sizes[live], self._cohesion[live]
+
+
+def _without(values: NDArray[Any], places: Sequence[int]) -> NDArray[Any]:
+    """Return a copy of values without those at some places, ascending."""
+    ends = zip([0, *(place + 1 for place in places)], [*places, len(values)], strict=True)
+    return np.concatenate([values[start:end] for start, end in ends])
 
 
 def _dot(one: Floats, other: Floats) -> float:

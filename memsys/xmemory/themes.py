@@ -48,6 +48,8 @@ class Themes:
         self._made = self._step = 0
         self._order: dict[str, int] = {}  # by theme: ascends in the order of the members
         self._changed: dict[str, None] = {}
+        #: by two themes of a fact each: what their merger gains, while no theme changes
+        self._gains: dict[frozenset[str], float] = {}
 
     def __len__(self) -> int:
         return len(self.members)
@@ -124,6 +126,7 @@ class Themes:
         self.members = {theme_id: self.members[theme_id] for theme_id in order}
         self._order = {theme_id: place for place, theme_id in enumerate(order)}
         self._space = self._new_space()
+        self._gains.clear()
 
     def _new_space(self) -> ThemeSpace:
         space = ThemeSpace(self._dimension)
@@ -197,7 +200,19 @@ class Themes:
         return len(self.members[one]) + len(self.members[other]) <= self._rules.cap
 
     def _gain(self, one: str, other: str) -> float:
-        """How much ``f`` grows when two themes become one, rounded."""
+        """How much ``f`` grows when two themes become one, rounded.
+
+        Of two facts the order does not touch a bit of the sums, and each theme asks for the other: asked again, the
+        gain is known.
+        """
+        if len(self.members[one]) + len(self.members[other]) > 2:
+            return self._computed_gain(one, other)
+        pair = frozenset((one, other))
+        if pair not in self._gains:
+            self._gains[pair] = self._computed_gain(one, other)
+        return self._gains[pair]
+
+    def _computed_gain(self, one: str, other: str) -> float:
         among = self._around(one, other)
         part = part_of(self._facts.vectors([*self.members[one], *self.members[other]]))
         bell = self._rules.bell
@@ -278,6 +293,7 @@ class Themes:
 
     def _drop(self, theme_id: str) -> list[str]:
         self._space.drop(theme_id)
+        self._gains.clear()
         del self._order[theme_id]
         return self.members.pop(theme_id)
 
@@ -287,6 +303,7 @@ class Themes:
 
     def _refresh(self, theme_id: str) -> None:
         self._space.put(theme_id, part_of(self._vectors(theme_id)))
+        self._gains.clear()
         self._changed[theme_id] = None
 
     def _vectors(self, theme_id: str) -> Vectors:
@@ -312,5 +329,6 @@ class Themes:
         self.counts = counter_from(state["counts"])
         self._made, self._step = int(state["made"]), int(state["step"])
         self._space = self._new_space()
+        self._gains.clear()
         self.namings = []
         self._changed = dict.fromkeys(state["changed"])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from eval.running.composed import make_plan
 from eval.running.plan import identity_of
 from memsys.errors import ConfigError
+from memsys.index.bounds import SimilarityBounds
 from memsys.index.settings import IndexSettings, chosen_index, using_index
 from memsys.index.vector import VectorIndex
 
@@ -78,6 +79,99 @@ def test_search_among_some_equals_brute_force(count: int, k: int, chosen: set[in
     scores = np.round(rows.astype(np.float64) @ query.astype(np.float64), 6)
     expected = sorted(allowed, key=lambda row: (-scores[row], row))[:k]
     found = filled(rows).search(query, k, among=np.array(allowed, dtype=np.int64))
+    assert [item for item, _ in found] == [f"n{row}" for row in expected]
+
+
+def related_rows(count: int, dimension: int, seed: int) -> np.ndarray:
+    """Unit vectors around a few centres, from equal to unrelated, some of them sparse."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(5, dimension)) * (rng.random((5, dimension)) < rng.choice([0.02, 1.0], size=(5, 1)))
+    centres[:, 0] += 0.1
+    rows = centres[rng.integers(5, size=count)] + rng.normal(size=(count, dimension)) * rng.choice(
+        [0.0, 1e-4, 0.1, 0.5, 3.0], size=(count, 1)
+    )
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 400),
+    st.sampled_from([8, 100, 384]),
+    st.sampled_from([0.5, 0.85, 0.92, 0.999999, 1.0]),
+    st.integers(1, 9),
+    st.integers(0, 10**6),
+)
+def test_a_search_from_a_cosine_on_is_the_first_part_of_the_search(
+    count: int, dimension: int, least: float, k: int, seed: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memsys.index.vector._FEW", 2)
+        rows, rng = related_rows(count, dimension, seed), np.random.default_rng(seed)
+        index = filled(rows[: count // 2])
+        index.search(rows[0], k, least=least)  # what follows are changes after the bounds were made
+        index.add([f"n{row}" for row in range(count // 2, count)], rows[count // 2 :])
+        changed = [f"n{row}" for row in rng.choice(count, size=count // 3, replace=False).tolist()]
+        index.replace(changed, related_rows(len(changed), dimension, seed))
+        index.remove([f"n{row}" for row in rng.choice(count, size=count // 4, replace=False).tolist()])
+        for query in rows[:: max(count // 5, 1)]:
+            whole = [pair for pair in index.search(query, k) if pair[1] >= least - 1e-6]
+            assert index.search(query, k, least=least) == whole
+
+
+def test_a_search_from_a_high_cosine_on_looks_at_few_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = unit_rows(2000, 384)
+    index, looked = filled(rows), []
+    exact = VectorIndex._exact
+    monkeypatch.setattr(
+        VectorIndex, "_exact", lambda self, rows, query: looked.append(len(rows)) or exact(self, rows, query)
+    )
+    monkeypatch.setattr(VectorIndex, "_candidates", lambda *_: pytest.fail("searched among all"))
+    assert index.search(rows[7], 5, least=0.92) == [("n7", pytest.approx(1.0))]
+    assert looked[0] < 50
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(1, 40), st.floats(0.9, 1.1), st.sampled_from([0.5, 0.999999, 1.0, 1.05]), st.integers(0, 10**6))
+def test_no_cosine_exceeds_one_where_the_lengths_forbid_it(count: int, length: float, cosine: float, seed: int) -> None:
+    """Vectors that are a little too long or too short, added, replaced and removed."""
+    rng = np.random.default_rng(seed)
+    rows = (unit_rows(count, seed=seed) * rng.choice([1.0, length, 1 + 6e-7], size=(count, 1))).astype(np.float32)
+    index = filled(rows[: count // 2 + 1])
+    index.may_exceed(rows[0], cosine)
+    index.add([f"n{row}" for row in range(count // 2 + 1, count)], rows[count // 2 + 1 :])
+    index.replace(["n0"], rows[count - 1 :])
+    index.remove([f"n{row}" for row in rng.choice(count, size=count // 3, replace=False).tolist()])
+    for query in rows:
+        highest = max([round(score, 6) for _, score in index.search(query, 1)], default=-1.0)
+        assert index.may_exceed(query, cosine) or highest <= cosine
+
+
+def test_unit_vectors_need_no_search_for_more_than_one() -> None:
+    index = filled(unit_rows(50, 384))
+    assert not any(index.may_exceed(row, 1.0) for row in unit_rows(50, 384))
+    assert index.may_exceed(unit_rows(1, 384)[0], 0.99) and not VectorIndex(8).may_exceed(unit_rows(1)[0], 0.0)
+
+
+@pytest.mark.parametrize("dimension", [1, 8, 95, 96, 384, 1024])
+def test_the_directions_of_the_bounds_are_orthonormal(dimension: int) -> None:
+    directions = SimilarityBounds(dimension)._directions
+    assert directions.shape == (min(dimension, 95), dimension)
+    assert np.allclose(directions @ directions.T, np.eye(len(directions)), atol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(20, 300), st.integers(1, 20), st.integers(0, 99), st.booleans())
+def test_many_ties_at_the_last_place_are_all_compared(count: int, k: int, seed: int, some: bool) -> None:
+    rng = np.random.default_rng(seed)
+    rows = unit_rows(4, seed=seed)[rng.integers(4, size=count)]
+    index = filled(rows)
+    gone = set(rng.choice(count, size=count // 3, replace=False).tolist()) if seed % 2 else set()
+    index.remove([f"n{row}" for row in gone])
+    left = [row for row in range(count) if row not in gone]
+    places = np.arange(0, len(left), 2) if some else np.arange(len(left))
+    scores = np.round(rows.astype(np.float64) @ rows[0].astype(np.float64), 6)
+    expected = sorted((left[place] for place in places), key=lambda row: (-scores[row], row))[:k]
+    found = index.search(rows[0], k, among=places if some else None)
     assert [item for item, _ in found] == [f"n{row}" for row in expected]
 
 

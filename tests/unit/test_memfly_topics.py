@@ -151,6 +151,20 @@ def test_nearest_topics_break_ties_by_number() -> None:
     assert Topics.of([], rows).nearest(rows[1], 3) == []
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 300), st.integers(1, 40), st.sampled_from([2, 8, 384]), st.integers(0, 10**6))
+def test_nearest_topics_are_those_of_all_cosines_in_double_precision(
+    size: int, count: int, dimension: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = vectors(9, dimension, seed)[rng.integers(9, size=size)]  # many ties
+    rows[::3] += rng.choice([0.0, 1e-7, 1e-3], size=(len(rows[::3]), 1)) * vectors(len(rows[::3]), dimension, seed + 1)
+    topics = Topics.of([np.array([row]) for row in range(size)], rows.astype(np.float32))
+    cosines = np.einsum("ij,j->i", topics.centroids.astype(np.float64), rows[0].astype(np.float64))
+    order = np.argsort(-np.round(cosines, 6), kind="stable")
+    assert topics.nearest(rows[0], count) == order[:count].tolist()
+
+
 def test_topics_follow_the_keywords_of_the_notes() -> None:
     keywords = KeywordLayer(8, 0.99, 5)
     keywords.link([f"k{n}" for n in range(8)], np.eye(8, dtype=np.float32))

@@ -80,6 +80,12 @@ def test_other_indexes_and_turns_of_data_sets_have_a_table_of_their_own() -> Non
     assert "| `rag`, `index.kind=ivf` | 10,000 | **5.50** | **11.00** | 1,500 |" in found["indexes"]
 
 
+def test_a_million_turns_stand_in_the_second_table_and_are_no_column_of_the_first() -> None:
+    found = blocks([ONE, replace(LARGE, turns=1_000_000)])
+    assert "1,000,000" not in found["systems"] and found["systems"].endswith("None was stopped.")
+    assert "| `rag` | 1,000,000 | **5.50** | **11.00** | 1,500 |" in found["indexes"]
+
+
 @pytest.mark.parametrize("change", [{"date": "2026-01-03"}, {"machine": "8 cores"}])
 def test_one_table_is_of_one_day_and_one_machine(change: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="measure its systems anew"):

@@ -134,3 +134,9 @@ def test_every_role_has_a_prompt_that_holds_no_stray_placeholder() -> None:
         text = getattr(roles, name).prompt.render({key: f"<{key}>" for key in keys})
         assert all(f"<{key}>" in text for key in keys)
     assert roles.probe.top_logprobs == 20 and make_roles(config.roles, "nll").probe.top_logprobs == 1
+
+
+def test_settings_are_read_once() -> None:
+    config = preset()
+    assert config.semantic_rules is config.semantic_rules
+    assert replace(config, semantic={**config.semantic, "max_known": 3}).semantic_rules.max_known == 3

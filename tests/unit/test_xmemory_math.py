@@ -230,6 +230,49 @@ def test_many_themes_found_in_single_precision_are_those_of_all_pairs_bit_by_bit
     assert space.nearest(vector) == ((names[best], float(cosines[best])) if parts else None)
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 60), st.floats(0, 2), st.integers(0, 2**16))
+def test_near_themes_told_from_the_lists_and_products_kept_for_a_new_theme_are_those_of_a_fresh_space(
+    count: int, spread: float, seed: int
+) -> None:
+    """Facts that were compared before they found a theme, others that were not, and themes that go in between."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((4, 8))
+    space, kept = ThemeSpace(8), dict[str, ThemePart]()
+    for number in range(count):
+        vector = unit_rows(centres[int(rng.integers(4))] + spread * rng.standard_normal(8))
+        if rng.random() < 0.8:
+            space.nearest(vector[0])
+        if rng.random() < 0.2 and kept:
+            name = list(kept)[int(rng.integers(len(kept)))]
+            space.drop(name)
+            del kept[name]
+        name = f"t{number}"
+        if rng.random() < 0.3 and kept:
+            name = list(kept)[int(rng.integers(len(kept)))]
+        kept[name] = part_of(vector)
+        space.put(name, kept[name])
+        names, parts = list(kept), list(kept.values())
+        place = names.index(name)
+        cosines = np.round(cosines_with(kept[name].direction, parts), 6)
+        order = sorted((n for n in range(len(names)) if n != place), key=lambda n: (-cosines[n], n))
+        for least in (-1.0, 0.2, 0.6, 0.95):
+            for most in (1, 4, 10, None):
+                assert space.similar(name, least, most) == [names[n] for n in order if cosines[n] >= least][:most]
+    assert space.score(BELL) == plain_score(list(kept.values()), BELL)
+
+
+def test_a_near_theme_costs_no_pass_over_all_while_the_list_is_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = ThemeSpace(64)
+    for number, row in enumerate(random_rows(100, 64)):
+        space.put(f"t{number}", part_of(row[None]))
+    vector = random_rows(1, 64, 9)[0]
+    space.nearest(vector)
+    monkeypatch.setattr(ThemeSpace, "_products", lambda *_: pytest.fail("passed over all themes again"))
+    space.put("new", part_of(vector[None]))
+    assert space.similar("t5", 0.9, 10) == []
+
+
 def test_a_fact_graph_has_the_nearest_others_of_positive_cosine_best_first() -> None:
     rows = unit_rows([1, 0], [1, 1], [0, 1], [-1, 0])
     graph = fact_graph(["a", "b", "c", "d"], rows, 10)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memsys.embedding.contract import Vectors
 from memsys.xmemory.space import part_of
+from memsys.xmemory.themes import Themes
 from tests.support.xmemory import theme_rules, themes_of, unit_rows
 
 
@@ -167,6 +168,40 @@ def test_at_the_end_no_tiny_theme_is_left_that_would_gain_by_merging(seed: int) 
     themes.revise()
     assert themes.counts["merges.tiny"] > 0
     assert not [name for name in themes.members if themes._is_tiny(name) and themes._best_target(name)]
+
+
+@pytest.mark.parametrize("name", ["xmemory", "xmemory_code"])
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 999), count=st.integers(1, 45))
+def test_themes_that_remember_gains_are_those_that_compute_each(name: str, seed: int, count: int) -> None:
+    rows = unit_rows(*(np.random.default_rng(seed).standard_normal((count, 5)) + 0.7))
+    rules = theme_rules(name, cap=5, whole_below=2)
+
+    def grown() -> Themes:
+        themes = themes_of(rules, rows[: count // 2])
+        for number in range(count // 2, count):
+            themes._facts.add([f"s{number}"], rows[number : number + 1])
+            themes.attach(f"s{number}")
+            themes.revise()
+        return themes
+
+    remembering = grown()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Themes, "_gain", Themes._computed_gain)
+        plain = grown()
+    assert remembering.state() == plain.state()
+    assert remembering.objective() == plain.objective()
+
+
+def test_the_gain_of_two_single_facts_is_the_same_either_way_and_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    themes = themes_of(theme_rules(attach=0.99), at(0, 40, 95, 100, 180))
+    assert themes._computed_gain("t0", "t1") == themes._computed_gain("t1", "t0")
+    gain = themes._gain("t0", "t1")
+    with monkeypatch.context() as patch:
+        patch.setattr(Themes, "_computed_gain", lambda *_: pytest.fail("computed again"))
+        assert themes._gain("t1", "t0") == gain
+    themes._merge("t2", "t3", "tiny_merge")
+    assert themes._gain("t1", "t0") == themes._computed_gain("t0", "t1") != gain
 
 
 @pytest.mark.parametrize("name", ["xmemory", "xmemory_code"])
