@@ -42,7 +42,7 @@ def find_cells(table: Table, row: str, column: str, block: str | None = None) ->
         blocks = list(table.blocks)
     rows = [(part, entry) for part in blocks for entry in part.rows]
     labels = list(dict.fromkeys(entry.label for _, entry in rows))
-    chosen = _match(row, ((entry.label, _name(entry)) for _, entry in rows), f"row {row!r}", labels, table)
+    chosen = _match(row, ((entry.label, _name(entry, part)) for part, entry in rows), f"row {row!r}", labels, table)
     return [
         CellPlace(table, *rows[index], table.columns[place], rows[index][1].cells[place])
         for index in chosen
@@ -50,9 +50,12 @@ def find_cells(table: Table, row: str, column: str, block: str | None = None) ->
     ]
 
 
-def _name(row: Row) -> str:
-    """Name of a row's system; a variant that is in no printed row is named by its label alone."""
-    return "" if row.key.variant and not row.printed else row.key.system
+def _name(row: Row, block: TableBlock) -> str:
+    """Name of a row's system; what follows the system's printed row, and a variant, are named by their labels alone."""
+    if row.printed:
+        return row.key.system
+    follows = any(other.printed and other.key.system == row.key.system for other in block.rows)
+    return "" if row.key.variant or follows else row.key.system
 
 
 def _match(wanted: str, names: Iterable[Sequence[str]], what: str, choices: Sequence[str], table: Table) -> list[int]:

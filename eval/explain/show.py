@@ -1,7 +1,8 @@
 """Printing what stands behind a cell."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from eval.cli.escaping import one_line
 from eval.explain.find import CellPlace
@@ -49,10 +50,15 @@ def _measured(measured: Measured) -> str:
     return f"{text}; {measured.questions} of {measured.covered} questions{seeds}"
 
 
+def _code(made_by: Mapping[str, Any]) -> str:
+    """Commit, and whether the code differed from it."""
+    changes = {True: ", with uncommitted changes", False: "", None: ", state unknown"}[made_by.get("dirty")]
+    return f"{made_by.get('commit') or 'unknown'}{changes}"
+
+
 def run_lines(run: StoredRun, where: str) -> Iterator[str]:
     """Provenance of one run."""
     record = run.record
-    dirty = {True: ", with uncommitted changes", False: "", None: ", state unknown"}[record.get("dirty")]
     data = record["data"]
     yield f"run        {run.run_id}"
     yield f"files      {where}"
@@ -65,8 +71,8 @@ def run_lines(run: StoredRun, where: str) -> Iterator[str]:
         yield f"backbone   {run.backbone}"
         yield "not known  calls, times, hardware, seed, and which memories were retrieved"
         return
-    begun = "".join(f"; begun by {one['commit'] or 'unknown code'}" for one in record.get("earlier_code") or ())
-    yield f"commit     {record.get('commit') or 'unknown'}{dirty}{begun}"
+    begun = "".join(f"; begun by {_code(one)}" for one in record.get("earlier_code") or ())
+    yield f"commit     {_code(record)}{begun}"
     yield f"backbone   {run.backbone}"
     for key, value in flat(without_places(record.get("model") or {})).items():
         yield f"  {key} = {value if isinstance(value, str) else json.dumps(value)}"

@@ -122,19 +122,20 @@ class TableBuilder:
             for key in self._candidates
             if key.backbone == place.backbone and (grid.spec.further or key.system in self._paper.further)
         ]
-        printed = {self._standing(RowKey(place.backbone, system)) for system in grid.systems(place)}
+        printed = {self._standing(RowKey(place.backbone, system), place, grid) for system in grid.systems(place)}
         return sorted((key for key in found if key not in printed), key=rank)
 
-    def _standing(self, key: RowKey) -> RowKey:
-        """The runs that stand in a printed row: those with the authors' prompts, where there are any.
+    def _standing(self, key: RowKey, place: _BlockPlace, grid: _Grid) -> RowKey:
+        """The runs that stand in a printed row: those with the authors' prompts, where there are any on its data sets.
 
         They alone repeat what was printed; the wording moves a score by more than most systems differ.
         """
         theirs = replace(key, variant=AUTHORS)
-        return theirs if theirs in self._candidates else key
+        shown = {column.dataset or place.dataset for column in grid.columns}
+        return theirs if shown & self._candidates.get(theirs, {}).keys() else key
 
     def _printed_row(self, label: str, place: _BlockPlace, grid: _Grid) -> Row:
-        key = self._standing(RowKey(place.backbone, grid.rows[place, label]))
+        key = self._standing(RowKey(place.backbone, grid.rows[place, label]), place, grid)
         printed = {column: grid.numbers.get((place, label, column)) for column in grid.columns}
         return Row(label, key, self._cells(key, place, grid, printed))
 

@@ -43,6 +43,7 @@ class Measured:
         by_others: recorded by others than the paper's authors.
         metric: name of the scores.
         whole: the largest value of a share, in the unit of the value; ``None`` where it is none.
+        prompts: whose or which they are, see :func:`eval.configs.answer_prompts.prompts_of`.
     """
 
     value: float
@@ -60,6 +61,7 @@ class Measured:
     by_others: bool = False
     metric: str = ""
     whole: float | None = None
+    prompts: str = ""
 
     @property
     def shown_interval(self) -> Interval | None:
@@ -112,6 +114,7 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Measur
         recorded=selected.run.recorded,
         by_others=bool(selected.run.recorded_row.get("differs")),
         metric=metric,
+        prompts=selected.run.prompts,
         whole=None if _is_plain(metric) or not is_share(metric) else 1.0,
     )
 
@@ -135,6 +138,7 @@ def _figure_of_runs(selected: Selected, metric: str, terms: MeasurementContext) 
         recorded=selected.run.recorded,
         by_others=bool(selected.run.recorded_row.get("differs")),
         metric=metric,
+        prompts=selected.run.prompts,
     )
 
 

@@ -9,7 +9,7 @@ from eval.configs.presets import CONF
 from eval.tables.places import PLACE
 from eval.tables.spec import PaperSpec
 from eval.tables.stored import StoredRun
-from eval.tables.variants import default_settings, flat, overrides, variant_label
+from eval.tables.variants import default_settings, flat, overrides, variant_label, without_prompts
 
 #: What part of the data set a run takes shows in its counts.
 _SELECTION = (
@@ -123,6 +123,8 @@ def _changed(
     """Settings of a part that are neither the preset's nor, where the spec names one, the paper's."""
     settings, expected = run.record["config"].get(part) or {}, spec.settings_of(part, run.backbone)
     changed, own = overrides(settings, CONF / part), flat(settings)
+    if part == "reader":
+        changed = without_prompts(changed, settings, run.record)
     differing = {key: value for key, value in changed.items() if expected.get(key, _UNNAMED) != value}
     differing |= {key: own[key] for key, value in expected.items() if key in own and own[key] != value}
     kept = _named(differing, only, leave_out)

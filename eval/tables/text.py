@@ -122,16 +122,20 @@ def coverage(line: TableLine, datasets: dict[str, str]) -> str:
     parts = []
     for dataset in dict.fromkeys(wanted):
         chosen = [(heading, cell) for heading, cell in cells if cell.dataset == dataset and cell.measurable]
-        texts = _measured_coverage([cell.measured for _, cell in chosen if cell.measured]) + _missing(chosen)
+        measured = [cell.measured for _, cell in chosen if cell.measured]
+        # Any other row is called by its prompts.
+        prompts = [cell.measured.prompts for _, cell in chosen if cell.measured and cell.printed]
+        texts = _measured_coverage(measured, prompts) + _missing(chosen)
         parts.append(f"{datasets[dataset]}: {', '.join(texts)}")
     return "; ".join(_shared(parts))
 
 
-def _measured_coverage(found: Sequence[Measured]) -> list[str]:
+def _measured_coverage(found: Sequence[Measured], prompts: Sequence[str]) -> list[str]:
     if not found:
         return []
     counts = sorted({measured.questions for measured in found})
     texts = [f"n={counts[0]}" if len(counts) == 1 else f"n={counts[0]}-{counts[-1]}"]
+    texts += dict.fromkeys(text for text in prompts if text)
     texts += dict.fromkeys(caveat for measured in found for caveat in measured.caveats)
     texts += dict.fromkeys(measured.repeats_exactly for measured in found if measured.repeats_exactly)
     whose = {True: "answers of others", False: "the authors' answers"}

@@ -79,11 +79,21 @@ def changed_settings(record: Mapping[str, Any], preset: str | None = None) -> di
         preset: name of another preset than the run's own.
     """
     memory = record["config"].get("memory") or {}
-    changed = overrides(memory if preset is None else {**memory, "name": preset})
-    if prompts_of(record) == AUTHORS:
-        brought = flat(settings_with_prompts(memory))
-        changed = {key: value for key, value in changed.items() if not _of_prompts(key, value, brought)}
-    return changed
+    return without_prompts(overrides(memory if preset is None else {**memory, "name": preset}), memory, record)
+
+
+def without_prompts(changed: Mapping[str, Any], part: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what the authors' prompts bring, where a run was asked with them: they are what the paper did.
+
+    Args:
+        changed: settings that differ from a preset, flat.
+        part: all settings of the memory or the reader.
+        record: ``run.json``.
+    """
+    if prompts_of(record) != AUTHORS:
+        return dict(changed)
+    brought = flat(settings_with_prompts(part))
+    return {key: value for key, value in changed.items() if not _of_prompts(key, value, brought)}
 
 
 def label_of(memory: str, record: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """From a cell back to its run: settings, provenance, and the questions it lost."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from eval.explain.__main__ import main
 from eval.explain.find import find_cells
 from eval.explain.questions import evidence_ranks, worst
 from eval.explain.settings import differences
+from eval.explain.show import run_lines
 from eval.export import export_run
 from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord
 from eval.scoring.protocols import load_protocol
@@ -186,6 +188,29 @@ def test_a_variant_is_found_by_its_label_alone(tmp_path: Path) -> None:
     assert find_cells(built, "RAG [k=3]", "Temporal F1")[0].row.key.variant == "k=3"
     with pytest.raises(ConfigError, match="no row"):
         find_cells(built, "RAG [k=4]", "Temporal F1")
+
+
+def test_a_run_that_other_code_began_names_it_with_its_changes(tmp_path: Path) -> None:
+    """Of code that began it, whether it had changes was left out."""
+    run = read_run(FakeRun().write(tmp_path))
+    assert isinstance(run, StoredRun)
+    earlier = [{"commit": "1234", "dirty": True}, {"commit": None, "dirty": None}]
+    begun = replace(run, record={**run.record, "earlier_code": earlier})
+    (line,) = [text for text in run_lines(begun, "here") if text.startswith("commit")]
+    assert line.partition(" ")[2].strip() == (
+        "abcdef0123456789; begun by 1234, with uncommitted changes; begun by unknown, state unknown"
+    )
+
+
+def test_runs_that_follow_a_printed_row_are_found_by_their_label_alone(tmp_path: Path) -> None:
+    """The name of the system gave two rows of a block: the printed one with the authors' prompts, and ours."""
+    FakeRun(memory="rag", backbone="qwen3_06b").write(tmp_path)
+    FakeRun(memory="rag", backbone="qwen3_06b", parts={"prompts": {"source": "authors"}}).write(tmp_path)
+    built = table(tmp_path)
+    (found,) = find_cells(built, "rag", "Temporal F1", "qwen3_06b")
+    assert found.row.printed and found.row.key.variant == "authors' prompts"
+    (ours,) = find_cells(built, "RAG [our prompts]", "Temporal F1")
+    assert (ours.row.printed, ours.row.key.variant) == (False, "")
 
 
 def test_the_example_of_the_help_names_a_row_that_the_table_has() -> None:

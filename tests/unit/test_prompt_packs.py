@@ -81,7 +81,6 @@ def test_a_file_that_is_no_code_is_one_text() -> None:
 
 def test_a_notebooks_cell_is_cut_without_its_shell_commands() -> None:
     notebook = json.dumps({"cells": [{"source": ["!pip install x\n", "text = 'a {b}'\n"]}]})
-    assert cut(" A {b}\nc. \n", Cut(whole=True), "p.txt").segments == ("A {b}\nc.",)
     assert cut(notebook, Cut(assign="text", cell=0), "x.ipynb").segments == ("a {b}",)
 
 

@@ -14,6 +14,7 @@ from scipy import stats
 
 from eval.cli.escaping import latex as escape
 from eval.configs.answer_prompts import PROMPTS
+from eval.configs.presets import CONF, read_settings
 from eval.explain.show import _measured
 from eval.papers.printed import TEXT, load_printed, papers
 from eval.scoring.aggregate import aggregate
@@ -205,11 +206,44 @@ def test_the_authors_prompts_stand_in_the_printed_row(tmp_path: Path) -> None:
     assert measured(built, "CLAG (Ours)") == pytest.approx(30)
     assert measured(built, "CLAG (Ours) [our prompts]") == pytest.approx(20)
     assert measured(built, "RAG") == pytest.approx(10)
+    said = {line.label: coverage(line, dataset_labels(built)) for line in lay_out(built).blocks[0][1]}
+    assert said["CLAG (Ours)"].startswith("LoCoMo: n=100, authors' prompts;")
+    assert "prompts" not in said["RAG"] + said["CLAG (Ours) [our prompts]"]
     ours = cell(built, "Qwen3-0.6B", "CLAG (Ours) [our prompts]", "LoCoMo F1")
     assert (ours.printed, ours.verdict) == (None, None)
     assert cell(built, "Qwen3-0.6B", "CLAG (Ours)", "LoCoMo F1").printed is not None
-    pairs = {(pair.system, pair.baseline): pair.differing for pair in built.pairs if pair.column == "LoCoMo F1"}
-    assert list(pairs) == [("CLAG (Ours)", "RAG"), ("CLAG (Ours)", "CLAG (Ours) [our prompts]")]
+    pairs = [(pair.system, pair.baseline) for pair in built.pairs if pair.column == "LoCoMo F1"]
+    assert pairs == [("CLAG (Ours)", "RAG"), ("CLAG (Ours)", "CLAG (Ours) [our prompts]")]
+
+
+def test_the_authors_prompts_of_the_reader_are_no_other_terms(tmp_path: Path) -> None:
+    """Their references stand among the reader's settings: no run with them could have a verdict."""
+    reader = read_settings(CONF / "reader" / "clag.yaml")
+    prompts = {role: f"authors:reader/clag_{role}@{'1' * 12}" for role in reader["roles"]}
+    roles = {role: {**reader["roles"][role], "prompt": name, "system": name} for role, name in prompts.items()}
+    parts = {"prompts": {"source": "authors"}, "reader": {**reader, "roles": roles}}
+    full(memory="clag", parts=parts, values=constant(0.21)).write(tmp_path)
+    found = cell(table(tmp_path), "Qwen3-0.6B", "CLAG (Ours)", "LoCoMo F1")
+    assert found.measured is not None and found.measured.caveats == ()
+    assert found.verdict == "cannot say"  # one run
+    short = {**parts, "reader": {**reader, "roles": {**roles, "list": {**roles["list"], "max_tokens": 9}}}}
+    full(memory="clag", parts=short, finished="2026-02-02").write(tmp_path)
+    found = cell(table(tmp_path), "Qwen3-0.6B", "CLAG (Ours)", "LoCoMo F1")
+    assert found.measured is not None and found.measured.caveats == ("reader settings roles.list.max_tokens=9",)
+    ours = {**parts, "prompts": {"source": "ours"}}
+    full(memory="rag", parts=ours).write(tmp_path)
+    assert cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1").verdict == "not comparable"
+
+
+def test_the_authors_prompts_on_another_data_set_leave_a_printed_row_to_our_runs(tmp_path: Path) -> None:
+    """They left it empty: it said that nothing was run."""
+    full(memory="clag").write(tmp_path)
+    full(memory="clag", dataset="hotpotqa20_clag", parts={"prompts": {"source": "authors"}}).write(tmp_path)
+    assert cell(table(tmp_path, 3), "Qwen3-0.6B", "CLAG", "Temporal F1").measured is not None
+    built = table(tmp_path, 16)
+    assert cell(built, "LoCoMo, Qwen3-0.6B", "CLAG", "Chars").measured is not None
+    assert cell(built, "HotpotQA, Qwen3-0.6B", "CLAG", "Chars").measured is not None
+    assert not any("[" in entry.label for block in built.blocks for entry in block.rows)
 
 
 def measured(built: Table, label: str) -> float:
