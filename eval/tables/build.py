@@ -126,13 +126,19 @@ class TableBuilder:
         return sorted((key for key in found if key not in printed), key=rank)
 
     def _standing(self, key: RowKey, place: _BlockPlace, grid: _Grid) -> RowKey:
-        """The runs that stand in a printed row: those with the authors' prompts, where there are any on its data sets.
+        """The runs that stand in a printed row: those with the authors' prompts, unless ours cover more questions.
 
         They alone repeat what was printed; the wording moves a score by more than most systems differ.
         """
         theirs = replace(key, variant=AUTHORS)
         shown = {column.dataset or place.dataset for column in grid.columns}
-        return theirs if shown & self._candidates.get(theirs, {}).keys() else key
+        covered = self._questions(theirs, shown)
+        return theirs if covered and covered >= self._questions(key, shown) else key
+
+    def _questions(self, key: RowKey, datasets: set[str]) -> int:
+        """Questions that the largest runs of a row answered on some data sets."""
+        found = self._candidates.get(key, {})
+        return sum(max(len(run.rows) for run in found[dataset]) for dataset in datasets & found.keys())
 
     def _printed_row(self, label: str, place: _BlockPlace, grid: _Grid) -> Row:
         key = self._standing(RowKey(place.backbone, grid.rows[place, label]), place, grid)

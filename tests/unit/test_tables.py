@@ -246,6 +246,14 @@ def test_the_authors_prompts_on_another_data_set_leave_a_printed_row_to_our_runs
     assert not any("[" in entry.label for block in built.blocks for entry in block.rows)
 
 
+def test_a_small_part_with_the_authors_prompts_displaces_no_larger_run(tmp_path: Path) -> None:
+    full(memory="clag", values=constant(0.2)).write(tmp_path)
+    full(memory="clag", parts={"prompts": {"source": "authors"}}, conversations=TEN[:1]).write(tmp_path)
+    built = table(tmp_path)
+    assert measured(built, "CLAG (Ours)") == pytest.approx(20)
+    assert row(built, "Qwen3-0.6B", "CLAG (Ours) [authors' prompts]").measured
+
+
 def measured(built: Table, label: str) -> float:
     found = cell(built, "Qwen3-0.6B", label, "LoCoMo F1").measured
     assert found is not None
