@@ -67,7 +67,7 @@ class ReleasedFunctions:
             raise FunctionFailedError("bad_argument", words)
         try:
             return await runs[name](args, chain)
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
             raise FunctionFailedError("bad_argument", TEXTS("not_done", function=name, problem=error)) from error
 
     async def _send(self, args: Mapping[str, Any], chain: CallChain) -> str:

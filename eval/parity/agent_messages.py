@@ -19,6 +19,8 @@ _NOTE = re.compile(r"^(?:timestamp: )?(?P<time>.*?), memory: (?P<text>.*)$", re.
 _THEIR_NUMBERS = 4
 #: A queue's first message, which no model wrote.
 _FIRST = "the first message"
+#: The function that it calls.
+_SPOKEN = "send_message"
 #: What a function returned that returns nothing.
 _NOTHING = ("done", "None", None)
 _BLOCKS = tuple(
@@ -29,6 +31,8 @@ _BLOCKS = tuple(
         r'<human characters="(\d+)/(\d+)">\n(.*?)\n</human>',
     )
 )
+#: Core memory and the numbers of stored messages: what the prompt of a step shows of each.
+MEMORY_PARTS = 2
 _COUNTS = (
     re.compile(r"(\d+) messages in recall memory, (\d+) notes in archival memory"),
     re.compile(r"(\d+) previous messages .*?\n(\d+) total memories"),
@@ -64,7 +68,7 @@ def told_memory(text: str) -> list[Any]:
 def _told(sender: str, fields: Mapping[str, Any]) -> Any:
     if sender == "assistant":
         call = sender, fields.get("thought"), fields.get("function"), fields.get("args")
-        return call if MARK.search(str(call)) else (sender, _FIRST)
+        return (sender, _FIRST) if call[2] == _SPOKEN and not MARK.search(str(call)) else call
     if sender == "user":
         return (sender, fields["type"], fields["time"], *_said(fields))
     if fields["status"] != "OK":

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from eval.parity.agent_messages import told_memory, told_messages
+from eval.parity.agent_messages import MEMORY_PARTS, told_memory, told_messages
 from eval.parity.compare import AGAIN
 from eval.parity.facts import MARK
 from memsys.dates import parse_date
@@ -190,20 +190,25 @@ def _undated(text: str) -> str:
 
 
 def same_agent_prompt(place: str, ours: Any, theirs: Any) -> bool:
-    """Both show the same messages of MemGPT's queue, in order, and the same core memory and numbers of stored ones."""
-    said = told_messages(ours)
-    same = said == told_messages(theirs) and MARK.findall(ours) == MARK.findall(theirs)
-    return bool(said) and same and told_memory(ours) == told_memory(theirs)
+    """Both show the same messages of MemGPT's queue, in order, and the same core memory and numbers of stored ones.
+
+    Core memory and numbers must be found on both sides: where neither can be read, nothing was compared.
+    """
+    memory = told_memory(ours)
+    return len(memory) == MEMORY_PARTS and memory == told_memory(theirs) and same_agent_message(place, ours, theirs)
 
 
 def same_agent_message(place: str, ours: Any, theirs: Any) -> bool:
     """Both are messages of MemGPT's queue and say the same, whatever the words of events and failures."""
-    return isinstance(ours, str) and isinstance(theirs, str) and same_agent_prompt(place, ours, theirs)
+    if not (isinstance(ours, str) and isinstance(theirs, str)):
+        return False
+    said = told_messages(ours)
+    return bool(said) and said == told_messages(theirs) and MARK.findall(ours) == MARK.findall(theirs)
 
 
 def ours_alone(place: str, ours: Any, theirs: Any) -> bool:
-    """Theirs has nothing."""
-    return ours is not None and not theirs
+    """Theirs has nothing: no value, or an empty text; a 0 is a value."""
+    return ours is not None and (theirs is None or theirs == "")
 
 
 def same_pages(place: str, ours: Any, theirs: Any) -> bool:

@@ -216,6 +216,7 @@ def test_what_a_query_found_is_shown_again_though_notes_came_since() -> None:
         (call("core_memory_replace", name="human", old_content="zebra", new_content="x"), "not_in_block"),
         (call("conversation_search", query=7), "bad_argument"),
         (call("conversation_search", query="a", page="first"), "bad_argument"),
+        (call("conversation_search", query="a", page=float("inf")), "bad_argument"),
         (call("conversation_search_date", start_date="May", end_date="2023-05-01"), "bad_argument"),
         (call("merge"), "unknown_function"),
         ('{"call": [1', "unreadable"),

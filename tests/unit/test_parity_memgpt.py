@@ -296,7 +296,10 @@ def returned(message: Json, status: str = "OK") -> str:
         (returned("done"), returned(None)),
         (returned("No result on page 3; there are 2 results."), returned("No results found.")),
         (returned("It takes a text.", "Failed"), returned("Error calling function x", "Failed")),
-        (line("assistant", thought="I am awake."), line("assistant", thought="Booted.", function="f", args={})),
+        (
+            line("assistant", thought="I am awake.", function="send_message", args={"message": "Hello."}),
+            line("assistant", thought="Booted.", function="send_message", args={"message": "Hi."}),
+        ),
         (line("user", type="login", message="come", time="t"), line("user", type="login", last_login="no", time="t")),
     ],
 )
@@ -325,6 +328,8 @@ def test_messages_say_the_same_in_either_wording(ours: str, theirs: str) -> None
             line("user", type="user_message", message="a", time="u"),
         ),
         (line("assistant", thought="zq000001", function="f", args={}), line("assistant", thought="zq000001")),
+        (line("assistant", thought="cut off"), line("assistant", thought="cut")),
+        (line("assistant", thought="", function="f", args={}), line("assistant", thought="", function="g", args={})),
     ],
 )
 def test_messages_that_say_other_things_are_not_the_same(ours: str, theirs: str) -> None:
@@ -353,12 +358,15 @@ def test_prompts_show_the_same_messages_marks_and_core_memory() -> None:
     for change in ("sails", "7 previous", "boat", "zq000001"):
         assert not passes("same_agent_prompt", "step 1", ours, theirs.replace(change, "8 x"))
     assert not passes("same_agent_prompt", "step 1", "a", "a")
+    assert passes("same_agent_message", "sum_up 1", turn, turn), "summaries show no core memory"
+    assert not passes("same_agent_prompt", "step 1", turn, turn), "nothing of core memory was compared"
     assert message_tokens(theirs) == 10 + 3, "instructions and core memory count nothing"
 
 
 def test_what_we_have_alone() -> None:
     assert passes("ours_alone", "q", "x", "") and passes("ours_alone", "q", "x", None)
     assert not passes("ours_alone", "q", "x", "y") and not passes("ours_alone", "q", None, "y")
+    assert not passes("ours_alone", "step.temperature", 0.5, 0.0), "a 0 is a value"
 
 
 def test_tokens_are_counted_by_name() -> None:
@@ -379,9 +387,13 @@ def test_a_call_of_one_side_alone_is_not_explained_but_for_the_reader() -> None:
         FoundDifference("prompt", "step 1", "content", "a", "b", "step"),
         FoundDifference("answer", "q", "content", "a", "b"),
         FoundDifference("answer", "q", "content", "a", ""),
+        FoundDifference("calls", "unknown 1", "content", "a", None, "unknown"),
+        FoundDifference("calls", "step.temperature", "content", 0.0, None, "step"),
+        FoundDifference("calls", "step.temperature", "content", 0.0, 0.7, "step"),
+        FoundDifference("calls", "step.max_tokens", "content", 768, 100, "step"),
     ]
     explained = [one.departure is not None for one in explain(calls, departures, "memgpt_code", "ours")]
-    assert explained == [False, False, True, False, False, True]
+    assert explained == [False, False, True, False, False, True, False, True, False, False]
 
 
 def test_every_file_is_named_with_a_checksum_and_our_prompts_have_their_phrases() -> None:
