@@ -77,7 +77,7 @@ class ReleasedAgent:
 
     async def _step(self, shown: QueuedMessage, chain: CallChain, key: str) -> StepResult:
         shown = await self._counted(shown)
-        shown = await self._with_room(shown, chain)
+        shown = await self._with_room(shown, chain, key)
         values = self._values(chain, [*self.store.queue, shown])
         before = await self._total(shown, chain)
         reply = await self.llm.ask(self.role, values, key=key)
@@ -101,7 +101,7 @@ class ReleasedAgent:
         self.store.alerted = self.store.alerted or due
         return due
 
-    async def _with_room(self, shown: QueuedMessage, chain: CallChain) -> QueuedMessage:
+    async def _with_room(self, shown: QueuedMessage, chain: CallChain, key: str) -> QueuedMessage:
         """Evict messages before the event until the prompt fits; an event that is too long alone is cut."""
         while (over := await self._total(shown, chain) - self._limit()) > 0:
             if len(self.store.queue) < 2:
@@ -109,16 +109,16 @@ class ReleasedAgent:
                 short = await cut_to_tokens(self.llm, shown.text, max(shown.tokens - over - 4, 1))
                 cut = QueuedMessage(shown.sender, short, shown.date, shown.lines, shown.turn_ids)
                 return await self._counted(cut)
-            await self._evict()
+            await self._evict(key)
         return shown
 
-    async def _evict(self) -> None:
+    async def _evict(self, key: str) -> None:
         """Sum up the oldest messages; the summary is a message like the others, and the next eviction's first one."""
         store = self.store
         cut = self._cut()
         evicted, rest = store.queue[:cut], store.queue[cut:]
         hidden = store.total - len(rest)
-        text = await self.summariser.summarise(evicted, str(self.counts["evictions"]))
+        text = await self.summariser.summarise(evicted, f"{key}:{self.counts['evictions']}")
         summary = event("system_alert", store.time, TEXTS("summary", hidden=hidden, summary=text))
         turn_ids = tuple(dict.fromkeys(turn for each in evicted for turn in each.turn_ids))
         summary = QueuedMessage("user", summary.text, summary.date, turn_ids=turn_ids)

@@ -63,7 +63,8 @@ class ReleasedFunctions:
             raise FunctionFailedError("unknown_function", TEXTS("unknown_function", name=call.name, known=known))
         args, wanted = _given(call), ARGUMENTS[name]
         if not set(wanted) - _OPTIONAL <= set(args):
-            words = TEXTS("wrong_arguments", function=name, wanted=", ".join(wanted), given=", ".join(args) or "none")
+            given = ", ".join(args) or TEXTS("no_arguments")
+            words = TEXTS("wrong_arguments", function=name, wanted=", ".join(wanted), given=given)
             raise FunctionFailedError("bad_argument", words)
         try:
             return await runs[name](args, chain)

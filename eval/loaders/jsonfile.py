@@ -143,7 +143,7 @@ def read_whole_lines(path: Path) -> tuple[list[JsonNode], list[DataError], str]:
                 nodes.append(_tree(path, line, number))
             except DataError as error:
                 broken.append(error)
-    if broken and text.lstrip().startswith("["):  # every line of it would be a fault of its own
+    if len(broken) > 1 and text.lstrip().startswith("["):  # every line of it would be a fault of its own
         broken = [DataError(f"{path}: is one JSON array; write one whole JSON object a line, without brackets")]
         nodes = []
     return nodes, broken, hashlib.sha256(content).hexdigest()
