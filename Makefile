@@ -86,9 +86,9 @@ test-serve: serve-env  ## really serve SmolLM2 with vLLM and run an experiment a
 test-sources: env  ## cut the authors' prompts from what MEMSYS_SOURCES holds, compare with their own rendering, and name what is missing
 	$(PY) -m pytest -m sources tests/sources -p no:xdist -rs
 
-parity: env  ## the released presets of CLAG, A-Mem, SAGE, xMemory, GAM, MemoryOS and LightMem against the authors' code, call by call; says how many could be compared (REQUIRE_PARITY=1: all must)
+parity: env  ## the released presets of CLAG, A-Mem, SAGE, xMemory, GAM, MemoryOS, LightMem and MemGPT against the authors' code, call by call; says how many could be compared (REQUIRE_PARITY=1: all must)
 	-@$(PY) scripts/make_package_env.py authors_clag
-	-@$(PY) scripts/fetch_prompts.py clag sage xmemory gam lightmem memoryos reader
+	-@$(PY) scripts/fetch_prompts.py clag sage xmemory gam lightmem memoryos memgpt reader
 	$(PY) -m eval.parity.stages $(if $(filter-out 0,$(REQUIRE_PARITY)),--require)
 
 slurm: ## install the Debian packages of a private Slurm (needs root, or sudo)
