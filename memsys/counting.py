@@ -15,6 +15,12 @@ def counter_from(state: Mapping[str, Any]) -> Counter[str]:
     return Counter({name: int(count) for name, count in state.items()})
 
 
+def load_counts(counts: Counter[str], state: Mapping[str, Any]) -> None:
+    """Restore a counter in place, for whoever else adds to it."""
+    counts.clear()
+    counts.update(counter_from(state))
+
+
 def counts_with(always: Iterable[str], counts: Counter[str]) -> dict[str, int]:
     """Return the counts above zero, and those of ``always`` even at zero."""
     return {**dict.fromkeys(always, 0), **counter_state(counts)}

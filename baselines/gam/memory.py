@@ -15,7 +15,7 @@ from memsys.embedding.contract import Vectors
 from memsys.embedding.windows import embed_whole
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
-from memsys.turns import sessions_of
+from memsys.units import session_units
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 
 #: Counts that stand in the statistics even when nothing happened.
@@ -48,8 +48,7 @@ class GamMemory(BaseMemory):
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
         """One unit per session."""
-        sessions = sessions_of(conversation.turns)
-        return [Unit(f"{session[0].turn_id}..{session[-1].turn_id}", session) for session in sessions]
+        return session_units(conversation)
 
     async def prepare(self, unit: Unit) -> PreparedGamPages:
         """Cut the session into pages and embed their texts.

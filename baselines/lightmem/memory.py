@@ -23,7 +23,7 @@ from memsys.index.vector import VectorIndex
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
 from memsys.turns import TEXTS as TURN_TEXTS
-from memsys.turns import sessions_of
+from memsys.units import session_units
 from memsys.vocabulary import Conversation, Json, Retrieval, Turn, Unit
 
 #: Counts that stand in the statistics even when nothing happened.
@@ -67,8 +67,7 @@ class LightMemMemory(BaseMemory):
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
         """One unit per session."""
-        sessions = sessions_of(conversation.turns)
-        return [Unit(f"{session[0].turn_id}..{session[-1].turn_id}", session) for session in sessions]
+        return session_units(conversation)
 
     async def prepare(self, unit: Unit) -> list[BufferedTurn]:
         """Compress the turns, count their tokens and embed them."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from baselines.memgpt.counts import add_calls
 from baselines.memgpt.functions import CallChain, MemoryFunctions, written_call
 from baselines.memgpt.messages import QueuedMessage, event, result, said
 from baselines.memgpt.paging import MainContext
@@ -60,8 +61,7 @@ class MemGptAgent:
             following, pending = await self._following(shown.date, pending, failed)
             if following is None:
                 break
-        self._counts.update(f"calls.{name}" for name in chain.calls)
-        self._counts.update(f"failed.{reason}" for reason in chain.failures)
+        add_calls(self._counts, chain)
 
     async def _following(self, date: str, pending: bool, failed: bool) -> tuple[QueuedMessage | None, bool]:
         """Return the next event, if there is one, and whether another step is still owed after it."""

@@ -10,33 +10,18 @@ from baselines.memgpt.code_config import MemGptCodeConfig
 from baselines.memgpt.code_functions import ReleasedFunctions
 from baselines.memgpt.code_messages import event, first_messages, turns_event, written_time
 from baselines.memgpt.code_store import ReleasedStore
-from baselines.memgpt.context import SeenMemories, recent_turns, write_context
+from baselines.memgpt.context import SeenMemories, write_context
+from baselines.memgpt.counts import add_calls, shown_counts
 from baselines.memgpt.feeding import FedSession, feed
 from baselines.memgpt.functions import CallChain
 from baselines.memgpt.roles import TEXTS
 from baselines.memgpt.rules import FunctionName
 from baselines.memgpt.summarising import ReleasedSummariser
-from memsys.counting import counter_from, counter_state, counts_with
+from memsys.counting import counter_state, load_counts
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
-from memsys.turns import sessions_of
+from memsys.units import session_units
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
-
-#: Counts that stand in the statistics even when nothing happened.
-_ALWAYS = (
-    "steps",
-    "calls.core_memory_append",
-    "calls.core_memory_replace",
-    "calls.archival_memory_insert",
-    "failed",
-    "alerts",
-    "evictions",
-    "evicted_messages",
-    "summaries",
-    "fallback.summarise",
-    "ended.steps",
-    "ended.failures",
-)
 
 
 class MemGptCodeMemory(BaseMemory):
@@ -63,8 +48,7 @@ class MemGptCodeMemory(BaseMemory):
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
         """One unit per session."""
-        sessions = sessions_of(conversation.turns)
-        return [Unit(f"{session[0].turn_id}..{session[-1].turn_id}", session, conversation) for session in sessions]
+        return session_units(conversation)
 
     async def prepare(self, unit: Unit) -> FedSession:
         """Cut the session into events.
@@ -72,10 +56,7 @@ class MemGptCodeMemory(BaseMemory):
         Raises:
             ValueError: the unit does not come from :meth:`units`.
         """
-        if unit.conversation is None:
-            raise ValueError(f"unit {unit.unit_id!r} names no conversation: take it from units(), which sets it")
-        speakers = tuple(dict.fromkeys(turn.speaker for turn in unit.conversation.turns if turn.speaker))
-        return await feed(self._parts, self._config.ingest_rules, unit.turns, speakers, embed_turns=False)
+        return await feed(self._parts, self._config.ingest_rules, unit, embed_turns=False)
 
     async def write(self, unit: Unit, prepared: FedSession) -> None:
         """Show the session to the agent.
@@ -96,8 +77,7 @@ class MemGptCodeMemory(BaseMemory):
             told = turns_event(store.time, shown.lines, shown.turn_ids)
             ended = await agent.take_in(told, chain, rules.ingest_steps, shown.turn_ids[0])
             self._counts[f"ended.{ended}"] += 1
-            self._counts.update(f"calls.{name}" for name in chain.calls)
-            self._counts.update(f"failed.{reason}" for reason in chain.failures)
+            add_calls(self._counts, chain)
 
     async def _begin(self, store: ReleasedStore) -> None:
         llm = self._parts.llm
@@ -119,36 +99,22 @@ class MemGptCodeMemory(BaseMemory):
             agent = self._agent(store, "search", counts, messages)
             asked = event("user_message", store.time, TEXTS("question", question=query))
             ended = await agent.take_in(asked, chain, max(rules.question_steps, 1), key)
-        recent = recent_turns([message for message in store.queue if message.lines])
-        seen = SeenMemories(
-            core=[(block.name, block.text) for block in store.core.blocks.values() if block.text],
-            summary=store.summary,
-            results=[record for record, _ in chain.found.values()],
-            recent=recent,
-        )
+        seen = SeenMemories(store.core, store.summary, chain, store.queue)
         with timed(spans, "format"):
             written = await write_context(self._parts.llm, config.context_rules, config.texts, seen)
-        latest = recent[len(recent) - written.recent :][::-1]
-        hits = [record.hit(score) for record, score in chain.found.values()]
-        hits += [record.hit(0.0) for record in latest if record.record_id not in chain.found]
         trace: dict[str, Json] = {
             "stored": len(self._store.log) + len(self._store.archival.records),
             "asked": counts["steps"],
-            "calls": dict(sorted(Counter(chain.calls).items())),
-            "failed": list(chain.failures),
             "ended_by": ended,
             "searched": "agent" if chain.searched else "none",
-            "found": len(chain.found),
-            "recent": len(hits) - len(chain.found),
-            "left_out": written.left_out,
+            **written.trace(chain),
             "spans": spans,
         }
-        return Retrieval(tuple(hits), written.text, trace, ranked=chain.searched, answer=_answer(messages))
+        return Retrieval(written.hits, written.text, trace, ranked=chain.searched, answer=_answer(messages))
 
     def statistics(self) -> Mapping[str, Json]:
         """Count what is stored where, calls by function, failed calls by reason, evictions and summaries."""
-        counts, store = Counter(self._counts), self._store
-        counts["failed"] = sum(count for name, count in counts.items() if name.startswith("failed."))
+        store = self._store
         return {
             "messages_in_recall": len(store.log),
             "archival_notes": len(store.archival.records),
@@ -156,7 +122,7 @@ class MemGptCodeMemory(BaseMemory):
             "queued_messages": len(store.queue),
             "hidden_messages": store.total - len(store.queue),
             "summary_words": len(store.summary.split()),
-            "counts": counts_with(_ALWAYS, counts),
+            "counts": shown_counts(self._counts),
         }
 
     def state(self) -> State:
@@ -166,8 +132,7 @@ class MemGptCodeMemory(BaseMemory):
     def load_state(self, state: State) -> None:
         """Restore a snapshot."""
         self._store.load_state(state)
-        self._counts.clear()
-        self._counts.update(counter_from(state["counts"]))
+        load_counts(self._counts, state["counts"])
 
 
 def _answer(messages: Sequence[Json]) -> str | None:

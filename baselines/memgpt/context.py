@@ -1,13 +1,17 @@
 """The text that the reader sees: core memory, summary, latest messages and what was found."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from baselines.limits import count_within, room_for_context
+from baselines.memgpt.core import CoreMemory
+from baselines.memgpt.functions import CallChain
 from baselines.memgpt.messages import QueuedMessage
 from baselines.memgpt.rules import MemGptContextRules, MemGptTexts
 from baselines.memgpt.storage import MemGptRecord
 from memsys.llm.contract import LanguageModel
+from memsys.vocabulary import Hit, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,33 +19,50 @@ class SeenMemories:
     """What there is to show.
 
     Attributes:
-        core: names and texts of blocks.
+        core: its blocks that hold something are shown.
         summary: of evicted messages; may be empty.
-        results: found records, in the order of the calls.
-        recent: turns of the queue, oldest first.
+        chain: calls for the question, with what they found.
+        messages: of the queue, oldest first.
     """
 
-    core: Sequence[tuple[str, str]]
+    core: CoreMemory
     summary: str
-    results: Sequence[MemGptRecord]
-    recent: Sequence[MemGptRecord]
+    chain: CallChain
+    messages: Sequence[QueuedMessage]
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenContext:
-    """The text, how many of the latest turns are in it, and how many blocks the limits left out."""
+    """The text, its memories, and how many blocks the limits left out.
+
+    Attributes:
+        text: what the reader sees.
+        hits: what was found, in the order of the calls, then the turns of the queue that are in the text, latest first.
+        left_out: blocks that found no room.
+    """
 
     text: str
-    recent: int
+    hits: tuple[Hit, ...]
     left_out: int
 
+    def trace(self, chain: CallChain) -> dict[str, Json]:
+        """Return what the trace says of the calls and of their results."""
+        return {
+            "calls": dict(sorted(Counter(chain.calls).items())),
+            "failed": list(chain.failures),
+            "found": len(chain.found),
+            "recent": len(self.hits) - len(chain.found),
+            "left_out": self.left_out,
+        }
 
-def recent_turns(messages: Sequence[QueuedMessage]) -> list[MemGptRecord]:
-    """Return the turns that the queue holds, oldest first."""
+
+def _latest_turns(messages: Sequence[QueuedMessage]) -> list[MemGptRecord]:
+    """Return the turns that the queue holds, latest first; a message without lines shows none."""
     return [
         MemGptRecord(turn_id, message.date, line, (turn_id,))
-        for message in messages
-        for turn_id, line in zip(message.turn_ids, message.lines, strict=True)
+        for message in reversed(messages)
+        if message.lines
+        for turn_id, line in reversed([*zip(message.turn_ids, message.lines, strict=True)])
     ]
 
 
@@ -57,10 +78,11 @@ async def write_context(
     """
     headings = "\n\n".join((texts.core, texts.summary, texts.recent, texts.results))
     room = room_for_context(llm, rules.max_tokens, rules.reserve_tokens) - await llm.count_tokens(headings)
-    core = [texts.block.format(name=name, text=text) for name, text in seen.core]
+    found, latest = seen.chain.found, _latest_turns(seen.messages)
+    core = [texts.block.format(name=block.name, text=block.text) for block in seen.core.blocks.values() if block.text]
     summary = [seen.summary] if seen.summary else []
-    results = [_entry(texts, record) for record in seen.results]
-    recent = [_entry(texts, record) for record in reversed(seen.recent)]
+    results = [_entry(texts, record) for record, _ in found.values()]
+    recent = [_entry(texts, record) for record in latest]
     allowed = len(recent) if rules.recent_tokens is None else await count_within(llm, recent, rules.recent_tokens)
     blocks = [*core, *summary, *results, *recent[:allowed]]
     kept = await count_within(llm, blocks, room)
@@ -76,7 +98,9 @@ async def write_context(
         (texts.results, shown[2]),
     )
     text = "\n\n".join("\n".join([heading, *lines]) for heading, lines in sections if lines)
-    return WrittenContext(text, len(shown[3]), len(core + summary + results + recent) - sum(map(len, shown)))
+    hits = [record.hit(score) for record, score in found.values()]
+    hits += [record.hit(0.0) for record in latest[: len(shown[3])] if record.record_id not in found]
+    return WrittenContext(text, tuple(hits), len(core + summary + results + recent) - sum(map(len, shown)))
 
 
 def _entry(texts: MemGptTexts, record: MemGptRecord) -> str:

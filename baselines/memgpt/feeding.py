@@ -9,7 +9,8 @@ from baselines.memgpt.rules import IngestionRules
 from baselines.memgpt.storage import MemGptRecord
 from memsys.embedding.contract import Vectors
 from memsys.protocol import Parts
-from memsys.vocabulary import Turn
+from memsys.units import conversation_of
+from memsys.vocabulary import Unit
 
 #: Turns of an event in mode ``turn``.
 _PAIR = 2
@@ -36,12 +37,16 @@ class FedSession:
     passage_vectors: Vectors
 
 
-async def feed(
-    parts: Parts, rules: IngestionRules, turns: Sequence[Turn], speakers: tuple[str, ...], *, embed_turns: bool
-) -> FedSession:
-    """Render a session, cut it into events and passages, and embed what is searched by cosine."""
+async def feed(parts: Parts, rules: IngestionRules, unit: Unit, *, embed_turns: bool) -> FedSession:
+    """Render a session, cut it into events and passages, and embed what is searched by cosine.
+
+    Raises:
+        ValueError: the unit names no conversation.
+    """
+    speakers = tuple(dict.fromkeys(turn.speaker for turn in conversation_of(unit).turns if turn.speaker))
     records = [
-        MemGptRecord(turn.turn_id, turn.date_time, parts.turn_format.render(turn), (turn.turn_id,)) for turn in turns
+        MemGptRecord(turn.turn_id, turn.date_time, parts.turn_format.render(turn), (turn.turn_id,))
+        for turn in unit.turns
     ]
     costs = await asyncio.gather(*(parts.llm.count_tokens(f"{record.text}\n") for record in records))
     most = _PAIR if rules.mode == "turn" else len(records)

@@ -5,37 +5,22 @@ from collections.abc import Mapping, Sequence
 
 from baselines.limits import room_for_context
 from baselines.memgpt.agent import MemGptAgent
-from baselines.memgpt.answering import QuestionSearch, QuestionSearcher
+from baselines.memgpt.answering import QuestionSearcher
 from baselines.memgpt.config import MemGptConfig
-from baselines.memgpt.context import SeenMemories, recent_turns, write_context
+from baselines.memgpt.context import SeenMemories, write_context
 from baselines.memgpt.core import CoreMemory
+from baselines.memgpt.counts import shown_counts
 from baselines.memgpt.feeding import FedSession, feed
 from baselines.memgpt.functions import MemoryFunctions
 from baselines.memgpt.paging import MainContext
 from baselines.memgpt.roles import make_roles
 from baselines.memgpt.storage import ArchivalStorage, RecallStorage
 from baselines.memgpt.summarising import Summariser
-from memsys.counting import counter_from, counter_state, counts_with
+from memsys.counting import counter_state, load_counts
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
-from memsys.turns import sessions_of
-from memsys.vocabulary import Conversation, Hit, Json, Retrieval, Unit
-
-#: Counts that stand in the statistics even when nothing happened.
-_ALWAYS = (
-    "steps",
-    "calls.core_memory_append",
-    "calls.core_memory_replace",
-    "calls.archival_memory_insert",
-    "failed",
-    "alerts",
-    "evictions",
-    "evicted_messages",
-    "summaries",
-    "fallback.summarise",
-    "ended.steps",
-    "ended.failures",
-)
+from memsys.units import session_units
+from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 
 
 class MemGptMemory(BaseMemory):
@@ -63,8 +48,7 @@ class MemGptMemory(BaseMemory):
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
         """One unit per session."""
-        sessions = sessions_of(conversation.turns)
-        return [Unit(f"{session[0].turn_id}..{session[-1].turn_id}", session, conversation) for session in sessions]
+        return session_units(conversation)
 
     async def prepare(self, unit: Unit) -> FedSession:
         """Cut the session into events and passages, and embed what is searched by cosine.
@@ -72,11 +56,8 @@ class MemGptMemory(BaseMemory):
         Raises:
             ValueError: the unit does not come from :meth:`units`.
         """
-        if unit.conversation is None:
-            raise ValueError(f"unit {unit.unit_id!r} names no conversation: take it from units(), which sets it")
-        speakers = tuple(dict.fromkeys(turn.speaker for turn in unit.conversation.turns if turn.speaker))
         embed_turns = self._config.search_rules.recall == "embedding"
-        return await feed(self._parts, self._config.ingest_rules, unit.turns, speakers, embed_turns=embed_turns)
+        return await feed(self._parts, self._config.ingest_rules, unit, embed_turns=embed_turns)
 
     async def write(self, unit: Unit, prepared: FedSession) -> None:
         """Show the session to the agent, or store it without asking (mode ``insert``).
@@ -107,42 +88,25 @@ class MemGptMemory(BaseMemory):
         config, spans = self._config, dict[str, float]()
         with timed(spans, "search"):
             search = await self._searcher.search(query)
-        found = search.chain.found
-        recent = recent_turns(self._context.messages)
-        seen = SeenMemories(
-            core=[(block.name, block.text) for block in self._core.blocks.values() if block.text],
-            summary=self._context.summary.text if self._context.summary else "",
-            results=[record for record, _ in found.values()],
-            recent=recent,
-        )
+        summary = self._context.summary.text if self._context.summary else ""
+        seen = SeenMemories(self._core, summary, search.chain, self._context.messages)
         with timed(spans, "format"):
             written = await write_context(self._parts.llm, config.context_rules, config.texts, seen)
-        latest = recent[len(recent) - written.recent :][::-1]
-        hits = [record.hit(score) for record, score in found.values()]
-        hits += [record.hit(0.0) for record in latest if record.record_id not in found]
-        trace = {**self._trace(search, hits), "left_out": written.left_out, "spans": spans}
-        ranked = search.forced or search.chain.searched
-        return Retrieval(tuple(hits), written.text, trace, ranked=ranked, answer=search.answer)
-
-    def _trace(self, search: QuestionSearch, hits: Sequence[Hit]) -> dict[str, Json]:
-        chain = search.chain
-        return {
+        trace: dict[str, Json] = {
             "stored": len(self._recall.records) + len(self._archival.records),
             "asked": search.asked,
-            "calls": dict(sorted(Counter(chain.calls).items())),
-            "failed": list(chain.failures),
             "ended_by": search.ended_by,
-            "searched": "forced" if search.forced else "agent" if chain.searched else "none",
+            "searched": "forced" if search.forced else "agent" if search.chain.searched else "none",
             **({} if search.answer is None else {"answered": "agent"}),
-            "found": len(chain.found),
-            "recent": len(hits) - len(chain.found),
             "unseen_messages": search.unseen,
+            **written.trace(search.chain),
+            "spans": spans,
         }
+        ranked = search.forced or search.chain.searched
+        return Retrieval(written.hits, written.text, trace, ranked=ranked, answer=search.answer)
 
     def statistics(self) -> Mapping[str, Json]:
         """Count what is stored where, calls by function, failed calls by reason, evictions and summaries."""
-        counts = Counter(self._counts)
-        counts["failed"] = sum(count for name, count in counts.items() if name.startswith("failed."))
         summary = self._context.summary
         return {
             "turns_in_recall": len(self._recall.records),
@@ -152,7 +116,7 @@ class MemGptMemory(BaseMemory):
             "queued_messages": len(self._context.messages),
             "hidden_messages": summary.hidden if summary else 0,
             "summary_words": len(summary.text.split()) if summary else 0,
-            "counts": counts_with(_ALWAYS, counts),
+            "counts": shown_counts(self._counts),
         }
 
     def state(self) -> State:
@@ -171,5 +135,4 @@ class MemGptMemory(BaseMemory):
         self._context.load_state(state["context"])
         self._recall.load_state(state["recall"])
         self._archival.load_state(state["archival"])
-        self._counts.clear()
-        self._counts.update(counter_from(state["counts"]))
+        load_counts(self._counts, state["counts"])

@@ -25,7 +25,7 @@ from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
-from memsys.turns import sessions_of
+from memsys.units import conversation_of, session_units
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 
 #: Counts that stand in the statistics even when nothing happened.
@@ -77,8 +77,7 @@ class MemoryBankMemory(BaseMemory):
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
         """One unit per session."""
-        sessions = sessions_of(conversation.turns)
-        return [Unit(f"{session[0].turn_id}..{session[-1].turn_id}", session, conversation) for session in sessions]
+        return session_units(conversation)
 
     async def prepare(self, unit: Unit) -> PreparedDay:
         """Cut the day into pieces, summarise and describe it, and embed pieces and summaries.
@@ -248,9 +247,8 @@ def _summary(unit: Unit, number: int, part: DayPart, summary: DaySummary) -> Ban
 
 def _user(unit: Unit) -> str:
     """Return who counts as the user: the conversation's first speaker."""
-    if unit.conversation is None:
-        raise ValueError(f"unit {unit.unit_id!r} names no conversation: take it from units(), which sets it")
-    return (*unit.conversation.speakers, *(turn.speaker for turn in unit.conversation.turns[:1]), "")[0]
+    conversation = conversation_of(unit)
+    return (*conversation.speakers, *(turn.speaker for turn in conversation.turns[:1]), "")[0]
 
 
 def _counted(role: str, made: DaySummary) -> Counter[str]:

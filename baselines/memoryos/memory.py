@@ -22,7 +22,7 @@ from memsys.index.words import words
 from memsys.notes.keywords import ask_keywords
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
-from memsys.turns import sessions_of
+from memsys.units import conversation_of, session_units
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 
 #: Counts that stand in the statistics even when nothing happened.
@@ -87,8 +87,7 @@ class MemoryOSMemory(BaseMemory):
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
         """One unit per session."""
-        sessions = sessions_of(conversation.turns)
-        return [Unit(f"{session[0].turn_id}..{session[-1].turn_id}", session, conversation) for session in sessions]
+        return session_units(conversation)
 
     async def prepare(self, unit: Unit) -> QueuedSession:
         """Cut the session into pages, embed them, and ask about those that will leave the queue.
@@ -96,9 +95,7 @@ class MemoryOSMemory(BaseMemory):
         Raises:
             ValueError: the unit does not come from :meth:`units`.
         """
-        if unit.conversation is None:
-            raise ValueError(f"unit {unit.unit_id!r} names no conversation: take it from units(), which sets it")
-        paged = self._cut(unit.conversation)
+        paged = self._cut(conversation_of(unit))
         every, (first, last) = paged.pages, paged.span(unit.turns)
         flushed = len(every) - self._config.short_term_rules.kept(len(every))
         preparation = PagePreparation(self._parts, self._roles, self._config.mid_term_rules)

@@ -10,7 +10,7 @@ from baselines.nemori.roles import make_roles
 from baselines.nemori.search import TwoStoreRetrieval
 from baselines.nemori.segmenting import cut_batches, segment
 from baselines.nemori.store import NemoriStore
-from memsys.counting import counter_from, counter_state, counts_with
+from memsys.counting import counter_from, counter_state, counts_with, load_counts
 from memsys.episodes.boundary import Segmenter
 from memsys.episodes.nodes import Message, MessageBlock
 from memsys.episodes.writing import EpisodeDraft, PendingExtraction
@@ -174,6 +174,5 @@ class NemoriMemory(BaseMemory):
         self._blocks = [MessageBlock.from_state(entry) for entry in state["blocks"]]
         construction = self._construction
         construction.waiting = [PendingExtraction.from_state(entry) for entry in state["waiting"]]
-        construction.counts.clear()  # in place: merging adds to it too
-        construction.counts.update(counter_from(state["counts"]))
+        load_counts(construction.counts, state["counts"])  # in place: merging adds to it too
         self._index_words()

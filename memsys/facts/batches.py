@@ -6,6 +6,7 @@ from typing import Literal
 
 from memsys.texts import FILE, ShownTexts
 from memsys.turns import sessions_of
+from memsys.units import conversation_of
 from memsys.vocabulary import Conversation, Turn, Unit
 
 TEXTS = ShownTexts(Path(__file__).with_name(FILE))
@@ -33,9 +34,7 @@ def owners_of_unit(scopes: Scopes, unit: Unit) -> list[str]:
     Raises:
         ValueError: the unit does not say which conversation that is.
     """
-    if unit.conversation is None:
-        raise ValueError(f"unit {unit.unit_id!r} names no conversation: take it from units(), which sets it")
-    return scope_owners(scopes, unit.conversation)
+    return scope_owners(scopes, conversation_of(unit))
 
 
 def subject(owner: str) -> str:

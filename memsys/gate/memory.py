@@ -10,6 +10,7 @@ from memsys.gate.decisions import Decisions, GateDecision
 from memsys.llm.usage import MeteredModel, Usage, metered
 from memsys.notes.note import unit_content
 from memsys.protocol import Parts, Prepared, State, close_memory
+from memsys.units import conversation_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 
 #: The share of writes that the paper's threshold lets pass on its calibration corpus.
@@ -58,10 +59,9 @@ class GatedMemory:
 
     def _position(self, unit: Unit) -> int:
         """Find a unit's place in its conversation, whose texts are what decisions are made on."""
-        if unit.conversation is None:
-            raise ValueError(f"unit {unit.unit_id!r} names no conversation: take it from units(), which sets it")
+        conversation = conversation_of(unit)
         if not self._positions:
-            units = self._host.units(unit.conversation)
+            units = self._host.units(conversation)
             self._positions = {each.unit_id: position for position, each in enumerate(units)}
             self._decisions.follow([unit_content(each, self._turn_format) for each in units])
         return self._positions[unit.unit_id]
