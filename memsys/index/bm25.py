@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memsys.index.ranking import greatest_rows
 from memsys.index.vector import SCORE_DECIMALS
 from memsys.index.words import words
 
@@ -88,11 +89,7 @@ class BM25Index:
     def search(self, query: str, k: int) -> list[tuple[str, float]]:
         """Find the ``k`` best documents, best first; ties (six decimals) and documents without a match oldest first."""
         scores = self.scores(query)
-        ranked = np.round(scores, SCORE_DECIMALS)
-        rows = np.arange(len(ranked))
-        if 0 < k < len(ranked):  # sort only what ties with the last place or is better
-            rows = np.flatnonzero(ranked >= np.partition(ranked, len(ranked) - k)[len(ranked) - k])
-        order = rows[np.argsort(-ranked[rows], kind="stable")][: max(k, 0)]
+        order = greatest_rows(np.round(scores, SCORE_DECIMALS), k)
         return [(self._ids[row], float(scores[row])) for row in order]
 
     def state(self) -> Mapping[str, Any]:
