@@ -37,8 +37,8 @@ class LuceneIndex(BM25Index):
     def _refresh(self) -> None:
         self._mean_idf = 0.0  # no idf is below 0, so that none is replaced by it
 
-    def _length_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.array([kept_length(self._lengths[row]) for row in rows], dtype=np.float64)
+    def _counted_lengths(self, longest: int) -> NDArray[np.float64]:
+        return np.array([kept_length(length) for length in range(longest + 1)], dtype=np.float64)
 
     def _idf(self, word: str) -> float:
         frequency = len(self._rows[word])

@@ -150,13 +150,16 @@ class BM25Index:
         self._mean_idf = float((counts * idf).sum() / counts.sum()) if held else 0.0
 
     def _norms(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What the lengths of some documents, by row, add to a word's count; of these alone, not of all documents."""
+        """What the lengths of some documents, by row, add to a word's count."""
+        lengths = np.frombuffer(self._lengths, dtype=np.int64)[rows]
         mean_length = self._total_length / len(self._ids)
-        return self._k1 * (1 - self._b + self._b * self._length_of(rows) / mean_length)
+        every = self._counted_lengths(int(lengths.max(initial=0)))  # few lengths, many documents
+        norms: NDArray[np.float64] = (self._k1 * (1 - self._b + self._b * every / mean_length))[lengths]
+        return norms
 
-    def _length_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Words of some documents, by row."""
-        return np.frombuffer(self._lengths, dtype=np.int64)[rows].astype(np.float64)
+    def _counted_lengths(self, longest: int) -> NDArray[np.float64]:
+        """What counts as the length of a document of 0, 1, ... ``longest`` words, shape ``(longest + 1,)``."""
+        return np.arange(longest + 1, dtype=np.float64)
 
     def _idf(self, word: str) -> float:
         frequency = len(self._rows[word])
