@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memsys.index.products import near_highest
 from memsys.index.vector import SCORE_DECIMALS
 from memsys.index.words import words
 
@@ -89,9 +90,7 @@ class BM25Index:
         """Find the ``k`` best documents, best first; ties (six decimals) and documents without a match oldest first."""
         scores = self.scores(query)
         ranked = np.round(scores, SCORE_DECIMALS)
-        rows = np.arange(len(ranked))
-        if 0 < k < len(ranked):  # sort only what ties with the last place or is better
-            rows = np.flatnonzero(ranked >= np.partition(ranked, len(ranked) - k)[len(ranked) - k])
+        rows = near_highest(ranked, k)
         order = rows[np.argsort(-ranked[rows], kind="stable")][: max(k, 0)]
         return [(self._ids[row], float(scores[row])) for row in order]
 
