@@ -95,15 +95,15 @@ def coverage(questions: Sequence[Retrieved]) -> dict[str, float | int | None]:
         "questions": len(asked),
         "covered": mean([float(end is not None) for end in ends]),
         "blocks": mean(spent),
-        "tokens": _mean_of_known(tokens),
+        "tokens": _mean_if_known(tokens),
         "blocks_covered": mean([spent[place] for place in covered]),
-        "tokens_covered": _mean_of_known([tokens[place] for place in covered]),
+        "tokens_covered": _mean_if_known([tokens[place] for place in covered]),
         "blocks_greedy": mean([len(chosen) for chosen in sets]),
     }
 
 
-def _mean_of_known(values: Sequence[float | None]) -> float | None:
-    """Return the mean; ``None`` of nothing, and where one value is not known."""
+def _mean_if_known(values: Sequence[float | None]) -> float | None:
+    """Return the mean; ``None`` of nothing, and where a value is not known."""
     known = [value for value in values if value is not None]
     return mean(known) if len(known) == len(values) else None
 

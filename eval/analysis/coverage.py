@@ -17,7 +17,7 @@ from eval.cli.escaping import markdown_row
 from eval.cli.whole_numbers import count
 from eval.runs.files import write_atomic
 from eval.scoring.clusters import cluster_interval
-from eval.scoring.inference import MICRO, MetricScores, ScoreTotals, multiplicities
+from eval.scoring.inference import MetricScores, bootstrap_interval
 from memsys.seeding import generator
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,14 +76,10 @@ def _draw(rng: np.random.Generator, correlation: float) -> Floats:
 
 
 def _inside(scores: MetricScores, resamples: int) -> Floats:
-    units = np.repeat(np.arange(len(SIZES)), SIZES)
-    drawn = ScoreTotals.of(scores, units, MICRO).means(multiplicities(len(SIZES), resamples, 0))
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    cluster = cluster_interval(scores)
     first = slice(0, SIZES[0])
-    alone = cluster_interval(MetricScores(scores.values[first], scores.conversations[first], scores.strata[first]))
-    bounds = [(low, high), *((found.low, found.high) for found in (cluster, alone) if found)]
-    return np.array([below <= CENTRE <= above for below, above in bounds], dtype=np.float64)
+    alone = MetricScores(scores.values[first], scores.conversations[first], scores.strata[first])
+    intervals = bootstrap_interval(scores, resamples=resamples), cluster_interval(scores), cluster_interval(alone)
+    return np.array([found.low <= CENTRE <= found.high for found in intervals if found], dtype=np.float64)
 
 
 def render(found: Sequence[Coverage], simulations: int, resamples: int) -> str:

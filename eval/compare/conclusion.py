@@ -127,7 +127,7 @@ def _sentence(lead: _Lead, column: str) -> str:
         p_value = "" if pair.result.p_value is None else f" (p {_p(pair.result.p_value)}, not corrected)"
         return f"{begin}; {text} leaves out 0; its test is exploratory{p_value}, so no difference can be claimed."
     if not _holds(pair):
-        test = f"the test does not confirm it (p = {p_text(pair.adjusted)} after Holm's correction)"
+        test = f"the test does not confirm it (p {_p(pair.adjusted)} after Holm's correction)"
         return f"{begin}; {text} leaves out 0, but {test}: no difference can be claimed."
     beyond = ", on these questions; nothing follows for other conversations" if interval.by == "question" else ""
     differ = f"; the two differ in {' and '.join(pair.differing)} too, so it is not the memory's alone"
@@ -183,6 +183,6 @@ def _agrees(one: Pair, other: Pair) -> bool:
     return _holds(other) and (_difference(one) > 0) is (_difference(other) > 0)
 
 
-def _p(p_value: float | None) -> str:
-    text = p_text(p_value or 0.0)
+def _p(p_value: float) -> str:
+    text = p_text(p_value)
     return f"{text[0]} {text[1:]}" if text.startswith("<") else f"= {text}"

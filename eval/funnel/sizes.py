@@ -101,7 +101,7 @@ def _storage_remarks(run: StoredRun) -> Iterator[str]:
     else:
         if found["kinds"] is None:
             yield "its system does not say where a snapshot keeps its entries (entries.yaml)"
-        if gold and any(stored_share_of(row) is None for row in gold):
+        elif gold and any(stored_share_of(row) is None for row in gold):
             yield "the snapshots do not name the turns that entries came from, or some are missing"
 
 

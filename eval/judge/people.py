@@ -256,7 +256,7 @@ def _read(name: str, text: str) -> Any:
     return int(text) if name in _COUNTS else float(text) if text else None
 
 
-def changed_settings(judge: Mapping[str, Any]) -> dict[str, Any]:
+def settings_that_change_verdicts(judge: Mapping[str, Any]) -> dict[str, Any]:
     """Settings in which a judge differs from the preset whose name it has, but for those that change no verdict."""
     kept = {key: value for key, value in judge.items() if key not in _NO_VERDICT}
     return overrides(kept, CONF / "judge")
@@ -268,7 +268,7 @@ def check_name_is_its_own(plan: JudgePlan) -> None:
     Raises:
         ConfigError: names what differs.
     """
-    if changed := changed_settings(plan.settings["judge"]):
+    if changed := settings_that_change_verdicts(plan.settings["judge"]):
         named = ", ".join(f"{key}={value}" for key, value in changed.items())
         raise ConfigError(
             f"judge {plan.judge.name} is measured as its preset asks; with {named} give it a name of its own "
@@ -284,7 +284,7 @@ def figures_for(entry: Mapping[str, Json]) -> dict[str, JudgeFigures]:
     """
     identity = entry.get("identity") or {}
     digest = identity.get("prompt_sha256")
-    if changed_settings(identity.get("judge") or {}):
+    if settings_that_change_verdicts(identity.get("judge") or {}):
         return {}
     return {
         one.answers_of: one

@@ -86,7 +86,7 @@ def _said(fields: Mapping[str, Any]) -> tuple[Any, ...]:
         return (message,)
     if fields["type"] == "heartbeat":
         return ("failed" in message,)
-    number = _NUMBER.search(message.partition("zq")[0])
+    number = _NUMBER.search(MARK.split(message, maxsplit=1)[0])
     return (number and number[0], *MARK.findall(message))
 
 

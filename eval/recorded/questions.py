@@ -127,6 +127,7 @@ def own_questions(rows: Sequence[Recorded], sha256: str) -> QuestionSet:
             unresolved_evidence=[],
             evidence_texts=[],
             extra={"category_name": row.category} if row.category else {},
+            kind=f"category_{numbers[row.category or '']}",  # a 5 here need not be what it is in LoCoMo
         )
         found.setdefault(question_id, RecordedQuestion(row.question or "", record))
     conversations = tuple(dict.fromkeys(one.conversation_id for one in found.values()))

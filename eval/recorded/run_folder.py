@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.judge.config import CORRECT, WRONG
 from eval.judge.store import FOLDER, input_checksums, input_digest
-from eval.metrics.locomo import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL
 from eval.recorded.importing import Imported
 from eval.recorded.questions import RecordedQuestion
 from eval.recorded.rows import Recorded
@@ -202,7 +202,7 @@ def _write_verdicts(
         "repeats": repeats,
         "probe": {"items": 0, "accuracy": None, "always": None, "false_accept": None, "false_reject": None,
                   "unscored": 0, "by_kind": {}},
-        "adversarial": any(one.category == ADVERSARIAL for one, row in pairs if judge in row.verdicts),
+        "adversarial": any(one.reference.kind == ADVERSARIAL for one, row in pairs if judge in row.verdicts),
     }  # fmt: skip
     _write_lines(folder / FOLDER / f"{name}.jsonl", lines)
     write_json(folder / FOLDER / f"{name}.json", meta)

@@ -77,7 +77,7 @@ def memory_scores(
     shown = [turn for hit in retrieval.hits for turn in hit.turn_ids]
     share = stored_share(reference.evidence, turns, shown)
     updates = _update_scores(retrieval, reference, turns, successors)
-    return {**({} if share is None else {STORED_RECALL: share}), **updates}
+    return {STORED_RECALL: share, **updates}
 
 
 def _update_scores(

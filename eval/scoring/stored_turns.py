@@ -30,14 +30,11 @@ class StoredTurns:
     def of(self, conversation_id: str) -> frozenset[str] | None:
         """Ids of the turns that entries of a conversation's memory name.
 
-        ``None`` where there is no snapshot, or where one that names no turn is of a system that does not say where its
-        entries are: such a memory may be empty, or may not keep what it came from.
+        ``None`` where there is no snapshot, or where the system does not say where its entries are: the turns that its
+        snapshot names may be what was written, of which nothing need be kept.
         """
         name = Path(snapshot_name(conversation_id)).stem
-        if not self._memories.known(name):
-            return None
-        turns = self._memories.turns(name)
-        return turns if turns or self._says_entries else None
+        return self._memories.turns(name) if self._says_entries and self._memories.known(name) else None
 
 
 def stored_share(evidence: Iterable[str], stored: frozenset[str] | None, shown: Iterable[str]) -> float | None:

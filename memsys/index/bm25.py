@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memsys.index.ranking import greatest_rows
+from memsys.index.ranking import best_rows
 from memsys.index.vector import SCORE_DECIMALS
 from memsys.index.words import words
 
@@ -89,7 +89,7 @@ class BM25Index:
     def search(self, query: str, k: int) -> list[tuple[str, float]]:
         """Find the ``k`` best documents, best first; ties (six decimals) and documents without a match oldest first."""
         scores = self.scores(query)
-        order = greatest_rows(np.round(scores, SCORE_DECIMALS), k)
+        order = best_rows(np.round(scores, SCORE_DECIMALS), k)
         return [(self._ids[row], float(scores[row])) for row in order]
 
     def state(self) -> Mapping[str, Any]:

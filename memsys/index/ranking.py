@@ -1,44 +1,50 @@
-"""The greatest of many scores, found without ordering all of them."""
+"""The highest of many values, found without ordering all of them."""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: Scores of which the greatest stands for all; a pass over a million takes 0.2 ms so, to partition them takes 16 ms.
+#: Values of which the highest stands for all; a pass over a million takes 0.2 ms so, to partition them takes 16 ms.
 _BLOCK = 256
 
 
-def kth_greatest(scores: NDArray[np.floating], k: int) -> float:
-    """Return the score that ``k`` reach, counting repeats.
+def near_highest(values: NDArray[np.floating[Any]], count: int, margin: float = 0.0) -> NDArray[np.int64]:
+    """Return the places of the ``count`` highest values and of those within a margin of the last, ascending.
 
-    The greatest scores of ``k`` blocks are ``k`` scores, so the least of them is no more than what is sought, and only
-    scores that reach it need to be looked at.
-
-    Args:
-        scores: shape ``(n,)``, without NaN.
-        k: from 1 to n.
+    All places where ``count`` is not between 0 and the number of values. No value is NaN.
     """
-    if len(scores) > k * _BLOCK:
-        highest = np.maximum.reduceat(scores, np.arange(0, len(scores), _BLOCK))
-        scores = scores[scores >= _kth(highest, k)]
-    return _kth(scores, k)
+    if not 0 < count < len(values):
+        return np.arange(len(values))
+    return np.flatnonzero(values >= _last(values, count) - margin)
 
 
-def greatest_rows(scores: NDArray[np.floating], k: int) -> NDArray[np.int64]:
-    """Return the rows of the ``k`` greatest scores, greatest first; ties go to the earlier row.
-
-    Args:
-        scores: shape ``(n,)``, without NaN.
-        k: how many; fewer come back where there are fewer.
-    """
+def best_rows(scores: NDArray[np.floating[Any]], count: int) -> NDArray[np.int64]:
+    """Return the rows of the ``count`` highest scores, best first; ties go to the earlier row. No score is NaN."""
+    if count <= 0:
+        return np.arange(0)
     rows = np.arange(len(scores))
-    if k < len(scores):
-        if k <= 0:
-            return rows[:0]
-        last = kth_greatest(scores, k)
+    if count < len(scores):
+        last = _last(scores, count)
         above = np.flatnonzero(scores > last)
-        rows = np.concatenate((above, np.flatnonzero(scores == last)[: k - len(above)]))
+        rows = np.concatenate((above, np.flatnonzero(scores == last)[: count - len(above)]))
     return rows[np.lexsort((rows, -scores[rows]))]
 
 
-def _kth(scores: NDArray[np.floating], k: int) -> float:
-    return float(np.partition(scores, len(scores) - k)[len(scores) - k])
+def _last(values: NDArray[np.floating[Any]], count: int) -> np.floating[Any]:
+    """The value that ``count`` reach, counting repeats.
+
+    The highest values of so many blocks are so many values, so the least of them is no more than what is sought, and
+    only values that reach it need to be looked at.
+    """
+    if count == 1:
+        return values.max()
+    if len(values) > count * _BLOCK:
+        highest = np.maximum.reduceat(values, np.arange(0, len(values), _BLOCK))
+        values = values[values >= _partitioned(highest, count)]
+    return _partitioned(values, count)
+
+
+def _partitioned(values: NDArray[np.floating[Any]], count: int) -> np.floating[Any]:
+    last: np.floating[Any] = np.partition(values, len(values) - count)[len(values) - count]
+    return last

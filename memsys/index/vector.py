@@ -12,7 +12,7 @@ from memsys.errors import ConfigError
 from memsys.index.approximate import ApproximateCandidates
 from memsys.index.bounds import LEAST_USEFUL, SimilarityBounds
 from memsys.index.products import inner_products
-from memsys.index.ranking import kth_greatest
+from memsys.index.ranking import near_highest
 from memsys.index.settings import IndexSettings, chosen_index
 
 IndexDevice = Literal["cpu", "gpu"]
@@ -294,8 +294,7 @@ class VectorIndex:
         """The same from the products with all rows, for when the last place has more near-ties than were fetched."""
         rows, matrix = self._live() if among is None else among, self._matrix()
         products = inner_products(matrix, query)[rows] if among is None else inner_products(matrix[rows], query)
-        near: NDArray[np.int64] = rows[products >= kth_greatest(products, k) - _MARGIN]
-        return near
+        return rows[near_highest(products, k, _MARGIN)]
 
     def _without_gaps(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell of rows which of them hold an item."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
 from memsys.index.products import inner_products
+from memsys.index.ranking import near_highest
 from memsys.memfly.communities import Graph, Numbers, grouped, leiden
 from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.rules import TopicRules
@@ -35,10 +36,7 @@ class Topics:
 
         Sought in single precision, within the bound of its error, and compared in double precision.
         """
-        products = inner_products(self.centroids, vector)
-        rows = np.arange(len(products))
-        if 0 < count < len(rows):
-            rows = np.flatnonzero(products >= np.partition(products, len(rows) - count)[len(rows) - count] - _MARGIN)
+        rows = near_highest(inner_products(self.centroids, vector), count, _MARGIN)
         cosines = np.einsum("ij,j->i", self.centroids[rows].astype(np.float64), vector.astype(np.float64))
         best = np.argsort(-np.round(cosines, _DECIMALS), kind="stable")[:count]
         return [int(row) for row in rows[best]]

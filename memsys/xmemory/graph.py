@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
+from memsys.index.ranking import near_highest
 from memsys.index.vector import VectorIndex
 from memsys.xmemory.space import DECIMALS
 
@@ -37,8 +38,7 @@ def fact_graph(ids: Sequence[str], vectors: Vectors, count: int) -> Graph:
 def _first(row: NDArray[np.float64], count: int) -> list[int]:
     """Rows of the ``count`` highest positive values, best first; ties: the oldest."""
     places = np.flatnonzero(row > 0)
-    if len(places) > count:
-        places = places[row[places] >= np.partition(row[places], len(places) - count)[len(places) - count]]
+    places = places[near_highest(row[places], count)]
     return [int(place) for place in places[np.argsort(-row[places], kind="stable")][:count]]
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
 from memsys.index.products import inner_products
+from memsys.index.ranking import near_highest
 from memsys.xmemory.objective import Bell, Floats, objective
 
 #: Similarities, scores and gains are compared rounded to this many decimals; ties go to the older.
@@ -290,10 +291,7 @@ class ThemeSpace:
 
     def _top(self, products: NDArray[np.float32], count: int) -> Rows:
         """Places that may hold one of the ``count`` highest rounded cosines, given their products; ascending."""
-        if count >= len(products):
-            return np.arange(len(products))
-        last = np.partition(products, len(products) - count)[len(products) - count] if count > 1 else products.max()
-        return np.flatnonzero(products >= last - 2 * self._margin - _ROUNDING)
+        return near_highest(products, count, 2 * self._margin + _ROUNDING)
 
     def _about(self, theme_id: str) -> NDArray[np.float32]:
         """A theme's products with all rows; -inf with itself. Kept until a theme changes: they are asked for again."""

@@ -181,9 +181,10 @@ def test_what_a_run_does_not_say_is_a_dash_with_a_reason(tmp_path: Path) -> None
     ):
         page = render_markdown(quality_groups([shown]))
         assert reason in page and "| – |" in page
-    [unknown] = [one for one in evidence_funnels(stored(lacking)) if one.label == "all"]
-    assert (unknown.stored, unknown.at_10) == (None, 40.0)
-    assert unknown.reached["not in context"] == MeanScore(2, 50.0)
+    for unknown in (evidence_funnels(stored(lacking))[0], evidence_funnels(stored(foreign))[0]):
+        assert (unknown.stored, unknown.at_10) == (None, 40.0)
+        assert unknown.reached["not in context"] == MeanScore(2, 50.0)
+    assert load_scores(foreign)[0].metrics["stored_recall"] is None, "named, so that no earlier figure is kept"
     assert evidence_funnels(wordless) == [] and "0.0" not in render_csv(quality_groups([wordless])).split("hits")[0]
     assert "–" in render_latex(quality_groups([stored(lacking)]))
 

@@ -219,6 +219,17 @@ def test_no_two_categories_share_a_number() -> None:
     assert number_categories({"9" * 30}) == {"9" * 30: 101}
 
 
+def test_a_category_of_ones_own_is_no_category_of_locomo(tmp_path: Path) -> None:
+    """A 5 was adversarial, and an abstention right."""
+    places = {key: key for key in ("question", "gold", "prediction", "category")}
+    (tmp_path / "a.json").write_text(json.dumps([{**places, "category": "5", "grade": "CORRECT"}]))
+    shape = make_shape("mine", {**places, "verdicts": {"x": "grade"}}, "mine.yaml")
+    imported = import_rows([tmp_path / "a.json"], shape, None)
+    write_run(imported, tmp_path / "run", Origin(system="sys"))
+    assert [(one.category, one.reference.kind) for one in imported.questions] == [(5, "category_5")]
+    assert not load_json(tmp_path / "run" / "judgements" / "recorded-x.json")["adversarial"]
+
+
 def test_a_run_folder_is_scored_and_says_what_it_lacks(tmp_path: Path) -> None:
     imported = _import(tmp_path, {"0": [_mem0("Who dances?", "Bob", "Bob", "2")]}, "mem0_eval")
     run = tmp_path / "run"
