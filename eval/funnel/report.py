@@ -70,8 +70,11 @@ class QualityGroup:
 
 
 def quality_groups(runs: Sequence[StoredRun]) -> list[QualityGroup]:
-    """Sort runs that have or could have a memory by data set, backbone, prompts and questions; constants have none."""
-    found = comparable_runs(run for run in runs if not run.floor)
+    """Sort runs that have or could have a memory by data set, backbone, prompts and questions; constants have none.
+
+    Nor are those that time questions here, which ask few of them.
+    """
+    found = comparable_runs(run for run in runs if not run.floor and not run.times_questions)
     return [
         QualityGroup(group.title("backbone "), group.key, _systems(group.runs))
         for group in sorted(found, key=lambda group: (group.setting, group.asked))

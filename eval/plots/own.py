@@ -38,7 +38,7 @@ def groups(runs: Sequence[StoredRun]) -> list[PlotGroup]:
     Returns:
         Groups of at least one run, by data set, backbone and whose prompts; those that asked other questions are apart.
     """
-    found = comparable_runs(run for run in runs if run.backbone != NO_BACKBONE)
+    found = comparable_runs(run for run in runs if run.backbone != NO_BACKBONE and not run.times_questions)
     floors = [run for run in runs if run.floor]
     return [
         PlotGroup(

@@ -73,11 +73,14 @@ class MethodGroup:
 
 
 def method_groups(runs: Sequence[StoredRun]) -> list[MethodGroup]:
-    """Sort the runs that have statistics by system and data set; systems without named counts have none."""
+    """Sort the runs that have statistics by system and data set; systems without named counts have none.
+
+    Runs that time questions are left out: their memories are those of other runs.
+    """
     found: dict[tuple[str, str], list[StoredRun]] = {}
     for run in runs:
         memory = run.record["config"].get("memory") or {}
-        if run.summary.get("memory") and method_counts(memory):
+        if run.summary.get("memory") and method_counts(memory) and not run.times_questions:
             found.setdefault((_system(memory), dataset_key(run)), []).append(run)
     return [_group(system, dataset, members) for (system, dataset), members in sorted(found.items())]
 

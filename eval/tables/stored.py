@@ -73,6 +73,11 @@ class StoredRun:
         return current_name(self._name("memory"))
 
     @property
+    def times_questions(self) -> bool:
+        """Whether it ran in latency mode: a few questions, one at a time, for their milliseconds."""
+        return _in_latency_mode(self.record)
+
+    @property
     def dataset(self) -> str:
         """Name of the data set config."""
         return self._name("dataset")
@@ -231,9 +236,13 @@ def _exported_rows(path: Path) -> list[ScoreRow]:
     return rows
 
 
+def _in_latency_mode(record: Mapping[str, Any]) -> bool:
+    return bool(record["config"].get("timing") == "latency" and record["mode"] != "retrieval_only")
+
+
 def _with_latency(path: Path, record: Mapping[str, Any], rows: Sequence[ScoreRow]) -> list[ScoreRow]:
     """Add the latencies of a run in latency mode; values of other runs say nothing about latency."""
-    if record["config"].get("timing") != "latency" or record["mode"] == "retrieval_only":
+    if not _in_latency_mode(record):
         return list(rows)
     latencies = measured_latencies(path)
     return [

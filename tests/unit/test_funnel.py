@@ -16,6 +16,7 @@ from eval.funnel.report import FORMATS, quality_groups, render_csv, render_latex
 from eval.funnel.stages import EvidenceFunnel, MeanScore, evidence_funnels, reach_of
 from eval.plots.draw import draw_sheet
 from eval.plots.funnel import funnel_sheets
+from eval.plots.own import groups as plot_groups
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.snapshot import save_snapshot
 from eval.runs.snapshots import snapshot_name
@@ -187,6 +188,14 @@ def test_what_a_run_does_not_say_is_a_dash_with_a_reason(tmp_path: Path) -> None
     assert load_scores(foreign)[0].metrics["stored_recall"] is None, "named, so that no earlier figure is kept"
     assert evidence_funnels(wordless) == [] and "0.0" not in render_csv(quality_groups([wordless])).split("hits")[0]
     assert "–" in render_latex(quality_groups([stored(lacking)]))
+
+
+def test_a_run_that_times_questions_has_no_row(tmp_path: Path) -> None:
+    run = stored(made(tmp_path))
+    timed = replace(run, record={**run.record, "config": {**run.record["config"], "timing": "latency"}})
+    assert timed.times_questions and not run.times_questions
+    assert quality_groups([timed]) == [] and plot_groups([timed]) == []
+    assert quality_groups([run, timed])[0].systems[0].run == run and plot_groups([run, timed])[0].runs == (run,)
 
 
 def test_systems_without_snapshots_of_their_own_have_their_hosts(tmp_path: Path) -> None:

@@ -71,6 +71,12 @@ def test_the_page_is_the_golden_one(tmp_path: Path) -> None:
     assert render_markdown(method_groups([clag(tmp_path), clag(tmp_path, seed=1)])) == GOLDEN.read_text("utf-8")
 
 
+def test_a_run_that_times_questions_is_no_column(tmp_path: Path) -> None:
+    run = clag(tmp_path)
+    timed = replace(run, record={**run.record, "config": {**run.record["config"], "timing": "latency"}})
+    assert [group.runs for group in method_groups([run, timed])] == [(run,)]
+
+
 def test_every_format_says_what_lies_outside(tmp_path: Path) -> None:
     [group] = method_groups([clag(tmp_path)])
     [line] = [line for line in group.lines if line.statistic == "cluster_size_max"]
