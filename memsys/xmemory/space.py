@@ -264,7 +264,7 @@ class ThemeSpace:
         if min(weights) <= 0:
             return None
         used, margin = len(self._ids), self._products.margin
-        listing = np.flatnonzero(self._near[:used].ravel() == other) // _KEPT
+        listing = self._listing(other) // _KEPT
         listed = self._near[gone].ravel()
         near = np.concatenate([listing, listed[listed >= 0]])
         near = near[self._alive[near] & (near != one) & (near != other)]
@@ -321,23 +321,28 @@ class ThemeSpace:
         """List the nearest others of rows anew."""
         for row in rows:
             products = self._about(self._ids[row])
-            others = np.flatnonzero(np.isfinite(products))
-            chosen = others[self._top(products[others], _KEPT)]
+            chosen = self._top(products, _KEPT) if len(self) > _KEPT else np.flatnonzero(np.isfinite(products))
             cosines = self._to(self._directions[row], chosen)
             best = np.argsort(-cosines, kind="stable")[:_KEPT]
             self._near[row], self._cosines[row] = -1, -np.inf
             self._near[row, : len(best)], self._cosines[row, : len(best)] = chosen[best], cosines[best]
-            self._floor[row] = self._cosines[row, -1] if len(others) > _KEPT else -np.inf
+            self._floor[row] = self._cosines[row, -1] if len(self) - 1 > _KEPT else -np.inf
 
     def _strike(self, row: int) -> list[int]:
         """Take a row out of all lists; return the rows whose lists are empty now though there are others."""
-        found, places = np.nonzero(self._near[: len(self._ids)] == row)
-        for other, place in zip(found.tolist(), places.tolist(), strict=True):
-            self._near[other, place:-1], self._near[other, -1] = self._near[other, place + 1 :].copy(), -1
-            self._cosines[other, place:-1] = self._cosines[other, place + 1 :].copy()
-            self._cosines[other, -1] = -np.inf
+        found, places = np.divmod(self._listing(row), _KEPT)
+        if not len(found):
+            return []
+        kept = np.arange(_KEPT - 1) + (np.arange(_KEPT - 1) >= places[:, None])
+        self._near[found, :-1] = np.take_along_axis(self._near[found], kept, axis=1)
+        self._cosines[found, :-1] = np.take_along_axis(self._cosines[found], kept, axis=1)
+        self._near[found, -1], self._cosines[found, -1] = -1, -np.inf
         short = found[np.isneginf(self._cosines[found, 0]) & np.isfinite(self._floor[found])]
         return [int(other) for other in short]
+
+    def _listing(self, row: int) -> Rows:
+        """Places, in the lists one after the other, where a row is listed; ascending."""
+        return np.flatnonzero(self._near[: len(self._ids)].ravel() == row)
 
     def _enter(self, others: Rows, row: int, cosines: Floats) -> None:
         """Put a row into the lists of others, whose last gives way where the list is full.
@@ -347,11 +352,14 @@ class ThemeSpace:
             row: what enters.
             cosines: its cosine with each of them, above their floors.
         """
+        if not len(others):
+            return
         near, listed, new = self._near[others], self._cosines[others], cosines[:, None]
         places = (listed >= new).sum(axis=1, keepdims=True)
-        before, here = np.arange(_KEPT) < places, np.arange(_KEPT) == places
-        self._near[others] = np.where(before, near, np.where(here, row, np.roll(near, 1, axis=1)))
-        self._cosines[others] = np.where(before, listed, np.where(here, new, np.roll(listed, 1, axis=1)))
+        ranks = np.arange(_KEPT)
+        before, here, moved = ranks < places, ranks == places, np.maximum(ranks - 1, 0)
+        self._near[others] = np.where(before, near, np.where(here, row, near[:, moved]))
+        self._cosines[others] = np.where(before, listed, np.where(here, new, listed[:, moved]))
         last = listed[:, -1]
         below = np.where(places[:, 0] == _KEPT, cosines, last)  # the row itself, or what it pushed out
         self._floor[others] = np.where(np.isfinite(below), below, self._floor[others])
