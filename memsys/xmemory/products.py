@@ -58,7 +58,7 @@ class CentroidProducts:
         self._kept[:, row] = -np.inf
 
     def of(self, direction: Floats) -> Products:
-        """Return the products of a direction ``(d,)`` with all rows, the caller's own; -inf with rows that are empty."""
+        """Return the products of a direction ``(d,)`` with all rows, the caller's own; -inf with empty rows."""
         key = direction.tobytes()
         slot = self._slots.pop(key, None)
         if slot is None:
@@ -66,7 +66,8 @@ class CentroidProducts:
             self._directions[slot] = direction
             self._kept[slot] = self._computed(self._directions[slot])
         self._slots[key] = slot
-        return self._kept[slot].copy()
+        products: Products = self._kept[slot].copy()
+        return products
 
     def _free_slot(self) -> int:
         if len(self._slots) < _DIRECTIONS_KEPT:
