@@ -30,8 +30,12 @@ def sparsity(sizes: NDArray[np.int64] | Floats) -> float:
     In (0, 1]; 1 exactly where all sizes are equal, whatever K is: it balances sizes and does not count themes.
     """
     counts = np.asarray(sizes, dtype=np.float64)
-    total = counts.sum()
-    return float(total * total / (len(counts) * (counts * counts).sum()))
+    return balance(len(counts), float(counts.sum()), float((counts * counts).sum()))
+
+
+def balance(themes: int, facts: float, squares: float) -> float:
+    """Return :func:`sparsity` of so many themes and facts, given the sum of the squares of the themes' sizes."""
+    return facts * facts / (themes * squares)
 
 
 def median(values: Floats) -> float:
@@ -48,7 +52,10 @@ def neighbourhood_weights(nearest: Floats, bell: Bell) -> Floats:
     """
     deviations = np.abs(nearest - median(nearest))
     sigma = max(median(deviations) + bell.eps, bell.sigma_floor)
-    weights: Floats = np.exp(-((deviations / sigma) ** 2) / 2)
+    deviations /= sigma
+    deviations *= deviations
+    deviations *= -0.5
+    weights: Floats = np.exp(deviations, out=deviations)
     return weights
 
 
@@ -60,7 +67,7 @@ def semantic_score(cohesion: Floats, nearest: Floats, bell: Bell) -> float:
         nearest: per theme the cosine of its centroid with the nearest other centroid, ``(K,)``; 0 for a single theme.
         bell: width of ``g``.
     """
-    return float(np.mean(cohesion * neighbourhood_weights(nearest, bell)))
+    return float(np.add.reduce(cohesion * neighbourhood_weights(nearest, bell))) / len(nearest)
 
 
 def objective(sizes: NDArray[np.int64] | Floats, cohesion: Floats, nearest: Floats, bell: Bell) -> float:

@@ -6,6 +6,7 @@ within a margin that no rounding exceeds; only their similarities are then compu
 each are kept, as the number of all grows with the square of the themes.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
-from memsys.index.products import inner_products
 from memsys.index.ranking import near_highest
-from memsys.xmemory.objective import Bell, Floats, objective
+from memsys.xmemory.objective import Bell, Floats, balance, objective, semantic_score
+from memsys.xmemory.products import CentroidProducts, Products
 
 #: Similarities, scores and gains are compared rounded to this many decimals; ties go to the older.
 DECIMALS = 6
@@ -29,25 +30,29 @@ _FEW = 64
 _KEPT = 6
 #: Half a unit of the last decimal on both sides of a comparison, and more.
 _ROUNDING = 2e-6
+#: Two centroids whose cosine squared is nearer to 1 count as one direction: their weights are not determined.
+_PARALLEL = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """Columns of the stored themes, oldest first, as they are until a theme changes.
+    """The stored themes as they are until one changes.
 
     Attributes:
-        rows: ascending.
-        sizes: facts of each.
-        cohesion: of each.
-        nearest: highest cosine of each with another one; -inf where there is none.
-        first: row of that other one; -1 where there is none.
+        rows: of the themes, ascending.
+        cohesion: of each theme.
+        nearest: by row, the highest cosine with another one; -inf where there is none.
+        first: by row, that other one; -1 where there is none.
+        facts: of all themes.
+        squares: sum of the squares of the themes' numbers of facts.
     """
 
     rows: Rows
-    sizes: Floats
     cohesion: Floats
     nearest: Floats
     first: Rows
+    facts: float
+    squares: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +66,14 @@ class ThemePart:
 
 def part_of(vectors: Vectors) -> ThemePart:
     """Describe the theme of the given facts, rows ``(n, d)``; its centroid is their plain mean."""
-    wide = vectors.astype(np.float64)
-    centroid = wide.mean(axis=0)
-    norm = float(np.sqrt(np.einsum("i,i->", centroid, centroid)))
+    wide, count = vectors.astype(np.float64), len(vectors)
+    centroid = np.add.reduce(wide, axis=0) / count
+    norm = math.sqrt(np.einsum("i,i->", centroid, centroid))
     direction = centroid / norm if norm > 0 else centroid
     norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    cosines = np.divide(np.einsum("ij,j->i", wide, direction), norms, out=np.zeros(len(wide)), where=norms > 0)
-    return ThemePart(direction, len(wide), float(cosines.mean()))
+    norms[norms == 0] = 1.0  # a vector without length has the cosine 0, as its product
+    cosines = np.einsum("ij,j->i", wide, direction) / norms
+    return ThemePart(direction, count, float(np.add.reduce(cosines)) / count)
 
 
 class ThemeSpace:
@@ -77,7 +83,7 @@ class ThemeSpace:
         self._row_of: dict[str, int] = {}
         self._ids: list[str] = []
         self._directions: Floats = np.zeros((0, dimension))
-        self._narrow: Vectors = np.zeros((0, dimension), dtype=np.float32)
+        self._products = CentroidProducts(dimension)
         self._alive: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self._sizes: Floats = np.zeros(0)
         self._cohesion: Floats = np.zeros(0)
@@ -86,12 +92,7 @@ class ThemeSpace:
         self._cosines: Floats = np.zeros((0, _KEPT))
         #: per row what no cosine with another one exceeds; -inf where all others are listed, inf for empty rows
         self._floor: Floats = np.zeros(0)
-        #: bound of the error of a product in single precision, four times over
-        self._margin = (dimension + 8) * 2.0**-22
         self._scores: dict[Bell, float] = {}
-        self._last: tuple[str, NDArray[np.float32]] | None = None
-        #: the direction whose nearest theme was sought last, with its products: it often becomes a theme
-        self._sought: tuple[Floats, NDArray[np.float32]] | None = None
         self._columns: _Standing | None = None
 
     def __len__(self) -> int:
@@ -104,15 +105,14 @@ class ThemeSpace:
             self._make_room()
             self._row_of[theme_id] = len(self._ids)
             self._ids.append(theme_id)
-        row, sought = self._row_of[theme_id], self._sought
+        row = self._row_of[theme_id]
         short = [] if new else self._strike(row)
         self._directions[row], self._sizes[row], self._cohesion[row] = part.direction, part.size, part.cohesion
-        self._narrow[row], self._alive[row] = part.direction, True
+        self._alive[row] = True
+        self._products.put(row, part.direction)
         self._changed()
-        if new and sought is not None and np.array_equal(sought[0], part.direction):
-            self._last = theme_id, np.append(sought[1], np.float32(-np.inf))
         near = self._about(theme_id)
-        others = np.flatnonzero(near + self._margin > self._floor[: len(self._ids)])
+        others = np.flatnonzero(near + self._products.margin > self._floor[: len(self._ids)])
         cosines = self._to(part.direction, others)
         entering = cosines > self._floor[others]
         self._enter(others[entering], row, cosines[entering])
@@ -122,6 +122,7 @@ class ThemeSpace:
         """Remove a theme."""
         row = self._row_of.pop(theme_id)
         self._alive[row], self._floor[row] = False, np.inf
+        self._products.drop(row)
         self._changed()
         self._refill(self._strike(row))
 
@@ -131,9 +132,7 @@ class ThemeSpace:
             return None
         wide = vector.astype(np.float64)
         direction = wide / (float(np.sqrt(np.einsum("i,i->", wide, wide))) or 1.0)
-        products = self._products(direction)
-        self._sought = direction, products
-        rows = self._top(products, 1)
+        rows = self._top(self._with_all(direction), 1)
         cosines = np.round(self._to(direction, rows), DECIMALS)
         best = int(cosines.argmax())
         return self._ids[rows[best]], float(cosines[best])
@@ -156,7 +155,7 @@ class ThemeSpace:
             rows = np.sort(self._near[row][self._near[row] >= 0])
         else:
             near = self._about(theme_id)
-            rows = np.flatnonzero(np.isfinite(near) & (near >= least - self._margin - _ROUNDING))
+            rows = np.flatnonzero(np.isfinite(near) & (near >= least - self._products.margin - _ROUNDING))
             if count is not None and len(rows) > count:
                 rows = rows[self._top(near[rows], count)]
         cosines = np.round(self._to(self._directions[row], rows), DECIMALS)
@@ -191,22 +190,32 @@ class ThemeSpace:
     def _scored(
         self, bell: Bell, without: Sequence[str], parts: Sequence[ThemePart], among: Sequence[str] | None
     ) -> float:
-        gone = sorted(self._row_of[theme_id] for theme_id in without)
+        gone = [self._row_of[theme_id] for theme_id in without]
         if among is None:
-            rows, sizes, cohesion, nearest = self._all_but(gone)
-        else:
-            rows = np.array(sorted({self._row_of[name] for name in among} - {*gone}), np.int64)
-            nearest = np.array([self._closest_among(row, rows) for row in rows.tolist()], dtype=np.float64)
-            sizes, cohesion = self._sizes[rows], self._cohesion[rows]
-        sizes = np.concatenate([sizes, [part.size for part in parts]])
-        cohesion = np.concatenate([cohesion, [part.cohesion for part in parts]])
-        of_parts = np.full(len(parts), -np.inf)
-        for place, part in enumerate(parts):
-            highest = self._raise(nearest, part.direction, rows)
-            others = [_dot(part.direction, other.direction) for other in parts if other is not part]
-            of_parts[place] = max([highest, *others])
-        similarities = np.concatenate([nearest, of_parts])
-        return objective(sizes, cohesion, np.where(np.isfinite(similarities), similarities, 0.0), bell)
+            return self._scored_all(bell, gone, parts)
+        rows = np.array(sorted({self._row_of[name] for name in among} - {*gone}), np.int64)
+        nearest = np.array([self._closest_among(row, rows) for row in rows.tolist()], dtype=np.float64)
+        highest = [self._raise(nearest, part.direction, rows) for part in parts]
+        sizes = np.concatenate([self._sizes[rows], [part.size for part in parts]])
+        cohesion = np.concatenate([self._cohesion[rows], [part.cohesion for part in parts]])
+        return objective(sizes, cohesion, _finite(np.concatenate([nearest, _closest(parts, highest)])), bell)
+
+    def _scored_all(self, bell: Bell, gone: Sequence[int], parts: Sequence[ThemePart]) -> float:
+        """``f`` of all stored themes but some rows, and of some parts; facts are counted, not summed up anew."""
+        known = self._standing()
+        places = sorted(known.rows.searchsorted(gone).tolist())
+        rows = _without(known.rows, places)
+        count = len(rows) + len(parts)
+        if not count:
+            return 0.0
+        nearest = self._nearest_but(gone, rows)
+        highest = [self._raise_all(nearest, part.direction, gone, rows) for part in parts]
+        cohesion = _without(known.cohesion, places, [part.cohesion for part in parts])
+        similarities = np.concatenate([nearest[rows], _closest(parts, highest)])
+        sizes, sizes_gone = [part.size for part in parts], [float(self._sizes[row]) for row in gone]
+        facts = known.facts - sum(sizes_gone) + sum(sizes)
+        squares = known.squares - sum(size * size for size in sizes_gone) + sum(size * size for size in sizes)
+        return balance(count, facts, squares) + semantic_score(cohesion, _finite(similarities), bell)
 
     def _raise(self, nearest: Floats, direction: Floats, rows: Rows) -> float:
         """Raise the rows' highest cosines (n,) to those with a direction; return the highest of these."""
@@ -214,63 +223,127 @@ class ThemeSpace:
             cosines = self._to(direction, rows)
             np.maximum(nearest, cosines, out=nearest)
             return float(cosines.max(initial=-np.inf))
-        products = self._products(direction)[rows]
-        places = np.flatnonzero((products + self._margin > nearest) | (products >= products.max() - 2 * self._margin))
+        products, margin = self._with_all(direction)[rows], self._products.margin
+        places = np.flatnonzero((products + margin > nearest) | (products >= products.max() - 2 * margin))
         cosines = self._to(direction, rows[places])
         nearest[places] = np.maximum(nearest[places], cosines)
         return float(cosines.max())
 
-    def _all_but(self, gone: Sequence[int]) -> tuple[Rows, Floats, Floats, Floats]:
-        """Rows of the stored themes but some, ascending, their sizes, cohesion and highest cosines with each other."""
+    def _raise_all(self, nearest: Floats, direction: Floats, gone: Sequence[int], rows: Rows) -> float:
+        """The same for all rows that stay; the highest cosines are by row here.
+
+        Args:
+            nearest: changed in place.
+            direction: of a part that takes the place of what is gone.
+            gone: rows.
+            rows: those that stay.
+        """
+        near = rows
+        if len(rows) > _FEW:
+            merged = self._near_merged(nearest, direction, gone) if len(gone) == 2 else None
+            near = self._near_direction(nearest, direction, gone) if merged is None else merged
+        cosines = self._to(direction, near)
+        nearest[near] = np.maximum(nearest[near], cosines)
+        return float(cosines.max(initial=-np.inf))
+
+    def _near_direction(self, nearest: Floats, direction: Floats, gone: Sequence[int]) -> Rows:
+        """Rows that may be nearer to a direction than to any other, or nearest to it; at least one."""
+        products, margin = self._with_all(direction), self._products.margin
+        products[gone] = -np.inf
+        near = (products + margin > nearest) | (products >= products.max() - 2 * margin)
+        return np.flatnonzero(near & np.isfinite(products))
+
+    def _near_merged(self, nearest: Floats, direction: Floats, gone: Sequence[int]) -> Rows | None:
+        """The same for the merger of two themes, told without a pass over all; ``None`` where it cannot be.
+
+        The merger's centroid is a sum of both, but for a remainder that is measured: its cosine with a third theme is
+        bounded by that of the one, whose products are known, and that of the other, which exceeds the floor of neither
+        unless one of the two lists the other.
+        """
+        one, other = gone
+        weights, rest = _as_sum(direction, self._directions[one], self._directions[other])
+        if min(weights) <= 0:
+            return None
+        used, margin = len(self._ids), self._products.margin
+        listing = self._listing(other) // _KEPT
+        listed = self._near[gone].ravel()
+        near = np.concatenate([listing, listed[listed >= 0]])
+        near = near[self._alive[near] & (near != one) & (near != other)]
+        if not len(near):
+            return None
+        bounds = np.minimum(self._floor[:used], self._floor[other])
+        bounds *= weights[1]
+        bounds += weights[0] * self._with_all(self._directions[one])
+        bounds += rest + (1 + weights[0]) * margin
+        least = float(self._to(direction, near).max())
+        fitting = (bounds >= np.minimum(nearest, least)) & self._alive[:used]
+        fitting[gone] = False
+        fitting[near] = True
+        return np.flatnonzero(fitting)
+
+    def _nearest_but(self, gone: Sequence[int], rows: Rows) -> Floats:
+        """By row, the highest cosine with another one of the rows that stay, ascending."""
         known = self._standing()
-        places = np.searchsorted(known.rows, gone).tolist()
-        rows, nearest = _without(known.rows, places), _without(known.nearest, places)
-        for row in {int(row) for each in gone for row in known.rows[known.first == each]}.difference(gone):
-            nearest[np.searchsorted(rows, row)] = self._next(row, gone, rows)
-        return rows, _without(known.sizes, places), _without(known.cohesion, places), nearest
+        nearest = known.nearest.copy()
+        for row in gone:
+            affected = np.flatnonzero(known.first == row)
+            nearest[affected] = self._next(affected, gone, rows)
+        return nearest
 
     def _standing(self) -> _Standing:
         if self._columns is None:
-            rows = self._live()
-            nearest, first = self._cosines[rows, 0], self._near[rows, 0]
-            self._columns = _Standing(rows, self._sizes[rows], self._cohesion[rows], nearest, first)
+            rows, used = self._live(), len(self._ids)
+            sizes, first = self._sizes[rows], np.where(self._alive[:used], self._near[:used, 0], -1)
+            nearest = self._cosines[:used, 0].copy()
+            facts, squares = float(sizes.sum()), float((sizes * sizes).sum())
+            self._columns = _Standing(rows, self._cohesion[rows], nearest, first, facts, squares)
         return self._columns
 
-    def _next(self, row: int, gone: Sequence[int], rows: Rows) -> float:
-        """Similarity of a row's theme to the nearest one that stays; -inf where there is none."""
-        for other, cosine in zip(self._near[row].tolist(), self._cosines[row].tolist(), strict=True):
-            if other >= 0 and other not in gone:
-                return float(cosine)
-        return -np.inf if np.isneginf(self._floor[row]) else self._closest_among(row, rows)
+    def _next(self, affected: Rows, gone: Sequence[int], rows: Rows) -> Floats:
+        """Similarity of each affected row to the nearest one that stays; -inf where there is none."""
+        near = self._near[affected]
+        stays = near >= 0
+        for row in gone:
+            stays &= near != row
+        found: Floats = np.where(stays, self._cosines[affected], -np.inf).max(axis=1, initial=-np.inf)
+        for place in np.flatnonzero(np.isneginf(found) & np.isfinite(self._floor[affected])).tolist():
+            row = int(affected[place])
+            found[place] = -np.inf if row in gone else self._closest_among(row, rows)
+        return found
 
     def _closest_among(self, row: int, rows: Rows) -> float:
         """Highest cosine of a row with others of some rows, ascending; -inf where there is no other."""
         others = rows[rows != row]
         if len(others) > _FEW:
-            others = others[self._top(self._products(self._directions[row])[others], 1)]
+            others = others[self._top(self._with_all(self._directions[row])[others], 1)]
         return float(self._to(self._directions[row], others).max(initial=-np.inf))
 
     def _refill(self, rows: Sequence[int]) -> None:
         """List the nearest others of rows anew."""
         for row in rows:
             products = self._about(self._ids[row])
-            others = np.flatnonzero(np.isfinite(products))
-            chosen = others[self._top(products[others], _KEPT)]
+            chosen = self._top(products, _KEPT) if len(self) > _KEPT else np.flatnonzero(np.isfinite(products))
             cosines = self._to(self._directions[row], chosen)
             best = np.argsort(-cosines, kind="stable")[:_KEPT]
             self._near[row], self._cosines[row] = -1, -np.inf
             self._near[row, : len(best)], self._cosines[row, : len(best)] = chosen[best], cosines[best]
-            self._floor[row] = self._cosines[row, -1] if len(others) > _KEPT else -np.inf
+            self._floor[row] = self._cosines[row, -1] if len(self) - 1 > _KEPT else -np.inf
 
     def _strike(self, row: int) -> list[int]:
         """Take a row out of all lists; return the rows whose lists are empty now though there are others."""
-        found, places = np.nonzero(self._near[: len(self._ids)] == row)
-        for other, place in zip(found.tolist(), places.tolist(), strict=True):
-            self._near[other, place:-1], self._near[other, -1] = self._near[other, place + 1 :].copy(), -1
-            self._cosines[other, place:-1] = self._cosines[other, place + 1 :].copy()
-            self._cosines[other, -1] = -np.inf
+        found, places = np.divmod(self._listing(row), _KEPT)
+        if not len(found):
+            return []
+        kept = np.arange(_KEPT - 1) + (np.arange(_KEPT - 1) >= places[:, None])
+        self._near[found, :-1] = np.take_along_axis(self._near[found], kept, axis=1)
+        self._cosines[found, :-1] = np.take_along_axis(self._cosines[found], kept, axis=1)
+        self._near[found, -1], self._cosines[found, -1] = -1, -np.inf
         short = found[np.isneginf(self._cosines[found, 0]) & np.isfinite(self._floor[found])]
         return [int(other) for other in short]
+
+    def _listing(self, row: int) -> Rows:
+        """Places, in the lists one after the other, where a row is listed; ascending."""
+        return np.flatnonzero(self._near[: len(self._ids)].ravel() == row)
 
     def _enter(self, others: Rows, row: int, cosines: Floats) -> None:
         """Put a row into the lists of others, whose last gives way where the list is full.
@@ -280,34 +353,32 @@ class ThemeSpace:
             row: what enters.
             cosines: its cosine with each of them, above their floors.
         """
+        if not len(others):
+            return
         near, listed, new = self._near[others], self._cosines[others], cosines[:, None]
         places = (listed >= new).sum(axis=1, keepdims=True)
-        before, here = np.arange(_KEPT) < places, np.arange(_KEPT) == places
-        self._near[others] = np.where(before, near, np.where(here, row, np.roll(near, 1, axis=1)))
-        self._cosines[others] = np.where(before, listed, np.where(here, new, np.roll(listed, 1, axis=1)))
+        ranks = np.arange(_KEPT)
+        before, here, moved = ranks < places, ranks == places, np.maximum(ranks - 1, 0)
+        self._near[others] = np.where(before, near, np.where(here, row, near[:, moved]))
+        self._cosines[others] = np.where(before, listed, np.where(here, new, listed[:, moved]))
         last = listed[:, -1]
         below = np.where(places[:, 0] == _KEPT, cosines, last)  # the row itself, or what it pushed out
         self._floor[others] = np.where(np.isfinite(below), below, self._floor[others])
 
-    def _top(self, products: NDArray[np.float32], count: int) -> Rows:
+    def _top(self, products: Products, count: int) -> Rows:
         """Places that may hold one of the ``count`` highest rounded cosines, given their products; ascending."""
-        return near_highest(products, count, 2 * self._margin + _ROUNDING)
+        return near_highest(products, count, 2 * self._products.margin + _ROUNDING)
 
-    def _about(self, theme_id: str) -> NDArray[np.float32]:
-        """A theme's products with all rows; -inf with itself. Kept until a theme changes: they are asked for again."""
-        if self._last is None or self._last[0] != theme_id:
-            row = self._row_of[theme_id]
-            products = self._products(self._directions[row])
-            products[row] = -np.inf
-            self._last = theme_id, products
-        return self._last[1]
-
-    def _products(self, direction: Floats) -> NDArray[np.float32]:
-        """Cosines of a direction with all rows ``(used,)``, in single precision; -inf with rows that are empty."""
-        used = len(self._ids)
-        products = inner_products(self._narrow[:used], direction.astype(np.float32))
-        products[~self._alive[:used]] = -np.inf
+    def _about(self, theme_id: str) -> Products:
+        """A theme's products with all rows; -inf with itself."""
+        row = self._row_of[theme_id]
+        products = self._with_all(self._directions[row])
+        products[row] = -np.inf
         return products
+
+    def _with_all(self, direction: Floats) -> Products:
+        """Cosines of a direction with all rows ``(used,)``, in single precision; -inf with rows that are empty."""
+        return self._products.of(direction)[: len(self._ids)]
 
     def _to(self, direction: Floats, rows: Rows) -> Floats:
         cosines: Floats = np.einsum("ij,j->i", self._directions[rows], direction)
@@ -319,7 +390,7 @@ class ThemeSpace:
 
     def _changed(self) -> None:
         self._scores.clear()
-        self._last = self._sought = self._columns = None
+        self._columns = None
 
     def _make_room(self) -> None:
         """Make sure that there is an empty row at the end: by closing the gaps, if they are many, or by growing."""
@@ -332,7 +403,7 @@ class ThemeSpace:
             self._changed()
         more = max(32, len(self._sizes) // 4)
         self._directions = np.pad(self._directions, ((0, more), (0, 0)))
-        self._narrow = np.pad(self._narrow, ((0, more), (0, 0)))
+        self._products.make_room(more)
         self._alive = np.pad(self._alive, (0, more))
         self._sizes, self._cohesion = np.pad(self._sizes, (0, more)), np.pad(self._cohesion, (0, more))
         self._near = np.pad(self._near, ((0, more), (0, 0)), constant_values=-1)
@@ -349,14 +420,46 @@ class ThemeSpace:
         )
         self._ids = [self._ids[row] for row in live]
         self._row_of = {theme_id: row for row, theme_id in enumerate(self._ids)}
-        self._directions, self._narrow, self._alive = self._directions[live], self._narrow[live], self._alive[live]
+        self._directions, self._alive = self._directions[live], self._alive[live]
+        self._products.keep_rows(live)
         self._sizes, self._cohesion = self._sizes[live], self._cohesion[live]
 
 
-def _without(values: NDArray[Any], places: Sequence[int]) -> NDArray[Any]:
-    """Return a copy of values without those at some places, ascending."""
-    ends = zip([0, *(place + 1 for place in places)], [*places, len(values)], strict=True)
-    return np.concatenate([values[start:end] for start, end in ends])
+def _without(values: NDArray[Any], places: Sequence[int], more: Sequence[float] = ()) -> NDArray[Any]:
+    """Return a copy of values without those at some places, ascending, and with some more at the end."""
+    pieces, start = [], 0
+    for place in places:
+        pieces.append(values[start:place])
+        start = place + 1
+    return np.concatenate([*pieces, values[start:], *([np.array(more)] if more else [])])
+
+
+def _closest(parts: Sequence[ThemePart], highest: Sequence[float]) -> Floats:
+    """Of each part the highest cosine with another one, given those with the stored themes."""
+    return np.array(
+        [
+            max([most, *(_dot(part.direction, other.direction) for other in parts if other is not part)])
+            for part, most in zip(parts, highest, strict=True)
+        ],
+        dtype=np.float64,
+    )
+
+
+def _finite(similarities: Floats) -> Floats:
+    """Similarities to a nearest other; 0 where there is no other."""
+    return np.where(np.isfinite(similarities), similarities, 0.0)
+
+
+def _as_sum(direction: Floats, one: Floats, other: Floats) -> tuple[tuple[float, float], float]:
+    """Weights of two unit vectors whose sum comes near to a direction, and the length of what it leaves of it."""
+    between, with_one, with_other = _dot(one, other), _dot(direction, one), _dot(direction, other)
+    apart = 1.0 - between * between
+    if apart < _PARALLEL:
+        weights = 0.5, 0.5
+    else:
+        weights = (with_one - between * with_other) / apart, (with_other - between * with_one) / apart
+    rest = direction - weights[0] * one - weights[1] * other
+    return weights, math.sqrt(_dot(rest, rest))
 
 
 def _dot(one: Floats, other: Floats) -> float:

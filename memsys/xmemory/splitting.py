@@ -30,7 +30,7 @@ def mean_pairwise(vectors: Vectors) -> float:
     return float(upper.mean())
 
 
-def components(vectors: Vectors, *, edge: float, least: int, cap: int) -> Cutting:
+def components(vectors: Vectors, *, edge: float, least: int, cap: int, cosines: Floats | None = None) -> Cutting:
     """Cut into connected components of the graph with an edge wherever the cosine is at least ``edge``.
 
     Args:
@@ -38,13 +38,14 @@ def components(vectors: Vectors, *, edge: float, least: int, cap: int) -> Cuttin
         edge: least cosine of an edge.
         least: up to so many rows are one part, whatever their cosines.
         cap: a larger component is cut into runs of this length, in the order of a depth-first walk.
+        cosines: of the rows with each other, where they are known.
 
     Returns:
         Components by their smallest row, which their walk begins with; the runs of one in the order of the walk.
     """
     if len(vectors) <= least:
         return [list(range(len(vectors)))]
-    linked = cosines_between(vectors) >= edge
+    linked = (cosines_between(vectors) if cosines is None else cosines) >= edge
     left = set(range(len(vectors)))
     parts: Cutting = []
     while left:
@@ -78,15 +79,28 @@ def along_first_component(vectors: Vectors, *, cap: int) -> Cutting:
 
 def linkage_parts(vectors: Vectors, *, parts: int) -> Cutting:
     """Cut rows ``(n, d)`` into at most ``parts`` by average linkage of cosine distances."""
-    if len(vectors) < 2:
-        return [list(range(len(vectors)))]
+    return linkage_cuttings(cosines_between(vectors), (parts,))[0]
+
+
+def linkage_cuttings(cosines: Floats, counts: Sequence[int]) -> list[Cutting]:
+    """Cut rows of known cosines ``(n, n)`` into at most so many parts, for each of the counts, by one linkage."""
+    if len(cosines) < 2:
+        return [[list(range(len(cosines)))] for _ in counts]
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    distances = 1.0 - cosines_between(vectors)
+    distances = 1.0 - cosines
     np.fill_diagonal(distances, 0.0)
-    labels = fcluster(linkage(squareform(np.maximum(distances, 0.0)), "average"), parts, "maxclust")
-    return ordered([np.flatnonzero(labels == label).tolist() for label in np.unique(labels)])
+    tree = linkage(squareform(np.maximum(distances, 0.0)), "average")
+    return [_labelled(fcluster(tree, count, "maxclust").tolist()) for count in counts]
+
+
+def _labelled(labels: Sequence[int]) -> Cutting:
+    """Rows of the same label are a part; parts by their smallest row."""
+    parts: dict[int, list[int]] = {}
+    for row, label in enumerate(labels):
+        parts.setdefault(label, []).append(row)
+    return list(parts.values())
 
 
 def ordered(parts: Sequence[Sequence[int]]) -> Cutting:

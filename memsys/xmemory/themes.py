@@ -16,8 +16,9 @@ from memsys.xmemory.splitting import (
     along_first_component,
     best,
     components,
+    cosines_between,
     distinct,
-    linkage_parts,
+    linkage_cuttings,
     mean_pairwise,
 )
 
@@ -243,11 +244,11 @@ class Themes:
             self._make([facts[row] for row in part], "split")
 
     def _online_candidates(self, vectors: Vectors) -> list[Cutting]:
-        rules = self._rules
-        connected = components(vectors, edge=rules.edge, least=rules.whole_below, cap=rules.cap)
+        rules, cosines = self._rules, cosines_between(vectors)
+        connected = components(vectors, edge=rules.edge, least=rules.whole_below, cap=rules.cap, cosines=cosines)
         if rules.online_split == "components":
             return [connected]
-        others = [along_first_component(vectors, cap=rules.cap), *(linkage_parts(vectors, parts=k) for k in (2, 3))]
+        others = [along_first_component(vectors, cap=rules.cap), *linkage_cuttings(cosines, (2, 3))]
         return [cutting for cutting in distinct([connected, *others]) if max(map(len, cutting)) <= rules.cap]
 
     def _batch_candidates(self, vectors: Vectors) -> list[Cutting]:

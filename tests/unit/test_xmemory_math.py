@@ -13,6 +13,7 @@ from memsys.embedding.contract import Vectors
 from memsys.index.vector import VectorIndex
 from memsys.xmemory.graph import fact_graph, newest_edges
 from memsys.xmemory.objective import Bell, Floats, median, neighbourhood_weights, objective, semantic_score, sparsity
+from memsys.xmemory.products import CentroidProducts
 from memsys.xmemory.representatives import edge_weights, scaled, select_representatives
 from memsys.xmemory.space import ThemePart, ThemeSpace, part_of
 from memsys.xmemory.splitting import (
@@ -21,8 +22,10 @@ from memsys.xmemory.splitting import (
     components,
     cosines_between,
     distinct,
+    linkage_cuttings,
     linkage_parts,
     mean_pairwise,
+    ordered,
 )
 from tests.support.xmemory import unit_rows
 
@@ -268,9 +271,84 @@ def test_a_near_theme_costs_no_pass_over_all_while_the_list_is_long_enough(monke
         space.put(f"t{number}", part_of(row[None]))
     vector = random_rows(1, 64, 9)[0]
     space.nearest(vector)
-    monkeypatch.setattr(ThemeSpace, "_products", lambda *_: pytest.fail("passed over all themes again"))
+    monkeypatch.setattr(CentroidProducts, "_computed", lambda *_: pytest.fail("passed over all themes again"))
     space.put("new", part_of(vector[None]))
     assert space.similar("t5", 0.9, 10) == []
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(2, 130), st.floats(0, 2), st.integers(0, 2**16))
+def test_a_merger_scored_without_a_pass_over_all_themes_is_scored_as_with_one_bit_by_bit(
+    count: int, spread: float, seed: int
+) -> None:
+    """Neighbours and strangers, equal themes too, among themes of which some went and some changed."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((6, 16))
+
+    def drawn() -> Vectors:
+        size = int(rng.choice([1, 1, 2, 9]))
+        return unit_rows(*(centres[int(rng.integers(6))] + spread * rng.standard_normal((size, 16))))
+
+    space, facts = ThemeSpace(16), {f"t{n}": drawn() for n in range(count)}
+    for name, rows in facts.items():
+        space.put(name, part_of(rows))
+    for name in list(facts)[: count // 3]:
+        if rng.random() < 0.5 and len(facts) > 2:
+            space.drop(name)
+            del facts[name]
+        else:
+            facts[name] = drawn()
+            space.put(name, part_of(facts[name]))
+    parts = {name: part_of(rows) for name, rows in facts.items()}
+    one = list(facts)[int(rng.integers(len(facts)))]
+    for other in (space.similar(one, -1.0, 4) + [name for name in list(facts)[::20] if name != one])[:8]:
+        merged = part_of(np.concatenate([facts[one], facts[other]]))
+        rest = [part for name, part in parts.items() if name not in (one, other)]
+        assert space.score(BELL, without=(one, other), parts=[merged]) == plain_score([*rest, merged], BELL)
+        assert space.score(BELL, without=(other, one), parts=[merged]) == plain_score([*rest, merged], BELL)
+
+
+def test_mergers_of_a_theme_and_a_part_that_was_scored_before_cost_no_further_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    space, rows = ThemeSpace(64), random_rows(200, 64)
+    for number, row in enumerate(rows):
+        space.put(f"t{number}", part_of(row[None]))
+    part = part_of(rows[:2])
+    space.score(BELL, without=("t0",), parts=[part])
+    targets = space.similar("t5", -1.0, 10)
+    monkeypatch.setattr(CentroidProducts, "_computed", lambda *_: pytest.fail("passed over all themes again"))
+    for target in targets:
+        merged = part_of(rows[[5, int(target[1:])]])
+        space.score(BELL, without=("t5", target), parts=[merged])
+    space.put("t0", part)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 120), st.integers(0, 2**16))
+def test_products_that_are_kept_are_those_computed_anew(steps: int, seed: int) -> None:
+    """Rows that are changed, emptied and moved up, and more directions than are kept."""
+    rng = np.random.default_rng(seed)
+    directions = np.stack([part_of(row[None]).direction for row in random_rows(24, 8, seed)])
+    products, rows = CentroidProducts(8), dict[int, Floats]()
+    products.make_room(20)
+    for _ in range(steps):
+        row, place = int(rng.integers(20)), int(rng.integers(24))
+        if rng.random() < 0.6:
+            products.put(row, directions[place])
+            rows[row] = directions[place]
+        elif rng.random() < 0.1 and rows:
+            products.keep_rows(np.array(sorted(rows)))
+            products.make_room(20 - len(rows))
+            rows = {new: rows[old] for new, old in enumerate(sorted(rows))}
+        else:
+            products.drop(row)
+            rows.pop(row, None)
+        sought = directions[int(rng.integers(24))]
+        found = products.of(sought)
+        assert set(np.flatnonzero(np.isfinite(found)).tolist()) == set(rows)
+        assert all(abs(found[row] - direction @ sought) <= products.margin for row, direction in rows.items())
+        found[:] = 0  # the caller's own
 
 
 def test_a_fact_graph_has_the_nearest_others_of_positive_cosine_best_first() -> None:
@@ -330,6 +408,19 @@ def test_linkage_separates_two_groups() -> None:
     rows = unit_rows([1, 0], [0, 1], [1, 0.05], [0.05, 1])
     assert linkage_parts(rows, parts=2) == [[0, 2], [1, 3]]
     assert linkage_parts(rows[:1], parts=2) == [[0]]
+
+
+@settings(deadline=None)
+@given(st.integers(1, 16), st.floats(0, 1), st.integers(0, 99))
+def test_cuttings_by_one_linkage_are_those_by_one_each(count: int, spread: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = unit_rows(*(np.eye(4)[rng.integers(3, size=count)] + spread * rng.standard_normal((count, 4))))
+    cosines = cosines_between(rows)
+    assert linkage_cuttings(cosines, (2, 3)) == [linkage_parts(rows, parts=2), linkage_parts(rows, parts=3)]
+    for cutting in linkage_cuttings(cosines, (2, 3)):
+        assert cutting == ordered(cutting)
+    known = components(rows, edge=0.6, least=2, cap=5, cosines=cosines)
+    assert known == components(rows, edge=0.6, least=2, cap=5)
 
 
 @settings(deadline=None)
