@@ -38,7 +38,8 @@ def _last(values: NDArray[np.floating[Any]], count: int) -> np.floating[Any]:
     only values that reach it need to be looked at.
     """
     if count == 1:
-        return values.max()
+        highest_of_all: np.floating[Any] = values.max()
+        return highest_of_all
     if len(values) > count * _BLOCK:
         highest = np.maximum.reduceat(values, np.arange(0, len(values), _BLOCK))
         values = values[values >= _partitioned(highest, count)]
