@@ -21,12 +21,22 @@ def _call_totals(calls: Sequence[CallRecord]) -> Json:
         "completion_tokens": sum(call.completion_tokens for call in calls),
         "malformed": sum(call.malformed for call in calls),
         "repaired": sum(call.repaired for call in calls),
-        "second_attempts": sum(call.attempt > 0 for call in calls),
+        "second_attempts": _second_attempts(calls),
         "transport_retries": sum(call.transport_retries for call in calls),
         "fresh_seconds": fsum(call.seconds for call in fresh),
         "cut_short": sum(call.finish_reason == "length" for call in calls),
         **_prefixes(fresh),
     }
+
+
+def _second_attempts(calls: Sequence[CallRecord]) -> int:
+    """Calls that repeat one whose reply was malformed; a foreign program may make the same request again by itself."""
+    malformed = {(*_asked(call), call.attempt) for call in calls if call.malformed}
+    return sum((*_asked(call), call.attempt - 1) in malformed for call in calls)
+
+
+def _asked(call: CallRecord) -> tuple[str, str, str, str, str]:
+    return call.conversation_id, call.phase, call.role, call.key, call.item
 
 
 def _prefixes(fresh: Sequence[CallRecord]) -> dict[str, Json]:

@@ -8,9 +8,10 @@ class CallRecord:
     """One request to the backbone. ``seconds`` is service time; ``queue_seconds`` waiting for a slot in the client.
 
     ``malformed``: this attempt's reply did not validate. ``repaired``: it did only after repair. ``attempt`` counts
-    from 0 over malformed retries; ``transport_retries`` counts resent requests. ``cache_hit``: the reply came from
-    the cache, and ``seconds`` is what it took when it was made. ``cached_tokens``: tokens at the prompt's beginning
-    that the server had computed for an earlier request; ``None`` where it does not say, or where no request was made.
+    from 0 over malformed retries, and over the equal requests that another program makes in one step;
+    ``transport_retries`` counts resent requests. ``cache_hit``: the reply came from the cache, and ``seconds`` is what
+    it took when it was made. ``cached_tokens``: tokens at the prompt's beginning that the server had computed for an
+    earlier request; ``None`` where it does not say, or where no request was made.
     """
 
     conversation_id: str
