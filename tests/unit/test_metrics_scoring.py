@@ -11,6 +11,7 @@ import pytest
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.score import main
 from eval.scoring.aggregate import aggregate, mean_of
+from eval.scoring.call_costs import calls_by_role
 from eval.scoring.latency import measured_latencies
 from eval.scoring.protocols import Protocol, load_protocol, protocol_names
 from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores
@@ -97,6 +98,13 @@ def run_dir(tmp_path: Path) -> Path:
 
 def _by_id(rows: list[ScoreRow]) -> dict[str, dict[str, float | None]]:
     return {row.question_id: dict(row.metrics) for row in rows}
+
+
+def test_equal_requests_of_a_package_are_no_second_attempts() -> None:
+    own = [_call("write", "chat", attempt=number) for number in range(3)]
+    again = [_call("write", "facts", malformed=True), _call("write", "facts", attempt=1)]
+    total: Any = calls_by_role([*own, *again])
+    assert (total["total"]["calls"], total["total"]["second_attempts"]) == (5, 1)
 
 
 def test_rows_follow_the_references_and_skip_the_unanswered(run_dir: Path) -> None:

@@ -193,6 +193,8 @@ def test_plans_agree_with_the_ledgers_of_real_runs() -> None:
             rel = 0.025  # a page has 1.91 turns in LoCoMo, 1.95 in conv-26
         if "gam_small" in row.run and row.role == "abstract":
             rel = 0.15  # its pages end at 512 tokens, and a record does not have the length of the turns
+        if "clag_small" in row.run and row.role == "evolve" and row.run.startswith(("hotpotqa", "bioasq")):
+            rel = 0.1  # a note that opens a cluster has no neighbours there, and many do in a pool of documents
         unsure = {"abs": 3} if rel is None else {"rel": rel}
         assert row.planned == pytest.approx(row.counted, **unsure), f"{row.run}: {row.phase} {row.role}"
     chains = [row for row in rows if row.role == "chain" and "memoryos" in row.run]
