@@ -1,7 +1,8 @@
 """Make your own data set of a chat export: ``python -m eval.convert_data FORMAT IN --out FOLDER``.
 
 Formats: openai (messages of role and content, JSON or JSON Lines), chatgpt (conversations.json of an export), sharegpt,
-locomo, longmemeval. Exports of chats have no questions: write them into FOLDER/questions.jsonl.
+locomo, longmemeval; docs/your_own_data.md shows each. Exports of chats have no questions: write them into
+FOLDER/questions.jsonl.
 """
 
 import argparse

@@ -22,7 +22,7 @@ from memsys.errors import DataError
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fetch what the command line names; returns the exit status."""
-    options = _parser().parse_args(arguments)
+    options = _options(arguments)
     folder = options.to or data_folder()
     check_folder(folder, "--to" if options.to else DATA_VARIABLE)
     if options.source and not options.source.is_dir():
@@ -43,14 +43,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return EXIT_ERROR if missing else 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line; a data set without published files is taken, to be told what it is."""
+    choices = [*(key for key, info in DATASETS.items() if info.files), "all"]
     parser = argparse.ArgumentParser(prog=program("data"), description="Fetch the published data sets.")
-    parser.add_argument(
-        "names", nargs="+", choices=[*DATASETS, "all"], metavar="NAME", help=", ".join([*DATASETS, "all"])
-    )
+    parser.add_argument("names", nargs="+", metavar="NAME", help=", ".join(choices))
     parser.add_argument("--to", type=Path, help="folder (default: MEMSYS_DATA, else data/ of the checkout or here)")
     parser.add_argument("--from", type=Path, dest="source", help="copy from this folder instead of downloading")
-    return parser
+    options = parser.parse_args(arguments)
+    for name in options.names:
+        if name not in (*DATASETS, "all"):
+            parser.error(f"argument NAME: invalid choice: {name!r} (choose from {', '.join(choices)})")
+    return options
 
 
 def _get_all(info: DatasetInfo, folder: Path, source: Path | None) -> list[str]:

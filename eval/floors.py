@@ -20,7 +20,7 @@ from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import check_folder
 from eval.cli.terminal import say
 from eval.configs.presets import CONF, find_preset, read_settings
-from eval.inspect_data import read_config
+from eval.inspect_data import read_config, read_overrides
 from eval.loaders.contract import LoadedData
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import DATASETS
@@ -29,10 +29,12 @@ from eval.metrics.metric import Metric
 from eval.metrics.registry import METRICS, TOKEN_F1
 from eval.runs.files import write_atomic, write_json
 from eval.runs.folders import SUMMARIES
+from eval.runs.identity import identity_hash
 from eval.runs.records import SCHEMA_VERSION, ReferenceRecord
 from eval.scoring.answers import gold_answers, score_answer
 from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow, Scores
 from eval.tables.stored import FLOOR
+from memsys.vocabulary import Json
 
 Policy = Literal["always_abstain", "always_trap", "coin_flip"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -92,13 +94,15 @@ def policies_of(references: Sequence[ReferenceRecord]) -> tuple[Policy, ...]:
     return POLICIES if offered else ("always_abstain",)
 
 
-def write_floors(dataset: str, reader: str, out: Path) -> list[Path]:
+def write_floors(dataset: str, reader: str, out: Path, overrides: Mapping[str, Json] | None = None) -> list[Path]:
     """Score every policy on a data set and write one summary each.
 
     Args:
         dataset: name in ``conf/dataset``.
         reader: name in ``conf/reader``, whose abstention is given.
         out: folder of the summaries.
+        overrides: settings of the data set that replace its preset's; the summaries' names then end in a checksum of
+            them and of the data.
 
     Returns:
         The folders written.
@@ -109,33 +113,37 @@ def write_floors(dataset: str, reader: str, out: Path) -> list[Path]:
     """
     from eval.running.recording import reference_records
 
-    data = read_config(dataset, {}).load()
+    overrides = overrides or {}
+    data = read_config(dataset, overrides).load()
     references, abstention = reference_records(data.samples), _abstention(reader)
-    return [
-        _write(policy, references, _record(policy, dataset, data, {"name": reader, "abstention": abstention}), out)
-        for policy in policies_of(references)
-    ]
+    chosen = {key: value for key, value in overrides.items() if key not in ("path", "data_dir")}  # not of this machine
+    config = {"dataset": {"name": dataset, **chosen}, "reader": {"name": reader, "abstention": abstention}}
+    name = f"{dataset}-{identity_hash({**config, 'data_sha256': data.sha256})}" if overrides else dataset
+    return [_write(policy, references, _record(policy, name, data, config), out) for policy in policies_of(references)]
 
 
 def _abstention(reader: str) -> str:
     return str(read_settings(find_preset(reader, CONF / "reader", "reader"))["abstention"])
 
 
-def _record(policy: Policy, dataset: str, data: LoadedData, reader: Mapping[str, str]) -> dict[str, Any]:
+def _record(policy: Policy, name: str, data: LoadedData, config: Mapping[str, Mapping[str, Json]]) -> dict[str, Any]:
     """Where the numbers come from; no time and no machine, because nothing ran."""
-    config = {"memory": {"name": policy}, "dataset": {"name": dataset}, "reader": reader}
     return {
         "schema_version": SCHEMA_VERSION,
-        "run_id": f"floors/{policy}-{dataset}",
+        "run_id": f"floors/{policy}-{name}",
         "experiment": "floors",
         "status": "complete",
         "started": "",
         "finished": "",
         "seed": 0,
         "mode": FLOOR,
-        "config": config,
-        "data": {"name": dataset, "sha256": data.sha256, "notes": {"pinned": data.notes.get("pinned")}},
-        "settings": f"{policy}-{dataset}",
+        "config": {"memory": {"name": policy}, **config},
+        "data": {
+            "name": config["dataset"]["name"],
+            "sha256": data.sha256,
+            "notes": {"pinned": data.notes.get("pinned")},
+        },
+        "settings": f"{policy}-{name}",
     }
 
 
@@ -157,17 +165,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog=program("floors"), description="Score constant answers on the data sets, without a model."
     )
-    parser.add_argument("datasets", nargs="*", default=PRESETS, help=f"default: {' '.join(PRESETS)}")
+    parser.add_argument(
+        "datasets",
+        nargs="*",
+        metavar="NAME",
+        help=f"data sets, default: {' '.join(PRESETS)}; or one with settings: custom data_dir=FOLDER",
+    )
     parser.add_argument("--reader", default="clag", help="whose abstention is given (default: clag)")
     parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")
     options = parser.parse_args(arguments)
     check_folder(options.out)
-    for dataset in options.datasets:
-        read_config(dataset, {})  # before the first is scored
-    for dataset in options.datasets:
-        for path in write_floors(dataset, options.reader, options.out):
+    datasets, overrides = _asked(options.datasets, parser)
+    for dataset in datasets:
+        read_config(dataset, overrides)  # before the first is scored
+    for dataset in datasets:
+        for path in write_floors(dataset, options.reader, options.out, overrides):
             say(f"written: {path}")
     return 0
+
+
+def _asked(words: Sequence[str], parser: argparse.ArgumentParser) -> tuple[Sequence[str], dict[str, Json]]:
+    """The data sets that are named, by name or as ``dataset=NAME``, and settings of one of them."""
+    overrides = read_overrides([word for word in words if "=" in word], parser)
+    named = [str(overrides.pop("dataset"))] if "dataset" in overrides else []
+    datasets = [*named, *(word for word in words if "=" not in word)]
+    if overrides and len(datasets) != 1:
+        parser.error(
+            f"{next(iter(overrides))}= is a setting of one data set: name that one, as in custom data_dir=FOLDER"
+        )
+    return datasets or PRESETS, overrides
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ _LEGEND = (
     "evidence metrics; lost ids: with an id that names no turn; bad label: gold in doubt, which is scored, with the "
     "means without it beside"
 )
+_UNASKED = "There are no questions yet: nothing to show by category.\n"
 FOLDER = CONF / "dataset"
 #: The tokenizer of every length printed here: a run of word characters, or one other visible character.
 TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -169,14 +170,16 @@ def _conversation(sample: Sample, tokens: int) -> dict[str, Json]:
     }
 
 
-def tables(report: Mapping[str, Json]) -> list["Table"]:
-    """Lay a report out in tables."""
+def tables(report: Mapping[str, Json]) -> list["Table | str"]:
+    """Lay a report out in tables; a line stands where there is nothing for a table."""
     lengths = [{"tokens": key.replace("_", " "), **spread} for key, spread in report["tokens"].items()]
     meanings = {**NOTES, **report["note_meanings"]}
     return [
         _table("What is selected", _explained(report["counts"], COUNTS)),
         _table("What the loader met in the whole file", _explained(report["notes"], meanings)),
-        _table("Questions by category (means per question)", report["categories"]),
+        _table("Questions by category (means per question)", report["categories"])
+        if report["categories"]
+        else _UNASKED,
         _table(r"Length of turns as written, tokens of \w+|[^\w\s]", lengths),
         _table("Conversations", report["conversations"]),
     ]
@@ -206,7 +209,7 @@ def _table(title: str, rows: Sequence[Mapping[str, Json]]) -> "Table":
 
 def _cell(value: Json) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {inner}" for key, inner in value.items())
+        return ", ".join(f"{key}: {inner}" for key, inner in value.items()) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
@@ -221,15 +224,29 @@ def parse(arguments: Sequence[str] | None) -> tuple[str, dict[str, Json], bool]:
     parser.add_argument("settings", nargs="+", metavar="dataset=NAME [key=value]", help=", ".join(presets()))
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     read = parser.parse_args(arguments)
-    pairs = [setting.partition("=") for setting in read.settings]
-    overrides = {key.removeprefix("dataset."): _value(key, value) if equals else None for key, equals, value in pairs}
-    name = overrides.pop("dataset", None)
-    if name is None or not all(equals for _, equals, _ in pairs):
+    keys = [setting.partition("=")[0] for setting in read.settings if "=" in setting]
+    if len(keys) < len(read.settings) or "dataset" not in keys:
         parser.error("give dataset=NAME and settings as key=value")
+    overrides = read_overrides(read.settings, parser)
+    return str(overrides.pop("dataset")), overrides, read.json
+
+
+def read_overrides(settings: Sequence[str], parser: argparse.ArgumentParser) -> dict[str, Json]:
+    """Read settings of one data set.
+
+    Args:
+        settings: each ``key=value``; keys may begin with ``dataset.``.
+        parser: of the command, which ends with its usage where a setting is given twice.
+
+    Raises:
+        ConfigError: a value is no YAML.
+    """
+    pairs = [setting.partition("=") for setting in settings]
+    overrides = {key.removeprefix("dataset."): _value(key, value) for key, _, value in pairs}
     twice = [key for key, times in Counter(key.removeprefix("dataset.") for key, _, _ in pairs).items() if times > 1]
     if twice:
-        parser.error(f"{twice[0]}= is given twice; one data set is shown at a time")
-    return str(name), overrides, read.json
+        parser.error(f"{twice[0]}= is given twice; settings are of one data set")
+    return overrides
 
 
 def _value(key: str, text: str) -> Json:
@@ -271,7 +288,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     facts = [f"{key}: {report[key]}" for key in ("title", "licence", "source", "sha256", "card")]
     console().print(*facts, f"loaded in {seconds:.2f} s", sep="\n", highlight=False, markup=False)
     for table in tables(report):
-        console().print(table)
+        console().print(table, highlight=False)
     console().print(_LEGEND, style="dim", highlight=False)
     return 0
 

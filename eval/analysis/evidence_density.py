@@ -1,6 +1,7 @@
 """Evidence density and coverage of a run's retrievals (xMemory, figure 4, tables 3 and 5), from stored records alone.
 
-The tokens of a block are its share of the context's, by characters. Adversarial questions are left out.
+The tokens of a block are its share of the context's, by characters. Adversarial questions are left out, and those shown
+a context as a whole, whose one hit names turns and has no text: nobody knows blocks of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ def evidence_density(
     asked = {
         name: retrieved(references[name], record)
         for name, record in retrievals.items()
-        if references[name].kind != ADVERSARIAL
+        if references[name].kind != ADVERSARIAL and not _whole(record)
     }
     found: dict[str, list[int]] = {}
     for name, question in asked.items():
@@ -44,6 +45,10 @@ def retrieved(reference: ReferenceRecord, retrieval: RetrievalRecord) -> Retriev
     words = content_words(reference.answers[0]) if reference.answers else frozenset()
     blocks = [hit.text for hit in retrieval.hits]
     return Retrieved(words, blocks, _tokens(retrieval, blocks))
+
+
+def _whole(retrieval: RetrievalRecord) -> bool:
+    return bool(retrieval.hits) and not any(hit.text for hit in retrieval.hits)
 
 
 def _tokens(retrieval: RetrievalRecord, blocks: Sequence[str]) -> list[float] | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from eval.metrics.metric import Metric
 from eval.metrics.registry import listed, matching
+from eval.metrics.sessions import BY_SESSION
 from eval.scoring.beam import meaning, missing_kinds, score_columns, title
 from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
 from eval.tables.stored import StoredRun
@@ -46,9 +47,14 @@ def answer_columns() -> tuple[ComparisonColumn, ...]:
 
 
 def evidence_columns() -> tuple[ComparisonColumn, ...]:
-    """Columns of retrievals: every listed metric of evidence, and the size of the context."""
-    columns = (_column(metric) for metric in listed(retrieval=True))
+    """Columns of retrievals: every listed metric of evidence by turn, and the size of the context."""
+    columns = (_column(metric) for metric in listed(retrieval=True) if metric.name not in BY_SESSION)
     return (*columns, ComparisonColumn("context", 0, "tokens of retrieved context per question"))
+
+
+def session_columns() -> tuple[ComparisonColumn, ...]:
+    """Columns of retrievals where the data set names the sessions that hold the evidence."""
+    return tuple(_column(metric) for metric in listed(retrieval=True) if metric.name in BY_SESSION)
 
 
 def _column(metric: Metric) -> ComparisonColumn:
@@ -75,7 +81,7 @@ COST_COLUMNS = (
 
 def columns() -> tuple[ComparisonColumn, ...]:
     """Columns that every comparison may have; those of judges depend on the runs."""
-    return (*answer_columns(), *evidence_columns(), *AUDITED_COLUMNS, *COST_COLUMNS)
+    return (*answer_columns(), *evidence_columns(), *session_columns(), *AUDITED_COLUMNS, *COST_COLUMNS)
 
 
 def judge_columns(runs: Sequence[StoredRun]) -> dict[ComparisonColumn, JudgeGroup]:

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 
 from eval.compare.columns import ANSWERABLE
 from eval.compare.rows import SystemRow
+from eval.loaders.custom import CUSTOM
+from eval.metrics.sessions import BY_SESSION
 from eval.scoring.inference import Interval
 from eval.tables.pairs import Pair
+from eval.tables.stored import StoredRun
 from eval.tables.text import p_text
 
 #: Adjusted p-values below count as a difference.
@@ -78,6 +81,32 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
         sentences.append(_answerable_sentence(pair, answerable[pair.system]))
     rest = {name: one for name, one in answerable.items() if name != pair.system}
     return " ".join([*sentences, *_under_one_alone(tested, rest, lead)])
+
+
+def no_evidence(rows: Sequence[SystemRow]) -> str:
+    """Say which runs only retrieved for questions without evidence, and what to do; empty where there is none."""
+    labels: dict[str, list[str]] = {}
+    for row in rows:
+        if _nothing_to_find(row.run):
+            labels.setdefault(row.run.dataset, []).append(row.label)
+    return " ".join(
+        f"No question that was asked on {dataset} has evidence, so what {' and '.join(names)} retrieved cannot be "
+        f"scored: {_where_evidence_is_named(dataset)}, or let a backbone answer (mode=answers)."
+        for dataset, names in labels.items()
+    )
+
+
+def _nothing_to_find(run: StoredRun) -> bool:
+    counts = run.record["data"]
+    unmarked = counts.get("questions_without_evidence") == counts.get("questions", 0) > 0
+    by_session = any(row.metrics.get(metric) is not None for row in run.rows for metric in BY_SESSION)
+    return run.retrieval_only and unmarked and not by_session
+
+
+def _where_evidence_is_named(dataset: str) -> str:
+    if dataset == CUSTOM.key:
+        return "name the turns that hold the answer (evidence in questions.jsonl, docs/your_own_data.md)"
+    return f"ask questions with evidence (memsys inspect_data dataset={dataset} counts them by category)"
 
 
 def _best_reference(pairs: Sequence[Pair]) -> Pair:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eval.compare.baseline import choose_baseline
-from eval.compare.columns import ANSWERABLE, ComparisonColumn, columns, judge_columns
-from eval.compare.conclusion import conclusion
+from eval.compare.columns import ANSWERABLE, ComparisonColumn, columns, judge_columns, session_columns
+from eval.compare.conclusion import conclusion, no_evidence
 from eval.compare.pairs import compare_with
 from eval.compare.rows import ComparisonEstimate, SystemRow, lead_metric, price_dates, system_rows
 from eval.compare.seeds import listed_seeds
@@ -28,6 +28,10 @@ _UNANSWERABLE = {
 
 _ANSWERABLE_TESTS = (
     f"{ANSWERABLE}: the tests of F1 without the questions that have no answer; Holm's correction over these alone"
+)
+_BY_SESSION = (
+    "session any, all: share of the questions with any or all of their gold sessions among the first 5 or 10 sessions "
+    "retrieved"
 )
 
 
@@ -111,6 +115,8 @@ class Report:
             lines[0] += f": {_UNANSWERABLE[self.protocol.adversarial]}"
         if scored := self._scored_on_fewer():
             lines.append(f"n: questions asked; means over fewer: {scored}")
+        if shown_columns(self, session_columns()):
+            lines.append(_BY_SESSION)
         lines.append("[low, high]: 95 % cluster t interval over conversations")
         if by_question:
             lines.append(ONE_CONVERSATION)
@@ -151,7 +157,7 @@ def make_report(
         pairs=tuple(pairs),
         judges=tuple(judge_columns(runs)),
         baseline=baseline.label,
-        conclusion=conclusion(rows, baseline, pairs, lead),
+        conclusion=" ".join(filter(None, (conclusion(rows, baseline, pairs, lead), no_evidence(rows)))),
         left_out=tuple(left_out),
     )
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from eval.compare.columns import ANSWERABLE, evidence_columns
-from eval.compare.rows import SystemRow, answerable_alone, lead_metric
+from eval.compare.columns import ANSWERABLE, columns
+from eval.compare.rows import SystemRow, answerable_alone, lead_metric, recall_metric
 from eval.compare.seeds import paired_rows
 from eval.loaders.kinds import ADVERSARIAL
 from eval.scoring.protocols import Protocol
@@ -34,15 +34,17 @@ def compare_with(baseline: SystemRow, rows: Sequence[SystemRow], protocol: Proto
 
 def _tested(rows: Sequence[SystemRow], protocol: Protocol) -> dict[str, tuple[str, Protocol]]:
     """Heading of each family of tests, its metric, and how questions count in it."""
-    column, metric = lead_metric([row.run for row in rows], protocol)
-    recall = next(column for column in evidence_columns() if column.name == "R@10")
-    if metric == "recall@10":
-        return {recall.heading: (metric, protocol)}
+    runs = [row.run for row in rows]
+    column, metric = lead_metric(runs, protocol)
+    recall, recalled = recall_metric(runs)
+    heading = next(column.heading for column in columns() if column.name == recall)
+    if metric == recalled:
+        return {heading: (metric, protocol)}
     found = {column: (metric, protocol)}
     unanswerable = any(score.kind == ADVERSARIAL for row in rows for score in row.run.rows)
     if unanswerable and protocol.counts(ADVERSARIAL):  # elsewhere they would be the tests of F1 once more
         found[ANSWERABLE] = (metric, answerable_alone(protocol))
-    return {**found, recall.heading: ("recall@10", protocol)}
+    return {**found, heading: (recalled, protocol)}
 
 
 def _on_the_same_data(run: StoredRun, other: StoredRun) -> bool:

@@ -11,6 +11,7 @@ from eval.configs.prices import dates_of, load_embedding_prices, load_prices
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.registry import is_share, listed, scale_of
+from eval.metrics.sessions import BY_SESSION
 from eval.plots.figures import Point, point_of
 from eval.scoring.aggregate import undoubted
 from eval.scoring.beam import AVERAGING, is_beam_score
@@ -23,6 +24,9 @@ from eval.tables.judges import JudgeGroup
 from eval.tables.measure import mean_value, scores_and_mean
 from eval.tables.stored import StoredRun
 from eval.tables.variants import label_of
+
+#: Share of the gold turns found, and whether all gold sessions were.
+_RECALL, _SESSION_RECALL = "recall@10", "session_recall_all@10"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +92,19 @@ def answerable_alone(protocol: Protocol) -> Protocol:
 def lead_metric(runs: Sequence[StoredRun], protocol: Protocol) -> tuple[str, str]:
     """Column and metric that the plot shows: F1, or recall where no run answered."""
     if all(run.retrieval_only for run in runs):
-        return "R@10", "recall@10"
+        return recall_metric(runs)
     return "F1", f1_metric(protocol)
+
+
+def recall_metric(runs: Sequence[StoredRun]) -> tuple[str, str]:
+    """Column and metric of evidence recall: by turn, or by session where the evidence is named by session alone."""
+    if not _scored(runs, _RECALL) and _scored(runs, _SESSION_RECALL):
+        return BY_SESSION[_SESSION_RECALL], _SESSION_RECALL
+    return "R@10", _RECALL
+
+
+def _scored(runs: Sequence[StoredRun], metric: str) -> bool:
+    return any(row.metrics.get(metric) is not None for run in runs for row in run.rows)
 
 
 def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow]:

@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from eval.cli.folding import Column as Shown
 from eval.cli.folding import show_folded
 from eval.cli.terminal import console
-from eval.compare.columns import AUDITED_COLUMNS, COST_COLUMNS, ComparisonColumn, answer_columns, evidence_columns
+from eval.compare.columns import (
+    AUDITED_COLUMNS,
+    COST_COLUMNS,
+    ComparisonColumn,
+    answer_columns,
+    evidence_columns,
+    session_columns,
+)
 from eval.compare.model import Report, cell, interval_text, seeds_text, shown_columns, spread_text
 from eval.tables.text import PAIR_HEADINGS, pair_cells
 
@@ -14,6 +21,7 @@ def _terminal_tables() -> tuple[tuple[str, Sequence[ComparisonColumn]], ...]:
     return (
         ("Answers", answer_columns()),
         ("Evidence by turn ids", evidence_columns()),
+        ("Evidence by session", session_columns()),
         ("Without doubtful gold, evidence by turn ids", AUDITED_COLUMNS),
         ("Cost", COST_COLUMNS),
     )
@@ -64,7 +72,7 @@ def _shown(report: Report, column: ComparisonColumn) -> list[Shown]:
     """A column, and beside it its interval and its spread over seeds where it is one of the headline's."""
     found = [row.estimates.get(column.name) for row in report.rows]
     shown = [Shown(column.name, [cell(estimate, column) for estimate in found])]
-    if column.name in _WITH_INTERVAL or column in report.judges:
+    if column.name in (*_WITH_INTERVAL, report.lead) or column in report.judges:
         shown.append(Shown("95 %", [interval_text(estimate) for estimate in found], together=True, style="dim"))
         if any(map(spread_text, found)):
             shown.append(Shown("sd", [spread_text(estimate) for estimate in found], together=True))

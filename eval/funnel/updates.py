@@ -27,7 +27,8 @@ LEGEND = (
     "new counts, whatever its wording kept",
     "staleness: share of the first ten hits that came from an overruled fact, whatever it is about, and not from the "
     "one that holds in its place; of the question: share that came from a fact that the question's newest facts "
-    "overrule and from none of these",
+    "overrule and from none of these; an entry that was made from a batch of facts came from each of them, so that "
+    "systems that extract from batches (SAGE, Mem0) show more of it than their words may hold",
     "answer: the protocol's primary metric, percent; behind it the same where the newest facts were all in the context "
     "and where they were not, with the number of such questions in brackets",
     "overruled entries: entries that came from an overruled fact and not from the one that holds in its place, of all "

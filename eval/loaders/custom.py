@@ -28,7 +28,7 @@ CUSTOM = DatasetInfo(
     kinds=_KINDS,
     note_meanings={
         "kinds": "what the questions ask, with the number that stands for it",
-        "unread_dates": "lines with a date that cannot be read: shown as written, but not put in order by it",
+        "unread_dates": "dates that cannot be read: shown as written, but nothing is put in order by them",
     },
     how_to_get="Write turns.jsonl and questions.jsonl (docs/your_own_data.md), or use `memsys convert_data`.",
 )

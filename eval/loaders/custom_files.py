@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.loaders.jsonfile import JsonNode, read_whole_lines, type_name
+from eval.loaders.jsonfile import JsonNode, array_error, read_whole_lines, type_name
 from eval.loaders.kinds import ADVERSARIAL, SINGLE_HOP
 from eval.metrics.sessions import EVIDENCE_SESSIONS, session_of
 from memsys.assets.paths import shipped
@@ -56,8 +56,8 @@ def read_custom(folder: Path, questions_needed: bool = True) -> tuple[list[ReadS
         questions_needed: refuse a file of questions without one, and a folder without that file.
 
     Returns:
-        The conversations in the order in which they begin, the sha256 of each file, and the lines with a date that
-        no system can compare.
+        The conversations in the order in which they begin, the sha256 of each file, and the dates that no system can
+        compare, each with its line.
 
     Raises:
         DataError: a file is missing or no JSON Lines; or lists what is wrong with file, line and field.
@@ -86,14 +86,22 @@ def _shaped(path: Path, kind: str, needed: bool = True) -> tuple[list[JsonNode],
             raise DataError(f"{path}: no such file; write one {kind} a line (docs/your_own_data.md)")
         return [], [], ""
     nodes, faults, sha256 = read_whole_lines(path)
+    if len(nodes) == 1 and not faults and _objects(nodes[0]):
+        return [], [array_error(path)], sha256
     found = [(node, _shape_problems(node, kind)) for node in nodes]
     faults += [problem for _, problems in found for problem in problems]
     return [node for node, problems in found if not problems], faults, sha256
 
 
+def _objects(node: JsonNode) -> bool:
+    """Tell whether a value is an array of objects, or an empty one."""
+    return isinstance(node.value, list) and all(isinstance(one, dict) for one in node.value)
+
+
 def _unread_dates(nodes: Iterable[JsonNode]) -> list[str]:
-    """Lines whose date :mod:`memsys.dates` cannot read: shown as written, but in no order with others."""
-    unread = [node.file for node in nodes if node.value.get("date", "").strip() and not parse_date(node.value["date"])]
+    """Lines whose date :mod:`memsys.dates` cannot read, with it: shown as written, but in no order with others."""
+    dated = ((node.file, node.value.get("date", "")) for node in nodes)
+    unread = [f"{line}: date {date!r}"[:_LONGEST] for line, date in dated if date.strip() and not parse_date(date)]
     more = [f"and {len(unread) - _LISTED} more"] if len(unread) > _LISTED else []
     return [*unread[:_LISTED], *more]
 

@@ -5,12 +5,12 @@ A chat export has no questions; whoever converts one writes them. LoCoMo and Lon
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
-from eval.loaders.jsonfile import JsonNode, read_json, read_json_lines
+from eval.loaders.jsonfile import JsonNode, is_empty, read_json, read_json_lines, type_name
 from eval.loaders.locomo import read_locomo
 from eval.loaders.longmemeval import read_sample
 from eval.loaders.selection import check_ids
@@ -19,6 +19,23 @@ from memsys.vocabulary import Conversation, Reference, Sample, Turn
 
 #: ShareGPT's names of speakers -> those of all other chats; others stay.
 _SHAREGPT = {"human": "user", "gpt": "assistant"}
+#: Fields that hold the turns of a ShareGPT chat; the first one that is there counts.
+_SHAREGPT_LISTS = ("conversations", "items")
+#: Fields of an object that a message names.
+_NAMED_FIELDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format.
+
+    Attributes:
+        read: reads a file.
+        holds: what a file holds, in the words of a message.
+    """
+
+    read: Callable[[Path], list[Sample]]
+    holds: str
 
 
 def read_export(form: str, path: Path) -> list[Sample]:
@@ -32,11 +49,14 @@ def read_export(form: str, path: Path) -> list[Sample]:
         Conversations, with questions where the format has them.
 
     Raises:
-        DataError: the file is not of this format; names the place, and the line of JSON Lines.
+        DataError: the file is empty or not of this format; names the place, and the line of JSON Lines.
     """
-    samples = [_without_blank(sample) for sample in FORMATS[form](path)]
+    expected = f"expected {FORMATS[form].holds}"
+    if is_empty(path):
+        raise DataError(f"{path}: is empty; {expected}")
+    samples = [_without_blank(sample) for sample in FORMATS[form].read(path)]
     if not any(sample.conversation.turns for sample in samples):
-        raise DataError(f"{path}: holds no turn that could be converted from {form}")
+        raise DataError(f"{path}: holds no turn that could be converted from {form}; {expected}")
     return [sample for sample in samples if sample.conversation.turns]
 
 
@@ -82,10 +102,21 @@ def _resolved(reference: Reference, gone: Set[str]) -> Reference:
 
 def _nodes(path: Path) -> list[JsonNode]:
     """The values of a JSON array, or of JSON Lines (``.jsonl``); a single object counts as an array of one."""
-    if path.suffix == ".jsonl":
-        return read_json_lines(path)[0]
-    top = read_json(path)[0]
-    return top.elements() if isinstance(top.value, list) else [top]
+    nodes = read_json_lines(path)[0] if path.suffix == ".jsonl" else [read_json(path)[0]]
+    return nodes[0].elements() if len(nodes) == 1 and isinstance(nodes[0].value, list) else nodes
+
+
+def _found(node: JsonNode) -> str:
+    """What stands in a place, for a message: the type, of an object its first fields."""
+    if not isinstance(node.value, dict) or not node.value:
+        return type_name(node.value)
+    names = list(node.value)
+    more = f" and {len(names) - _NAMED_FIELDS} more" if len(names) > _NAMED_FIELDS else ""
+    return f"object with {', '.join(names[:_NAMED_FIELDS])}{more}"
+
+
+def _has(node: JsonNode, *names: str) -> bool:
+    return isinstance(node.value, dict) and all(name in node.value for name in names)
 
 
 def _chat(name: str, said: Iterable[tuple[str, str, str]]) -> Sample:
@@ -98,14 +129,23 @@ def _chat(name: str, said: Iterable[tuple[str, str, str]]) -> Sample:
 
 
 def _openai(path: Path) -> list[Sample]:
-    """OpenAI's messages: objects with ``messages`` of ``role`` and ``content``, or one array of messages."""
+    """OpenAI's messages: objects with ``messages`` of ``role`` and ``content``, arrays of messages, or one array."""
     nodes = _nodes(path)
-    if nodes and nodes[0].find("messages") is None:
+    if nodes and _has(nodes[0], "role") and not _has(nodes[0], "messages"):
         return [_chat("1", [_message(node) for node in nodes])]
     return [
-        _chat(_name(node, number), [_message(item) for item in node.get("messages").elements()])
+        _chat(_name(node, number), [_message(item) for item in _messages(node).elements()])
         for number, node in enumerate(nodes, 1)
     ]
+
+
+def _messages(node: JsonNode) -> JsonNode:
+    """The array of messages of a chat: the chat itself, or its ``messages``."""
+    if isinstance(node.value, list):
+        return node
+    if _has(node, "messages"):
+        return node.get("messages")
+    raise node.error(f"expected object with messages, or array of messages, found {_found(node)}")
 
 
 def _message(node: JsonNode) -> tuple[str, str, str]:
@@ -127,7 +167,7 @@ def _part_text(part: JsonNode) -> str:
 
 
 def _name(node: JsonNode, number: int) -> str:
-    named = node.find("id")
+    named = node.find("id") if _has(node, "id") else None
     name = named.text_or_number() if named else ""
     return name if name.strip() else str(number)
 
@@ -169,12 +209,28 @@ def _date(seconds: object) -> str:
 
 
 def _sharegpt(path: Path) -> list[Sample]:
-    """ShareGPT: objects with ``conversations`` of ``from`` and ``value``."""
-    samples = []
-    for number, node in enumerate(_nodes(path), 1):
-        items = [(item.get("from").text(), item.get("value").text()) for item in node.get("conversations").elements()]
-        samples.append(_chat(_name(node, number), [(_SHAREGPT.get(who, who), text, "") for who, text in items]))
-    return samples
+    """ShareGPT: objects with ``conversations`` or ``items``, of ``from`` and ``value`` or ``role`` and ``content``."""
+    return [
+        _chat(_name(node, number), [_shared(item) for item in _shared_list(node).elements()])
+        for number, node in enumerate(_nodes(path), 1)
+    ]
+
+
+def _shared_list(node: JsonNode) -> JsonNode:
+    for name in _SHAREGPT_LISTS:
+        if _has(node, name):
+            return node.get(name)
+    raise node.error(f"expected object with {' or '.join(_SHAREGPT_LISTS)}, found {_found(node)}")
+
+
+def _shared(item: JsonNode) -> tuple[str, str, str]:
+    if _has(item, "from", "value"):
+        who, text = item.get("from").text(), item.get("value").text()
+    elif _has(item, "role", "content"):
+        who, text, _ = _message(item)
+    else:
+        raise item.error(f"expected object with from and value, or with role and content, found {_found(item)}")
+    return _SHAREGPT.get(who, who), text, ""
 
 
 def _locomo(path: Path) -> list[Sample]:
@@ -186,11 +242,17 @@ def _longmemeval(path: Path) -> list[Sample]:
     return [read_sample(node, Counter()) for node in _nodes(path)]
 
 
-#: Name of a format -> its reader.
-FORMATS: Mapping[str, Callable[[Path], list[Sample]]] = {
-    "openai": _openai,
-    "chatgpt": _chatgpt,
-    "sharegpt": _sharegpt,
-    "locomo": _locomo,
-    "longmemeval": _longmemeval,
+#: Formats by name.
+FORMATS: Mapping[str, Format] = {
+    "openai": Format(
+        _openai,
+        "objects with messages of role and content, or arrays of such messages, as a JSON array or JSON Lines",
+    ),
+    "chatgpt": Format(_chatgpt, "conversations.json of an export, an array of objects with mapping and current_node"),
+    "sharegpt": Format(
+        _sharegpt,
+        "objects with conversations (or items) of from and value (or role and content), as a JSON array or JSON Lines",
+    ),
+    "locomo": Format(_locomo, "an array of conversations as in locomo10.json"),
+    "longmemeval": Format(_longmemeval, "an array of questions with haystack_sessions, or such objects as JSON Lines"),
 }

@@ -1,6 +1,7 @@
 """JSON files whose errors say where: every value knows its file and its path inside it."""
 
 import ast
+import codecs
 import hashlib
 import json
 import math
@@ -143,10 +144,27 @@ def read_whole_lines(path: Path) -> tuple[list[JsonNode], list[DataError], str]:
                 nodes.append(_tree(path, line, number))
             except DataError as error:
                 broken.append(error)
-    if len(broken) > 1 and text.lstrip().startswith("["):  # every line of it would be a fault of its own
-        broken = [DataError(f"{path}: is one JSON array; write one whole JSON object a line, without brackets")]
-        nodes = []
+    begun = text.lstrip().startswith("[") and not (nodes and isinstance(nodes[0].value, list))
+    if begun and len(broken) > 1:  # every line of it would be a fault of its own
+        broken, nodes = [array_error(path)], []
     return nodes, broken, hashlib.sha256(content).hexdigest()
+
+
+def array_error(path: Path) -> DataError:
+    """Make the error of a file that is one JSON array where JSON Lines were expected."""
+    return DataError(
+        f"{path}: is one JSON array, where one JSON object a line is expected (JSON Lines); "
+        f"convert it with: jq -c '.[]' {path.name} > new.jsonl"
+    )
+
+
+def is_empty(path: Path) -> bool:
+    """Tell whether a file holds nothing but white space.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    return not _content(path).removeprefix(codecs.BOM_UTF8).strip()
 
 
 def _content(path: Path) -> bytes:

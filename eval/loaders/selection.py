@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from eval.loaders.contract import DatasetInfo
 from memsys.errors import ConfigError, DataError
 from memsys.turns import Captions, Style, TurnFormat
 from memsys.vocabulary import Json, Sample
@@ -22,7 +23,8 @@ class Selection:
         limit_sessions: keep the first so many sessions of each conversation, and the questions whose whole evidence
             lies in them; questions without evidence go.
         limit_questions: keep so many questions of each conversation, evenly spread, after ``categories``.
-        categories: category numbers to keep.
+        categories: kinds of questions to keep: each a kind (``temporal``), the data set's own name of the category
+            (``temporal-reasoning``), or its number.
         turn_style: see :class:`memsys.turns.TurnFormat`.
         turn_captions: see :class:`memsys.turns.TurnFormat`.
     """
@@ -34,15 +36,15 @@ class Selection:
     limit_conversations: int | None = None
     limit_sessions: int | None = None
     limit_questions: int | None = None
-    categories: Sequence[int] | None = None
+    categories: Sequence[int | str] | None = None
     turn_style: Style = "plain"
     turn_captions: Captions = "all"
     turn_format: TurnFormat = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "turn_format", TurnFormat(style=self.turn_style, captions=self.turn_captions))
-        for name, kind in (("conversations", str), ("categories", int)):
-            self._freeze_list(name, kind)
+        self._freeze_list("conversations", (str,), "str")
+        self._freeze_list("categories", (int, str), "kinds or of their numbers")
         for name in ("limit_conversations", "limit_sessions", "limit_questions"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name), " (null: no limit)")
@@ -53,12 +55,17 @@ class Selection:
         if self.sample and (self.path or self.data_dir):
             raise ConfigError("dataset.sample=true reads the project's own sample; leave path and data_dir null")
 
-    def _freeze_list(self, name: str, kind: type) -> None:
+    @property
+    def info(self) -> DatasetInfo:
+        """Facts of the data set."""
+        raise NotImplementedError
+
+    def _freeze_list(self, name: str, types: Collection[type], what: str) -> None:
         value = getattr(self, name)
         if value is None:
             return
-        if isinstance(value, str) or not isinstance(value, Sequence) or not all(type(item) is kind for item in value):
-            raise ConfigError(f"dataset.{name}={value!r} must be a list of {kind.__name__}, or null for all")
+        if isinstance(value, str) or not isinstance(value, Sequence) or not all(type(item) in types for item in value):
+            raise ConfigError(f"dataset.{name}={value!r} must be a list of {what}, or null for all")
         if not value:
             raise ConfigError(f"dataset.{name}=[] keeps nothing; name what to keep, or write null for all")
         object.__setattr__(self, name, tuple(value))
@@ -79,14 +86,14 @@ class Selection:
         """
         check_ids(samples)
         _check_known("conversations", self.conversations, [sample.conversation.conversation_id for sample in samples])
-        _check_known("categories", self.categories, list(category_names))
+        categories = category_numbers(self.categories, category_names, self.info.kinds)
         kept = [
             sample
             for sample in samples
             if self.conversations is None or sample.conversation.conversation_id in self.conversations
         ]
         shortened = [first_sessions(sample, self.limit_sessions) for sample in kept[: self.limit_conversations]]
-        picked = tuple(self._pick_questions(sample) for sample in shortened)
+        picked = tuple(self._pick_questions(sample, categories) for sample in shortened)
         if not any(sample.questions for sample in samples):
             if questions_needed:
                 raise DataError("the data set holds no question")
@@ -97,15 +104,44 @@ class Selection:
             raise ConfigError(f"the selection leaves no question: {', '.join(given)}; keep more")
         return picked
 
-    def _pick_questions(self, sample: Sample) -> Sample:
-        asked = [
-            question for question in sample.questions if self.categories is None or question.category in self.categories
-        ]
+    def _pick_questions(self, sample: Sample, categories: Collection[int] | None) -> Sample:
+        asked = [question for question in sample.questions if categories is None or question.category in categories]
         # Spread out: data sets sort questions by category or by session, so the first ones are not like the rest.
         limit = min(self.limit_questions or len(asked), len(asked))
         questions = [asked[index * len(asked) // limit] for index in range(limit)]
         references = {question.question_id: sample.references[question.question_id] for question in questions}
         return replace(sample, questions=tuple(questions), references=references)
+
+
+def category_numbers(
+    wanted: Sequence[int | str] | None, names: Mapping[int, str], kinds: Mapping[int, str]
+) -> list[int] | None:
+    """Turn kinds and names of categories into their numbers, in the order given.
+
+    Args:
+        wanted: kinds, names or numbers; ``None`` for all.
+        names: the data set's names of its categories, by number.
+        kinds: of the same categories, by number.
+
+    Raises:
+        ConfigError: the data set has none of this kind; names those that it has.
+    """
+    if wanted is None:
+        return None
+    spelled = {number: dict.fromkeys(map(_spelled, (name, kinds.get(number, name)))) for number, name in names.items()}
+    found = {
+        item: [number for number in spelled if item == number or _spelled(item) in spelled[number]] for item in wanted
+    }
+    unknown = [item for item, numbers in found.items() if not numbers]
+    if unknown:
+        choices = ", ".join(f"{number} ({' or '.join(texts)})" for number, texts in spelled.items())
+        raise ConfigError(f"dataset.categories: {unknown!r} not in this data set; choose from {choices}")
+    return list(dict.fromkeys(number for numbers in found.values() for number in numbers))
+
+
+def _spelled(name: object) -> str:
+    """A kind as it is written everywhere: ``multi-hop`` and ``Multi hop`` are ``multi_hop``."""
+    return str(name).strip().lower().replace("-", "_").replace(" ", "_")
 
 
 def check_ids(samples: Sequence[Sample]) -> None:

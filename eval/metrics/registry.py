@@ -15,7 +15,7 @@ from eval.metrics import locomo, ngrams, overlap
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, STORED_RECALL
 from eval.metrics.metric import Metric, PairFunction
 from eval.metrics.ordering import ORDER_METRICS, SEMANTIC_ORDER_METRICS
-from eval.metrics.sessions import SESSION_METRICS
+from eval.metrics.sessions import BY_SESSION, SESSION_METRICS
 from eval.metrics.updates import UPDATE_METRICS
 from memsys.errors import ConfigError
 
@@ -117,7 +117,10 @@ _UPDATES = tuple(
 
 #: Scores that data sets with the gold for them alone have, always computed there where they need no model.
 _SPECIAL = (
-    *(_variant(name, _LONGMEMEVAL, needs=("retrievals",)) for name in SESSION_METRICS),
+    *(
+        Metric(name, _LONGMEMEVAL, needs=("retrievals",), label=BY_SESSION.get(name, ""), listed=name in BY_SESSION)
+        for name in SESSION_METRICS
+    ),
     *(_variant(name, _BEAM, needs=("ordered_items",)) for name in ORDER_METRICS),
     *(_variant(name, _BEAM_SEMANTIC, needs=("ordered_items", "sbert_model")) for name in SEMANTIC_ORDER_METRICS),
 )
@@ -218,9 +221,12 @@ def _meant(name: str) -> str:
 
 
 def matching(name: str) -> str:
-    """How a metric of evidence finds gold turns: by ``turn ids`` or by ``substring``; empty for other metrics."""
+    """How a metric of evidence finds gold turns: by ``turn ids`` or by ``substring``; empty for other metrics.
+
+    Empty too for metrics of sessions, which are found by their own ids.
+    """
     metric = METRICS.get(name)
-    if metric is None or "retrievals" not in metric.needs:
+    if metric is None or "retrievals" not in metric.needs or name in BY_SESSION:
         return ""
     return "substring" if name.endswith(SUBSTRING) else "turn ids"
 

@@ -62,6 +62,12 @@ SESSION_METRICS: tuple[str, ...] = tuple(
     f"{level}_{name}@{k}" for level in ("turn", "session") for k in DEPTHS for name in _FUNCTIONS
 )
 
+_LABELS = {"recall_any": "any", "recall_all": "all", "ndcg_any": "nDCG"}
+#: Metrics with a column in comparisons (those of sessions: turns have our own), and its heading.
+BY_SESSION: Mapping[str, str] = {
+    f"session_{name}@{k}": f"session {label}@{k}" for k in DEPTHS for name, label in _LABELS.items()
+}
+
 
 def session_scores(
     retrieved: Sequence[Sequence[str]], evidence: Sequence[str], sessions: Sequence[str], *, ranked: bool = True

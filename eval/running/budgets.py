@@ -55,6 +55,16 @@ class RunMeters:
     second: SpendingMeter | None = None
     embedder: EmbeddingMeter | None = None
 
+    @property
+    def excess(self) -> str:
+        """Says that a run that came to its end has spent more than its budget; empty where it has not."""
+        if self.main is None or not self.main.budget.is_exceeded:
+            return ""
+        return (
+            f"the run has spent more than its budget, {self.main.budget.amounts()}: calls that were in flight when the "
+            "limit was met are finished, and no further one was needed"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class PaidParts:

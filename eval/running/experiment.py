@@ -149,7 +149,10 @@ async def _run(
             traffic=backbone_traffic(backbone),
             loading=plan.embedder.name if loaded and not loaded.done() else "",
         )
-        return await _drive(plan, data, directory, record, Driven(resources, shown, loaded))
+        complete = await _drive(plan, data, directory, record, Driven(resources, shown, loaded))
+        if meters.excess:
+            say(meters.excess, style="yellow")
+        return complete
 
 
 @dataclass(frozen=True, slots=True)

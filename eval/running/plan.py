@@ -8,6 +8,7 @@ from typing import Any
 
 from eval.configs.prompt_choice import wants_authors
 from eval.loaders.contract import DatasetConfig
+from eval.loaders.selection import category_numbers
 from eval.running.backbones import Serving, delegated_roles
 from eval.running.budgets import BudgetLimits, read_limits
 from eval.running.former_constants import without_former_constants
@@ -211,7 +212,7 @@ def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
     if not wants_authors(plan.settings):
         kept.pop("prompts", None)  # our wording is what runs had before there was a choice
     kept["memory"] = without_former_constants(kept["memory"])
-    kept["dataset"] = without(kept["dataset"], ("path", "data_dir", "file"))
+    kept["dataset"] = without(_by_number(kept["dataset"], plan), ("path", "data_dir", "file"))
     kept["embedder"] = without(kept["embedder"], sorted(getattr(plan.embedder, "RUNTIME_FIELDS", ())))
     if plan.backbone is None:
         kept = without(kept, ("backbone", "reader"))
@@ -224,6 +225,20 @@ def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
     kept = without_secrets({key: without_name(value) for key, value in kept.items()})
     kept["data_sha256"] = data_sha256
     return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
+
+
+def _by_number(dataset: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:
+    """The settings of the data set with its categories by number, so that a kind and its number are one run.
+
+    A kind that only the files of a data set of one's own name stays as it is written.
+    """
+    categories, info = dataset.get("categories"), plan.dataset.info
+    if not categories or not any(isinstance(item, str) for item in categories):
+        return dataset
+    try:
+        return {**dataset, "categories": category_numbers(categories, info.category_names, info.kinds)}
+    except ConfigError:
+        return dataset
 
 
 def without(node: Mapping[str, Any], dotted: Sequence[str]) -> dict[str, Any]:

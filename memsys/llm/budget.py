@@ -81,17 +81,28 @@ class Budget:
         if price is not None:
             self.spent_dollars += price.of(prompt_tokens, completion_tokens)
 
-    def message(self) -> str:
-        """What was spent, and how to go on."""
-        spent, keys = [], []
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether calls that were in flight when a limit was met have passed it."""
+        return (self.tokens is not None and self.spent_tokens > self.tokens) or (
+            self.dollars is not None and self.spent_dollars > self.dollars
+        )
+
+    def amounts(self) -> str:
+        """What was spent of what is allowed."""
+        spent = []
         if self.tokens is not None:
             spent.append(f"{self.spent_tokens} of {self.tokens} tokens")
-            keys.append("budget.tokens")
         if self.dollars is not None:
             prices = f" (list prices of {self._prices_of})" if self._prices_of else ""
             spent.append(f"${self.spent_dollars:.4f} of ${self.dollars:g}{prices}")
-            keys.append("budget.dollars")
-        return f"the budget is spent: {', '.join(spent)}; the same command with a larger {' or '.join(keys)} goes on"
+        return ", ".join(spent)
+
+    def message(self) -> str:
+        """What was spent, and how to go on."""
+        limits = {"budget.tokens": self.tokens, "budget.dollars": self.dollars}
+        keys = " or ".join(key for key, limit in limits.items() if limit is not None)
+        return f"the budget is spent: {self.amounts()}; the same command with a larger {keys} goes on"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memsys.llm.foreign import ForeignCall
+from memsys.llm.structured import clean
 from memsys.proxy.errors import RefusedRequestError
 from memsys.proxy.fields import (
     CHAT,
@@ -130,7 +131,7 @@ def read_completion_request(path: str, body: Mapping[str, Any], default_max_toke
 
 
 def read_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
-    """Check a request for embeddings.
+    """Check a request for embeddings. Half surrogate pairs, which no tokenizer takes, are replaced.
 
     Raises:
         RefusedRequestError: names the field.
@@ -146,7 +147,8 @@ def read_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
             given,
         )
     form = body.get("encoding_format") or "float"
-    return EmbeddingRequest(tuple(texts), body.get("model") or "", form == "base64", body.get("dimensions"))
+    cleaned = tuple(clean(text) for text in texts)
+    return EmbeddingRequest(cleaned, body.get("model") or "", form == "base64", body.get("dimensions"))
 
 
 def _refuse_unserved(body: Mapping[str, Any], choices: int) -> None:

@@ -6,6 +6,7 @@ there as a whole before the first event of a stream is sent.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from memsys.proxy.requests import read_completion_request, read_embedding_reques
 from memsys.proxy.written_calls import with_written_calls
 from memsys.settings import check_choices
 
+_LOG = logging.getLogger(__name__)
 _HOST = "127.0.0.1"
 _BACKLOG = 4096
 _CHARS_PER_TOKEN = 4
@@ -168,6 +170,21 @@ class ProxyServer:
             status, code = status_and_code(error)
             self._note_failure(request, status, str(error))
             return _error(status, error_body(str(error), status, code=code))
+        except Exception as error:  # noqa: BLE001 - a fault of ours, after which the program must not go on unanswered
+            return self._own_fault(request, error)
+
+    def _own_fault(self, request: web.Request, error: Exception) -> web.Response:
+        """What a program is answered where the proxy itself failed; the traceback is in the log at the level DEBUG."""
+        message = f"a fault of the proxy, {type(error).__name__}: {error}; please report it"
+        _LOG.debug("%s", _endpoint(request), exc_info=error)
+        self._complain(request, f"{_endpoint(request)} was not answered: {message}")
+        client = request.get(_CLIENT)
+        if client is not None:
+            failure = MemsysError(message)
+            failure.__cause__ = error
+            client.failure = client.failure or failure
+        self._note_failure(request, 500, message)
+        return _error(500, error_body(message, 500))
 
     @web.middleware
     async def _authenticate(

@@ -87,7 +87,7 @@ def main() -> None:
     """Measure and print."""
     clients = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
     with stub_server(delay=DELAY) as url, tempfile.TemporaryDirectory() as folder, clients as program:
-        for in_flight, calls in ((1, 60), (8, 400), (32, 800), (1000, 2000)):
+        for in_flight, calls in ((1, 60), (8, 400), (32, 800), (1000, 2000), (4000, 8000)):
             sys.stdout.write(asyncio.run(measure(url, Path(folder), in_flight, calls, program)) + "\n")
             sys.stdout.flush()
 

@@ -205,10 +205,14 @@ def test_client_rides_out_a_killed_server(engine: ManagedVllm, log_dir: Path) ->
         async with Backbone(_backbone_config(), engine, log_dir=log_dir, run_seed=1) as backbone:
             call_scope.set(CallScope("prepare"))
             model = backbone.bind("c")
+            server = server_pid(engine.start(log_dir)[0])
+            if fatal:
+                # A stopped server accepts requests and answers none: all of them are under way when it is killed.
+                os.kill(server, signal.SIGSTOP)
             asked = [asyncio.create_task(model.ask(role, {"n": str(n)}, key=str(n))) for n in range(12)]
             if fatal:
-                await asyncio.sleep(2.0)
-                os.kill(server_pid(engine.start(log_dir)[0]), signal.SIGKILL)
+                await asyncio.sleep(1.0)
+                os.kill(server, signal.SIGKILL)
             return [reply.text for reply in await asyncio.gather(*asked)]
 
     undisturbed = asyncio.run(ask_all(fatal=False))

@@ -31,6 +31,12 @@ from tests.support.stub_server import StubServer, digest, prompt_of
 TINY = Path(__file__).parent / "workers" / "tiny.py"
 WORDS = ("boat", "sea", "cake", "oven", "song", "drum", "rose", "soil")
 
+#: Names of the tests' worker: as most packages are, without lineage, and without a call of the backbone when it writes.
+TINIES: Mapping[str, Mapping[str, Any]] = {
+    "tiny": {},
+    "tiny_without_lineage": {"lineage": "none"},
+    "tiny_without_calls": {"ask": False},
+}
 #: Presets of packages whose environment is installed here.
 INSTALLED = tuple(name for name in PACKAGES if memory_config(name).installed)
 
@@ -44,12 +50,14 @@ def tiny_config(**settings: Any) -> MemoryConfig:
         "k": 5,
         "quiet_timeout_s": 10,
     }
+    per_write = 1 if settings.get("ask", True) else 0
+    given["calls"] = {"per_write": per_write, "per_question": 0, "template_tokens": 0, "reply_tokens": 100}
     return replace(memory_config("package_mem0", **given), name="tiny")
 
 
 def config_of(name: str) -> MemoryConfig:
     """The tests' worker, or the preset of an installed package."""
-    return tiny_config() if name == "tiny" else memory_config(name)
+    return tiny_config(**TINIES[name]) if name in TINIES else memory_config(name)
 
 
 def sample() -> Sample:

@@ -81,6 +81,21 @@ def test_calls_in_flight_are_finished_and_booked_before_the_run_stops(tmp_path: 
     assert not any(call.cache_hit for call in load_calls(tmp_path / "run"))
 
 
+def test_a_run_whose_last_calls_pass_the_budget_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with StubServer(delay=0.05) as stub:
+        assert run_one(plan_for(stub, tmp_path, "schedule.questions_in_flight=8", "budget.tokens=1"))[1] == 0
+    spent = sum(call.prompt_tokens + call.completion_tokens for call in load_calls(tmp_path / "run"))
+    said = f"the run has spent more than its budget, {spent} of 1 tokens: "
+    assert " ".join(capsys.readouterr().out.split()).count(said) == 1
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "complete"
+
+
+def test_a_run_within_its_budget_says_nothing_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with StubServer() as stub:
+        assert run_one(plan_for(stub, tmp_path, "budget.tokens=1000000"))[1] == 0
+    assert "budget" not in capsys.readouterr().out
+
+
 def test_dollars_by_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with StubServer() as stub:
         with pytest.raises(ConfigError, match="has no price of smollm2_135m_vllm"):

@@ -58,6 +58,13 @@ def test_one_method_is_one_run_whatever_it_is_called(tmp_path: Path) -> None:
     assert len({run_path(one, identity_of(one, "0")) for one in made}) == 1
 
 
+def test_a_kind_and_its_number_are_one_run() -> None:
+    by_number, by_kind = plan("dataset.categories=[2,1]"), plan("dataset.categories=[temporal,multi-hop]")
+    assert by_kind.settings["dataset"]["categories"] == ["temporal", "multi-hop"]
+    assert identity_of(by_kind, "0") == identity_of(by_number, "0")
+    assert identity_of(by_number, "0")["dataset"]["categories"] == [2, 1]
+
+
 def test_a_variant_and_the_same_override_are_one_run(tmp_path: Path) -> None:
     folder = f"runs_dir={tmp_path}"
     variant, written = plan("memory=clag/tau_015", folder), plan("memory=clag", "memory.tau=0.15", folder)

@@ -18,6 +18,7 @@ from eval.compare.pairs import compare_with
 from eval.compare.rows import labels, system_rows
 from eval.compare.terminal import short_names, show
 from eval.export import export_run
+from eval.metrics.sessions import SESSION_METRICS
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.scoring.paired import holm
 from eval.scoring.protocols import load_protocol
@@ -26,7 +27,7 @@ from eval.tables.stored import Skipped, StoredRun, read_run
 from eval.tables.terms import differing_parts
 from eval.tables.text import p_text
 from memsys.errors import RunDirectoryError
-from tests.support.fake_run import FakeRun
+from tests.support.fake_run import EVIDENCE, FakeRun, rewrite
 
 CLAG = load_protocol("clag")
 
@@ -216,6 +217,40 @@ def test_retrieval_only_runs_are_compared_by_recall(tmp_path: Path) -> None:
     assert "R@10 by category" in text
     assert "BLEU" not in text
     assert "fooled" not in text
+
+
+def _by_session_alone(root: Path, memory: str, value: float, mode: str = "retrieval_only") -> Path:
+    """A run on data whose questions name the sessions that hold the evidence, and no turn."""
+    by_session = [name for name in SESSION_METRICS if name.startswith("session")]
+    path = FakeRun(memory=memory, mode=mode, extra_metrics=by_session, values=lambda number, metric: value).write(root)
+    gone = (*EVIDENCE, *(f"{name}_substring" for name in EVIDENCE))
+    rewrite(path, "scores.jsonl", lambda number, row: row["metrics"].update(dict.fromkeys(gone)))
+    return path
+
+
+def test_evidence_by_session_is_shown_and_leads_where_no_turn_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither `compare` nor a run ended with a table where only `evidence_sessions` were given."""
+    runs = [_by_session_alone(tmp_path, "rag", 0.25), _by_session_alone(tmp_path, "bm25_turn", 0.75)]
+    compare(runs, tmp_path / "out")
+    shown = capsys.readouterr().out
+    assert "Evidence by session" in shown
+    assert "session all@10" in shown and "session nDCG@5" in shown and "R@10" not in shown
+    assert "75.0  [75.0, 75.0]" in shown and "session any, all: share of the questions" in shown
+    assert "bm25_turn leads rag by 50.0 points session all@10" in " ".join(shown.split())
+    text = (tmp_path / "out" / "compare.md").read_text()
+    assert "session all@10 by category" in text
+    assert "session all@10: session_recall_all@10 (LongMemEval" in text
+    written = next(csv.DictReader((tmp_path / "out" / "compare.csv").read_text().splitlines()))
+    assert (written["system"], written["session all@10"], written["R@10 (turn ids)"]) == ("bm25_turn", "75.0000", "")
+
+
+def test_answers_are_tested_on_evidence_by_session_where_no_turn_is_named(tmp_path: Path) -> None:
+    runs = [read_run(_by_session_alone(tmp_path, name, 0.25, "answers")) for name in ("rag", "clag")]
+    report = make_report([run for run in runs if isinstance(run, StoredRun)], CLAG)
+    assert report.lead == "F1"
+    assert {pair.column for pair in report.pairs} == {"F1", "F1 answerable", "session all@10"}
 
 
 def test_evidence_says_how_it_is_matched_in_every_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

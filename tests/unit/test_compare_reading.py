@@ -22,7 +22,8 @@ from eval.runs.folders import SUMMARIES, find_run_folders
 from eval.scoring.protocols import load_protocol
 from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import ConfigError, RunDirectoryError
-from tests.support.fake_run import FakeRun, rewrite
+from tests.support.fake_run import EVIDENCE, FakeRun, rewrite
+from tests.support.fake_run import stored as read
 
 CLAG = load_protocol("clag")
 
@@ -65,6 +66,35 @@ def test_the_conclusion_counts_the_conversations_that_were_compared(tmp_path: Pa
     ten = tuple(f"conv-{number}" for number in range(10))
     runs = [stored(tmp_path, "rag", 0.9, conversations=ten), stored(tmp_path, "amem", 0.1, conversations=ten[:3])]
     assert "On 30 questions of 3 conversations rag leads" in make_report(runs, CLAG).conclusion
+
+
+def _without_evidence(root: Path, memory: str, dataset: str) -> StoredRun:
+    path = FakeRun(memory=memory, dataset=dataset, mode="retrieval_only").write(root)
+    gone = (*EVIDENCE, *(f"{name}_substring" for name in EVIDENCE))
+    rewrite(path, "scores.jsonl", lambda number, row: row["metrics"].update(dict.fromkeys(gone)))
+    record = json.loads((path / "run.json").read_text())
+    record["data"]["questions_without_evidence"] = record["data"]["questions"]
+    (path / "run.json").write_text(json.dumps(record))
+    return read(path)
+
+
+def test_retrieval_without_any_evidence_says_that_nothing_can_be_scored(tmp_path: Path) -> None:
+    """A run that only retrieves, on questions of one's own without `evidence`, ended without a word."""
+    mine = _without_evidence(tmp_path, "rag", "custom")
+    said = (
+        "No question that was asked on custom has evidence, so what rag retrieved cannot be scored: name the turns "
+        "that hold the answer (evidence in questions.jsonl, docs/your_own_data.md), or let a backbone answer "
+        "(mode=answers)."
+    )
+    report = make_report([mine], CLAG)
+    assert report.conclusion == said
+    assert "No question that was asked on custom has evidence" in render_markdown(report)
+    blind = [_without_evidence(tmp_path, name, "locomo") for name in ("bm25_turn", "dense_turn")]
+    other = make_report([*blind, stored(tmp_path, "amem")], CLAG).conclusion
+    assert other.startswith("On 20 questions") and "memsys inspect_data dataset=locomo counts them" in other
+    assert re.search("so what bm25_turn, [^.]* and dense_turn, [^.]* retrieved cannot be scored", other)
+    answered = replace(mine, record={**mine.record, "mode": "answers"})
+    assert "No question" not in make_report([answered], CLAG).conclusion
 
 
 def test_two_kinds_of_intervals_are_told_apart_in_csv(tmp_path: Path) -> None:

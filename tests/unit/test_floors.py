@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from eval.floors import PRESETS, floor_row, main, policies_of
+from eval.loaders.custom import CustomConfig
 from eval.runs.records import ReferenceRecord
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
@@ -58,7 +59,12 @@ def test_without_a_false_answer_there_is_one_policy() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["nope"], "dataset='nope' is unknown"), (["locomo_sample", "--reader", "no"], "reader='no'")],
+    [
+        (["nope"], "dataset='nope' is unknown"),
+        (["locomo_sample", "--reader", "no"], "reader='no'"),
+        (["custom"], "dataset=custom needs dataset.data_dir=FOLDER"),
+        (["custom", "folder=x"], "dataset custom has no setting folder"),
+    ],
 )
 def test_one_clear_error(
     arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -77,6 +83,31 @@ def test_floors_of_the_sample_are_written_the_same_twice_and_hold_no_text(tmp_pa
     rows = (tmp_path / "a" / "floors" / "always_trap-locomo_sample" / "scores.jsonl").read_text().splitlines()
     values = [value for row in rows for value in json.loads(row)["metrics"].values()]
     assert all(value is None or isinstance(value, float) for value in values)
+
+
+@pytest.mark.parametrize("asked", [["custom", "data_dir=HERE"], ["dataset=custom", "dataset.data_dir=HERE"]])
+def test_floors_of_ones_own_data_stand_beside_its_runs(
+    asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`memsys floors custom` could not be given a folder."""
+    turn = {"conversation": "c", "session": "1", "id": "1", "text": "My cat is called Pixel."}
+    ask = {"conversation": "c", "id": "q", "question": "What is it called?", "answers": ["Pixel"]}
+    for name, row in (("turns", turn), ("questions", ask)):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    out = tmp_path / "out"
+    assert main([*(word.replace("HERE", str(tmp_path)) for word in asked), "--out", str(out)]) == 0
+    [folder] = (out / "floors").iterdir()
+    assert folder.name.startswith("always_abstain-custom-") and str(folder) in capsys.readouterr().out
+    record = json.loads((folder / "run.json").read_text())
+    assert record["data"]["sha256"] == CustomConfig(data_dir=str(tmp_path)).load().sha256
+    assert record["config"]["dataset"] == {"name": "custom"} and str(tmp_path) not in json.dumps(record)
+
+
+def test_settings_belong_to_one_data_set(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["sample=true"], ["custom", "locomo", "sample=true"]):
+        with pytest.raises(SystemExit):
+            main(words)
+        assert "sample= is a setting of one data set" in " ".join(capsys.readouterr().err.split())
 
 
 def committed() -> dict[str, StoredRun]:

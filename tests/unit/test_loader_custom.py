@@ -19,7 +19,7 @@ from eval.loaders.locate import sample_path
 from eval.loaders.locomo import LocomoConfig
 from eval.loaders.longmemeval import LongmemevalConfig
 from eval.metrics.sessions import EVIDENCE_SESSIONS
-from memsys.errors import DataError
+from memsys.errors import ConfigError, DataError
 
 ROOT = Path(__file__).resolve().parents[2]
 TURN = {"conversation": "c", "session": "s", "id": "1", "speaker": "Ann", "text": "A cat."}
@@ -144,18 +144,32 @@ def test_what_a_broken_line_may_hold_is_not_reported_as_missing(tmp_path: Path) 
     assert "has no turn" not in str(caught.value)
 
 
+def test_own_kinds_are_picked_by_name(tmp_path: Path) -> None:
+    rows = [
+        {**QUESTION, "id": str(number), "kind": kind} for number, kind in enumerate(("temporal", "how_much", "why"))
+    ]
+    folder = str(write(tmp_path, [TURN], rows))
+    data = CustomConfig(data_dir=folder, categories=["how-much", "temporal"]).load()
+    assert [ask.kind for sample in data.samples for ask in sample.questions] == ["temporal", "how_much"]
+    with pytest.raises(ConfigError, match=r"choose from 2 \(temporal\), 101 \(how_much\), 102 \(why\)"):
+        CustomConfig(data_dir=folder, categories=["list"]).load()
+
+
 def test_dates_that_cannot_be_read_are_named_by_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "200")  # no cell is folded
+    monkeypatch.setenv("COLUMNS", "400")  # no cell is folded
     dates = ["2024-05-03", "banana", "1:56 pm on 8 May, 2023", " ", "10:15", "30 February 2024", "x", "y", "z"]
     turns = [{**TURN, "id": str(number), "date": date} for number, date in enumerate(dates)]
     folder = write(tmp_path, turns, [{**QUESTION, "date": "soon"}])
-    unread = ["turns.jsonl: line 3", *(f"turns.jsonl: line {line}" for line in (9, 11, 13, 15)), "and 2 more"]
+    named = {3: "banana", 9: "10:15", 11: "30 February 2024", 13: "x", 15: "y"}
+    unread = [*(f"turns.jsonl: line {line}: date {date!r}" for line, date in named.items()), "and 2 more"]
     assert CustomConfig(data_dir=str(folder)).load().notes["unread_dates"] == unread
     assert inspect(["dataset=custom", f"data_dir={folder}"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "unread dates" in shown and "turns.jsonl: line 3" in shown and "cannot be read" in shown
+    assert (
+        "unread dates" in shown and "turns.jsonl: line 3: date 'banana', turns" in shown and "cannot be read" in shown
+    )
     assert "unread_dates" not in CustomConfig(sample=True).load().notes
 
 
@@ -167,6 +181,7 @@ def test_turns_without_questions_can_be_looked_at_and_not_run(
     shown = capsys.readouterr()
     assert "warning: questions.jsonl holds no question; memsys run needs one" in shown.err
     assert "memories that are built" in " ".join(shown.out.split())
+    assert "There are no questions yet" in shown.out and "nothing to tell" not in shown.out
     assert inspect(["dataset=custom", f"data_dir={folder}", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["counts"]["turns"], report["counts"]["questions"], report["categories"]) == (1, 0, [])
@@ -196,11 +211,30 @@ def test_broken_lines_and_folders_are_named(tmp_path: Path) -> None:
         read_custom(folder)
 
 
-def test_a_json_array_is_one_fault_and_not_one_a_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["turns.jsonl", "questions.jsonl"])
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("rows", [2, 1, 0])
+def test_a_json_array_is_one_fault_with_the_command_that_converts_it(
+    tmp_path: Path, name: str, indent: int | None, rows: int
+) -> None:
     folder = write(tmp_path)
-    (folder / "turns.jsonl").write_text(json.dumps([TURN, TURN], indent=1), encoding="utf-8")
-    with pytest.raises(DataError, match=r"^\S+turns\.jsonl: is one JSON array; write one whole JSON object a .+$"):
+    row = TURN if name == "turns.jsonl" else QUESTION
+    (folder / name).write_text(json.dumps([row] * rows, indent=indent), encoding="utf-8")
+    with pytest.raises(DataError) as caught:
         read_custom(folder)
+    assert str(caught.value) == (
+        f"{folder / name}: is one JSON array, where one JSON object a line is expected (JSON Lines); "
+        f"convert it with: jq -c '.[]' {name} > new.jsonl"
+    )
+
+
+def test_a_file_that_only_begins_with_an_array_is_not_called_one(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    text = f'["x"]\n{json.dumps(TURN)}\n{{"cut"\n{{"cut"\n'
+    (folder / "turns.jsonl").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"line 3, column .+") as caught:
+        read_custom(folder)
+    assert "turns.jsonl: line 1: top level: expected object, found array" in str(caught.value)
 
 
 def test_the_page_has_every_field_of_the_schema() -> None:
@@ -260,14 +294,26 @@ LONGMEMEVAL = [
             [("1", "system", "Be brief.", ""), ("1", "user", "Hello", ""), ("7", "assistant", "Hi", "")],
         ),
         ("openai", OPENAI[0]["messages"], [("1", "system", "Be brief.", ""), ("1", "user", "Hello", "")]),
+        (
+            "openai",
+            [OPENAI[0]["messages"], OPENAI[1]["messages"]],
+            [("1", "system", "Be brief.", ""), ("1", "user", "Hello", ""), ("2", "assistant", "Hi", "")],
+        ),
         ("sharegpt", SHAREGPT, [("x", "user", "Hello", ""), ("x", "assistant", "Hi", "")]),
+        (
+            "sharegpt",
+            [{"items": SHAREGPT[0]["conversations"]}, {"conversations": OPENAI[0]["messages"]},
+             {"items": [{"role": "human", "content": "Hello"}]}],
+            [("1", "user", "Hello", ""), ("1", "assistant", "Hi", ""), ("2", "system", "Be brief.", ""),
+             ("2", "user", "Hello", ""), ("3", "user", "Hello", "")],
+        ),
         (
             "chatgpt",
             CHATGPT,
             [("chat", "user", "Hello", "2024-05-03 10:00"), ("chat", "assistant", "Hi", "")],
         ),
     ],
-)
+)  # fmt: skip
 def test_chats_become_turns(
     tmp_path: Path, form: str, content: Any, turns: list[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -282,6 +328,22 @@ def test_chats_become_turns(
     assert CustomConfig(data_dir=str(out)).load().counts["turns"] == len(turns)
     assert convert([form, str(source), "--out", str(out)]) == 2
     assert "holds turns.jsonl and questions.jsonl already" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        ([OPENAI[0]["messages"], OPENAI[0]["messages"]], ["1", "2"]),
+        ([[OPENAI[0], OPENAI[0]]], ["1", "2"]),
+        ([OPENAI[0]["messages"]], ["1"]),
+    ],
+)
+def test_arrays_in_json_lines_are_converted(tmp_path: Path, lines: list[Any], names: list[str]) -> None:
+    source, out = tmp_path / "chats.jsonl", tmp_path / "out"
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert convert(["openai", str(source), "--out", str(out)]) == 0
+    rows = [json.loads(line) for line in (out / "turns.jsonl").read_text().splitlines()]
+    assert [row["conversation"] for row in rows] == [name for name in names for _ in range(2)]
 
 
 def test_longmemeval_is_what_its_own_loader_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -372,7 +434,20 @@ def test_locomo_comes_through_with_questions_and_evidence(tmp_path: Path, capsys
     ("form", "text", "message"),
     [
         ("openai", '[{"messages": [{"content": "x"}]}]', r"chat.json: \[0\].messages\[0\].role: missing field"),
-        ("sharegpt", "[]", "holds no turn that could be converted from sharegpt"),
+        ("openai", '{"a": 1}', "chat.json: top level: expected object with messages, or array of messages, "
+                               "found object with a$"),
+        ("openai", '[{"messages": []}, {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7}]',
+         r"chat.json: \[1\]: expected object with messages, .+, found object with a, b, c, d, e and 2 more$"),
+        ("openai", "[7]", r"chat.json: \[0\]: expected object with messages, or array of messages, found number$"),
+        ("openai", "", "chat.json: is empty; expected objects with messages of role and content, or arrays"),
+        ("chatgpt", "\ufeff \n", "chat.json: is empty; expected conversations.json of an export"),
+        ("locomo", "", "chat.json: is empty; expected an array of conversations as in locomo10.json"),
+        ("sharegpt", "[]", "holds no turn that could be converted from sharegpt; expected objects with conversations"),
+        ("sharegpt", '[{"id": "x", "talk": []}]',
+         r"chat.json: \[0\]: expected object with conversations or items, found object with id, talk$"),
+        ("sharegpt", '[{"items": [{"from": "gpt", "text": "x"}]}]',
+         r"\[0\].items\[0\]: expected object with from and value, or with role and content, "
+         "found object with from, text$"),
         ("chatgpt", '[{"id": "x"}]', r"\[0\].mapping: missing field"),
         ("longmemeval", '[{"question_id": "x", "haystack_session_ids": [], "haystack_dates": [], '
                         '"haystack_sessions": [[]]}]', "0 ids, 0 dates, 1 sessions"),
@@ -381,7 +456,7 @@ def test_locomo_comes_through_with_questions_and_evidence(tmp_path: Path, capsys
 def test_a_file_of_another_format_is_refused(
     tmp_path: Path, form: str, text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "chat.json").write_text(text)
+    (tmp_path / "chat.json").write_text(text, encoding="utf-8")
     assert convert([form, str(tmp_path / "chat.json"), "--out", str(tmp_path / "out")]) == 2
     assert re.search(message, " ".join(capsys.readouterr().err.split()))
     assert not (tmp_path / "out").exists()

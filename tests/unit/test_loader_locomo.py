@@ -179,7 +179,8 @@ def test_the_config_is_what_the_contract_asks_for() -> None:
         ({"limit_questions": 0}, "dataset.limit_questions=0 must be a whole number from 1"),
         ({"limit_conversations": "all"}, "dataset.limit_conversations='all' must be"),
         ({"conversations": "conv-26"}, "dataset.conversations='conv-26' must be a list"),
-        ({"categories": ["1"]}, "must be a list of int"),
+        ({"categories": "temporal"}, "dataset.categories='temporal' must be a list of kinds or of their numbers"),
+        ({"categories": [1.0]}, "must be a list of kinds or of their numbers"),
         ({"sample": True, "path": "x.json"}, "leave path and data_dir null"),
     ],
 )
@@ -192,13 +193,28 @@ def test_bad_settings_are_refused(settings: Any, message: str) -> None:
     ("settings", "message"),
     [
         ({"conversations": ["conv-1"]}, "choose from sample-1"),
-        ({"categories": [9]}, "choose from 1, 2, 3, 4, 5"),
+        (
+            {"categories": [9]},
+            r"\[9\] not in this data set; choose from 1 \(multi_hop\), 2 \(temporal\), 3 \(open_domain\)",
+        ),
+        (
+            {"categories": ["temporl", 1]},
+            r"dataset.categories: \['temporl'\] not in this data set; choose from 1 \(multi_",
+        ),
         ({"labels": "audited"}, "needs the published locomo10.json"),
     ],
 )
 def test_selections_of_what_is_not_there_are_refused(settings: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         LocomoConfig(sample=True, **settings).load()
+
+
+@pytest.mark.parametrize("kinds", [["multi-hop", "temporal"], ["multi_hop", 2], ["Temporal", "Multi hop", 1]])
+def test_categories_are_picked_by_kind(kinds: list[str | int]) -> None:
+    """Numbers alone were taken, which mean something else in every data set."""
+    by_number = LocomoConfig(sample=True, categories=[1, 2]).load()
+    by_kind = LocomoConfig(sample=True, categories=kinds).load()
+    assert by_kind.samples == by_number.samples
 
 
 def test_the_sample_has_every_quirk() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from eval.loaders.locate import sample_path
 from eval.loaders.longmemeval import LONGMEMEVAL, LongmemevalConfig
-from memsys.errors import DataError
+from memsys.errors import ConfigError, DataError
 
 QUESTIONS = "vectorize-io+agent-memory-benchmark/data/longmemeval/s/queries.json.gz"
 
@@ -32,6 +32,14 @@ def test_the_sample_has_every_irregularity() -> None:
         "repeated_sessions": 1,
         "unsorted_histories": 1,
     }
+
+
+@pytest.mark.parametrize("kind", ["adversarial", "abstention"])
+def test_a_kind_may_have_the_data_sets_own_name(kind: str) -> None:
+    data = LongmemevalConfig(name="mine", file="x", sample=True, categories=[kind]).load()
+    assert {question.category for sample in data.samples for question in sample.questions} == {27}
+    with pytest.raises(ConfigError, match=r"26 \(temporal_reasoning or temporal\), 27 \(abstention or adversarial\)"):
+        LongmemevalConfig(name="mine", file="x", sample=True, categories=["time"]).load()
 
 
 def test_each_question_has_a_memory_a_date_and_evidence_of_both_kinds() -> None:

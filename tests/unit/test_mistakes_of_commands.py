@@ -93,6 +93,16 @@ def test_what_nobody_named_lies_in_the_checkout(command: str) -> None:
     assert places and all(place.is_relative_to(RESULTS) for place in places)
 
 
+def test_what_cannot_be_fetched_is_not_offered(capsys: pytest.CaptureFixture[str]) -> None:
+    """`memsys data --help` named `custom`, which no server has."""
+    for arguments in (["--help"], ["nope"]):
+        with pytest.raises(SystemExit):
+            data(arguments)
+        shown = "".join(capsys.readouterr())
+        assert "beam, bioasq20, factconsolidation" in " ".join(shown.split()) and "custom" not in shown
+    assert "'nope' (choose from" in shown
+
+
 def test_a_table_is_a_number(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         tables(["--table", "x"])

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -389,6 +389,46 @@ def test_nonsense_is_one_message_in_the_log_and_an_error_that_clients_read(
     assert caplog.records[0].getMessage().startswith("package: ") or status == 404
     assert re.search(said, caplog.records[0].getMessage())
     assert stub.state.count == 0
+
+
+def test_half_a_surrogate_pair_is_replaced_before_it_is_embedded(stub: StubServer, tmp_path: Path) -> None:
+    """Small models write them as escapes of JSON, and no tokenizer takes them."""
+
+    async def run() -> bytes:
+        async with opened(stub, tmp_path) as world:
+            return await world.raw(post("/embeddings", rb'{"input": ["a\ud800b", "c"]}', world.client.token))
+
+    head, _, text = asyncio.run(run()).partition(b"\r\n\r\n")
+    assert head.split(b" ")[1] == b"200"
+    assert len(json.loads(text)["data"]) == 2
+    assert read_embedding_request({"input": ["a\ud800b"]}).texts == ("a\ufffdb",)
+
+
+def test_a_fault_of_the_proxy_itself_is_answered_noted_and_known(
+    stub: StubServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[tuple[str, int, str]] = []
+
+    async def broken(self: HashingEmbedder, texts: Any) -> Any:
+        raise ZeroDivisionError("no dimension")
+
+    async def run() -> tuple[bytes, ProxyClient]:
+        async with opened(stub, tmp_path) as world:
+            parts = world.proxy._parts
+            world.proxy._parts = replace(parts, on_failure=lambda scope, *rest: noted.append(rest))
+            return await world.raw(post("/embeddings", b'{"input": "a"}', world.client.token)), world.client
+
+    monkeypatch.setattr(HashingEmbedder, "embed", broken)
+    reply, client = asyncio.run(run())
+    head, _, text = reply.partition(b"\r\n\r\n")
+    said = "a fault of the proxy, ZeroDivisionError: no dimension; please report it"
+    assert head.split(b" ")[1] == b"500" and b"x-should-retry: false" in head
+    assert json.loads(text)["error"]["message"] == said
+    assert str(client.failure) == said
+    assert noted == [("/embeddings", 500, said)]
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
+        f"package: /embeddings was not answered: {said}"
+    ]
 
 
 TOOL_CALL = {"id": "c", "type": "function", "function": {"name": "store", "arguments": "{}"}}

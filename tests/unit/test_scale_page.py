@@ -68,7 +68,31 @@ def test_the_page_says_that_a_million_turns_were_not_measured_only_while_it_is_s
     million = replace(ONE, turns=1_000_000, **change)  # type: ignore[arg-type]
     for points in ([ONE], [ONE, replace(million, stopped_at=5000)]):
         assert "No measurement of a million turns" in blocks(points)["million"]
-    assert blocks([ONE, million])["million"] == ""
+    assert "No measurement" not in blocks([ONE, million])["million"]
+
+
+def test_the_page_says_who_meets_the_goals_with_a_million_turns() -> None:
+    million = replace(ONE, turns=1_000_000)
+    fast = [million, replace(million, system="bm25", texts="locomo"), replace(million, index="index.kind=ivf")]
+    slow = [replace(million, system="read", read_ms=10.01), replace(million, system="written", turn_ms=5.01)]
+    stopped = replace(STOPPED, turns=1_000_000)
+    assert blocks([ONE, *fast, *slow, stopped])["million"].splitlines() == [
+        "Of what was measured with a million turns, both goals are met by `bm25` on locomo; `rag`; "
+        "`rag` with `index.kind=ivf`.",
+        "One of them at least is missed by `read`; `written`.",
+    ]
+    assert (
+        blocks([ONE, million])["million"] == "Of what was measured with a million turns, both goals are met by `rag`."
+    )
+    assert blocks([ONE, slow[0]])["million"].splitlines() == [
+        "Of what was measured with a million turns, both goals are met by none.",
+        "One of them at least is missed by `read`.",
+    ]
+
+
+@pytest.mark.parametrize("name", ["systems", "indexes", "million"])
+def test_no_block_of_the_page_is_empty(name: str) -> None:
+    assert blocks(read_points(SYSTEMS))[name].strip()
 
 
 def test_other_indexes_and_turns_of_data_sets_have_a_table_of_their_own() -> None:

@@ -171,6 +171,12 @@ PER_PIECE = {
 SMALL_PARTS = ("locomo_qwen05b_part/", "locomo_qwen05b_latency/", "locomo_qwen15b_part/", "factconsolidation_qwen05b/")
 
 
+def opened_clusters(run: str) -> float:
+    """Notes of a CLAG run that were so far from the chosen cluster that they opened one."""
+    summary = json.loads((SUMMARIES / run / "summary.json").read_text("utf-8"))
+    return float(summary["memory"]["statistics"]["counts.route.new_tau"]["sum"])
+
+
 def test_plans_agree_with_the_ledgers_of_real_runs() -> None:
     rows = [row for row in check_runs([SUMMARIES], Composer()).rows if not row.run.startswith(SMALL_PARTS)]
     assert len(rows) >= 20 and sum(row.counted for row in rows) > 900
@@ -193,10 +199,11 @@ def test_plans_agree_with_the_ledgers_of_real_runs() -> None:
             rel = 0.025  # a page has 1.91 turns in LoCoMo, 1.95 in conv-26
         if "gam_small" in row.run and row.role == "abstract":
             rel = 0.15  # its pages end at 512 tokens, and a record does not have the length of the turns
-        if "clag_small" in row.run and row.role == "evolve" and row.run.startswith(("hotpotqa", "bioasq")):
-            rel = 0.1  # a note that opens a cluster has no neighbours there, and many do in a pool of documents
         unsure = {"abs": 3} if rel is None else {"rel": rel}
-        assert row.planned == pytest.approx(row.counted, **unsure), f"{row.run}: {row.phase} {row.role}"
+        counted = row.counted
+        if "clag_small-qwen" in row.run and row.role == "evolve":
+            counted += opened_clusters(row.run)  # such a note has no neighbours to evolve among; how many do, tau says
+        assert row.planned == pytest.approx(counted, **unsure), f"{row.run}: {row.phase} {row.role}"
     chains = [row for row in rows if row.role == "chain" and "memoryos" in row.run]
     assert sum(row.planned or 0.0 for row in chains) == pytest.approx(sum(row.counted for row in chains), rel=0.025)
     fitted = [row for row in settled if "amem" in row.run or "clag" in row.run or "rag" in row.run]

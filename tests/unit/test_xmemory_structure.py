@@ -78,6 +78,16 @@ def test_blocks_whose_tokens_nobody_counted_have_none() -> None:
     assert (found["blocks"], found["tokens"], found["tokens_covered"]) == (1.0, None, None)
 
 
+def test_a_context_that_is_shown_as_a_whole_has_no_blocks() -> None:
+    """The whole conversation was one block of no words: 0 percent of the answers covered, by 0 tokens."""
+    gold = ReferenceRecord("q", "c", 1, ["blue lake"], None, [], [], [])
+    whole = RetrievalRecord("q", "c", 1, [HitRecord("", "", 0.0, ["t1"])], "the blue lake", 13, 26, ranked=False)
+    found = evidence_density({"q": gold}, {"q": whole})
+    assert found["coverage"] == dict.fromkeys(found["coverage"], None) | {"questions": 0}
+    assert found["hits"] == {"all": {"1": None, "2": None, "multi": None}}
+    assert found["answer_words"] is None
+
+
 @settings(deadline=None)
 @given(st.sets(st.sampled_from("abcdef"), min_size=1), st.lists(st.text("abcdef ", max_size=8), max_size=8))
 def test_a_greedy_set_is_never_larger_than_the_prefix(answer: set[str], blocks: list[str]) -> None:

@@ -1,6 +1,7 @@
 """A worker for tests: keeps what the backbone says of each turn, finds by embeddings; can misbehave.
 
-Settings: ``fault`` is one of ``raise``, ``hang``, ``nonsense``, ``exit``, met at the unit ``at``; ``lineage``.
+Settings: ``fault`` is one of ``raise``, ``hang``, ``nonsense``, ``exit``, met at the unit ``at``; ``lineage``;
+``ask``: whether the backbone is asked when it writes, or the turns are kept as they are.
 """
 
 import json
@@ -26,8 +27,7 @@ class Worker:
     def add(self, unit):
         if self._fail(unit["unit_id"]):
             return {"a set", "for which JSON has no form"}
-        said = self._call("chat/completions", messages=[{"role": "user", "content": _shown(unit)}], temperature=0.5)
-        text = said["choices"][0]["message"]["content"]
+        text = self._said(_shown(unit))
         changes = []
         if len(self.memories) > 2:  # the oldest memory takes up what is new
             oldest = next(iter(self.memories))
@@ -38,6 +38,12 @@ class Worker:
             self._keep(made, text, unit)
             changes.append({"memory_id": made, "change": "add"})
         return changes if self.lineage == "changes" else []
+
+    def _said(self, shown):
+        if not self.settings.get("ask", True):
+            return shown
+        said = self._call("chat/completions", messages=[{"role": "user", "content": shown}], temperature=0.5)
+        return said["choices"][0]["message"]["content"]
 
     def _keep(self, memory_id, text, unit):
         vector = self._call("embeddings", input=text)["data"][0]["embedding"]
