@@ -28,7 +28,7 @@ class DatedFact:
         date: of the session it was told in, as the data set writes it.
         speaker: of the message it was found in.
         topic: number of the segment.
-        turn_ids: the message it was found in, and those behind what rewrote it.
+        turn_ids: the message it was found in, or all of its batch where it names none, and what rewrote it came from.
         moment: its time stamp as the released code makes it, in ISO form; empty where the update does not go by it.
     """
 

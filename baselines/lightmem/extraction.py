@@ -22,11 +22,19 @@ _ANY_DATA = {"type": "object", "required": ["data"], "properties": {"data": {"ty
 
 @dataclass(frozen=True, slots=True)
 class FoundFact:
-    """A fact of a reply with the turn and the topic that it names."""
+    """A fact of a reply.
+
+    Attributes:
+        text: one sentence.
+        turn: the message that gives the fact its date and its speaker.
+        topic: number of that message's segment.
+        turn_ids: the messages it came from: the one it names, or all of its batch where it names none of them.
+    """
 
     text: str
     turn: BufferedTurn
     topic: int
+    turn_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +65,12 @@ def batch_text(batch: Batch) -> str:
 
 
 def read_facts(reply: Reply, batch: Batch, reading: ReplyReading, bare_lists: BareLists) -> Extraction:
-    """Give each fact the turn that it names.
+    """Give each fact the turn that it names, and the turns that it came from.
 
     Of a malformed reply, items that can be read are kept; those of a list without its object where
     ``bare_lists`` is ``read``. A number beyond the batch stands for its last message, a negative or unreadable one for
-    its first. Facts are sorted by their turns.
+    its first; that is a choice of whose date and name the fact gets, and no evidence that it was said there. Facts are
+    sorted by their turns.
     """
     counts: Counter[str] = Counter()
     given = reply.value
@@ -69,7 +78,8 @@ def read_facts(reply: Reply, batch: Batch, reading: ReplyReading, bare_lists: Ba
         given = _found_in(reply.text, reading, bare_lists)
         counts["fallback.extract"] += 1
     turns = [(turn, topic.number) for topic in batch for turn in topic.turns]
-    found: list[tuple[int, str]] = []
+    whole_batch = tuple(turn.turn_id for turn, _ in turns)
+    found: list[tuple[int, str, tuple[str, ...]]] = []
     for item in given["data"] if given is not None else ():
         text = str(item.get("fact") or "").strip() if isinstance(item, Mapping) else ""
         if not text:
@@ -77,9 +87,9 @@ def read_facts(reply: Reply, batch: Batch, reading: ReplyReading, bare_lists: Ba
             continue
         place, inside = _place(item.get("source_id"), len(turns))
         counts["facts.source_out_of_range"] += not inside
-        found.append((place, text))
+        found.append((place, text, (turns[place][0].turn_id,) if inside else whole_batch))
     found.sort(key=lambda each: each[0])
-    return Extraction([FoundFact(text, *turns[place]) for place, text in found], counts)
+    return Extraction([FoundFact(text, *turns[place], turn_ids) for place, text, turn_ids in found], counts)
 
 
 def _found_in(text: str, reading: ReplyReading, bare_lists: BareLists) -> Mapping[str, Any] | None:

@@ -190,7 +190,7 @@ class LightMemMemory(BaseMemory):
     async def _store(self, made: Extraction, stamps: Mapping[str, str]) -> None:
         facts = [
             DatedFact(
-                f"fact_{number}", each.text, each.turn.date, each.turn.speaker, each.topic, (each.turn.turn_id,),
+                f"fact_{number}", each.text, each.turn.date, each.turn.speaker, each.topic, each.turn_ids,
                 stamps.get(each.turn.turn_id, ""),
             )
             for number, each in enumerate(made.facts, start=self._made)

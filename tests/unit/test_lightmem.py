@@ -162,7 +162,7 @@ def test_a_fact_has_date_speaker_and_source_of_the_message_it_names() -> None:
     system = ingested(replying(extract=lambda values: {"data": data}), segment={"enabled": False})
     assert [(fact.text, fact.turn_ids, fact.speaker, fact.date) for fact in facts(system)] == [
         ("a", ("D1:0",), "Ann", "1 May 2023"), ("z", ("D2:1",), "Ben", "2 May 2023"),
-        ("end", ("D2:1",), "Ben", "2 May 2023"),
+        ("end", ("D1:0", "D1:1", "D2:0", "D2:1"), "Ben", "2 May 2023"),
     ]  # fmt: skip
     assert system.statistics()["counts"]["facts.source_out_of_range"] == 1
 
@@ -170,7 +170,9 @@ def test_a_fact_has_date_speaker_and_source_of_the_message_it_names() -> None:
 def test_items_of_a_malformed_reply_are_dropped_singly() -> None:
     text = '{"data": [{"source_id": "1", "fact": "kept"}, 5, {"source_id": null, "fact": "too"}, {"fact": ""}]}'
     system = ingested(replying(extract=lambda values: text), segment={"enabled": False})
-    assert [(fact.text, fact.turn_ids) for fact in facts(system)] == [("too", ("D1:0",)), ("kept", ("D1:1",))]
+    assert [(fact.text, fact.turn_ids) for fact in facts(system)] == [
+        ("too", ("D1:0", "D1:1", "D2:0", "D2:1")), ("kept", ("D1:1",)),
+    ]  # fmt: skip
     counts = system.statistics()["counts"]
     assert (counts["fallback.extract"], counts["facts.unreadable"]) == (1, 2)
 
