@@ -144,9 +144,11 @@ def run_cell(config: "DictConfig", overrides: list[str], number: int = 1) -> str
     from eval.cli.terminal import complain, console
     from eval.sweep.cells import make_cell
     from eval.sweep.numbering import CLOCK
+    from eval.sweep.orphans import end_with_the_sweep
     from eval.sweep.tickets import TicketWriter
     from memsys.errors import MemsysError
 
+    end_with_the_sweep()
     cell = make_cell(config, overrides)
     console().print(f"{CLOCK.begin(number)}: {cell.label}", style="bold", highlight=False, markup=False)
     with TicketWriter(cell.folder, cell.key, overrides) as ticket:

@@ -19,19 +19,22 @@ class MemsysJoblibLauncher(JoblibLauncher):  # type: ignore[misc]
         self._sharing = sharing
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Run a batch."""
+        """Run a batch; SIGTERM ends it as Ctrl-C does."""
+        from eval.cli.commands import terminated_as_interrupted
         from eval.sweep.launching import all_cells, open_cells, portions, returned
         from eval.sweep.local_servers import local_servers
+        from eval.sweep.orphans import cells_follow_this_process
 
         first, workers = initial_job_idx, self.joblib["n_jobs"]
-        for portion in portions(open_cells(all_cells(job_overrides)), self._sharing):
-            added = ["cache_shared=true"]
-            # Each of these starts a server of its own: one at a time.
-            self.joblib["n_jobs"] = 1 if portion.gpus and not portion.shared else workers
-            with local_servers(portion) as overrides:
-                super().launch([[*cell.overrides, *added, *overrides] for cell in portion.cells], first)
-                _end_workers()
-            first += len(portion.cells)
+        with terminated_as_interrupted(), cells_follow_this_process():
+            for portion in portions(open_cells(all_cells(job_overrides)), self._sharing):
+                added = ["cache_shared=true"]
+                # Each of these starts a server of its own: one at a time.
+                self.joblib["n_jobs"] = 1 if portion.gpus and not portion.shared else workers
+                with local_servers(portion) as overrides:
+                    super().launch([[*cell.overrides, *added, *overrides] for cell in portion.cells], first)
+                    _end_workers()
+                first += len(portion.cells)
         return returned(job_overrides)
 
 

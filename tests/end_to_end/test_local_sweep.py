@@ -1,15 +1,21 @@
 """Sweeps on this machine: cells side by side, shared calls paid once, failures reported, nothing run twice."""
 
+import contextlib
+import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval.runs.files import read_json_lines
+from memsys.llm.engines.process import running_members
 from tests.support.stub_process import attached, stub_server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,18 +28,23 @@ def url() -> Iterator[str]:
         yield address
 
 
-def sweep(folder: Path, *overrides: str) -> tuple[int, str]:
+def command(folder: Path, *overrides: str) -> list[str]:
     places = [f"{name}={folder / name}" for name in ("runs_dir", "cache_dir")]
-    line = [
-        sys.executable,
-        "-m",
-        "eval.run",
-        "-m",
-        *LAUNCHER,
-        *places,
-        f"serving.folder={folder / 'servers'}",
-        *overrides,
-    ]
+    servers = f"serving.folder={folder / 'servers'}"
+    return [sys.executable, "-m", "eval.run", "-m", *LAUNCHER, *places, servers, *overrides]
+
+
+def eventually(holds: Callable[[], bool], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def sweep(folder: Path, *overrides: str) -> tuple[int, str]:
+    line = command(folder, *overrides)
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
     return done.returncode, done.stdout + done.stderr
 
@@ -73,3 +84,23 @@ def test_cells_share_one_embedded_server(tmp_path: Path) -> None:
     assert code == 0, output
     assert len(list(tmp_path.rglob("llamacpp.log"))) == 1
     assert not list((tmp_path / "servers").glob("*/server-*")), "the server ended with the sweep"
+
+
+@pytest.mark.parametrize("fatal", [signal.SIGTERM, signal.SIGKILL])
+def test_cells_end_with_their_sweep(tmp_path: Path, fatal: signal.Signals) -> None:
+    with stub_server(delay=0.5) as slow:
+        line = command(tmp_path, "dataset=locomo_sample", "memory=rag_quickstart,amem_quickstart", *attached(slow))
+        process = subprocess.Popen(
+            line, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        try:
+            assert eventually(lambda: len(list(tmp_path.rglob("calls.jsonl"))) == 2, 60), "the cells did not begin"
+            assert len(running_members(process.pid)) >= 3, "the sweep and two cells"
+            process.send_signal(fatal)
+            process.wait(timeout=30)
+            assert eventually(lambda: not running_members(process.pid), 30), "cells live on"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    statuses = [json.loads(path.read_text())["status"] for path in tmp_path.rglob("run.json")]
+    assert "complete" not in statuses, "a run ended before its sweep was killed"
