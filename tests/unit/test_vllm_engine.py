@@ -409,6 +409,15 @@ def test_server_environment_has_nothing_of_our_interpreter(monkeypatch: pytest.M
     assert "HF_HUB_OFFLINE" not in variables or "HF_HUB_OFFLINE" in os.environ
 
 
+def test_server_on_a_cpu_keeps_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MALLOC_MMAP_THRESHOLD_", raising=False)
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "4096")
+    variables = environment(config(cpu_kvcache_space_gb=2), "owner/tiny")
+    assert variables["MALLOC_MMAP_THRESHOLD_"] == "33554432"
+    assert variables["MALLOC_TRIM_THRESHOLD_"] == "4096", "what the user has set stays"
+    assert "MALLOC_MMAP_THRESHOLD_" not in environment(config(), "owner/tiny"), "a GPU's server is left alone"
+
+
 def test_model_that_is_neither_folder_nor_hub_id() -> None:
     with pytest.raises(BackboneError, match="no hub id"):
         local_model("nowhere")
