@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +24,8 @@ LEGEND = (
     f"{DASH} where nothing is stated",
     "note: where it is stated, and which runs lie outside: of a stated range, or of half to twice a single stated "
     "number, against which runs on the first sessions of a conversation are not held",
+    "retrieved: what the search returned; a system's line on what had no room says how much of it the reader did not "
+    "see. Where most contexts have one length, the reader saw the same text whatever was asked",
     "malformed: replies that did not parse, of all calls of a role, further attempts included; judges left out",
     f"{DASH} under a run: its summary does not have the count",
 )
@@ -95,7 +98,7 @@ def _system(memory: Mapping[str, Any]) -> str:
 def _group(system: str, dataset: str, runs: Sequence[StoredRun]) -> MethodGroup:
     counts = dict.fromkeys(count for run in runs for count in method_counts(run.record["config"]["memory"]))
     lines = [_line(count, dataset, runs) for count in counts]
-    return MethodGroup(system, dataset, tuple(runs), tuple(labels(runs)), (*lines, *_malformed(runs)))
+    return MethodGroup(system, dataset, tuple(runs), tuple(labels(runs)), (*lines, *_contexts(runs), *_malformed(runs)))
 
 
 def _line(count: MethodCount, dataset: str, runs: Sequence[StoredRun]) -> CountLine:
@@ -114,6 +117,29 @@ def number(value: float | None) -> str:
     if value == round(value) or abs(rounded) >= 10**_DIGITS:  # 999.6 in three digits would read 1e+03
         return f"{value:,.0f}"
     return f"{rounded:.{_DIGITS}g}"
+
+
+def _contexts(runs: Sequence[StoredRun]) -> Iterator[CountLine]:
+    """How much the reader saw, and whether it depended on the question: a limit may leave what is always the same."""
+    for statistic, what, figure in (
+        ("context.hits", "memories retrieved for a question, mean", lambda run: _context_mean(run, "hits")),
+        ("context.tokens", "tokens of a question's context, mean", lambda run: _context_mean(run, "context_tokens")),
+        ("context.same_length", "questions whose context has the most frequent length, percent", _same_length),
+    ):
+        values = tuple(figure(run) for run in runs)
+        if any(value is not None for value in values):
+            yield CountLine(statistic, what, values, tuple(map(number, values)))
+
+
+def _context_mean(run: StoredRun, name: str) -> float | None:
+    found = (run.summary.get("context") or {}).get(name)
+    return None if found is None else float(found["mean"])
+
+
+def _same_length(run: StoredRun) -> float | None:
+    """Percentage of the questions whose context has, to the character, the length that most have."""
+    lengths = Counter(row.metrics["context_chars"] for row in run.rows if row.metrics.get("context_chars") is not None)
+    return 100 * max(lengths.values()) / lengths.total() if lengths else None
 
 
 def _malformed(runs: Sequence[StoredRun]) -> Iterator[CountLine]:

@@ -71,6 +71,45 @@ def test_the_page_is_the_golden_one(tmp_path: Path) -> None:
     assert render_markdown(method_groups([clag(tmp_path), clag(tmp_path, seed=1)])) == GOLDEN.read_text("utf-8")
 
 
+def test_it_is_told_how_much_the_reader_saw_and_whether_it_depended_on_the_question(tmp_path: Path) -> None:
+    run = clag(tmp_path)
+    # fifteen of twenty questions saw six characters
+    lengths = [6.0] * 15 + [float(number) for number in range(100, 105)]
+    rows = tuple(
+        replace(row, metrics={**row.metrics, "context_chars": length})
+        for row, length in zip(run.rows, lengths, strict=True)
+    )
+    context = {"hits": {"mean": 10.0}, "context_tokens": {"mean": 4.5}}
+    seen = replace(run, rows=rows, summary={**run.summary, "context": context})
+    lines = {line.statistic: line for line in method_groups([seen])[0].lines}
+    assert lines["context.hits"].values == (10.0,)
+    assert lines["context.tokens"].values == (4.5,)
+    assert lines["context.same_length"].values == (75.0,)
+
+
+@pytest.mark.parametrize(
+    ("system", "statistic"),
+    [
+        ("baselines.amem.config.AmemConfig", "dropped_lines"),
+        ("memsys.clag.config.ClagConfig", "dropped_lines"),
+        ("memsys.memfly.config.MemflyConfig", "dropped_lines"),
+        ("baselines.nemori.config.NemoriConfig", "dropped"),
+        ("memsys.xmemory.config.XMemoryConfig", "dropped"),
+        ("baselines.memoryos.config.MemoryOSConfig", "left_out"),
+        ("baselines.lightmem.config.LightMemConfig", "left_out"),
+        ("baselines.mem0.config.Mem0Config", "left_out"),
+        ("memsys.sage.config.SageConfig", "left_out"),
+        ("baselines.memgpt.config.MemGptConfig", "left_out"),
+        ("baselines.memorybank.config.MemoryBankConfig", "left_out"),
+        ("baselines.readagent.config.ReadAgentConfig", "gists_left_out"),
+        ("baselines.gam.config.GamConfig", "integrated_words"),
+    ],
+)
+def test_each_system_tells_what_its_context_had_no_room_for(system: str, statistic: str) -> None:
+    counts = {count.statistic: count for count in method_counts({"_target_": system})}
+    assert counts[statistic].where == "trace"
+
+
 def test_a_run_that_times_questions_is_no_column(tmp_path: Path) -> None:
     run = clag(tmp_path)
     timed = replace(run, record={**run.record, "config": {**run.record["config"], "timing": "latency"}})
