@@ -62,3 +62,14 @@ def normalised(text: str) -> str:
     """Return a date in ISO form where it can be read, else as the data set writes it."""
     moment = parse_date(text)
     return iso(moment) if moment is not None else text.strip()
+
+
+def in_words(text: str) -> str:
+    """Return a date as ``1:56 pm on 8 May, 2023`` where it can be read (midnight: the day alone), else as written."""
+    moment = parse_date(text)
+    if moment is None:
+        return text
+    day = f"{moment.day} {calendar.month_name[moment.month]}, {moment.year}"
+    if (moment.hour, moment.minute) == (0, 0):
+        return day
+    return f"{moment.hour % 12 or 12}:{moment.minute:02} {'am' if moment.hour < 12 else 'pm'} on {day}"

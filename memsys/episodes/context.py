@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memsys.dates import in_words
 from memsys.episodes.nodes import Episode, Fact, joined
 from memsys.llm.contract import LanguageModel
 from memsys.settings import check_template
@@ -20,7 +21,7 @@ class ContextTexts:
         episodes: heading of the episodes.
         nothing: stands under a heading without an entry.
         entry: an entry of ``{text}``.
-        dated_entry: an entry that has a ``{time}``.
+        dated_entry: an entry that has a time: ``{time}`` is its time stamp, ``{date}`` the same in words.
     """
 
     facts: str
@@ -33,11 +34,13 @@ class ContextTexts:
         for key in ("facts", "episodes", "nothing"):
             check_template(f"memory.context_texts.{key}", getattr(self, key))
         check_template("memory.context_texts.entry", self.entry, "text")
-        check_template("memory.context_texts.dated_entry", self.dated_entry, "text", "time")
+        check_template("memory.context_texts.dated_entry", self.dated_entry, "text", "time", "date")
 
     def line(self, time: str, text: str) -> str:
         """Write an entry, with its time where it has one."""
-        return self.dated_entry.format(time=time, text=text) if time else self.entry.format(text=text)
+        if not time:
+            return self.entry.format(text=text)
+        return self.dated_entry.format(time=time, date=in_words(time), text=text)
 
 
 @dataclass(frozen=True, slots=True)
