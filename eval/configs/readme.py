@@ -29,7 +29,7 @@ def rows(folder: Path = MEMORY) -> Iterator[str]:
     known = presets(folder)
     for _, names in systems(folder).values():
         for name in main_presets(names):
-            about = markdown_cell(_about(known[name])).replace("\\`", "`")  # commands stay code: presets are our own text
+            about = markdown_cell(_about(known[name])).replace("\\`", "`")  # commands in presets stay code
             yield markdown_row([f"`{name}`", about])
 
 
