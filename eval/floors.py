@@ -172,7 +172,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help=f"data sets, default: {' '.join(PRESETS)}; or one with settings: custom data_dir=FOLDER",
     )
     parser.add_argument("--reader", default="clag", help="whose abstention is given (default: clag)")
-    parser.add_argument("--out", type=Path, default=SUMMARIES, help="folder of the summaries")
+    parser.add_argument(
+        "--out", type=Path, default=SUMMARIES, help="folder of the summaries (default: results/summaries)"
+    )
     options = parser.parse_args(arguments)
     check_folder(options.out)
     datasets, overrides = _asked(options.datasets, parser)

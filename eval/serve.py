@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve as the command line says; returns the exit status."""
     parser = argparse.ArgumentParser(prog=program("serve"), description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--host", default=LOOPBACK, help="name by which other machines know this one")
-    parser.add_argument("overrides", nargs="+", help="as for eval.run: backbone=NAME serving.folder=FOLDER ...")
+    parser.add_argument("overrides", nargs="+", help="as for `memsys run`: backbone=NAME serving.folder=FOLDER ...")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     try:

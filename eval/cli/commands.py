@@ -28,10 +28,10 @@ EXIT_STATUSES = {
     EXIT_DONE: "done",
     EXIT_FAULT: "a fault of memsys itself, with a traceback: please report it",
     EXIT_ERROR: "a setting, an argument or a file is wrong: one message says which, where, and what to do",
-    EXIT_INCOMPLETE: "the work is not whole: what there is is kept, the same command goes on",
-    EXIT_BUDGET: "the budget is spent: what there is is kept, the same command with a larger budget goes on",
+    EXIT_INCOMPLETE: "the work is not complete: what was done is kept, the same command continues",
+    EXIT_BUDGET: "the budget is spent: what was done is kept, the same command with a larger budget continues",
     EXIT_DIFFERENT: "two things that should agree differ, and nothing documented explains it (`parity`)",
-    EXIT_INTERRUPTED: "stopped from the keyboard: what there is is kept, the same command goes on",
+    EXIT_INTERRUPTED: "stopped from the keyboard: what was done is kept, the same command continues",
     EXIT_UNREAD: "nobody reads the output any longer (a closed pipe)",
 }
 

@@ -29,7 +29,8 @@ def rows(folder: Path = MEMORY) -> Iterator[str]:
     known = presets(folder)
     for _, names in systems(folder).values():
         for name in main_presets(names):
-            yield markdown_row([f"`{name}`", markdown_cell(_about(known[name]))])
+            about = markdown_cell(_about(known[name])).replace("\\`", "`")  # commands in presets stay code
+            yield markdown_row([f"`{name}`", about])
 
 
 def _about(preset: Preset) -> str:

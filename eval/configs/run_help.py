@@ -30,6 +30,7 @@ _CLOSING = """\
 `--help GROUP` (for instance `--help memory`) says what each choice of a group is. Groups with + are not in the default
 configuration: write +experiment=NAME. Every key can be overridden: seed=1 memory.k=20 dataset.conversations=[conv-26]
 A run shows the name of a memory (clag/small: clag_small), which may be written as well: memory=clag_small
+A model of your own, on vLLM or any OpenAI-compatible endpoint: docs/models.md
 `--cfg job` prints the composed config, `--info defaults-tree` where each part comes from.
 """
 

@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         description="The run behind a cell of a table: commit, data, model, settings, and its worst questions.",
         epilog=f"example: {program('explain')} 3 RAG 'Temporal F1'",
     )
-    parser.add_argument("table", metavar="TABLE", help="number of a table, or PAPER:NUMBER (paper: clag)")
+    parser.add_argument("table", metavar="TABLE", help="number of a table, or PAPER:NUMBER (default paper: clag)")
     parser.add_argument("row", metavar="ROW", help="row label, or name of the system")
     parser.add_argument("column", metavar="COLUMN", help="column label")
     parser.add_argument("--block", help="backbone or data set, where several blocks have the row")

@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         type=count(2),
         metavar="N",
         help="measure a judge of rubrics on gold answers of N questions of BEAM-100K, by their own and other rubrics; "
-        "with judge.order=model on N events of its orders, beside themselves and others",
+        "with judge.order=model on N events, each paired with its own copy and with another event",
     )
     measured.add_argument(
         "--people",

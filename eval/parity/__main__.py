@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         prog=program("parity"),
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"against: {', '.join(counterparts())}. Everything else is as for eval.run: dataset=locomo_sample "
+        epilog=f"against: {', '.join(counterparts())}. Everything else is as for `memsys run`: dataset=locomo_sample "
         "prompts=authors embedder=hashing memory.buffer_size=20 ...",
     )
     parser.add_argument(

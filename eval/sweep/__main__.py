@@ -70,11 +70,14 @@ COMMANDS = {"plan": plan, "status": status, "collect": collect}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and do as it says; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog=program("sweep"), description="A sweep before (plan), while (status) and after (collect) it runs."
+        prog=program("sweep"),
+        description="A sweep before (plan), while (status) and after (collect) it runs; check: plans against runs.",
     )
     parser.add_argument("command", choices=(*COMMANDS, "check"))
     parser.add_argument(
-        "overrides", nargs="*", help="as for python -m eval.run -m: +sweep=clag_table1 memory=rag,clag; check: folders"
+        "overrides",
+        nargs="*",
+        help="as for `memsys run -m`: +sweep=clag_table1 memory=rag,clag; check: folders of runs",
     )
     parser.add_argument("--gpu", help="plan: which GPU the hours are for (default: a100)")
     parser.add_argument("--out", type=Path, help="collect: folder of the summaries")
