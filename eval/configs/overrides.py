@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Settings that a message names as what may have been meant.
 _GUESSES = 4
+#: What OmegaConf says of a setting that a file leaves to the command line.
+_MISSING = re.compile(r"Missing mandatory value: ([\w.]+)")
 #: Parts that only a run with a backbone has.
 _PARTS_OF_ANSWERS = ("backbone", "second", "reader")
 
@@ -82,6 +84,8 @@ def plain_message(error: Exception) -> str:
     """What Hydra or OmegaConf says, in one line, without the advice to add settings that nothing reads."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     kept = [line for line in lines if "append" not in line and not line.startswith(("full_key", "object_type"))]
+    if missing := _MISSING.search(str(error)):
+        return f"{missing[1]} has no value: add {missing[1]}=VALUE"
     return redacted(f"the configuration cannot be composed: {' '.join(kept[:2]) or repr(error)}")
 
 

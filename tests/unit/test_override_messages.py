@@ -81,12 +81,13 @@ def _is_clear(message: str, words: list[str]) -> None:
 
 
 def test_what_hydra_says_beyond_that_comes_without_the_advice_to_add() -> None:
-    error = ValueError(
-        "Missing mandatory value: backbone.engine.model\nTo append use +x\n full_key: a\nobject_type=dict"
-    )
-    assert str(explained([], error)) == (
-        "the configuration cannot be composed: Missing mandatory value: backbone.engine.model"
-    )
+    error = ValueError("Interpolation key 'x.y' not found\nTo append use +x\n full_key: a\nobject_type=dict")
+    assert str(explained([], error)) == "the configuration cannot be composed: Interpolation key 'x.y' not found"
+
+
+def test_a_value_that_is_missing_is_named_with_what_to_add() -> None:
+    error = ValueError("Missing mandatory value: backbone.model\n    full_key: backbone.engine.model")
+    assert str(explained(["backbone=endpoint"], error)) == "backbone.model has no value: add backbone.model=VALUE"
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,15 @@ def test_suggestions_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["memroy=rag"], ["+seeds=3"], ["memory.kk=3"], ["memory=a,b", "-m", "hydra/launcher=slurm"]]
+    "arguments",
+    [
+        ["memroy=rag"],
+        ["+seeds=3"],
+        ["memory.kk=3"],
+        ["memory=a,b", "-m", "hydra/launcher=slurm"],
+        ["backbone=endpoint"],
+        ["backbone=endpoint", "backbone.model=a"],
+    ],
 )
 def test_the_command_ends_with_2_and_no_word_of_hydras(tmp_path: Path, arguments: list[str]) -> None:
     done = subprocess.run(
