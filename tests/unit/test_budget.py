@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -24,7 +25,9 @@ from eval.runs.stored import load_answers, load_calls
 from eval.scoring.protocols import load_protocol
 from eval.tables.stored import Skipped, read_run
 from memsys.errors import BudgetSpentError, ConfigError
+from memsys.llm.bounded import INLINE_CHARS
 from memsys.llm.budget import Budget
+from memsys.llm.cache_files import ReplyFiles
 from tests.support.embedding_server import EmbeddingServer
 from tests.support.fake_run import FakeRun
 from tests.support.stub_process import attached
@@ -79,6 +82,27 @@ def test_calls_in_flight_are_finished_and_booked_before_the_run_stops(tmp_path: 
         assert run_one(plan_for(stub, tmp_path, "schedule.questions_in_flight=4", "budget.tokens=1"))[1] == 4
     assert len(load_calls(tmp_path / "run")) == stub.state.count == 4
     assert not any(call.cache_hit for call in load_calls(tmp_path / "run"))
+
+
+def test_a_call_whose_reply_is_on_its_way_to_the_disk_is_booked_before_the_run_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shared cache waits for the disk after each reply: three of four paid calls had no row, and cost nothing."""
+    seconds = iter((0.0, 0.3, 0.3, 0.3))
+    monkeypatch.setattr(ReplyFiles, "flush", lambda files: time.sleep(next(seconds)))
+    with StubServer(delay=0.05) as stub:
+        shared = plan_for(stub, tmp_path, "schedule.questions_in_flight=4", "cache_shared=true", "budget.tokens=1")
+        assert run_one(shared)[1] == 4
+    assert len(load_calls(tmp_path / "run")) == stub.state.count == 4
+
+
+def test_a_call_whose_reply_is_being_repaired_is_booked_before_the_run_stops(tmp_path: Path) -> None:
+    """Repair runs beside the event loop, which went on to end the run."""
+    cut = '{"answer": "' + "x" * 2 * INLINE_CHARS
+    with StubServer(delay=0.05) as stub:
+        stub.state.replies = lambda body: cut
+        assert run_one(plan_for(stub, tmp_path, "schedule.questions_in_flight=4", "budget.tokens=1"))[1] == 4
+    assert len(load_calls(tmp_path / "run")) == stub.state.count == 4
 
 
 def test_a_run_whose_last_calls_pass_the_budget_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
