@@ -131,17 +131,23 @@ class Runner:
         async with self._questions:
             if self._warmup_left:
                 self._warmup_left -= 1
-                await self._ask(memory, llm, question, reference)
+                await self._ask(memory, llm, question, reference, warm_up=True)
             asked = await self._ask(memory, llm, question, reference)
             tokens = await self._context_tokens(llm, asked.retrieval.context)
             self._store(question, asked, tokens)
         self._progress.answered(asked.answer_seconds)
 
     async def _ask(
-        self, memory: MemorySystem, llm: LanguageModel, question: Question, reference: Reference
+        self,
+        memory: MemorySystem,
+        llm: LanguageModel,
+        question: Question,
+        reference: Reference,
+        *,
+        warm_up: bool = False,
     ) -> QuestionResult:
         resources, fresh = self._resources, self._schedule.latency
-        call_scope.set(CallScope("retrieve", question.question_id, fresh=fresh))
+        call_scope.set(CallScope("warm_up" if warm_up else "retrieve", question.question_id, fresh=fresh))
         with ConversationClock(resources.clock).operation() as watch:
             retrieval = await memory.retrieve(question.text)
             retrieve_seconds = watch.seconds()
@@ -151,7 +157,7 @@ class Runner:
         if resources.reader is not None and retrieval.answer is not None:
             answer = own_answer(retrieval.answer)
         elif resources.reader is not None:
-            call_scope.set(CallScope("answer", question.question_id, fresh=fresh))
+            call_scope.set(CallScope("warm_up" if warm_up else "answer", question.question_id, fresh=fresh))
             watched = PromptRecordingModel(llm, resources.prompts, "reader")
             answer = await resources.reader.answer(watched, question, reference, retrieval.context)
         return QuestionResult(retrieval, answer, retrieve_seconds, resources.clock() - retrieved)

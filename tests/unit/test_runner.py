@@ -70,7 +70,7 @@ class Chain(BaseMemory):
         self.consolidated = True
 
     async def retrieve(self, query: str) -> Retrieval:
-        assert self.consolidated and call_scope.get().phase == "retrieve"
+        assert self.consolidated and call_scope.get().phase in ("retrieve", "warm_up")
         hits = (Hit(self.log[-1], 1.0, (self.log[-1].split("<")[0],)),)
         return Retrieval(hits, "|".join(self.log), {"most": self.most_preparing})
 
