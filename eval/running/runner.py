@@ -48,6 +48,7 @@ class RunResources:
     prompts: dict[str, str]
     count_context: bool = True
     clock: Clock = time.perf_counter
+    save_prompts: Callable[[], None] = lambda: None
 
 
 class Runner:
@@ -109,13 +110,16 @@ class Runner:
             gold = gold_by_text(sample)
         return Parts(
             conversation_id=sample.conversation.conversation_id,
-            llm=PromptRecordingModel(llm, resources.prompts, resources.memory.name),
+            llm=self._recording(llm, resources.memory.name),
             embedder=resources.embedder,
             seed=resources.seed,
             turn_format=resources.turn_format,
             gold_evidence=gold,
             log_dir=self._directory.path / "logs",
         )
+
+    def _recording(self, llm: LanguageModel, group: str) -> PromptRecordingModel:
+        return PromptRecordingModel(llm, self._resources.prompts, group, self._resources.save_prompts)
 
     async def _ingest(self, sample: Sample, memory: MemorySystem, snapshots: Snapshots) -> None:
         clock = ConversationClock(self._resources.clock)
@@ -158,8 +162,9 @@ class Runner:
             answer = own_answer(retrieval.answer)
         elif resources.reader is not None:
             call_scope.set(CallScope("warm_up" if warm_up else "answer", question.question_id, fresh=fresh))
-            watched = PromptRecordingModel(llm, resources.prompts, "reader")
-            answer = await resources.reader.answer(watched, question, reference, retrieval.context)
+            answer = await resources.reader.answer(
+                self._recording(llm, "reader"), question, reference, retrieval.context
+            )
         return QuestionResult(retrieval, answer, retrieve_seconds, resources.clock() - retrieved)
 
     async def _context_tokens(self, llm: LanguageModel, context: str) -> int | None:
