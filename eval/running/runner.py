@@ -122,7 +122,7 @@ class Runner:
         return PromptRecordingModel(llm, self._resources.prompts, group, self._resources.save_prompts)
 
     async def _ingest(self, sample: Sample, memory: MemorySystem, snapshots: Snapshots) -> None:
-        clock = ConversationClock(self._resources.clock)
+        clock = self._resources.clock
         ingest = ConversationIngestion(sample, memory, self._schedule, snapshots, self._progress, clock)
         record = await ingest.run()
         if record.conversation_id not in self._ingested:
