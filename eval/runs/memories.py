@@ -25,7 +25,7 @@ class Memories:
         self._entries: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
         for path in sorted((folder / "snapshots").glob("*.npz")):
             found: dict[str, list[Mapping[str, Any]]] = {}
-            tree = load_texts(path)
+            tree = load_texts(path) or {}
             for turns, entry in naming_turns(tree):
                 for turn in turns:
                     found.setdefault(turn, []).append(entry)
