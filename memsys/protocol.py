@@ -120,6 +120,20 @@ class MayAnswer(Protocol):
 
 
 @runtime_checkable
+class ResumesSlowly(Protocol):
+    """A memory for which restoring a snapshot is work, such as writing all of it again into a new process."""
+
+    async def resume(self) -> None:
+        """Do that work; called after :meth:`MemorySystem.load_state`, so that no step that is timed has to do it."""
+
+
+async def resume_memory(memory: object) -> None:
+    """Do what is left to do of restoring a memory, if there is anything."""
+    if isinstance(memory, ResumesSlowly):
+        await memory.resume()
+
+
+@runtime_checkable
 class HoldsResources(Protocol):
     """A memory that holds a process, a file or a connection."""
 

@@ -1,6 +1,7 @@
 """A memory of one's own conversation, for programs with an event loop."""
 
 import tempfile
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -9,7 +10,6 @@ from types import TracebackType
 from typing import Any
 
 from eval.api.parts import MemoryParts, choose
-from eval.running.clocks import ConversationClock
 from eval.running.ingestion import ConversationIngestion
 from eval.running.reader import Answer, ReaderConfig, own_answer
 from eval.running.schedule import Schedule
@@ -145,7 +145,7 @@ class AsyncMemory:
         sample = Sample(Conversation(_CONVERSATION, tuple(self._turns), speakers), (), {})
         nothing: Any = _Nothing()
         await ConversationIngestion(
-            sample, memory, Schedule(checkpoint_every=0), nothing, nothing, ConversationClock()
+            sample, memory, Schedule(checkpoint_every=0), nothing, nothing, time.perf_counter
         ).run()
         return memory
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -139,11 +139,13 @@ async def _run(
         backbone, loaded = await load_models(plan, directory, stack, loading, meters)
         identity = {**identity, "model": backbone.fingerprint() if backbone else None}
         record = directory.begin(make_record(plan, data, identity, directory.path))
+        check_prompt_files(directory, plan.settings)
         record.loading = loading.seconds  # the very mapping: saved again when the run ends, it has the embedder too
         directory.write_references(reference_records(data.samples))
         directory.write_updates(updates_records(data.samples))
         paid = partial(booked, directory=directory, meters=meters)
         resources = make_resources(plan, backbone, record.prompts, loading, loaded, paid)
+        resources = replace(resources, save_prompts=partial(directory.save, record))
         shown = DisplayState(
             title=f"{plan.memory.name} on {plan.dataset.name}",
             traffic=backbone_traffic(backbone),

@@ -8,18 +8,21 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from eval.running.clocks import ConversationClock
+from eval.running.clocks import Clock, ConversationClock
 from eval.running.progress import ProgressListener
 from eval.running.schedule import Schedule
 from eval.runs.records import ConversationRecord
 from eval.runs.snapshots import Snapshot, Snapshots
 from memsys.llm.scope import CallScope, call_scope
-from memsys.protocol import MemorySystem
+from memsys.protocol import MemorySystem, resume_memory
 from memsys.vocabulary import Sample, Unit
 
 
 class ConversationIngestion:
-    """Writes one conversation into one memory, from its last snapshot on. Its times leave out the loading of models."""
+    """Writes one conversation into one memory, from its last snapshot on.
+
+    Its times leave out the loading of models and of the snapshot.
+    """
 
     def __init__(
         self,
@@ -28,7 +31,7 @@ class ConversationIngestion:
         schedule: Schedule,
         snapshots: Snapshots,
         progress: ProgressListener,
-        clock: ConversationClock,
+        clock: Clock,
     ) -> None:
         self._conversation = sample.conversation
         self._memory, self._schedule, self._progress = memory, schedule, progress
@@ -36,12 +39,12 @@ class ConversationIngestion:
         self._prepare_seconds: list[float] = []
         self._write_seconds: list[float] = []
         self._seconds_before = self._consolidate_seconds = 0.0
-        self._clock = clock
+        self._clock = ConversationClock(clock)
 
     async def run(self) -> ConversationRecord:
         """Ingest what the snapshot does not hold yet, and consolidate."""
         units = self._memory.units(self._conversation)
-        position, consolidated = self._restore()
+        position, consolidated = await self._restore()
         self._progress.restored(sum(len(unit.turns) for unit in units[:position]))
         await self._write_all(units, position)
         if not consolidated:
@@ -52,7 +55,7 @@ class ConversationIngestion:
             self._save(len(units), consolidated=True)
         return self._record(len(units))
 
-    def _restore(self) -> tuple[int, bool]:
+    async def _restore(self) -> tuple[int, bool]:
         snapshot = self._snapshots.load(self._conversation.conversation_id)
         if snapshot is None:
             return 0, False
@@ -61,6 +64,8 @@ class ConversationIngestion:
         self._write_seconds = list(snapshot.write_seconds)
         self._consolidate_seconds = snapshot.consolidate_seconds
         self._seconds_before = snapshot.ingest_seconds
+        await resume_memory(self._memory)
+        self._clock = ConversationClock(self._clock.clock)
         return snapshot.position, snapshot.consolidated
 
     def _save(self, position: int, *, consolidated: bool) -> None:

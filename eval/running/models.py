@@ -113,7 +113,7 @@ def make_resources(
     Args:
         plan: of the run.
         backbone: open; ``None`` for a retrieval-only run.
-        prompts: hashes by file, as recorded.
+        prompts: hashes by role, as recorded.
         loading: where the loading of the embedder's model is noted; ``None`` where it is not timed.
         loaded: done when that model is there; ``None`` where it is not being loaded.
         paid: gives the embedder that books what it costs, see :func:`booked`.

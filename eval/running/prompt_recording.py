@@ -1,6 +1,6 @@
 """A backbone that notes the prompt of every role that is asked."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from memsys.errors import RunDirectoryError
 from memsys.llm.client import CompletedAttempt
@@ -12,10 +12,16 @@ class PromptRecordingModel:
     """The backbone as memory and reader see it; notes each role's prompt so that the run can name it.
 
     Raises ``RunDirectoryError`` when a resumed run meets a role whose prompt is not the one it began with.
+
+    Args:
+        llm: the backbone.
+        prompts: hashes by group and role, added to.
+        group: name of the memory, or ``reader``.
+        on_new: called when a role was added, before its first call: a run that is killed must leave it on disk.
     """
 
-    def __init__(self, llm: LanguageModel, prompts: dict[str, str], group: str) -> None:
-        self._llm, self._prompts, self._group = llm, prompts, group
+    def __init__(self, llm: LanguageModel, prompts: dict[str, str], group: str, on_new: Callable[[], None]) -> None:
+        self._llm, self._prompts, self._group, self._on_new = llm, prompts, group, on_new
 
     @property
     def context_length(self) -> int:
@@ -25,8 +31,11 @@ class PromptRecordingModel:
     async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
         """Note the role's prompt, then ask."""
         name = f"{self._group}.{role.name}"
-        known = self._prompts.setdefault(name, role.prompt.sha256)
-        if known != role.prompt.sha256:
+        known = self._prompts.get(name)
+        if known is None:
+            self._prompts[name] = role.prompt.sha256
+            self._on_new()
+        elif known != role.prompt.sha256:
             raise RunDirectoryError(
                 f"the prompt of role {name} is not the one this run began with; restore it or choose another run_dir"
             )

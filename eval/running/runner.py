@@ -48,6 +48,7 @@ class RunResources:
     prompts: dict[str, str]
     count_context: bool = True
     clock: Clock = time.perf_counter
+    save_prompts: Callable[[], None] = lambda: None
 
 
 class Runner:
@@ -109,7 +110,7 @@ class Runner:
             gold = gold_by_text(sample)
         return Parts(
             conversation_id=sample.conversation.conversation_id,
-            llm=PromptRecordingModel(llm, resources.prompts, resources.memory.name),
+            llm=self._recording(llm, resources.memory.name),
             embedder=resources.embedder,
             seed=resources.seed,
             turn_format=resources.turn_format,
@@ -117,8 +118,11 @@ class Runner:
             log_dir=self._directory.path / "logs",
         )
 
+    def _recording(self, llm: LanguageModel, group: str) -> PromptRecordingModel:
+        return PromptRecordingModel(llm, self._resources.prompts, group, self._resources.save_prompts)
+
     async def _ingest(self, sample: Sample, memory: MemorySystem, snapshots: Snapshots) -> None:
-        clock = ConversationClock(self._resources.clock)
+        clock = self._resources.clock
         ingest = ConversationIngestion(sample, memory, self._schedule, snapshots, self._progress, clock)
         record = await ingest.run()
         if record.conversation_id not in self._ingested:
@@ -131,17 +135,23 @@ class Runner:
         async with self._questions:
             if self._warmup_left:
                 self._warmup_left -= 1
-                await self._ask(memory, llm, question, reference)
+                await self._ask(memory, llm, question, reference, warm_up=True)
             asked = await self._ask(memory, llm, question, reference)
             tokens = await self._context_tokens(llm, asked.retrieval.context)
             self._store(question, asked, tokens)
         self._progress.answered(asked.answer_seconds)
 
     async def _ask(
-        self, memory: MemorySystem, llm: LanguageModel, question: Question, reference: Reference
+        self,
+        memory: MemorySystem,
+        llm: LanguageModel,
+        question: Question,
+        reference: Reference,
+        *,
+        warm_up: bool = False,
     ) -> QuestionResult:
         resources, fresh = self._resources, self._schedule.latency
-        call_scope.set(CallScope("retrieve", question.question_id, fresh=fresh))
+        call_scope.set(CallScope("warm_up" if warm_up else "retrieve", question.question_id, fresh=fresh))
         with ConversationClock(resources.clock).operation() as watch:
             retrieval = await memory.retrieve(question.text)
             retrieve_seconds = watch.seconds()
@@ -151,9 +161,10 @@ class Runner:
         if resources.reader is not None and retrieval.answer is not None:
             answer = own_answer(retrieval.answer)
         elif resources.reader is not None:
-            call_scope.set(CallScope("answer", question.question_id, fresh=fresh))
-            watched = PromptRecordingModel(llm, resources.prompts, "reader")
-            answer = await resources.reader.answer(watched, question, reference, retrieval.context)
+            call_scope.set(CallScope("warm_up" if warm_up else "answer", question.question_id, fresh=fresh))
+            answer = await resources.reader.answer(
+                self._recording(llm, "reader"), question, reference, retrieval.context
+            )
         return QuestionResult(retrieval, answer, retrieve_seconds, resources.clock() - retrieved)
 
     async def _context_tokens(self, llm: LanguageModel, context: str) -> int | None:

@@ -14,7 +14,8 @@ class Schedule:
         questions_in_flight: questions of the whole run worked on at once.
         prepare_ahead: units of a conversation whose ``prepare`` may run before their turn to be written.
         checkpoint_every: units between two memory snapshots; 0 for a snapshot at the end alone.
-        latency: one request at a time, fresh replies for questions, the first ``warmup`` questions asked once before.
+        latency: one question at a time, with fresh replies, the first ``warmup`` of them asked once before. The memory
+            is written as in any run.
         warmup: questions whose first, discarded round warms server and embedder.
     """
 

@@ -10,6 +10,9 @@ from typing import Any, NoReturn
 from memsys.errors import RunDirectoryError
 from memsys.files import replace_file
 
+#: Bytes that are read at once where the end of a file is looked at.
+_BLOCK = 1 << 16
+
 
 def disk_error(path: Path, error: OSError, *, resumes: bool = False) -> RunDirectoryError:
     """Say why a write has failed and what to do.
@@ -52,10 +55,10 @@ class JsonLines:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._size = _whole_lines(path)
+            os.ftruncate(self._descriptor, self._size)
         except OSError as error:
             raise disk_error(path, error, resumes=True) from error
-        self._size = _whole_lines(path)
-        os.ftruncate(self._descriptor, self._size)
 
     def append(self, row: Any) -> None:
         """Append one row; on failure the file is as it was.
@@ -101,9 +104,17 @@ def _misfit(value: Any, place: str = "") -> str:
 
 
 def _whole_lines(path: Path) -> int:
-    """Length of the file up to its last newline."""
-    data = path.read_bytes()
-    return data.rfind(b"\n") + 1
+    """Length of the file up to its last newline, sought from its end: a ledger may be larger than the memory."""
+    with path.open("rb") as stream:
+        end = stream.seek(0, os.SEEK_END)
+        while end:
+            begin = max(0, end - _BLOCK)
+            stream.seek(begin)
+            newline = stream.read(end - begin).rfind(b"\n")
+            if newline >= 0:
+                return begin + newline + 1
+            end = begin
+    return 0
 
 
 def read_json_lines(path: Path) -> Iterator[Any]:

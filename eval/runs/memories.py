@@ -25,10 +25,12 @@ class Memories:
         self._entries: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
         for path in sorted((folder / "snapshots").glob("*.npz")):
             found: dict[str, list[Mapping[str, Any]]] = {}
-            for turns, entry in naming_turns(load_texts(path)):
+            tree = load_texts(path) or {}
+            for turns, entry in naming_turns(tree):
                 for turn in turns:
                     found.setdefault(turn, []).append(entry)
-            self._entries[path.stem] = found
+            # The name of the file is the id with its capitals and signs encoded; earlier versions wrote no id.
+            self._entries[tree.get("conversation_id") or path.stem] = found
 
     def of(self, conversation: str, turn: str) -> tuple[list[str], int]:
         """Entries that name a turn, as text, and how many more there are."""

@@ -5,6 +5,8 @@
 ``answers.jsonl``       one :class:`AnswerRecord` per answered question, in the order they finished
 ``retrievals.jsonl``    one :class:`RetrievalRecord` per answered question
 ``calls.jsonl``         one :class:`memsys.llm.ledger.CallRecord` per request to the backbone, cached ones too
+``repeated_calls.jsonl``  the same for calls that were paid and are no part of the method's cost: of a warm-up, or made
+                        again by a resumed run without a reply cache
 ``references.jsonl``    one :class:`ReferenceRecord` per question of the run: scoring needs no data set
 ``updates.jsonl``       one :class:`UpdatesRecord` per conversation, where the data set says which turns are overruled
 ``judgements/``         verdicts of judges, see :mod:`eval.judge.store`

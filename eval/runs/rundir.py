@@ -26,6 +26,11 @@ from memsys.errors import RunDirectoryError
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
+CALLS = "calls.jsonl"
+#: Calls that were paid and are no part of what the method costs: those of the warm-up, and those that a resumed run
+#: made again because it has no reply cache.
+REPEATED_CALLS = "repeated_calls.jsonl"
+
 
 class CallFolder:
     """A folder with a ledger of calls, opened by one process at a time.
@@ -61,11 +66,18 @@ class CallFolder:
         return len(self._known_calls)
 
     def add_call(self, record: CallRecord) -> None:
-        """Append to the ledger; a call that a resumed run repeats from the cache is not booked twice."""
+        """Append to the ledger; a call that a resumed run repeats is not booked twice.
+
+        A repeated call that was paid again, and one of the warm-up, goes to :data:`REPEATED_CALLS`, for the budget.
+        """
         identity = _call_identity(record)
-        if identity not in self._known_calls:
+        if record.phase != "warm_up" and identity not in self._known_calls:
             self._known_calls.add(identity)
             self._files["calls"].append(_row(record))
+        elif not record.cache_hit:
+            if "repeated_calls" not in self._files:
+                self._files["repeated_calls"] = JsonLines(self.path / REPEATED_CALLS)
+            self._files["repeated_calls"].append(_row(record))
 
     def close(self) -> None:
         """Close the files and give the folder free; safe to call twice."""

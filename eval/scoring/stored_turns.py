@@ -5,7 +5,6 @@ from functools import cached_property
 from pathlib import Path
 
 from eval.runs.memories import Memories
-from eval.runs.snapshots import snapshot_name
 from eval.scoring.storage import run_places
 
 
@@ -33,8 +32,9 @@ class StoredTurns:
         ``None`` where there is no snapshot, or where the system does not say where its entries are: the turns that its
         snapshot names may be what was written, of which nothing need be kept.
         """
-        name = Path(snapshot_name(conversation_id)).stem
-        return self._memories.turns(name) if self._says_entries and self._memories.known(name) else None
+        if not self._says_entries or not self._memories.known(conversation_id):
+            return None
+        return self._memories.turns(conversation_id)
 
 
 def stored_share(evidence: Iterable[str], stored: frozenset[str] | None, shown: Iterable[str]) -> float | None:

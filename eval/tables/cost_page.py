@@ -197,7 +197,7 @@ def _machine(record: Mapping[str, Any]) -> str:
     if not all("127.0.0.1" in url for url in (*(engine.get("urls") or ()), *(engine.get("base_urls") or ()))):
         machine = "attached servers, machine not recorded"
     if config.get("timing") == "latency":
-        return f"{machine}; one call at a time"
+        return f"{machine}; one question at a time"
     calls = backbone.get("max_in_flight")
     return f"{machine}; up to {calls} calls at a time" if calls else machine
 

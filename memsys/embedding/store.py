@@ -53,12 +53,11 @@ class VectorStore:
             [("key", f"V{_KEY_BYTES}"), ("vector", np.float32, (dimension,)), ("sum", f"V{_SUM_BYTES}")]
         )
         self._places: dict[bytes, _Place] = {}
-        self._mapped: dict[Path, NDArray[Any]] = {}
         self._own: Path | None = None
         self._own_rows = 0
         self._writable = True
         for file in sorted(folder.glob("*.vectors")):
-            for number, key in enumerate(self._rows(file)["key"]):
+            for number, key in enumerate(self._keys(file)):
                 # of a key the last row is read, as one before it may have been altered
                 self._places[key.tobytes()] = _Place(file, number)
 
@@ -74,13 +73,11 @@ class VectorStore:
         place = self._places.get(key)
         if place is None:
             return None
-        row = self._rows(place.file, place.number)[place.number]
-        vector: NDArray[np.float32] = np.array(row["vector"])
-        if row["sum"].tobytes() != _checksum(key, vector):
+        vector = self._read(key, place)
+        if vector is None:
             self.corrupt += 1
             del self._places[key]
             _log.warning("a row of the vectors in %s was altered; its text is embedded again", self._folder)
-            return None
         return vector
 
     def put(self, texts: Sequence[str], vectors: Vectors) -> None:
@@ -115,14 +112,23 @@ class VectorStore:
         self._own = self._folder / segment_name(".vectors")
         return self._own
 
-    def _rows(self, file: Path, number: int = -1) -> NDArray[Any]:
-        """Map the whole rows of a file, anew where it has grown beyond what was mapped; ``number`` is among them."""
-        rows = self._mapped.get(file)
-        if rows is None or number >= len(rows):
-            whole = file.stat().st_size // self._row.itemsize
-            rows = np.memmap(file, self._row, mode="r", shape=(whole,)) if whole else np.zeros(0, self._row)
-            self._mapped[file] = rows
-        return rows
+    def _keys(self, file: Path) -> NDArray[Any]:
+        """Keys of the whole rows of a file, which is closed again: a folder may hold more files than may be open."""
+        whole = file.stat().st_size // self._row.itemsize
+        if not whole:
+            return np.zeros(0, self._row)["key"]
+        return np.array(np.memmap(file, self._row, mode="r", shape=(whole,))["key"])
+
+    def _read(self, key: bytes, place: _Place) -> NDArray[np.float32] | None:
+        """Read a row; ``None`` where it was altered or is gone."""
+        try:
+            with place.file.open("rb") as stream:
+                stream.seek(place.number * self._row.itemsize)
+                row = np.frombuffer(stream.read(self._row.itemsize), self._row)[0]
+        except (OSError, ValueError):
+            return None
+        vector: NDArray[np.float32] = np.array(row["vector"])
+        return vector if row["sum"].tobytes() == _checksum(key, vector) else None
 
 
 def fingerprint(settings: Mapping[str, Any], folder: Path | None = None) -> str:

@@ -9,7 +9,7 @@ from memsys.gate.config import GatedConfig, gate_format
 from memsys.gate.decisions import Decisions, GateDecision
 from memsys.llm.usage import MeteredModel, Usage, metered
 from memsys.notes.note import unit_content
-from memsys.protocol import Parts, Prepared, State, close_memory
+from memsys.protocol import Parts, Prepared, State, close_memory, resume_memory
 from memsys.units import conversation_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 
@@ -84,6 +84,10 @@ class GatedMemory:
     async def retrieve(self, query: str) -> Retrieval:
         """Ask the host."""
         return await self._host.retrieve(query)
+
+    async def resume(self) -> None:
+        """Resume the host, whose calls for it are not counted: they were when it wrote."""
+        await resume_memory(self._host)
 
     async def close(self) -> None:
         """Close the host."""

@@ -1,6 +1,7 @@
 """The backbone as one conversation sees it: renders the role's prompt, asks, parses, asks again, books every call."""
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from memsys.errors import BackboneError
@@ -108,10 +109,11 @@ class BoundModel:
     async def _attempt(self, role: Role, prompt: str, key: str, attempt: int, scope: CallScope) -> Reply:
         seed = stable_seed(self._shared.run_seed, self._conversation_id, role.name, key, attempt)
         request = make_request(self._shared.config, self._shared.dialect, role, prompt, seed)
-        answered = await self._answer(request, role, key, scope)
-        text = strip_thinking(answered.completion.text)
-        parsed = await self._parse(text, role)
-        self._book(answered, role, key, scope, attempt, parsed)
+        with ExitStack() as in_flight:
+            answered = await self._answer(request, role, key, scope, in_flight)
+            text = strip_thinking(answered.completion.text)
+            parsed = await self._parse(text, role)
+            self._book(answered, role, key, scope, attempt, parsed)
         malformed = role.schema is not None and parsed.value is None
         return Reply(parsed.value, text, answered.completion, malformed, parsed.repaired)
 
@@ -128,8 +130,9 @@ class BoundModel:
         varied = call.attempt if role.temperature else 0  # at temperature 0 another seed would give the same reply
         seed = stable_seed(shared.run_seed, self._conversation_id, call.role, call.key, varied)
         request = foreign_request(shared.config, shared.dialect, call, role, seed)
-        answered = await self._answer(request, role, call.key, scope)
-        self._book(answered, role, call.key, scope, call.attempt, Parsed(None))
+        with ExitStack() as in_flight:
+            answered = await self._answer(request, role, call.key, scope, in_flight)
+            self._book(answered, role, call.key, scope, call.attempt, Parsed(None))
         return answered
 
     async def _parse(self, text: str, role: Role) -> Parsed:
@@ -140,13 +143,19 @@ class BoundModel:
         repair = reading.repair and config.json_repair
         return await parse_within(bounds, text, role.accepts or role.schema, repair=repair, cut=reading.cut)
 
-    async def _answer(self, request: WireRequest, role: Role, key: str, scope: CallScope) -> CompletedAttempt:
-        """Get a completion from the cache or the server."""
+    async def _answer(
+        self, request: WireRequest, role: Role, key: str, scope: CallScope, in_flight: ExitStack
+    ) -> CompletedAttempt:
+        """Get a completion from the cache or the server.
+
+        ``in_flight`` is to be closed once the call is booked: until then it counts as in flight for the budget, whose
+        end would cancel it between its reply and its row in the ledger.
+        """
         shared, digest = self._shared, request.digest(self._shared.model)
         made: list[CompletedAttempt] = []
 
         async def call() -> Completion:
-            made.append(await self._send(request, digest, scope))
+            made.append(await self._send(request, digest, scope, in_flight))
             return made[0].completion
 
         try:
@@ -161,13 +170,15 @@ class BoundModel:
             raise kind(f"{self._where(role, key)}: {error}") from error
         return CompletedAttempt(completion, digest, cache_hit=True) if hit else made[0]
 
-    async def _send(self, request: WireRequest, digest: str, scope: CallScope) -> CompletedAttempt:
+    async def _send(
+        self, request: WireRequest, digest: str, scope: CallScope, in_flight: ExitStack
+    ) -> CompletedAttempt:
         shared = self._shared
         async with shared.limiter.slot(scope.phase) as waited:
-            sent = await self._send_within_budget(request)
+            sent = await self._send_within_budget(request, in_flight)
         return CompletedAttempt(sent.reply, digest, False, waited, sent.retries, sent.endpoint)
 
-    async def _send_within_budget(self, request: WireRequest) -> Sent[Completion]:
+    async def _send_within_budget(self, request: WireRequest, in_flight: ExitStack) -> Sent[Completion]:
         """Send a request, if the run may still spend on it.
 
         Raises:
@@ -177,11 +188,9 @@ class BoundModel:
         if meter is None:
             return await transport.send(request.path, request.body, read_completion, affinity=name)
         await meter.budget.begin()
-        try:
-            sent = await transport.send(request.path, request.body, read_completion, affinity=name)
-            meter.spend(sent.reply.prompt_tokens, sent.reply.completion_tokens)
-        finally:
-            meter.budget.end()
+        in_flight.callback(meter.budget.end)
+        sent = await transport.send(request.path, request.body, read_completion, affinity=name)
+        meter.spend(sent.reply.prompt_tokens, sent.reply.completion_tokens)
         return sent
 
     async def _explain_length(self, request: WireRequest, role: Role, key: str, server: str) -> str:

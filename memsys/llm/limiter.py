@@ -11,7 +11,9 @@ from contextlib import asynccontextmanager
 from time import perf_counter
 
 #: Smaller goes first.
-PRIORITY: Mapping[str, int] = {"write": 0, "consolidate": 0, "retrieve": 1, "answer": 1, "judge": 1, "prepare": 2}
+PRIORITY: Mapping[str, int] = {
+    "write": 0, "consolidate": 0, "retrieve": 1, "answer": 1, "judge": 1, "warm_up": 1, "prepare": 2,
+}  # fmt: skip
 
 
 class Limiter:

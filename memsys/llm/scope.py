@@ -4,7 +4,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
-Phase = Literal["prepare", "write", "consolidate", "retrieve", "answer", "judge"]
+#: ``warm_up``: a question that is asked before latency is measured; neither its reply nor its time is kept.
+Phase = Literal["prepare", "write", "consolidate", "retrieve", "answer", "judge", "warm_up"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,9 +197,19 @@ class PackageMemory(BaseMemory):
         return {**self._history.state(), "described": dict(self._described)}
 
     def load_state(self, state: State) -> None:
-        """Restore a snapshot; the next write or question starts a worker and writes all of it again."""
+        """Restore a snapshot; :meth:`resume`, or the next step, starts a worker and writes all of it again."""
         self._history = WriteHistory.from_state(state)
         self._described = dict(state["described"])
+
+    async def resume(self) -> None:
+        """Start a worker and write all of it again now; raises as :meth:`write`."""
+
+        async def nothing(session: WorkerSession) -> None:
+            """The worker is up to date once it is open."""
+
+        if self._history.units:
+            async with self._lock:
+                await self._attempt(nothing)
 
     async def close(self) -> None:
         """End the worker; the next write or question starts another. Safe to call twice."""

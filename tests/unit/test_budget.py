@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,17 +17,20 @@ from eval.configs.choices import CONF, find
 from eval.configs.prices import FILE, EmbeddingPrice, Price, dates_of, load_embedding_prices, load_prices
 from eval.run import run_one
 from eval.running import budgets
-from eval.running.budgets import check_prices
+from eval.running.budgets import check_prices, make_meters
 from eval.running.composed import compose_plan
 from eval.running.models import paid_parts
 from eval.running.plan import Plan
 from eval.runs.embeddings import EMBEDDINGS
 from eval.runs.files import read_json_lines
+from eval.runs.rundir import CALLS, REPEATED_CALLS, RunDirectory
 from eval.runs.stored import load_answers, load_calls
 from eval.scoring.protocols import load_protocol
 from eval.tables.stored import Skipped, read_run
 from memsys.errors import BudgetSpentError, ConfigError
+from memsys.llm.bounded import INLINE_CHARS
 from memsys.llm.budget import Budget
+from memsys.llm.cache_files import ReplyFiles
 from tests.support.embedding_server import EmbeddingServer
 from tests.support.fake_run import FakeRun
 from tests.support.stub_process import attached
@@ -79,6 +85,72 @@ def test_calls_in_flight_are_finished_and_booked_before_the_run_stops(tmp_path: 
         assert run_one(plan_for(stub, tmp_path, "schedule.questions_in_flight=4", "budget.tokens=1"))[1] == 4
     assert len(load_calls(tmp_path / "run")) == stub.state.count == 4
     assert not any(call.cache_hit for call in load_calls(tmp_path / "run"))
+
+
+def test_a_call_whose_reply_is_on_its_way_to_the_disk_is_booked_before_the_run_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shared cache waits for the disk after each reply: three of four paid calls had no row, and cost nothing."""
+    seconds = iter((0.0, 0.3, 0.3, 0.3))
+    monkeypatch.setattr(ReplyFiles, "flush", lambda files: time.sleep(next(seconds)))
+    with StubServer(delay=0.05) as stub:
+        shared = plan_for(stub, tmp_path, "schedule.questions_in_flight=4", "cache_shared=true", "budget.tokens=1")
+        assert run_one(shared)[1] == 4
+    assert len(load_calls(tmp_path / "run")) == stub.state.count == 4
+
+
+def test_a_call_whose_reply_is_being_repaired_is_booked_before_the_run_stops(tmp_path: Path) -> None:
+    """Repair runs beside the event loop, which went on to end the run."""
+    cut = '{"answer": "' + "x" * 2 * INLINE_CHARS
+    with StubServer(delay=0.05) as stub:
+        stub.state.replies = lambda body: cut
+        assert run_one(plan_for(stub, tmp_path, "schedule.questions_in_flight=4", "budget.tokens=1"))[1] == 4
+    assert len(load_calls(tmp_path / "run")) == stub.state.count == 4
+
+
+def words_of(seen: list[int]) -> Callable[[Any], str]:
+    """Replies of one, two, three ... words, so that each is known by its number of tokens."""
+
+    def reply(body: Any) -> str:
+        seen.append(len(seen) + 1)
+        return "word " * len(seen)
+
+    return reply
+
+
+def test_the_ledger_holds_the_measured_calls_and_the_budget_counts_those_of_the_warm_up(tmp_path: Path) -> None:
+    """Calls of the warm-up stood in place of those that were measured, which a resumed run then did not count."""
+    latency = ("timing=latency", "reader=locomo", "schedule.warmup=3")
+    with StubServer() as stub:
+        stub.state.replies = words_of([])
+        assert run_one(plan_for(stub, tmp_path, *latency))[1] == 0
+        answered = load_answers(tmp_path / "run")
+        for call in load_calls(tmp_path / "run"):
+            assert call.completion_tokens == answered[call.item].completion_tokens
+        again = plan_for(stub, tmp_path, *latency, "budget.tokens=1000000")
+        budget = make_meters(again.budget, paid_parts(again), tmp_path / "run").main
+    paid = [*read_json_lines(tmp_path / "run" / CALLS), *read_json_lines(tmp_path / "run" / REPEATED_CALLS)]
+    assert len(paid) == stub.state.count == 11
+    assert budget is not None
+    assert budget.budget.spent_tokens == sum(row["prompt_tokens"] + row["completion_tokens"] for row in paid)
+
+
+def test_calls_that_are_made_again_without_a_cache_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each start of a run without a reply cache paid what it had paid before, and the budget began anew."""
+    with StubServer() as stub:
+        plan = plan_for(stub, tmp_path, ALONE, "use_cache=false", "budget.tokens=1000000")
+        with monkeypatch.context() as patch:
+            patch.setattr(RunDirectory, "add_answer", lambda directory, record: 1 / 0)
+            with pytest.raises(ExceptionGroup):
+                run_one(plan)
+        assert run_one(plan)[1] == 0
+        budget = make_meters(plan.budget, paid_parts(plan), tmp_path / "run").main
+    calls, repeated = (list(read_json_lines(tmp_path / "run" / name)) for name in (CALLS, REPEATED_CALLS))
+    assert (len(calls), len(repeated)) == (8, 1)
+    assert budget is not None
+    assert budget.budget.spent_tokens == sum(
+        row["prompt_tokens"] + row["completion_tokens"] for row in (*calls, *repeated)
+    )
 
 
 def test_a_run_whose_last_calls_pass_the_budget_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,25 @@ def test_cut_last_line_is_dropped_on_opening(tmp_path: Path) -> None:
     file.append({"a": 3})
     file.close()
     assert list(read_json_lines(path)) == [{"a": 1}, {"a": 2}, {"a": 3}]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 200_000])
+def test_the_end_of_a_large_file_is_found_without_reading_all_of_it(tmp_path: Path, cut: int) -> None:
+    path, size = tmp_path / "rows.jsonl", 8_000_000
+    path.write_bytes(b"x" * (size - 1) + b"\n" + b"y" * cut)
+    tracemalloc.start()
+    JsonLines(path).close()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert path.stat().st_size == size and peak < 1_000_000
+
+
+@pytest.mark.parametrize("size", [0, 1, 200_000])
+def test_a_file_without_a_whole_line_is_emptied(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"x" * size)
+    JsonLines(path).close()
+    assert path.stat().st_size == 0
 
 
 def test_damaged_middle_line_is_named(tmp_path: Path) -> None:

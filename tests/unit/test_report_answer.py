@@ -21,6 +21,7 @@ from eval.report.watch import watch
 from eval.runs.memories import Memories, parse_date
 from eval.runs.records import ReferenceRecord
 from eval.runs.snapshot import save_snapshot
+from eval.runs.snapshots import Snapshot, Snapshots
 from eval.runs.stored import load_calls
 from eval.scoring.several import Several, SystemDifference, compare_all
 from memsys.errors import RunDirectoryError
@@ -266,6 +267,15 @@ def test_memories_of_a_turn_and_its_distance(tmp_path: Path) -> None:
     reference = ReferenceRecord("q", "c", 1, ["x"], None, ["D2:1", "D10:1"], [], ["", ""])
     assert distances({"q": reference}, [memories]) == ({"q": 1}, {"q": 8.0})
     assert distances({"q": reference}, []) == ({}, {})
+
+
+def test_memories_are_found_by_an_id_that_is_no_plain_name(tmp_path: Path) -> None:
+    """A snapshot's file is named by its conversation's id in another spelling, ``%43hat%201.npz`` here."""
+    snapshot = Snapshot(1, True, {"notes": [{"turn_ids": ["D1:1"], "text": "note"}]}, [0.1], [0.1], 0.1, 1.0)
+    Snapshots(tmp_path / "snapshots", "run", ["Chat 1"]).save("Chat 1", snapshot)
+    memories = Memories(tmp_path)
+    assert memories.known("Chat 1") and memories.turns("Chat 1") == {"D1:1"}
+    assert memories.of("Chat 1", "D1:1") == (["turn_ids: D1:1\ntext: note"], 0)
 
 
 def test_dates_that_are_none() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from eval.runs.files import read_json_lines
 from eval.runs.identity import differences, identity_hash
 from eval.runs.provenance import commit
 from eval.runs.records import AnswerRecord, RetrievalRecord, UpdatesRecord
@@ -142,6 +143,16 @@ def test_repeated_calls_are_booked_once(tmp_path: Path) -> None:
     directory.add_call(call("t1", attempt=1))
     directory.close()
     assert len((tmp_path / "calls.jsonl").read_text().splitlines()) == 2
+
+
+def test_calls_that_were_paid_again_are_kept_for_the_budget(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    for one in (call("t1"), call("t1"), replace(call("t1"), cache_hit=True), replace(call("q1"), phase="warm_up")):
+        directory.add_call(one)
+    directory.close()
+    assert directory.booked_calls == len(list(read_json_lines(tmp_path / "calls.jsonl"))) == 1
+    repeated = list(read_json_lines(tmp_path / "repeated_calls.jsonl"))
+    assert [(row["key"], row["phase"]) for row in repeated] == [("t1", "write"), ("q1", "warm_up")]
 
 
 def test_a_retrieval_whose_answer_was_lost_is_dropped(tmp_path: Path) -> None:

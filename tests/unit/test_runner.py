@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ class Chain(BaseMemory):
         self.consolidated = True
 
     async def retrieve(self, query: str) -> Retrieval:
-        assert self.consolidated and call_scope.get().phase == "retrieve"
+        assert self.consolidated and call_scope.get().phase in ("retrieve", "warm_up")
         hits = (Hit(self.log[-1], 1.0, (self.log[-1].split("<")[0],)),)
         return Retrieval(hits, "|".join(self.log), {"most": self.most_preparing})
 
@@ -137,7 +138,7 @@ class AnsweringChainConfig(ChainConfig):
 
 
 def run(path: Path, samples: list[Sample], llm: Echo, *, memory: ChainConfig | None = None, reader: bool = True,
-        **schedule: Any) -> tuple[RunOutcome, Quiet]:  # fmt: skip
+        clock: Callable[[], float] = time.perf_counter, **schedule: Any) -> tuple[RunOutcome, Quiet]:  # fmt: skip
     resources = RunResources(
         memory=memory or ChainConfig(),
         embedder=NoEmbedder(),
@@ -147,6 +148,7 @@ def run(path: Path, samples: list[Sample], llm: Echo, *, memory: ChainConfig | N
         reader=READER.build(0) if reader else None,
         prompts={},
         count_context=reader,
+        clock=clock,
     )
     directory, progress = RunDirectory(path), Quiet()
     try:
@@ -208,6 +210,53 @@ def test_a_failed_conversation_leaves_the_others_and_resumes(tmp_path: Path) -> 
     conversations = list(read_json_lines(tmp_path / "run" / "conversations.jsonl"))
     assert sorted(row["conversation_id"] for row in conversations) == ["a", "b"]
     assert all(len(row["write_seconds"]) == len(row["prepare_seconds"]) == 12 for row in conversations)
+
+
+class SlowToResume(Chain):
+    """Takes a thousand seconds of its clock to be restored."""
+
+    now = 0.0
+    restored = False
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        super().load_state(state)
+        self.restored = True
+
+    async def resume(self) -> None:
+        type(self).now += 1000.0
+        self.restored = False
+
+    async def write(self, unit: Unit, prepared: str) -> None:
+        assert not self.restored
+        await super().write(unit, prepared)
+
+    async def retrieve(self, query: str) -> Retrieval:
+        assert not self.restored
+        return await super().retrieve(query)
+
+
+@dataclass(frozen=True)
+class SlowToResumeConfig(ChainConfig):
+    def build(self, parts: Parts) -> Chain:
+        return SlowToResume(parts, self.die_at)
+
+
+@pytest.mark.parametrize("die_at", ["a-t7", ""])
+def test_restoring_a_memory_is_no_part_of_what_is_timed(tmp_path: Path, die_at: str) -> None:
+    """A package's worker was started, and all was written to it again, in the seconds of the next write or question."""
+
+    def go(die_at: str) -> None:
+        run(tmp_path, [sample("a")], Echo(), memory=SlowToResumeConfig(die_at), clock=lambda: SlowToResume.now,
+            checkpoint_every=3)  # fmt: skip
+
+    go(die_at)
+    before, answers_file = SlowToResume.now, tmp_path / "answers.jsonl"
+    answers_file.write_text("")
+    go("")
+    assert SlowToResume.now == before + 1000
+    assert [row["retrieve_seconds"] for row in read_json_lines(answers_file)] == [0.0] * 5
+    record = next(read_json_lines(tmp_path / "conversations.jsonl"))
+    assert record["ingest_seconds"] == 0 and set(record["write_seconds"]) == {0.0}
 
 
 def test_another_error_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

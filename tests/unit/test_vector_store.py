@@ -46,6 +46,27 @@ def embedder(encoder: Encoder, folder: Path) -> BatchingEmbedder:
     return made
 
 
+def test_a_folder_of_more_files_than_may_be_open_is_read(tmp_path: Path) -> None:
+    """Every run that embeds adds a file, and all stayed open: a run ended with a traceback after some thousand runs."""
+    for number in range(40):
+        filled(tmp_path, f"text {number}")
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    opened = len(list(Path("/proc/self/fd").iterdir()))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 20, limit[1]))
+    try:
+        store = VectorStore(tmp_path, 3)
+        assert all(store.get(f"text {number}") is not None for number in range(40))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+
+
+def test_a_file_that_was_removed_since_is_no_vector(tmp_path: Path) -> None:
+    filled(tmp_path, "text")
+    store = VectorStore(tmp_path, 3)
+    next(tmp_path.glob("*.vectors")).unlink()
+    assert store.get("text") is None
+
+
 @given(st.dictionaries(st.text(st.characters()), st.integers(0, 99), min_size=1))
 def test_what_is_kept_is_read_to_the_bit(tmp_path_factory: pytest.TempPathFactory, texts: dict[str, int]) -> None:
     folder = tmp_path_factory.mktemp("vectors")

@@ -11,6 +11,8 @@ import pytest
 from eval.running.composed import compose_plan
 from eval.running.experiment import RunResult, run_experiment
 from eval.runs.files import read_json_lines
+from eval.runs.records import AnswerRecord
+from eval.runs.rundir import RunDirectory
 from memsys.errors import RunDirectoryError
 from tests.support.stub_process import attached
 from tests.support.stub_server import StubServer
@@ -108,6 +110,30 @@ def test_a_whole_run_is_not_that_of_another_prompt(server: StubServer, tmp_path:
         start(server, tmp_path, chosen)
     prompt.write_text("From $context answer: $question")
     assert start(server, tmp_path, chosen).complete
+
+
+@pytest.mark.parametrize("role", ["reader.roles.default", "memory.roles.analyse"])
+def test_a_killed_run_does_not_go_on_with_another_prompt(
+    server: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str
+) -> None:
+    """The prompts were written when a run ended in order: after a kill, half of its answers were of either prompt."""
+    prompt = tmp_path / "mine.txt"
+    prompt.write_text("First wording")
+    chosen = f"+{role}.prompt={prompt}"
+    add, killed = RunDirectory.add_answer, tmp_path / "killed"
+
+    def copy_once(directory: RunDirectory, record: AnswerRecord) -> None:
+        add(directory, record)
+        if not killed.exists():
+            shutil.copytree(directory.path, killed / "run")  # what a kill leaves
+
+    monkeypatch.setattr(RunDirectory, "add_answer", copy_once)
+    assert start(server, tmp_path, chosen).complete
+    prompt.write_text("Second wording")
+    with pytest.raises(RunDirectoryError, match=r"mine.txt is not the prompt of role"):
+        start(server, killed, chosen)
+    prompt.write_text("First wording")
+    assert start(server, killed, chosen).complete
 
 
 def test_a_run_without_a_backend_is_complete_only_with_its_answers(

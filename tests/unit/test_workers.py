@@ -114,6 +114,28 @@ def test_a_snapshot_is_written_again_by_another_worker(tmp_path: Path) -> None:
     assert first.state() == second.state()
 
 
+def test_a_resumed_memory_is_up_to_date_before_it_is_asked(tmp_path: Path) -> None:
+    """The worker was started, and everything written to it again, within the next step, which is timed."""
+    first, second = memory(tmp_path), memory(tmp_path)
+
+    async def run() -> None:
+        try:
+            await second.resume()  # nothing was written: no worker is needed yet
+            assert second._session is None
+            await written(first)
+            second.load_state(first.state())
+            await second.resume()
+            session = second._session
+            assert session is not None
+            assert await second.retrieve("boat") == await first.retrieve("boat")
+            assert second._session is session
+        finally:
+            await first.close()
+            await second.close()
+
+    asyncio.run(run())
+
+
 def test_a_replay_that_makes_something_else_is_refused(tmp_path: Path) -> None:
     first, second = memory(tmp_path), memory(tmp_path)
 
