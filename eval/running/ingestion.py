@@ -17,6 +17,11 @@ from memsys.llm.scope import CallScope, call_scope
 from memsys.protocol import MemorySystem, resume_memory
 from memsys.vocabulary import Sample, Unit
 
+#: A snapshot that takes longer than this is not followed by the next one before twenty times as long has passed: a
+#: whole memory is saved each time, and a large one would be saved for longer than it is written.
+_QUICK_SECONDS = 0.25
+_REST = 20
+
 
 class ConversationIngestion:
     """Writes one conversation into one memory, from its last snapshot on.
@@ -38,7 +43,7 @@ class ConversationIngestion:
         self._snapshots = snapshots
         self._prepare_seconds: list[float] = []
         self._write_seconds: list[float] = []
-        self._seconds_before = self._consolidate_seconds = 0.0
+        self._seconds_before = self._consolidate_seconds = self._no_snapshot_before = 0.0
         self._clock = ConversationClock(clock)
 
     async def run(self) -> ConversationRecord:
@@ -80,6 +85,16 @@ class ConversationIngestion:
         )
         self._snapshots.save(self._conversation.conversation_id, snapshot)
 
+    def _checkpoint(self, position: int) -> None:
+        """Save the memory on the way, unless that was done a short while ago and took long."""
+        begun = self._clock.clock()
+        if begun < self._no_snapshot_before:
+            return
+        self._save(position, consolidated=False)
+        ended = self._clock.clock()
+        if ended - begun > _QUICK_SECONDS:
+            self._no_snapshot_before = ended + _REST * (ended - begun)
+
     def _seconds(self) -> float:
         return self._seconds_before + self._clock.seconds()
 
@@ -95,7 +110,7 @@ class ConversationIngestion:
                 await self._write(unit, prepared)
                 every = self._schedule.checkpoint_every
                 if every and done % every == 0 and done < len(units):
-                    self._save(done, consolidated=False)
+                    self._checkpoint(done)
         finally:
             for task in ahead:
                 task.cancel()

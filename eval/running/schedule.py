@@ -13,7 +13,8 @@ class Schedule:
         conversations_in_flight: conversations worked on at once; 0 for all.
         questions_in_flight: questions of the whole run worked on at once.
         prepare_ahead: units of a conversation whose ``prepare`` may run before their turn to be written.
-        checkpoint_every: units between two memory snapshots; 0 for a snapshot at the end alone.
+        checkpoint_every: units between two memory snapshots, more where saving takes long; 0 for a snapshot at the end
+            alone.
         latency: one question at a time, with fresh replies, the first ``warmup`` of them asked once before. The memory
             is written as in any run.
         warmup: questions whose first, discarded round warms server and embedder.

@@ -144,7 +144,7 @@ def test_answers_that_were_timed_one_at_a_time_have_their_clock_and_other_server
     assert cost is not None
     assert cost.read_hours == pytest.approx(20 * (0.625 + 0.0095) / 3600)
     machine = lines(render_costs(load_costs(), [run]), "amem")[0]["machine"]
-    assert machine == "attached servers, machine not recorded; one call at a time"
+    assert machine == "attached servers, machine not recorded; one question at a time"
 
 
 def test_the_sample_of_the_project_is_not_the_published_data(tmp_path: Path) -> None:
