@@ -134,8 +134,21 @@ def read_ticket(folder: Path, key: str) -> tuple[Ticket, bool] | None:
     path = folder / f"{key}.json"
     if not path.is_file():
         return None
-    alive = is_young(path, disk_time(folder))
-    return _read(Ticket, path), alive
+    ticket = _read(Ticket, path)
+    return ticket, is_young(path, disk_time(folder)) and not _has_ended(ticket)
+
+
+def _has_ended(ticket: Ticket) -> bool:
+    """Whether the process is known to be gone: that of a sweep on this machine which was stopped a moment ago."""
+    if ticket.job or ticket.host != socket.gethostname():
+        return False  # the number counts on its own machine, and the batch system knows better
+    try:
+        os.kill(ticket.process, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False  # somebody else's, and alive
+    return False
 
 
 def read_submission(folder: Path, key: str) -> Submission | None:

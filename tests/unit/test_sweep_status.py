@@ -3,6 +3,8 @@
 import errno
 import json
 import os
+import subprocess
+import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -88,6 +90,22 @@ def test_a_job_that_is_silent_counts_as_killed(tmp_path: Path) -> None:
         status = cell_status(one)
         assert status.standing == "stopped" and "no sign of life" in status.reason
         assert status.ticket is not None and str(status.ticket.process) in status.reason
+
+
+def test_a_cell_whose_process_was_killed_a_moment_ago_is_free(tmp_path: Path) -> None:
+    one = cell(tmp_path)
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    with TicketWriter(one.folder, one.key, one.overrides):
+        path = one.folder / f"{one.key}.json"
+        ticket = json.loads(path.read_text())
+        assert cell_status(one).standing == "running"
+        write_json(path, {**ticket, "process": ended.pid})
+        assert cell_status(one).standing == "stopped"
+        write_json(path, {**ticket, "process": ended.pid, "host": "another"})
+        assert cell_status(one).standing == "running", "process ids of other machines say nothing here"
+        write_json(path, {**ticket, "process": ended.pid, "job": "17"})
+        assert cell_status(one).standing == "running", "the batch system knows better"
 
 
 def test_a_cell_that_was_submitted_again_waits_whatever_its_last_job_said(tmp_path: Path) -> None:
