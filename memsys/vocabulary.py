@@ -129,8 +129,8 @@ class Retrieval:
     say which turns a hit came from: then figures by turn ids do not apply. ``answer`` is the memory's own answer, which
     stands in place of the reader's; ``None`` for all that leave answering to the reader.
 
-    ``shown`` says which hits the context shows: indices into :attr:`hits`, ascending, each once; ``None``: all of them. A
-    system whose context has a limit sets it for every question, also where everything had room.
+    ``shown`` says which hits the context shows: indices into :attr:`hits`, ascending, each once; ``None``: all of them.
+    A system whose context has a limit sets it for every question, also where everything had room.
 
     Raises:
         ValueError: ``shown`` names a hit that is not there, or is not ascending.

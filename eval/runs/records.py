@@ -90,8 +90,8 @@ class HitRecord:
 class RetrievalRecord:
     """What one question retrieved. ``context_tokens`` counts with the backbone's tokenizer, ``None`` where unknown.
 
-    ``ranked``, ``traced`` and ``shown``: see :class:`memsys.vocabulary.Retrieval`. In rows of versions without ``shown``
-    it is ``None`` whatever the context left out; :func:`eval.scoring.shown.shown_hits` tells them apart.
+    ``ranked``, ``traced`` and ``shown``: see :class:`memsys.vocabulary.Retrieval`. In rows of versions without
+    ``shown`` it is ``None`` whatever the context left out; :func:`eval.scoring.shown.shown_hits` tells them apart.
     """
 
     question_id: str
