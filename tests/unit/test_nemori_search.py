@@ -8,6 +8,7 @@ import pytest
 from baselines.nemori.memory import NemoriMemory
 from memsys.vocabulary import Retrieval
 from tests.support.nemori import TALK, ingest, memory, model_of, preset
+from tests.support.shown import check_shown
 from tests.support.xmemory import talk
 
 
@@ -64,6 +65,12 @@ def test_a_limit_of_tokens_leaves_out_what_comes_last_and_counts_it() -> None:
     assert whole.trace["dropped"] == 0
     assert limited.trace["dropped"] > 0 and len(limited.context.split()) <= 20 + len("Semantic memories: (none)" * 2)
     assert whole.context.startswith(limited.context.splitlines()[0])
+    assert whole.shown == tuple(range(len(whole.hits)))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_hits_that_had_no_room_are_not_shown(first: bool) -> None:
+    check_shown(ask(stored(context={"max_tokens": 20, "episodes_first": first, "raw_first": 0})))
 
 
 def test_a_store_that_is_not_wanted_is_not_shown() -> None:
