@@ -397,7 +397,8 @@ def test_the_reader_sees_the_integrated_text_the_pages_or_both() -> None:
     pages = asked(ingested(model, context={"shown": "pages"})).context
     assert pages.startswith("This is session_1") and model.count("integrate") == 0
     assert asked(ingested(context={"max_tokens": 2})).context == "found"
-    check_shown(asked(ingested(context={"shown": "pages", "max_tokens": 30})))
+    three = plan("page_index", pages=[0, 1, 2])
+    check_shown(asked(ingested(replying(plan=three), context={"shown": "pages", "max_tokens": 30})))
     read = asked(ingested())
     assert read.shown == tuple(range(len(read.hits)))
     unread = asked(ingested(replying(integrate="no object"), context={"shown": "integrated"}))

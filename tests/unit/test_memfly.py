@@ -13,7 +13,7 @@ from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.memory import MemflyMemory
 from memsys.memfly.rules import TopicRules
 from memsys.memfly.topics import Topics, build_topics
-from tests.support.composing import PRESETS, composed
+from tests.support.composing import PRESETS
 from tests.support.fakes import FakeModel
 from tests.support.memfly import (
     counts,
@@ -445,5 +445,5 @@ def test_every_hit_of_a_much_merged_memory_names_its_turns() -> None:
 def test_notes_that_had_no_room_are_not_shown() -> None:
     whole = retrieve(told(*TURNS))
     assert whole.shown == tuple(range(len(whole.hits)))
-    evidence = {**composed("memfly")["evidence"], "max_tokens": len(whole.context.split()) // 2}
-    check_shown(retrieve(told(*TURNS, evidence=evidence)))
+    half = preset(evidence={"max_tokens": len(whole.context.split()) // 2})
+    check_shown(retrieve(told(*TURNS, config=half)))

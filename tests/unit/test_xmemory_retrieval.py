@@ -168,7 +168,7 @@ def test_a_token_limit_leaves_out_what_comes_last(limit: int, dropped: int) -> N
 
 @pytest.mark.parametrize("first", [True, False])
 def test_hits_that_had_no_room_are_not_shown(first: bool) -> None:
-    limits = {"max_tokens": 24, "episodes_first": first, "raw_first": 0, "raw_expanded": 0}
+    limits = {"max_tokens": 12, "episodes_first": first, "raw_first": 0, "raw_expanded": 0}
     found = ask(stored(context=limits))
     shown = {found.hits[place].memory_id for place in found.shown or ()}
     kept = [name for name in (*found.trace["facts"], *found.trace["episodes"]) if name in shown]
