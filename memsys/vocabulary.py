@@ -4,8 +4,9 @@ LoCoMo's words carry over to the other data sets: a passage, a sentence or a dia
 All types are frozen; ids are strings and unique within their conversation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 #: A value that survives a round trip through JSON. ``Any`` because recursive aliases defeat most call sites.
@@ -127,6 +128,12 @@ class Retrieval:
     hits only name what is shown: then figures of a ranking do not apply. ``traced`` is false where the memory cannot
     say which turns a hit came from: then figures by turn ids do not apply. ``answer`` is the memory's own answer, which
     stands in place of the reader's; ``None`` for all that leave answering to the reader.
+
+    ``shown`` says which hits the context shows: indices into :attr:`hits`, ascending, each once; ``None``: all of them.
+    A system whose context has a limit sets it for every question, also where everything had room.
+
+    Raises:
+        ValueError: ``shown`` names a hit that is not there, or is not ascending.
     """
 
     hits: tuple[Hit, ...]
@@ -135,6 +142,22 @@ class Retrieval:
     ranked: bool = True
     traced: bool = True
     answer: str | None = None
+    shown: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_shown(self.shown, len(self.hits))
+
+
+def check_shown(shown: Sequence[int] | None, hits: int) -> None:
+    """Check which hits a context shows; see :class:`Retrieval`.
+
+    Raises:
+        ValueError: one is not there, or they are not ascending.
+    """
+    if shown is None:
+        return
+    if any(later <= earlier for earlier, later in pairwise(shown)) or any(not 0 <= place < hits for place in shown):
+        raise ValueError(f"shown={list(shown)} must be ascending indices into {hits} hits, each once")
 
 
 @dataclass(frozen=True, slots=True)

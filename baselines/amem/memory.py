@@ -104,7 +104,8 @@ class AmemMemory(BaseMemory):
             **context.trace,
             "spans": spans,
         }
-        return Retrieval(tuple(self._store[note_id].hit(score) for note_id, score in found), context.text, trace)
+        hits = tuple(self._store[note_id].hit(score) for note_id, score in found)
+        return Retrieval(hits, context.text, trace, shown=context.shown)
 
     async def _analysed(self, unit: Unit) -> Analysed:
         llm, turn_format = self._parts.llm, self._parts.turn_format

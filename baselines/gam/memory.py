@@ -102,7 +102,7 @@ class GamMemory(BaseMemory):
         with timed(spans, "select"):
             found = await researcher.research(query)
         with timed(spans, "format"):
-            text, left_out = await self._shown(found)
+            text, left_out, shown = await self._shown(found)
         hits = tuple(self._store.pages[number].hit(page.score) for number, page in found.pages.items())
         trace = {
             "stored": len(self._store.pages),
@@ -116,18 +116,25 @@ class GamMemory(BaseMemory):
             "fallbacks": found.fallbacks,
             "spans": spans,
         }
-        return Retrieval(hits, text, trace)
+        return Retrieval(hits, text, trace, shown=shown)
 
-    async def _shown(self, found: Findings) -> tuple[str, int]:
-        """Write what the reader sees; the text is cut from its end, pages are left out from the last."""
+    async def _shown(self, found: Findings) -> tuple[str, int, tuple[int, ...]]:
+        """Write what the reader sees; the text is cut from its end, pages are left out from the last.
+
+        Returns:
+            The context, how many blocks were left out, and places of the pages that it shows. The integrated text
+            shows the pages that it was made of, also where it is cut, since it does not say which words are whose.
+        """
         rules, llm = self._config.context_rules, self._parts.llm
         room = room_for_context(llm, rules.max_tokens, rules.reserve_tokens)
         text = await cut_to_tokens(llm, found.text, room) if rules.shown != "pages" else ""
+        merged = tuple(place for place, number in enumerate(found.pages) if text and number in found.merged)
         if rules.shown == "integrated":
-            return text, 0
+            return text, 0, merged
         blocks = [*([text] if text else []), *(self._store.pages[number].text for number in found.pages)]
         kept = await count_within(llm, blocks, room)
-        return "\n\n".join(blocks[:kept]), len(blocks) - kept
+        shown = set(range(max(kept - bool(text), 0))) | set(merged if kept else ())
+        return "\n\n".join(blocks[:kept]), len(blocks) - kept, tuple(sorted(shown))
 
     def statistics(self) -> Mapping[str, Json]:
         """Count pages, words and what became of abstracts."""

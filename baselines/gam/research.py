@@ -26,6 +26,7 @@ class Findings:
         rounds: begun.
         enough: whether the check ended it.
         cut: pages that did not fit into a prompt.
+        merged: pages that an integration read in full and whose reply is part of the text.
         tools: how many pages each tool found.
         fallbacks: roles whose replies were replaced, ``role:by what``.
     """
@@ -36,6 +37,7 @@ class Findings:
     rounds: int = 0
     enough: bool = False
     cut: int = 0
+    merged: set[int] = field(default_factory=set)
     tools: Counter[str] = field(default_factory=Counter)
     fallbacks: list[str] = field(default_factory=list)
 
@@ -94,7 +96,7 @@ class Researcher:
     async def _integrate(self, found: Findings, question: str, hits: Sequence[FoundPage], key: str) -> None:
         """Merge pages into the text; the question is the original one whatever was searched for."""
         values = {"question": question, "findings": found.text or self.texts.no_findings}
-        evidence = await self._evidence(found, hits, values)
+        evidence, read = await self._evidence(found, hits, values)
         reply = await self.parts.llm.ask(self.roles["integrate"], {**values, "evidence": evidence}, key=key)
         if reply.value is None:
             found.fallbacks.append("integrate:kept")
@@ -104,6 +106,7 @@ class Researcher:
             found.fallbacks.append("integrate:empty")
         if text or not self.rules.keep_on_empty:
             found.text, found.sources = text, _numbers(reply.value.get("sources"), len(self.store.pages))
+            found.merged = found.merged.union(read) if text else set()
 
     async def _enough(self, found: Findings, question: str, key: str) -> bool | None:
         """Ask whether enough is found; ``None`` where the reply does not say."""
@@ -127,8 +130,14 @@ class Researcher:
         latest = await fitting_abstracts(self.parts, self.roles["plan"], self.context, lines)
         return "\n".join(latest) or self.texts.nothing
 
-    async def _evidence(self, found: Findings, hits: Sequence[FoundPage], values: Mapping[str, str]) -> str:
-        """Write the pages, best first; the last ones are left out where the prompt would not fit."""
+    async def _evidence(
+        self, found: Findings, hits: Sequence[FoundPage], values: Mapping[str, str]
+    ) -> tuple[str, list[int]]:
+        """Write the pages, best first; the last ones are left out where the prompt would not fit.
+
+        Returns:
+            The text, and the pages that stand in it in full.
+        """
         role, llm = self.roles["integrate"], self.parts.llm
         frame = await llm.count_tokens(role.prompt.render({**values, "evidence": ""}))
         room = max(llm.context_length - role.max_tokens - self.context.spare_tokens - frame, 1)
@@ -138,7 +147,8 @@ class Researcher:
         ]
         kept = await count_within(llm, blocks, room)
         found.cut += len(blocks) - kept
-        return "\n".join(blocks[:kept]) or await cut_to_tokens(llm, blocks[0], room)
+        text = "\n".join(blocks[:kept]) or await cut_to_tokens(llm, blocks[0], room)
+        return text, [hit.number for hit in hits[:kept]]
 
 
 def half_a_window(parts: Parts, role: Role, context: GamContextRules) -> int:

@@ -123,7 +123,7 @@ class LightMemMemory(BaseMemory):
             text, left_out = await write_facts(self._parts.llm, self._config.context_rules, self._config.texts, facts)
         hits = tuple(fact.hit(score) for fact, (_, score) in zip(facts, found, strict=True))
         trace = {"stored": len(self._facts), "left_out": left_out, "fallbacks": [], "spans": spans}
-        return Retrieval(hits, text, trace)
+        return Retrieval(hits, text, trace, shown=tuple(range(len(facts) - left_out)))
 
     def _search(self, vector: NDArray[np.float32]) -> list[tuple[str, float]]:
         rules = self._config.search_rules

@@ -114,7 +114,8 @@ class Mem0Memory(BaseMemory):
             "spans": spans,
         }
         hits = (*(each.memory.hit(each.score) for each in found), *(each.hit for each in relations))
-        return Retrieval(hits, shown.text, trace)
+        places = (*range(shown.memories), *(len(found) + place for place in range(shown.relations)))
+        return Retrieval(hits, shown.text, trace, shown=places)
 
     async def _extract(self, unit: Unit, owner: str, background: Mapping[str, str]) -> FactBatch:
         config, parts = self._config, self._parts

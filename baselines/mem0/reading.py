@@ -20,10 +20,12 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Mem0Context:
-    """The context, and how many memories and relations its limit left out."""
+    """The context, how many memories and relations its limit left out, and how many of each stand in it."""
 
     text: str
     left_out: int
+    memories: int
+    relations: int
 
 
 async def shown_with_relations(
@@ -43,7 +45,8 @@ async def shown_with_relations(
         lines = [each.line for each in kept if each.owner == owner]
         heading = TEXTS("relations_of", owner=owner) if len(owners) > 1 else TEXTS("relations")
         blocks.append("\n".join([heading, *lines]) if lines else "")
-    return Mem0Context("\n\n".join(block for block in blocks if block), left_out + len(relations) - len(kept))
+    text = "\n\n".join(block for block in blocks if block)
+    return Mem0Context(text, left_out + len(relations) - len(kept), len(found) - left_out, len(kept))
 
 
 async def _within(llm: LanguageModel, relations: Sequence[Relation], max_tokens: int) -> list[Relation]:

@@ -39,11 +39,13 @@ class WrittenContext:
         text: what the reader sees.
         hits: what was found, in the order of the calls, then the turns of the queue that are in the text, latest first.
         left_out: blocks that found no room.
+        shown: places of the hits in the text; a turn that was found is in it too where it is among the latest shown.
     """
 
     text: str
     hits: tuple[Hit, ...]
     left_out: int
+    shown: tuple[int, ...]
 
     def trace(self, chain: CallChain) -> dict[str, Json]:
         """Return what the trace says of the calls and of their results."""
@@ -100,7 +102,10 @@ async def write_context(
     text = "\n\n".join("\n".join([heading, *lines]) for heading, lines in sections if lines)
     hits = [record.hit(score) for record, score in found.values()]
     hits += [record.hit(0.0) for record in latest[: len(shown[3])] if record.record_id not in found]
-    return WrittenContext(text, tuple(hits), len(core + summary + results + recent) - sum(map(len, shown)))
+    recent_ids = {record.record_id for record in latest[: len(shown[3])]}
+    in_text = [place < len(shown[2]) or name in recent_ids for place, name in enumerate(found)]
+    places = (*(place for place, there in enumerate(in_text) if there), *range(len(found), len(hits)))
+    return WrittenContext(text, tuple(hits), len(core + summary + results + recent) - sum(map(len, shown)), places)
 
 
 def _entry(texts: MemGptTexts, record: MemGptRecord) -> str:

@@ -103,7 +103,7 @@ class MemGptMemory(BaseMemory):
             "spans": spans,
         }
         ranked = search.forced or search.chain.searched
-        return Retrieval(written.hits, written.text, trace, ranked=ranked, answer=search.answer)
+        return Retrieval(written.hits, written.text, trace, ranked=ranked, answer=search.answer, shown=written.shown)
 
     def statistics(self) -> Mapping[str, Json]:
         """Count what is stored where, calls by function, failed calls by reason, evictions and summaries."""

@@ -12,10 +12,11 @@ from memsys.llm.contract import LanguageModel
 
 @dataclass(frozen=True, slots=True)
 class MemoryBankContext:
-    """The text, and how many of its parts (portrait, digest, entries) the limit left out."""
+    """The text, how many of its parts (portrait, digest, entries) the limit left out, and how many entries it has."""
 
     text: str
     left_out: int
+    entries: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ async def write_context(
     lines = [*heads[:kept], *(entry.shown for entry in entries)]
     if rules.dates_recalled and entries:
         lines.append(_dates(entries))
-    return MemoryBankContext("".join(f"{line}\n" for line in lines if line), len(blocks) - kept)
+    return MemoryBankContext("".join(f"{line}\n" for line in lines if line), len(blocks) - kept, len(entries))
 
 
 def _dates(entries: Sequence[BankEntry]) -> str:

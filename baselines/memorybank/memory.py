@@ -138,7 +138,7 @@ class MemoryBankMemory(BaseMemory):
             context = await write_context(self._parts.llm, rules, self._overall, entries, position)
         hits = tuple(stored[entry_id].hit(score) for entry_id, score in found)
         trace = {"stored": len(stored), "left_out": context.left_out, "fallbacks": [], "spans": spans}
-        return Retrieval(hits, context.text, trace)
+        return Retrieval(hits, context.text, trace, shown=tuple(range(context.entries)))
 
     async def _tell(self, unit: Unit, number: int, part: DayPart) -> tuple[DaySummary, DaySummary]:
         """Summarise and describe a part of a day, with one call each; what is not wanted is empty."""

@@ -46,11 +46,11 @@ class _Section:
 
 async def write_memories(
     llm: LanguageModel, rules: MemoryOSContextRules, texts: MemoryOSTexts, found: FoundMemories
-) -> tuple[str, int]:
+) -> tuple[str, int, int]:
     """Write all sections that have something in them.
 
     Returns:
-        The text, and how many pages, facts and profiles the limit left out.
+        The text, how many pages, facts and profiles the limit left out, and how many of the pages found it shows.
 
     Raises:
         ConfigError: the backbone's window leaves no room.
@@ -64,7 +64,8 @@ async def write_memories(
         shown = section.blocks[: max(left, 0)]
         left -= len(section.blocks)
         written += ["\n".join([section.heading, *shown])] if shown else []
-    return "\n\n".join(written), len(blocks) - kept
+    pages = min(max(kept - len(found.recent), 0), len(found.pages))  # they stand right behind the recent ones
+    return "\n\n".join(written), len(blocks) - kept, pages
 
 
 def _sections(texts: MemoryOSTexts, found: FoundMemories) -> list[_Section]:

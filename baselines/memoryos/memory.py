@@ -205,7 +205,7 @@ class MemoryOSMemory(BaseMemory):
                 user=self._user,
                 agent=self._agent,
             )
-            text, left_out = await write_memories(
+            text, left_out, pages = await write_memories(
                 self._parts.llm, self._config.context_rules, self._config.texts, memories
             )
         trace = {
@@ -217,7 +217,9 @@ class MemoryOSMemory(BaseMemory):
             "spans": spans,
         }
         # A copy takes a place among the pages found and is shown; as a hit the page counts once.
-        return Retrieval(tuple(self._pages[name].hit(score) for name, score in dict(found).items()), text, trace)
+        hits = tuple(self._pages[name].hit(score) for name, score in dict(found).items())
+        shown = {name for name, _ in found[:pages]}
+        return Retrieval(hits, text, trace, shown=tuple(n for n, name in enumerate(dict(found)) if name in shown))
 
     async def _keywords(self, query: str) -> tuple[list[str], list[str]]:
         """Name keywords of a question; where the reply names none, its first words are taken."""

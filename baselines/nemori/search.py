@@ -79,7 +79,8 @@ class TwoStoreRetrieval:
             "fallbacks": [],
             "spans": spans,
         }
-        return Retrieval(hits, context.text, trace)
+        shown = (*range(context.facts), *(len(facts) + place for place in range(context.episodes)))
+        return Retrieval(hits, context.text, trace, shown=shown)
 
     async def _context(self, facts: Found, episodes: Found, raw: tuple[str, ...]) -> EpisodeContext:
         rules, texts, store = self.config.context_rules, self.config.texts, self.store

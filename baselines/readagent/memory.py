@@ -102,6 +102,7 @@ class ReadAgentMemory(BaseMemory):
             "fallbacks": list(request.fallbacks),
             "spans": spans,
         }
+        # Every hit is shown in full: a page without room is no hit but a gist, and gists are no hits.
         hits = tuple(self._pages[number].hit(number) for number in mixed.opened)
         return Retrieval(hits, mixed.text, trace, ranked=False)
 

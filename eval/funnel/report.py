@@ -23,7 +23,8 @@ DEFINITIONS = (
     "merging; that its wording still holds what the turn said is not checked, so entries of many turns count for "
     "much. Turns per entry, and distinct turns that the memories in one context came from, say how coarse it is",
     "stored: share of the gold turns that some entry came from; R@5, R@10: that one of the first 5 or 10 retrieved "
-    "memories came from; in context: that one of the memories in the answer prompt came from",
+    "memories came from; in context: that one of the memories in the answer prompt came from. What was retrieved and "
+    "had no room there does not count; of older runs whose limit left something out the share is not known",
     "F1: token F1 of the run's protocol, percent, plain mean over the questions; behind it F1 by how far the evidence "
     "of a question came, with the number of such questions in brackets: all of it in the context, a part of it, none "
     "of it though some is stored, none of it and none stored",

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import fsum
+from typing import Any
 
-from eval.funnel.stages import has_gold, names_turns, shown_share_of, stored_share_of
+from eval.funnel.stages import has_gold, names_turns, shown_share_of, shows_all_hits, stored_share_of
+from eval.metrics.evidence import SHOWN_RECALL
 from eval.scoring.rows import ScoreRow
 from eval.tables.stored import StoredRun
 
@@ -66,8 +68,15 @@ def stored_sizes(run: StoredRun, rate: float | None) -> StoredSizes | None:
         duplicates=sum(kind["duplicates"] for kind in kinds.values()),
         overruled=_overruled(kinds.values()) if found["judged"] else None,
         origins=sum(kind["origins"] for kind in kinds.values()),
-        context_turns=found["context_turns"] if found["hits_naming_turns"] or not found["hits"] else None,
+        context_turns=_context_turns(run, found),
     )
+
+
+def _context_turns(run: StoredRun, found: Mapping[str, Any]) -> float | None:
+    """Distinct turns in a context; older versions counted those of all hits, also of those that had no room."""
+    counted = any(SHOWN_RECALL in row.metrics for row in run.rows) or shows_all_hits(run)
+    known = counted and (found["hits_naming_turns"] or not found["hits"])
+    return found["context_turns"] if known else None
 
 
 def _overruled(kinds: Iterable[Mapping[str, int]]) -> int | None:
@@ -114,7 +123,14 @@ def _evidence_remarks(run: StoredRun) -> Iterator[str]:
     else:
         if any(row.metrics.get("recall@10") is None for row in gold):
             yield "it ranks no memories"
-        if any(shown_share_of(row) is None for row in gold):
-            yield "it is not known which memories made the context"
+        all_hits = shows_all_hits(run)
+        if any(shown_share_of(row, all_hits=all_hits) is None for row in gold):
+            # Rows with a share of all hits: only what the context left out of them is missing.
+            cut = not all_hits and all(shown_share_of(row) is not None for row in gold)
+            yield (
+                "a limit kept memories out of contexts, and its scores do not say which: run the system again"
+                if cut
+                else "it is not known which memories made the context"
+            )
     if run.retrieval_only:
         yield "it only retrieves: there are no answers"

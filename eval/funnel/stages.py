@@ -10,10 +10,12 @@ from math import fsum
 from typing import Literal, get_args
 
 from eval.compare.rows import f1_metric
-from eval.metrics.evidence import DEPTH, STORED_RECALL
+from eval.metrics.evidence import DEPTH, SHOWN_RECALL, STORED_RECALL
 from eval.metrics.registry import scale_of
+from eval.papers.expectations import method_counts
 from eval.scoring.protocols import Protocol, recorded_protocol
 from eval.scoring.rows import ScoreRow
+from eval.scoring.shown import LEFT_OUT
 from eval.tables.measure import mean_value
 from eval.tables.stored import StoredRun, category_names
 
@@ -41,7 +43,7 @@ class EvidenceFunnel:
         stored: share that some entry of the memory came from, percent.
         at_5: share that the first five memories hold.
         at_10: share that the first ten hold.
-        shown: share that the memories in the context hold.
+        shown: share that the memories in the context hold; what a limit kept out of it does not count.
         score: mean score, percent.
         reached: scores by how far the evidence came; none where it is not known.
     """
@@ -61,14 +63,35 @@ def stored_share_of(row: ScoreRow) -> float | None:
     return row.metrics.get(STORED_RECALL)
 
 
-def shown_share_of(row: ScoreRow) -> float | None:
+def shows_all_hits(run: StoredRun) -> bool:
+    """Whether the contexts of a run show all that was retrieved, as far as its summary says.
+
+    Asked of runs that were scored before it was stored which hits a context shows. Where a system counts what had no
+    room and the summary does not have the count, it is not known.
+    """
+    numbers = (run.summary.get("trace") or {}).get("numbers") or {}
+    counts = [numbers[name] for name in LEFT_OUT if name in numbers]
+    if counts:
+        return not any(count["max"] for count in counts)
+    return all(count.statistic not in LEFT_OUT for count in method_counts(run.record["config"].get("memory") or {}))
+
+
+def shown_share_of(row: ScoreRow, *, all_hits: bool = True) -> float | None:
     """Share of a question's gold turns in the context; ``None`` where that is not known.
 
-    Where nothing was retrieved beyond rank 10, the context is the first ten; an empty context holds no turn.
+    Args:
+        row: of the question.
+        all_hits: see :func:`shows_all_hits`; of no account where the row was scored with what its context shows.
+            Where nothing was retrieved beyond rank 10, all hits are the first ten.
+
+    Returns:
+        0 for an empty context, which holds no turn.
     """
-    found, hits = row.metrics.get("pool_recall"), row.metrics.get("hits")
-    if found is None and hits is not None and hits <= DEPTH:
-        found = row.metrics.get("recall@10")
+    found, hits = row.metrics.get(SHOWN_RECALL), row.metrics.get("hits")
+    if SHOWN_RECALL not in row.metrics and all_hits:
+        found = row.metrics.get("pool_recall")
+        if found is None and hits is not None and hits <= DEPTH:
+            found = row.metrics.get("recall@10")
     empty = row.metrics.get("context_chars") == 0 and stored_share_of(row) is not None
     return 0.0 if found is None and empty else found
 
@@ -78,9 +101,9 @@ def has_gold(row: ScoreRow) -> bool:
     return any(row.metrics.get(name) is not None for name in (STORED_RECALL, "pool_recall", "recall@10"))
 
 
-def reach_of(row: ScoreRow) -> Reach | None:
-    """How far a question's evidence came; ``None`` where its context is not known."""
-    shown, stored = shown_share_of(row), stored_share_of(row)
+def reach_of(row: ScoreRow, *, all_hits: bool = True) -> Reach | None:
+    """How far a question's evidence came; ``None`` where its context is not known. See :func:`shown_share_of`."""
+    shown, stored = shown_share_of(row, all_hits=all_hits), stored_share_of(row)
     if shown is None:
         return None
     if shown > 0:
@@ -101,10 +124,11 @@ def evidence_funnels(run: StoredRun) -> list[EvidenceFunnel]:
     counted = [row for row in gold if protocol.counts(row.kind)]
     if not counted:
         return []
-    found = [_funnel("all", counted, protocol)]
+    all_hits = shows_all_hits(run)
+    found = [_funnel("all", counted, protocol, all_hits=all_hits)]
     for category, name in category_names(run).items():
         if own := [row for row in gold if row.category == category]:
-            found.append(_funnel(name, own, protocol))
+            found.append(_funnel(name, own, protocol, all_hits=all_hits))
     return found
 
 
@@ -114,8 +138,8 @@ def run_protocol(run: StoredRun) -> Protocol:
     return replace(recorded_protocol(settings), weighting="question_mean")
 
 
-def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol) -> EvidenceFunnel:
-    reached = {reach: [row for row in rows if reach_of(row) == reach] for reach in REACHES}
+def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol, *, all_hits: bool) -> EvidenceFunnel:
+    reached = {reach: [row for row in rows if reach_of(row, all_hits=all_hits) == reach] for reach in REACHES}
     known = sum(map(len, reached.values())) == len(rows)
     metric = f1_metric(protocol)
     return EvidenceFunnel(
@@ -124,7 +148,7 @@ def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol) -> Evidenc
         _percent([stored_share_of(row) for row in rows]),
         _percent([row.metrics.get("recall@5") for row in rows]),
         _percent([row.metrics.get("recall@10") for row in rows]),
-        _percent([shown_share_of(row) for row in rows]),
+        _percent([shown_share_of(row, all_hits=all_hits) for row in rows]),
         mean_score(rows, metric, protocol).score,
         {reach: mean_score(own, metric, protocol) for reach, own in reached.items() if own} if known else {},
     )

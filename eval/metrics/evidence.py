@@ -18,6 +18,8 @@ from eval.metrics.overlap import harmonic
 DEPTH = 10
 #: Share of the gold turns that some entry of the memory came from, whether it was retrieved or not; from snapshots.
 STORED_RECALL = "stored_recall"
+#: Share of the gold turns that a memory in the context came from: of all that was retrieved, what the reader saw.
+SHOWN_RECALL = "shown_recall"
 
 _NO_WORD = re.compile(r"[^\w\s]")
 
@@ -163,6 +165,16 @@ POOL_METRICS: Mapping[str, Callable[[Ranking], float]] = {
     "pool_recall": lambda ranking: recall(ranking, len(ranking.relevant)),
     "pool_hit_rate": lambda ranking: float(any(ranking.relevant)),
 }
+
+
+def shown_scores(ranking: Ranking | None) -> dict[str, float | None]:
+    """Share of the gold that the memories in the context hold; see :func:`evidence_scores`.
+
+    Args:
+        ranking: of the memories in the context alone, made with a depth that cuts nothing; ``None`` also where it is
+            not known which these are.
+    """
+    return {SHOWN_RECALL: None if ranking is None else recall(ranking, len(ranking.relevant))}
 
 
 def pool_scores(ranking: Ranking | None, suffix: str = "") -> dict[str, float | None]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from eval import metrics
 from eval.metrics import locomo, ngrams, overlap
-from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, STORED_RECALL
+from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, SHOWN_RECALL, STORED_RECALL
 from eval.metrics.metric import Metric, PairFunction
 from eval.metrics.ordering import ORDER_METRICS, SEMANTIC_ORDER_METRICS
 from eval.metrics.sessions import BY_SESSION, SESSION_METRICS
@@ -98,7 +98,10 @@ _EVIDENCE = tuple(
     for name in names
 )
 
-_STORED = (_variant(STORED_RECALL, "ours, by lineage", needs=("retrievals",)),)
+_STORED = (
+    _variant(STORED_RECALL, "ours, by lineage", needs=("retrievals",)),
+    _variant(SHOWN_RECALL, "ours, by lineage", needs=("retrievals",), label="in context"),
+)
 
 #: Update metrics with a column in comparisons, and its heading.
 _UPDATE_LABELS = {"newest_stored": "stored", "newest_retrieved": "new@10", "staleness": "stale"}

@@ -34,6 +34,7 @@ def retrieval_record(question: Question, retrieval: Retrieval, tokens: int | Non
         trace=dict(retrieval.trace),
         ranked=retrieval.ranked,
         traced=retrieval.traced,
+        shown=None if retrieval.shown is None else list(retrieval.shown),
     )
 
 

@@ -20,7 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eval.loaders.kinds import kind_of
-from memsys.vocabulary import Json
+from memsys.rows import RowError
+from memsys.vocabulary import Json, check_shown
 
 #: Version of the files above; raised whenever a reader of old files would misread new ones.
 SCHEMA_VERSION = 1
@@ -91,7 +92,8 @@ class HitRecord:
 class RetrievalRecord:
     """What one question retrieved. ``context_tokens`` counts with the backbone's tokenizer, ``None`` where unknown.
 
-    ``ranked`` and ``traced``: see :class:`memsys.vocabulary.Retrieval`.
+    ``ranked``, ``traced`` and ``shown``: see :class:`memsys.vocabulary.Retrieval`. In rows of versions without
+    ``shown`` it is ``None`` whatever the context left out; :func:`eval.scoring.shown.shown_hits` tells them apart.
     """
 
     question_id: str
@@ -104,6 +106,13 @@ class RetrievalRecord:
     trace: Mapping[str, Json] = field(default_factory=dict)
     ranked: bool = True
     traced: bool = True
+    shown: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            check_shown(self.shown, len(self.hits))
+        except ValueError as error:
+            raise RowError(str(error), "shown") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@ from eval.metrics.evidence import (
     pool_scores,
     rank_by_lineage,
     rank_by_substring,
+    shown_scores,
 )
 from eval.metrics.sessions import EVIDENCE_SESSIONS, session_scores
 from eval.metrics.updates import Update, update_scores
 from eval.runs.records import ReferenceRecord, RetrievalRecord
 from eval.scoring.rows import Scores, ScoringConfig
+from eval.scoring.shown import shown_hits
 from eval.scoring.stored_turns import StoredTurns, stored_share
 from memsys.vocabulary import OVERRULED
 
@@ -38,6 +40,7 @@ def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, con
     }
     if not whole and not ranked:
         return size
+    shown = shown_hits(retrieval) if traced else None
     by_session = (
         session_scores(origins, gold, reference.extra[EVIDENCE_SESSIONS], ranked=ranked)
         if EVIDENCE_SESSIONS in reference.extra and traced
@@ -50,6 +53,9 @@ def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, con
         **pool_scores(rank_by_lineage(origins, gold, depth=whole) if traced else None),
         **pool_scores(
             rank_by_substring(texts, gold_texts, config.matching, depth=whole) if ranked else None, "_substring"
+        ),
+        **shown_scores(
+            None if shown is None else rank_by_lineage([hit.turn_ids for hit in shown], gold, depth=len(shown))
         ),
         **size,
         "hit_chars": float(sum(map(len, texts))),

@@ -15,6 +15,7 @@ from eval.runs.snapshot import load_texts
 from eval.runs.snapshots import snapshot_name
 from eval.runs.stored import load_conversations, load_json, load_retrievals, load_updates
 from eval.scoring.entry_places import EntryPlace, entry_places, reach
+from eval.scoring.shown import shown_hits
 from memsys.vocabulary import Json
 
 
@@ -117,7 +118,8 @@ def storage(run_dir: Path) -> Json:
         ``conversations`` and ``turns`` ingested of which there is a snapshot; ``kinds``, name -> :class:`EntryCounts`,
         null for a system that does not say where its entries are; ``judged``, whether the run says what is overruled
         in every conversation; ``hits`` and ``hits_naming_turns``, retrieved memories and those of them that name their
-        turns; ``context_turns``, distinct turns that the memories of a question name, mean over the questions.
+        turns; ``context_turns``, distinct turns that the memories in a question's context name, mean over the
+        questions, null where it is not known of one of them which these are.
         ``None`` where there is no snapshot.
 
     Raises:
@@ -162,9 +164,10 @@ def _counts(
 
 def _hits(retrievals: Collection[RetrievalRecord]) -> dict[str, Json]:
     hits = [hit for retrieval in retrievals for hit in retrieval.hits]
-    named = [len({turn for hit in retrieval.hits for turn in hit.turn_ids}) for retrieval in retrievals]
+    shown = [shown_hits(retrieval) for retrieval in retrievals]
+    named = [len({turn for hit in found for turn in hit.turn_ids}) for found in shown if found is not None]
     return {
         "hits": len(hits),
         "hits_naming_turns": sum(bool(hit.turn_ids) for hit in hits),
-        "context_turns": sum(named) / len(named) if named else None,
+        "context_turns": sum(named) / len(named) if named and len(named) == len(shown) else None,
     }

@@ -60,7 +60,8 @@ class TwoStageRetrieval:
             notes = [self.store[note_id] for note_id, _ in found.hits]
             context = await format_context(self.llm, self.config.context_rules, notes, self.store)
         trace = {**self._trace(keywords, selection, found), **context.trace, "spans": spans}
-        return Retrieval(tuple(self.store[note_id].hit(score) for note_id, score in found.hits), context.text, trace)
+        hits = tuple(self.store[note_id].hit(score) for note_id, score in found.hits)
+        return Retrieval(hits, context.text, trace, shown=context.shown)
 
     async def _embed(self, question: str, keywords: Keywords) -> tuple[Vectors, Vectors]:
         """Embed the query of Stage 2 and, where there is a Stage 1, its query with the tags, in one call."""

@@ -45,10 +45,15 @@ class ContextTexts:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeContext:
-    """The text, and how many facts and episodes the token limit left out."""
+    """The text, and how many facts and episodes the token limit left out.
+
+    ``facts`` and ``episodes`` are how many of each stand in it, the first ones of those given.
+    """
 
     text: str
     dropped: int
+    facts: int = 0
+    episodes: int = 0
 
 
 def fact_line(fact: Fact, texts: ContextTexts) -> str:
@@ -88,9 +93,10 @@ async def write_sections(
         sections.reverse()
     if max_tokens is not None:
         sections = await _within(llm, sections, max_tokens)
-    dropped = len(facts) + len(episodes) - sum(len(entries) for _, entries in sections)
+    kept_facts, kept_episodes = (len(entries) for _, entries in sections[:: -1 if episodes_first else 1])
+    dropped = len(facts) + len(episodes) - kept_facts - kept_episodes
     written = ("\n".join([heading, *(entries or [texts.nothing])]) for heading, entries in sections)
-    return EpisodeContext("\n\n".join(written), dropped)
+    return EpisodeContext("\n\n".join(written), dropped, kept_facts, kept_episodes)
 
 
 async def _within(llm: LanguageModel, sections: Sequence[Section], limit: int) -> list[Section]:

@@ -11,10 +11,15 @@ from memsys.memfly.store import NoteLayer
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The text, and how many lines of it the token limit cut."""
+    """The text, how many lines of it the token limit cut, and the positions of the notes that are whole in it.
+
+    A note of which the limit cut a line is not among them, although others of its lines are shown: a note names the
+    turns that it came from, not those of each line.
+    """
 
     text: str
     dropped_lines: int
+    whole: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,8 @@ class EvidenceWriter:
             shown = await self._within(blocks, limit)
         order = sorted(shown) if self.rules.order == "chronological" else list(shown)
         text = "".join(f"{line}\n" for position in order for line in shown[position])
-        return Evidence(text, sum(map(len, blocks.values())) - sum(map(len, shown.values())))
+        whole = frozenset(position for position, lines in blocks.items() if shown.get(position) == lines)
+        return Evidence(text, sum(map(len, blocks.values())) - sum(map(len, shown.values())), whole)
 
     def _limit(self) -> int:
         left = self.llm.context_length - self.rules.reserve_tokens

@@ -77,7 +77,8 @@ class MemoryReader:
             evidence = await self._writer.write([position for position, _ in ranked])
         hits = tuple(self.layers.notes[position].hit(score) for position, score in ranked)
         trace = {**self._trace(refined, ranked, evidence), "spans": spans}
-        return Retrieval(hits, evidence.text, trace)
+        shown = tuple(place for place, (position, _) in enumerate(ranked) if position in evidence.whole)
+        return Retrieval(hits, evidence.text, trace, shown=shown)
 
     async def _search(self, query: str, topics: Topics, spans: dict[str, float]) -> Round:
         with timed(spans, "keywords"):

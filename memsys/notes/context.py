@@ -107,12 +107,16 @@ def context_rules(settings: Mapping[str, Json], hits: int, labels: NoteLabels) -
 
 @dataclass(frozen=True, slots=True)
 class NoteContext:
-    """The context and what went into it. ``dropped_lines`` counts lines that the token limit cut."""
+    """The context and what went into it.
+
+    ``dropped_lines`` counts lines that the token limit cut; ``shown`` are the places of the hits that have a line.
+    """
 
     text: str
     linked_ids: tuple[str, ...] = ()
     dropped_lines: int = 0
     trace: Mapping[str, Json] = field(default_factory=dict)
+    shown: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,9 @@ async def format_context(
     linked = tuple(lines[row].note.note_id for row in kept if not lines[row].is_hit)
     dropped = len(lines) - len(kept)
     trace = {"linked_ids": list(linked), "dropped_lines": dropped}
-    return NoteContext("".join(texts[row] for row in kept), linked, dropped, trace)
+    # The limit keeps hits in their order, before any link: those that are shown are the first ones.
+    shown = tuple(range(sum(lines[row].is_hit for row in kept)))
+    return NoteContext("".join(texts[row] for row in kept), linked, dropped, trace, shown)
 
 
 def note_line(note: Note, rules: NoteContextRules) -> str:

@@ -85,7 +85,8 @@ class SageMemory(BaseMemory):
             )
         stored = {scope.owner: len(scope.memories) for scope in self._scopes.values()}
         trace = {"stored_memories": sum(stored.values()), "left_out": left_out, "fallbacks": [], "spans": spans}
-        return Retrieval(tuple(each.memory.hit(each.score) for each in found), context, trace)
+        hits = tuple(each.memory.hit(each.score) for each in found)
+        return Retrieval(hits, context, trace, shown=tuple(range(len(found) - left_out)))
 
     async def _extract(self, unit: Unit, owner: str) -> tuple[Facts, Completion]:
         config, parts = self._config, self._parts

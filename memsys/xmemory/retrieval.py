@@ -74,7 +74,8 @@ class TopDownRetrieval:
                 self.llm, self.config.context_rules, self.config.texts, facts, admission.admitted, raw
             )
         trace = {**self._trace(chosen, ranked, admission, context), "raw": list(raw), "spans": spans}
-        return Retrieval(self._hits(chosen, ranked, admission, raw), context.text, trace)
+        hits = self._hits(chosen, ranked, admission, raw)
+        return Retrieval(hits, context.text, trace, shown=self._shown(chosen, context))
 
     def _choose(self, vector: Vectors) -> StageOneChoice:
         """Stage I (equation 4): representatives among themes, then among the facts they own."""
@@ -166,13 +167,22 @@ class TopDownRetrieval:
         self, chosen: StageOneChoice, ranked: Ranked, admission: Admission, raw: Sequence[str]
     ) -> tuple[Hit, ...]:
         """Facts by cosine, then episodes as admitted."""
-        place = self.store.fact_index.position
-        facts = sorted(chosen.facts, key=lambda name: (-round(chosen.cosines[name], DECIMALS), place(name)))
+        facts = self._by_cosine(chosen)
         names = [episode.episode_id for episode in admission.admitted]
         return (
             *(self.store.fact_hit(name, chosen.cosines[name]) for name in facts),
             *(self.store.episode_hit(name, ranked.cosines[name], raw=name in raw) for name in names),
         )
+
+    def _by_cosine(self, chosen: StageOneChoice) -> list[str]:
+        place = self.store.fact_index.position
+        return sorted(chosen.facts, key=lambda name: (-round(chosen.cosines[name], DECIMALS), place(name)))
+
+    def _shown(self, chosen: StageOneChoice, context: EpisodeContext) -> tuple[int, ...]:
+        """Places of the hits in the context, which keeps facts in the order in which they were chosen."""
+        kept = set(chosen.facts[: context.facts])
+        facts = (place for place, name in enumerate(self._by_cosine(chosen)) if name in kept)
+        return (*facts, *(len(chosen.facts) + place for place in range(context.episodes)))
 
     def _trace(
         self, chosen: StageOneChoice, ranked: Ranked, admission: Admission, context: EpisodeContext

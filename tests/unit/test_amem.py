@@ -16,8 +16,9 @@ from memsys.notes.store import NoteStore
 from memsys.protocol import MemorySystem
 from memsys.vocabulary import Turn, Unit
 from tests.support.clag import JOINT, evolution
-from tests.support.composing import memory_config, parts
+from tests.support.composing import composed, memory_config, parts
 from tests.support.fakes import FakeModel, WordEmbedder
+from tests.support.shown import check_shown
 
 WORDS = ["boat", "cake", "song", "rose", "harbour", "oven", "drum", "seed"]
 
@@ -214,6 +215,13 @@ def test_linked_notes_follow_their_hit_and_are_no_hits() -> None:
     assert [hit.memory_id for hit in shown.hits] == [hit.memory_id for hit in bare.hits] == ["D1:1"]
     assert "sea boat" in shown.context.splitlines()[1] and shown.trace["linked_ids"] == ["D1:0"]
     assert len(bare.context.splitlines()) == 1
+
+
+def test_hits_that_had_no_room_are_not_shown() -> None:
+    context = {**composed("amem")["context"], "max_tokens": 40}
+    system = memory(replying(), context=context)
+    write(system, [unit(number) for number in range(6)])
+    check_shown(asyncio.run(system.retrieve("boat sea")))
 
 
 def test_without_evolution_nothing_is_asked_or_linked() -> None:

@@ -12,7 +12,9 @@ from memsys.clag.memory import ClagMemory
 from memsys.protocol import MemorySystem
 from memsys.vocabulary import Retrieval
 from tests.support.clag import candidate_ids, evolution, joint, memory, replying, unit, write_all
+from tests.support.composing import composed
 from tests.support.fakes import FakeModel
+from tests.support.shown import check_shown
 
 SMALL = {"buffer_size": 8}
 
@@ -302,6 +304,12 @@ def test_linked_notes_enter_the_context_but_not_the_hits() -> None:
     assert [hit.turn_ids for hit in found.hits] == [("D1:3",)]
     assert found.trace["linked_ids"] == ["D1:0"]
     assert len(found.context.splitlines()) == 2
+
+
+def test_hits_that_had_no_room_are_not_shown() -> None:
+    whole = retrieve(filled())
+    assert whole.shown == tuple(range(len(whole.hits)))
+    check_shown(retrieve(filled(context={**composed("clag")["context"], "max_tokens": 40})))
 
 
 def test_an_empty_memory_retrieves_nothing() -> None:

@@ -28,7 +28,7 @@ from eval.scoring.stored_turns import stored_share
 from eval.scoring.summary import summarise
 from eval.tables.stored import StoredRun, read_run
 from memsys.errors import ConfigError, ScoringError
-from memsys.vocabulary import OVERRULED
+from memsys.vocabulary import OVERRULED, Hit, Retrieval
 from tests.support.fake_run import FakeRun
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "memory_quality.md"
@@ -269,3 +269,82 @@ def test_one_panel_for_each_system_with_its_values(tmp_path: Path) -> None:
     text = drawn.read_text()
     assert all(f">{word}<" in text for word in ("rag", "amem", "stored", "in context", "70.0", "40.0", "–", "F1"))
     assert funnel_sheets([replace(run, record={**run.record, "mode": "retrieval_only"}) for run in runs]) == []
+
+
+def _changed(path: Path, **fields: Any) -> None:
+    """Change a run's retrievals, and score it again."""
+    rows = [json.loads(line) for line in (path / "retrievals.jsonl").read_text().splitlines()]
+    found = [{**row, **{key: make(row) for key, make in fields.items()}} for row in rows]
+    (path / "retrievals.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
+    (path / "scores.jsonl").unlink()
+    score_run(path)
+    summarise(path)
+
+
+def _as_before(run: StoredRun, **trace: float) -> StoredRun:
+    """The run as scored by a version that did not know what a context shows, with these numbers in its traces."""
+    rows = tuple(
+        replace(row, metrics={name: value for name, value in row.metrics.items() if name != "shown_recall"})
+        for row in run.rows
+    )
+    numbers = {name: {"mean": value / 2, "max": value} for name, value in trace.items()}
+    return replace(run, rows=rows, summary={**run.summary, "trace": {"numbers": numbers, "values": {}}})
+
+
+def test_what_had_no_room_in_the_context_is_not_in_it(tmp_path: Path) -> None:
+    """Of q4 the sixth hit, which alone holds gold, is cut: shown are 0 of its 2 gold turns, of all hits 1."""
+    path = made(tmp_path)
+    _changed(path, shown=lambda row: list(range(min(len(row["hits"]), 5))), trace=lambda _: {"left_out": 1})
+    metrics = {row.question_id: row.metrics for row in load_scores(path)}
+    assert (metrics["q4"]["shown_recall"], metrics["q4"]["pool_recall"]) == (0.0, 0.5)
+    everything, multi, _ = evidence_funnels(stored(path))
+    # 1, 1/2, 0, 0 and 0 of five questions; without the cut q4 had 1/2.
+    assert (everything.at_10, everything.shown) == (40.0, 30.0)
+    assert multi.reached["stored"] == MeanScore(1, 0.0) and "part" not in multi.reached
+    # Distinct turns in a context: one for each question; without the cut q4's has two.
+    assert storage(path)["context_turns"] == 1.0
+
+
+def test_old_rows_whose_trace_counts_what_was_left_out_have_no_share(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    _changed(path, trace=lambda row: {"dropped": int(row["question_id"] == "q1")})
+    shares = {row.question_id: row.metrics["shown_recall"] for row in load_scores(path)}
+    assert shares == {"q0": 1.0, "q1": None, "q2": 0.0, "q3": 0.0, "q4": 0.5, "q5": None}
+    assert storage(path)["context_turns"] is None
+    assert evidence_funnels(stored(path))[0].shown is None
+
+
+@pytest.mark.parametrize("name", ["dropped", "dropped_lines", "left_out", "pages_cut"])
+def test_the_share_in_context_of_an_old_run_with_a_limit_is_a_dash(name: str, tmp_path: Path) -> None:
+    run = stored(made(tmp_path))
+    for whole in (_as_before(run), _as_before(run, **{name: 0})):
+        assert evidence_funnels(whole) == evidence_funnels(run)
+    cut = _as_before(run, **{name: 3})
+    for one, before in zip(evidence_funnels(cut), evidence_funnels(run), strict=True):
+        assert one == replace(before, shown=None, reached={})
+    [group] = quality_groups([cut])
+    assert group.systems[0].sizes is not None and group.systems[0].sizes.context_turns is None
+    assert any("a limit kept memories out of contexts" in text for text in group.systems[0].remarks)
+    line = next(line for line in render_markdown([group]).splitlines() if "| all |" in line)
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    # R@10, in context, F1 (1, 2/3, 0, 1 and 0), and F1 by reach.
+    assert cells[-7:] == ["40.0", "–", "53.3", "–", "–", "–", "–"]
+    empty = replace(cut, rows=tuple(replace(row, metrics={**row.metrics, "context_chars": 0.0}) for row in cut.rows))
+    assert evidence_funnels(empty)[0].shown == 0.0
+
+
+def test_a_system_that_counts_what_it_leaves_out_is_asked_for_the_count(tmp_path: Path) -> None:
+    """Without the count in its summary, nothing says that its context showed all that was found."""
+    run = _as_before(stored(made(tmp_path)))
+    memory = {"_target_": "memsys.sage.config.SageConfig", "name": "sage"}
+    record = {**run.record, "config": {**run.record["config"], "memory": memory}}
+    assert evidence_funnels(replace(run, record=record))[0].shown is None
+
+
+@pytest.mark.parametrize("shown", [[0, 0], [1, 0], [7], [-1]])
+def test_shown_names_hits_in_order(shown: list[int], tmp_path: Path) -> None:
+    path = made(tmp_path)
+    with pytest.raises(ScoringError, match="ascending"):
+        _changed(path, shown=lambda row: shown if row["question_id"] == "q4" else None)
+    with pytest.raises(ValueError, match="ascending"):
+        Retrieval((Hit("", 0.0, ()), Hit("", 0.0, ())), "", shown=tuple(shown))

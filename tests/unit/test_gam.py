@@ -21,6 +21,7 @@ from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Retrieval
 from tests.support.composing import composed, conversation, ingest, memory_config, parts
 from tests.support.fakes import FakeModel, TableEmbedder
+from tests.support.shown import check_shown
 
 TALK = conversation(["boat sea", "boat sail"], ["cake oven", "cake milk"], ["song drum", "band stage"])
 RULES = GamPageRules(max_tokens=None, bound="session", embedded="beginning", abstract_chars=4, by_position=False)
@@ -295,6 +296,8 @@ def test_pages_that_do_not_fit_are_left_out_from_the_last() -> None:
     prompt = next(prompt for prompt in model.prompts if "Facts are collected that" in prompt)
     assert "1. [keyword](0) This is session_1" in prompt
     assert found.trace["pages_cut"] > 0 and len(prompt.split()) <= 140
+    # The text is made of the pages that an integration read.
+    assert found.shown == (0,) and len(found.hits) > 1
 
 
 # As released
@@ -394,6 +397,12 @@ def test_the_reader_sees_the_integrated_text_the_pages_or_both() -> None:
     pages = asked(ingested(model, context={"shown": "pages"})).context
     assert pages.startswith("This is session_1") and model.count("integrate") == 0
     assert asked(ingested(context={"max_tokens": 2})).context == "found"
+    three = plan("page_index", pages=[0, 1, 2])
+    check_shown(asked(ingested(replying(plan=three), context={"shown": "pages", "max_tokens": 30})))
+    read = asked(ingested())
+    assert read.shown == tuple(range(len(read.hits)))
+    unread = asked(ingested(replying(integrate="no object"), context={"shown": "integrated"}))
+    assert unread.context == "" and unread.hits and unread.shown == ()
     with pytest.raises(ConfigError, match="reserve_tokens"):
         ingested(context={"reserve_tokens": 9000})
 

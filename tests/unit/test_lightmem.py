@@ -24,6 +24,7 @@ from memsys.index.vector import VectorIndex
 from memsys.vocabulary import Conversation, Retrieval
 from tests.support.composing import composed, conversation, ingest, memory_config, parts
 from tests.support.fakes import FakeModel, TableEmbedder
+from tests.support.shown import check_shown
 
 TALK = conversation(["boat sea", "boat sail"], ["cake oven", "cake milk"])
 RULES = SegmentRules(enabled=True, buffer_tokens=4, peaks="off", layers=[0], edge=0, near=3, tau=[0.2, 0.5, 0.05])
@@ -285,6 +286,7 @@ def test_the_limits_of_facts_and_tokens() -> None:
     assert len(asked(system).hits) == 1
     cut = asked(ingested(context={"max_tokens": 9}))
     assert cut.trace["left_out"] == 3 and cut.context.count("- [") == 1
+    check_shown(cut)
     with pytest.raises(ConfigError, match="reserve_tokens"):
         ingested(context={"reserve_tokens": 9000})
 

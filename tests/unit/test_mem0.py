@@ -31,6 +31,7 @@ from tests.support.mem0 import (
     texts,
 )
 from tests.support.sage import monologue, sage
+from tests.support.shown import check_shown
 
 #: What each preset changes against ``mem0``.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -467,6 +468,7 @@ def test_the_context_keeps_to_its_limit() -> None:
     retrieval = asyncio.run(memory.retrieve("boat"))
     assert retrieval.context == "1 May 2023: boat\n1 May 2023: boat sea"
     assert (len(retrieval.hits), retrieval.trace["left_out"]) == (3, 1)
+    check_shown(retrieval)
 
 
 # the record

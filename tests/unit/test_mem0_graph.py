@@ -19,6 +19,7 @@ from tests.support.composing import conversation, ingest, without_reading
 from tests.support.fakes import FakeModel
 from tests.support.mem0 import config, counts, mem0, replying
 from tests.support.sage import monologue
+from tests.support.shown import check_shown
 
 RULES = config("mem0_graph").graph_rules
 
@@ -275,6 +276,7 @@ def test_relations_get_the_room_that_memories_leave() -> None:
     retrieval = asyncio.run(memory.retrieve("oslo"))
     assert "Relations:\noslo -- has -- boat" in retrieval.context and "-- cake" not in retrieval.context
     assert retrieval.trace["left_out"] == 1
+    check_shown(retrieval)
 
 
 def made_edges(*triples: tuple[str, str, str]) -> list[Edge]:

@@ -28,6 +28,7 @@ from tests.support.memfly import (
     unit,
     write_all,
 )
+from tests.support.shown import check_shown
 
 ABLATIONS = sorted(name for name in PRESETS if name.startswith("memfly_no_"))
 TURNS = ("boat sea", "boat harbour", "cake oven", "boat sea sail", "cake sugar", "sea harbour storm")
@@ -439,3 +440,10 @@ def test_every_hit_of_a_much_merged_memory_names_its_turns() -> None:
     for hit in retrieve(system).hits:
         for turn_id in hit.turn_ids:
             assert TURNS[int(turn_id[3:]) % 6] in hit.text
+
+
+def test_notes_that_had_no_room_are_not_shown() -> None:
+    whole = retrieve(told(*TURNS))
+    assert whole.shown == tuple(range(len(whole.hits)))
+    half = preset(evidence={"max_tokens": len(whole.context.split()) // 2})
+    check_shown(retrieve(told(*TURNS, config=half)))

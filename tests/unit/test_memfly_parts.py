@@ -657,6 +657,13 @@ def test_the_limit_keeps_the_best_lines() -> None:
     assert (text, dropped) == ("[1 May] context n0\n[1 May] context n2\n- text n2\n", 3)
     cut, dropped = written(notes, [0], max_tokens=2)
     assert (len(cut.split()), dropped) == (2, 1)
+    # Of n0 the raw line is missing, of n1 all.
+    keywords = KeywordLayer(4, 0.9, 5)
+    stored = NoteLayer(4, RULES.candidates, keywords)
+    for position, each in enumerate(notes):
+        stored.append(each, [], UNIT[position])
+    writer = EvidenceWriter(replying(), EvidenceRules(**{**composed("memfly")["evidence"], "max_tokens": 11}), stored)
+    assert asyncio.run(writer.write([2, 0, 1])).whole == {2}
 
 
 def test_a_window_without_room_is_an_error() -> None:

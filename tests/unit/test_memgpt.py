@@ -24,6 +24,7 @@ from memsys.vocabulary import Completion, Conversation, Retrieval
 from tests.support.composing import composed, conversation, ingest, memory_config, parts
 from tests.support.fakes import FakeModel, TableEmbedder
 from tests.support.readers import READER
+from tests.support.shown import places_in_text
 
 TALK = conversation(["boat sea", "boat sail"], ["cake oven", "cake milk"], ["song drum", "band stage"])
 SEND: Mapping[str, Any] = {"thought": "", "function": "send_message", "args": {"message": "done"}}
@@ -423,6 +424,14 @@ def test_core_memory_and_results_go_before_the_latest_turns_where_room_is_short(
     # From the latest turn back, as many as fit.
     assert "band stage" in found.context and "song drum" not in found.context and found.trace["left_out"] > 0
     assert found.trace["recent"] == 1
+    assert found.shown == tuple(range(len(found.hits)))  # turns without room are no hits
+    tight = [
+        asked(ingested(replying(search=[call("conversation_search", query="cake")]), search={"page_size": 2},
+                       context={"max_tokens": limit}))
+        for limit in range(36, 52, 2)
+    ]  # fmt: skip
+    assert all(one.shown == places_in_text(one) for one in tight)
+    assert any(0 < len(one.shown or ()) < len(one.hits) for one in tight)
 
 
 def test_prompts_of_a_question_leave_old_messages_out() -> None:

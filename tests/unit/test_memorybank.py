@@ -27,6 +27,7 @@ from memsys.turns import TurnFormat
 from memsys.vocabulary import Conversation, Retrieval, Turn, Unit
 from tests.support.composing import composed, conversation, ingest, memory_config, parts
 from tests.support.fakes import FakeModel
+from tests.support.shown import check_shown
 
 TALK = conversation(["boat sea", "sail wind", "rope"], ["cake oven", "milk sugar"], ["song drum", "band stage"])
 
@@ -345,6 +346,13 @@ def test_ten_units_are_found_and_the_question_is_what_is_searched_by() -> None:
     assert len(asked(system).hits) == 10 and len(model.calls) == before
     embedder: Any = system._parts.embedder
     assert embedder.calls[-1] == ["boat sea"]
+
+
+def test_entries_that_had_no_room_are_not_shown() -> None:
+    whole = asked(ingested(talk=long_talk()))
+    assert whole.shown == tuple(range(10))
+    context = {**composed("memorybank")["context"], "max_tokens": len(whole.context.split()) - 10}
+    check_shown(asked(ingested(talk=long_talk(), context=context)))
 
 
 def entry(number: int, words: int = 4) -> BankEntry:

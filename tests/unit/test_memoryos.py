@@ -23,6 +23,7 @@ from memsys.turns import TurnFormat
 from memsys.vocabulary import Conversation, Retrieval, Turn
 from tests.support.composing import composed, conversation, ingest, memory_config, parts
 from tests.support.fakes import FakeModel
+from tests.support.shown import check_shown
 
 #: Five pages of two turns.
 TALK = conversation(
@@ -469,6 +470,17 @@ def test_a_page_in_two_segments_takes_two_places_as_released() -> None:
     )
 
 
+@pytest.mark.parametrize("copies", [False, True])
+def test_pages_that_had_no_room_are_not_shown(copies: bool) -> None:
+    two = {"topics": [{"theme": "t", "keywords": [text], "content": text} for text in ("boat", "cake")]}
+    limits = {"pages": 4, "segment_score": -1.0, "page_cos": -1.0}
+    changes: dict[str, Any] = {"mid_term": {"copies": copies}, "retrieve": limits}
+    whole = asked(ingested(replying(topics=two), **changes))
+    assert whole.shown == tuple(range(len(whole.hits)))
+    room = len(whole.context[: whole.context.index(whole.hits[1].text)].split())
+    check_shown(asked(ingested(replying(topics=two), context={"max_tokens": room}, **changes)))
+
+
 def test_keywords_of_a_question_are_its_words_where_none_is_named() -> None:
     found = asked(ingested(replying(keywords=" , ")), "What about the boat race in Spain and France")
     assert found.trace["keywords"] == ["boat", "race", "spain"]
@@ -478,6 +490,7 @@ def test_keywords_of_a_question_are_its_words_where_none_is_named() -> None:
 def test_a_budget_keeps_what_stands_first() -> None:
     cut = asked(ingested(context={"max_tokens": 10}))
     assert cut.context == "Recent conversation:\n[5 May 2023]\nAnn: r\nBen: s" and cut.trace["left_out"] > 0
+    assert cut.hits and cut.shown == ()
     with pytest.raises(ConfigError, match="reserve_tokens"):
         ingested(context={"reserve_tokens": 9000})
 

@@ -12,6 +12,7 @@ from eval.metrics.evidence import (
     pool_scores,
     rank_by_lineage,
     rank_by_substring,
+    shown_scores,
 )
 
 
@@ -53,6 +54,11 @@ def test_the_pool_is_not_cut() -> None:
     }  # fmt: skip
     assert pool_scores(rank_by_lineage([], ["a"], depth=0)) == {"pool_recall": 0.0, "pool_hit_rate": 0.0}
     assert pool_scores(None) == {"pool_recall": None, "pool_hit_rate": None}
+    # Of gold a and b, the memories in the context hold b alone, beyond rank 10.
+    shown = rank_by_lineage([["x"]] * 11 + [["b"]], ["a", "b"], depth=12)
+    assert shown_scores(shown) == {"shown_recall": 0.5}
+    assert shown_scores(rank_by_lineage([], ["a"], depth=0)) == {"shown_recall": 0.0}
+    assert shown_scores(None) == {"shown_recall": None}
 
 
 def test_both_matchings_agree_on_raw_turns() -> None:

@@ -8,6 +8,7 @@ import pytest
 from baselines.nemori.memory import NemoriMemory
 from memsys.vocabulary import Retrieval
 from tests.support.nemori import TALK, ingest, memory, model_of, preset
+from tests.support.shown import check_shown
 from tests.support.xmemory import talk
 
 
@@ -64,6 +65,18 @@ def test_a_limit_of_tokens_leaves_out_what_comes_last_and_counts_it() -> None:
     assert whole.trace["dropped"] == 0
     assert limited.trace["dropped"] > 0 and len(limited.context.split()) <= 20 + len("Semantic memories: (none)" * 2)
     assert whole.context.startswith(limited.context.splitlines()[0])
+    assert whole.shown == tuple(range(len(whole.hits)))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_hits_that_had_no_room_are_not_shown(first: bool) -> None:
+    found = ask(stored(context={"max_tokens": 20, "episodes_first": first, "raw_first": 0}))
+    kept = [found.hits[place] for place in found.shown or ()]
+    assert 0 < len(kept) == len(found.hits) - found.trace["dropped"]
+    assert {hit.memory_id[0] for hit in kept} == {"e" if first else "s"}
+    if not first:  # the text of an episode holds those of its facts
+        check_shown(found)
+    assert all(hit.text.splitlines()[0] in found.context for hit in kept)
 
 
 def test_a_store_that_is_not_wanted_is_not_shown() -> None:

@@ -238,6 +238,9 @@ def test_the_token_limit_keeps_hits_before_links() -> None:
         "memory content: text a",
         "memory content: text b",
     ]
+    assert context.shown == (0, 1)
+    less = asyncio.run(format_context(model, context_rules("per_hit", max_tokens=words), hits, store))
+    assert less.shown == (0,) and "text a" in less.text and "text b" not in less.text
     assert (context.linked_ids, context.dropped_lines) == ((), 1)
 
 

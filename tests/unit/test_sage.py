@@ -22,6 +22,7 @@ from memsys.vocabulary import Completion, Conversation, Turn
 from tests.support.composing import conversation, ingest, memory_config, without_reading
 from tests.support.fakes import TableEmbedder
 from tests.support.sage import monologue, replying, sage, spoken_facts
+from tests.support.shown import check_shown
 
 #: What each preset changes against ``sage``.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -434,6 +435,7 @@ def test_retrieval_is_bounded_per_scope_and_by_tokens() -> None:
     retrieval = asyncio.run(memory.retrieve("boat"))
     assert len(retrieval.hits) == 4  # what was found is not what fits
     assert retrieval.trace["left_out"] == 2  # lines of five words
+    check_shown(retrieval)
     assert len([line for line in retrieval.context.splitlines() if "May" in line]) == 2
 
 

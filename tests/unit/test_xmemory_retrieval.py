@@ -166,6 +166,20 @@ def test_a_token_limit_leaves_out_what_comes_last(limit: int, dropped: int) -> N
     assert ("Ann sails" in text) == (dropped < 3)
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_hits_that_had_no_room_are_not_shown(first: bool) -> None:
+    limits = {"max_tokens": 12, "episodes_first": first, "raw_first": 0, "raw_expanded": 0}
+    found = ask(stored(context=limits))
+    shown = {found.hits[place].memory_id for place in found.shown or ()}
+    kept = [name for name in (*found.trace["facts"], *found.trace["episodes"]) if name in shown]
+    texts = {hit.memory_id: hit.text for hit in found.hits}
+    assert 0 < len(kept) < len(found.hits) == len(kept) + found.trace["dropped"]
+    # By lines, since an episode repeats the texts of its facts.
+    assert sorted(line[24:] for line in found.context.splitlines() if line.startswith("- ")) == sorted(
+        texts[name] for name in kept
+    )
+
+
 def test_the_memory_goes_by_the_shared_turn_format() -> None:
     system = memory(preset())
     captioned = talk("sea boat", "sea sail")
