@@ -96,7 +96,7 @@ def test_the_small_preset_bounds_lengths_alone() -> None:
     usual = {name: {k: v for k, v in role.items() if k not in limits} for name, role in config().roles.items()}
     assert kept == usual
     assert small.roles["route"]["min_items"] == 1  # else a small model decides nothing about any fact
-    assert replace(small, name="mem0", context_max_tokens=None, roles=config().roles) == config()
+    assert replace(small, name="mem0", roles=config().roles) == config()
 
 
 def test_mem0_and_sage_extract_with_the_same_calls() -> None:

@@ -368,13 +368,13 @@ def test_what_is_shown_fits_and_nothing_is_shown_twice(
         assert len(mixed.opened) + len(mixed.gists) == len(pages)
 
 
-def test_the_small_preset_keeps_its_context_within_768_tokens() -> None:
+def test_the_small_preset_shows_all_gists_and_both_pages() -> None:
     talk = conversation(*[[f"w{n} " * 90 for n in range(6)]] * 4)
     pick = replying(lookup=lambda values, key: {"pages": [int(re.findall(r"<Page (\d+)>", values["gists"])[0])]})
     system = ingested(pick, "readagent_small", talk, pages={})
     found = asked(system)
-    assert len(pages_of(system)) == 8 and found.hits
-    assert len(found.context.split()) <= 768
+    assert len(pages_of(system)) == 4 and found.hits
+    assert all(f"<Page {number}>" in found.context for number in range(4))
 
 
 # The memory as a whole

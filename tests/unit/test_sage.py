@@ -80,7 +80,7 @@ def test_a_fixed_threshold_is_all_that_a_row_of_table_7_changes_in_the_code(name
 def test_the_small_preset_bounds_lengths_alone() -> None:
     small, printed = config("sage_small"), config()
     changed = {field.name for field in fields(SageConfig) if getattr(small, field.name) != getattr(printed, field.name)}
-    assert changed == {"name", "context_max_tokens", "roles"}
+    assert changed == {"name", "roles"}
     for role in ("extract", "merge"):
         limits = {"max_tokens", "min_items", "max_items", "max_chars", "malformed_retries"}
         assert {k: v for k, v in small.roles[role].items() if k not in limits} == {

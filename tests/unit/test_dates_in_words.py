@@ -1,0 +1,36 @@
+"""Dates that a reader is shown in words, where it is not told how to read time stamps."""
+
+import pytest
+
+from memsys.dates import in_words, parse_date
+from memsys.episodes.context import ContextTexts
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("2023-05-08T13:56:00", "1:56 pm on 8 May, 2023"),
+        ("2023-05-08T00:05:00", "12:05 am on 8 May, 2023"),
+        ("2023-05-08T12:00:00", "12:00 pm on 8 May, 2023"),
+        ("2023-12-31T00:00:00", "31 December, 2023"),
+        ("1:56 pm on 8 May, 2023", "1:56 pm on 8 May, 2023"),
+        ("some day", "some day"),
+        ("", ""),
+    ],
+)
+def test_a_date_in_words(written: str, words: str) -> None:
+    assert in_words(written) == words
+    assert parse_date(words) == parse_date(written), "it is read as the same moment"
+
+
+@pytest.mark.parametrize(
+    ("dated_entry", "line"),
+    [
+        ("- [{time}] {text}", "- [2023-05-08T13:56:00] Kim sails."),
+        ("- [{date}] {text}", "- [1:56 pm on 8 May, 2023] Kim sails."),
+    ],
+)
+def test_an_entry_shows_its_time_as_a_stamp_or_in_words(dated_entry: str, line: str) -> None:
+    texts = ContextTexts(facts="", episodes="", nothing="", entry="- {text}", dated_entry=dated_entry)
+    assert texts.line("2023-05-08T13:56:00", "Kim sails.") == line
+    assert texts.line("", "Kim sails.") == "- Kim sails."
