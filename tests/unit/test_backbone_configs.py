@@ -14,6 +14,9 @@ from memsys.llm.engines.vllm import VllmEngineConfig
 CONF = Path(__file__).resolve().parents[2] / "conf"
 NAMES = sorted(presets(CONF / "backbone"))
 
+#: What a choice leaves to whoever makes it.
+LEFT_OPEN = {"endpoint": ("backbone.model=served", "backbone.engine.base_urls=[http://127.0.0.1:8000/v1]")}
+
 #: Backbones of the papers' tables.
 CLAG = {"qwen3_06b", "llama32_1b", "deepseek_r1_15b", "qwen3_8b"}
 XMEMORY = {"qwen3_8b", "llama31_8b", "gpt5_nano", "gpt41_mini"}
@@ -26,7 +29,7 @@ def composed(name: str, *overrides: str) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
     with initialize_config_dir(str(CONF), version_base=None):
-        config = compose("config", overrides=[f"backbone={name}", *overrides])
+        config = compose("config", overrides=[f"backbone={name}", *LEFT_OPEN.get(name, ()), *overrides])
         container = OmegaConf.to_container(config.backbone, resolve=True, throw_on_missing=True)
     assert isinstance(container, dict)
     return {str(key): value for key, value in container.items()}
