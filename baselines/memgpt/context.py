@@ -101,9 +101,9 @@ async def write_context(
     )
     text = "\n\n".join("\n".join([heading, *lines]) for heading, lines in sections if lines)
     hits = [record.hit(score) for record, score in found.values()]
-    hits += [record.hit(0.0) for record in latest[: len(shown[3])] if record.record_id not in found]
-    recent_ids = {record.record_id for record in latest[: len(shown[3])]}
-    in_text = [place < len(shown[2]) or name in recent_ids for place, name in enumerate(found)]
+    shown_latest = {record.record_id: record for record in latest[: len(shown[3])]}
+    hits += [record.hit(0.0) for name, record in shown_latest.items() if name not in found]
+    in_text = [place < len(shown[2]) or name in shown_latest for place, name in enumerate(found)]
     places = (*(place for place, there in enumerate(in_text) if there), *range(len(found), len(hits)))
     return WrittenContext(text, tuple(hits), len(core + summary + results + recent) - sum(map(len, shown)), places)
 

@@ -82,10 +82,10 @@ def explained(arguments: Sequence[str], error: Exception) -> ConfigError:
 
 def plain_message(error: Exception) -> str:
     """What Hydra or OmegaConf says, in one line, without the advice to add settings that nothing reads."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    kept = [line for line in lines if "append" not in line and not line.startswith(("full_key", "object_type"))]
     if missing := _MISSING.search(str(error)):
         return f"{missing[1]} has no value: add {missing[1]}=VALUE"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    kept = [line for line in lines if "append" not in line and not line.startswith(("full_key", "object_type"))]
     return redacted(f"the configuration cannot be composed: {' '.join(kept[:2]) or repr(error)}")
 
 

@@ -26,7 +26,7 @@ def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:
 def check_prompt_files(directory: RunDirectory, settings: Mapping[str, Any]) -> None:
     """Refuse a stored run whose settings name a prompt's file that has changed since: its answers are of the former.
 
-    A run that goes on asks some roles no more; of those that it asks, it notices a shipped file that changed as well.
+    A resumed run may not ask every role again; for the roles that it asks, it also notices changed prompts of ours.
 
     Raises:
         RunDirectoryError: names the role.
