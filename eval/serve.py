@@ -2,13 +2,15 @@
 
 Jobs run with ``serving.shared=true`` find it in ``serving.folder`` (sweeps set that by themselves). It is restarted
 when it dies, and ends when no job has needed it for ``serving.idle_s`` seconds. ``--host NAME`` makes it listen on
-every address, with a password that is kept in that folder, and announces it under that name.
+every address, with a password that is kept in that folder, and announces it under that name. ``--wait-for-turn``
+starts no second server on the same devices: it waits until the other one has ended, whose server jobs use meanwhile.
 """
 
 import argparse
 import logging
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from eval.running.backbones import server_group
 from eval.running.plan import Plan
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.engines.contract import Engine
+from memsys.llm.engines.device_turn import device_turn
 from memsys.llm.engines.registry import Registry
 from memsys.llm.engines.serving import serve
 from memsys.llm.engines.vllm import VllmEngineConfig
@@ -32,9 +35,7 @@ def serve_plan(plan: Plan, host: str) -> str:
         ConfigError: the backbone cannot be served, or not to other machines.
         BackboneError: the server did not come up, or died too often.
     """
-    if plan.backbone is None:
-        raise ConfigError("mode=retrieval_only needs no server")
-    registry = Registry(plan.serving.folder / server_group(plan.backbone))
+    registry = Registry(group_folder(plan))
     job = os.environ.get("SLURM_JOB_ID") or str(os.getpid())
     log_dir = log_folder(plan) / job
     try:
@@ -78,22 +79,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve as the command line says; returns the exit status."""
     parser = argparse.ArgumentParser(prog=program("serve"), description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--host", default=LOOPBACK, help="name by which other machines know this one")
+    parser.add_argument(
+        "--wait-for-turn", action="store_true", help="while another such server has this machine's devices, start none"
+    )
     parser.add_argument("overrides", nargs="+", help="as for `memsys run`: backbone=NAME serving.folder=FOLDER ...")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # the server is asked every few seconds whether it lives
     try:
         with terminated_as_interrupted():
-            reason = serve_plan(plan_of(options.overrides), options.host)
+            plan = plan_of(options.overrides)
+            with device_turn(Registry(group_folder(plan))) if options.wait_for_turn else nullcontext():
+                reason = serve_plan(plan, options.host)
     except KeyboardInterrupt:
         reason = "interrupted"
     console().print(f"server ended: {reason}", highlight=False)
     return 0
 
 
+def group_folder(plan: Plan) -> Path:
+    """Where the servers of a plan's backbone are announced.
+
+    Raises:
+        ConfigError: the plan has no backbone.
+    """
+    if plan.backbone is None:
+        raise ConfigError("mode=retrieval_only needs no server")
+    return plan.serving.folder / server_group(plan.backbone)
+
+
 def log_folder(plan: Plan) -> Path:
     """Where the logs of a plan's servers lie."""
-    assert plan.backbone is not None
-    return plan.serving.folder / server_group(plan.backbone) / "logs"
+    return group_folder(plan) / "logs"
 
 
 if __name__ == "__main__":

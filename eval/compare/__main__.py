@@ -1,4 +1,4 @@
-"""Put runs side by side: table, plot and tests against the first run: ``python -m eval.compare RUN RUN...``."""
+"""Put runs side by side: table, plot and tests against one of them: ``python -m eval.compare RUN RUN...``."""
 
 import argparse
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import stage
 from eval.cli.whole_numbers import count
 from eval.compare import ComparisonChoices, compare
+from eval.configs.prompt_choice import SOURCES
 from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from eval.runs.folders import named_run_folders
 from eval.scoring.labels import VIEW_HELP
@@ -29,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--against", metavar="NAME", help="label, preset or run id of the baseline (default: RAG, else the simplest)"
     )
+    parser.add_argument(
+        "--prompts", choices=SOURCES, help="only runs asked with our wording, or with the authors' (default: both)"
+    )
     parser.add_argument("--labels", default="printed", help=f"{VIEW_HELP} (default: %(default)s)")
     parser.add_argument(
         "--answers", type=count(), default=0, metavar="N", help="also print N questions with the answer of each system"
@@ -39,7 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with stage("comparing the runs"):
         folders = named_run_folders(options.runs)
         choices = ComparisonChoices(
-            options.protocol, options.against, options.labels, options.answers, options.unmeasured_judges
+            options.protocol,
+            options.against,
+            options.labels,
+            options.answers,
+            options.unmeasured_judges,
+            options.prompts,
         )
         compare(folders, options.out, choices)
     return 0

@@ -1,5 +1,6 @@
 """What the others are compared with: the system that is named, else the conventional simplest one."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from eval.compare.rows import SystemRow
@@ -12,7 +13,8 @@ _SIMPLE = ("rag", "dense", "bm25", "hybrid", "full_context", "no_memory")
 def choose_baseline(rows: Sequence[SystemRow], against: str | None = None) -> SystemRow:
     """Find the system that the others are tested against.
 
-    Without a name: plain RAG, else what comes next to it, else the system whose questions cost the fewest tokens.
+    Without a name: plain RAG, else what comes next to it, else the system whose questions cost the fewest tokens. Of
+    several such, asked with different prompts, the one whose prompts most systems here were asked with.
 
     Args:
         rows: at least one.
@@ -22,7 +24,8 @@ def choose_baseline(rows: Sequence[SystemRow], against: str | None = None) -> Sy
         ConfigError: nothing, or more than one system, is called so; the message lists the names.
     """
     if against is None:
-        return min(rows, key=_rank)
+        asked_with = Counter(row.run.prompts for row in rows)
+        return min(rows, key=lambda row: _rank(row, asked_with[row.run.prompts]))
     exact = [row for row in rows if against in (row.label, *(run.run_id for run in row.repeats.runs))]
     found = exact or [row for row in rows if against == row.run.memory] or [row for row in rows if _ends(row, against)]
     if len(found) == 1:
@@ -36,10 +39,10 @@ def _ends(row: SystemRow, against: str) -> bool:
     return any(run.run_id.endswith((f"/{against}", f"-{against}")) for run in row.repeats.runs)
 
 
-def _rank(row: SystemRow) -> tuple[int, int, float]:
+def _rank(row: SystemRow, same_prompts: int) -> tuple[int, int, int, float]:
     name = row.run.memory
     place = next(
         (n for n, simple in enumerate(_SIMPLE) if name == simple or name.startswith(f"{simple}_")), len(_SIMPLE)
     )
     tokens = row.estimates["tokens"].value if "tokens" in row.estimates else 0.0
-    return place, len(name) if place < len(_SIMPLE) else 0, tokens
+    return place, -same_prompts, len(name) if place < len(_SIMPLE) else 0, tokens

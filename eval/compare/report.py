@@ -1,6 +1,6 @@
 """Making a comparison of runs: read them, show it, write it, draw it."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,12 +11,14 @@ from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import Report, make_report
 from eval.compare.rows import lead_metric
 from eval.compare.terminal import show
+from eval.configs.prompt_choice import wants_authors
 from eval.loaders.kinds import ADVERSARIAL
 from eval.plots.figures import Series, Wording, plot_comparison
 from eval.runs.files import write_atomic
 from eval.scoring.labels import LabelView
 from eval.scoring.protocols import Protocol, load_protocol, recorded_protocol
 from eval.tables.label_view import under_labels
+from eval.tables.spec import NO_BACKBONE
 from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import RunDirectoryError
 
@@ -31,6 +33,7 @@ class ComparisonChoices:
         labels: view of disputed labels, see :mod:`eval.scoring.labels`.
         answers: questions to print with the answer of each system.
         unmeasured_judges: show judges too that were never measured.
+        prompts: ``ours`` or ``authors``, the prompts that the compared runs were asked with; ``None``: either.
     """
 
     protocol: str | None = None
@@ -38,6 +41,7 @@ class ComparisonChoices:
     labels: LabelView = "printed"
     answers: int = 0
     unmeasured_judges: bool = False
+    prompts: str | None = None
 
 
 def compare(
@@ -61,7 +65,7 @@ def compare(
         ConfigError: unknown protocol, or ``against`` names no system.
     """
     choices = choices or ComparisonChoices()
-    readable = _readable(run_dirs)
+    readable = _asked_with(_readable(run_dirs), choices.prompts)
     runs = _floors_on_the_questions_of([under_labels(run, choices.labels) for run in readable.values()])
     rule = load_protocol(choices.protocol) if choices.protocol else _own_protocol(runs)
     report = make_report(runs, rule, choices.against, unmeasured_judges=choices.unmeasured_judges)
@@ -104,6 +108,20 @@ def _readable(run_dirs: Sequence[Path]) -> dict[Path, StoredRun]:
     for reason in reasons:
         console().print(f"left out: {reason}", style="yellow", highlight=False, markup=False)
     return runs
+
+
+def _asked_with(runs: Mapping[Path, StoredRun], prompts: str | None) -> dict[Path, StoredRun]:
+    """Runs that were asked with the prompts of one source, and those that asked nothing here."""
+    if prompts is None:
+        return dict(runs)
+    kept = {
+        path: run
+        for path, run in runs.items()
+        if run.backbone == NO_BACKBONE or run.recorded or wants_authors(run.record["config"]) == (prompts == "authors")
+    }
+    if not kept:
+        raise RunDirectoryError(f"nothing to compare: no run here was asked with --prompts {prompts}")
+    return kept
 
 
 def _own_protocol(runs: Sequence[StoredRun]) -> Protocol:

@@ -1,4 +1,8 @@
-"""The servers of a portion of a sweep on this machine, for the length of a ``with`` block."""
+"""The servers of a portion of a sweep on this machine, for the length of a ``with`` block.
+
+Two sweeps on one machine do not start two servers on the same devices: the cells of both use that of the first, and
+the second's starts when it ends.
+"""
 
 import os
 import shutil
@@ -31,7 +35,7 @@ def local_servers(portion: LaunchGroup) -> Iterator[list[str]]:
         for number, devices in enumerate(device_shares(portion)):
             variables = dict(os.environ) if devices is None else {**os.environ, "CUDA_VISIBLE_DEVICES": devices}
             log = log_folder(plan) / f"serve-{os.getpid()}-{number}.log"
-            line = [sys.executable, "-m", "eval.serve", *cell.overrides]
+            line = [sys.executable, "-m", "eval.serve", "--wait-for-turn", *cell.overrides]
             process = GuardedProcess(line, variables, log)
             stack.callback(process.stop)
             where = f" on GPU {devices}" if devices is not None else ""

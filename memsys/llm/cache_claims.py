@@ -73,7 +73,8 @@ class CallClaims:
         try:
             yield Claim(self._folder, file, position)
         finally:
-            fcntl.lockf(file, fcntl.LOCK_UN, 1, position)
+            if self._file == file:  # else closed in the meantime, which has freed all its locks
+                fcntl.lockf(file, fcntl.LOCK_UN, 1, position)
 
     def close(self) -> None:
         """Close the file; a later :meth:`hold` opens it again."""

@@ -16,6 +16,7 @@ import pytest
 
 from memsys.errors import BackboneError, MemsysError
 from memsys.llm.cache import ReplyCache
+from memsys.llm.cache_claims import CallClaims
 from memsys.llm.transport import ContextLengthError
 from memsys.vocabulary import Completion, TokenLogprob
 
@@ -229,6 +230,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from memsys.llm.cache import ReplyCache
+from memsys.llm.cache_claims import CallClaims
 from memsys.llm.transport import ContextLengthError
 from memsys.vocabulary import Completion
 cache, start, count = ReplyCache(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
@@ -283,6 +285,7 @@ _SHARING = """
 import asyncio, sys
 from pathlib import Path
 from memsys.llm.cache import ReplyCache
+from memsys.llm.cache_claims import CallClaims
 from memsys.llm.transport import ContextLengthError
 from memsys.vocabulary import Completion
 
@@ -400,6 +403,16 @@ def test_a_network_disk_that_is_full_at_the_flush_is_one_clear_error(
     monkeypatch.setattr("memsys.llm.cache_files.os.fdatasync", full)
     with pytest.raises(MemsysError, match="the disk is full"):
         asyncio.run(ReplyCache(tmp_path, shared=True).fetch(key(1), answers))
+
+
+def test_a_call_that_ends_after_the_cache_was_closed_says_nothing_of_its_claim(tmp_path: Path) -> None:
+    """Closing the file frees its claims; freeing one again failed with a traceback where a run was interrupted."""
+    claims = CallClaims(tmp_path)
+    with claims.hold(key(1)) as claim:
+        assert claim is not None
+        claims.close()
+    with CallClaims(tmp_path).hold(key(1)) as again:
+        assert again is not None
 
 
 def test_a_failed_call_frees_the_claim(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from eval.cli.terminal import console
 from eval.compare import ComparisonChoices, compare
 from eval.compare.__main__ import main
 from eval.compare.answers import show_answers
+from eval.compare.baseline import choose_baseline
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import make_report
 from eval.compare.pairs import compare_with
@@ -132,6 +133,36 @@ def test_a_run_and_its_summary_are_one_system(tmp_path: Path, capsys: pytest.Cap
     assert f"leftout:{summary}:thesamerunas{again}" in said and f"leftout:{path}:thesamerunas{again}" in said
     with (tmp_path / "out" / "compare.csv").open() as file:
         assert sorted(row["system"] for row in csv.DictReader(file)) == ["amem", "rag"]
+
+
+AUTHORS_PROMPTS = {"prompts": {"source": "authors"}}
+
+
+def test_the_baseline_has_the_prompts_of_most_systems(tmp_path: Path) -> None:
+    """RAG with the authors' prompts came first by its name's length alone, and had the others tested against it."""
+    theirs = [stored(tmp_path, parts=AUTHORS_PROMPTS)]
+    ours = [stored(tmp_path, memory=name) for name in ("rag", "amem", "clag")]
+    assert choose_baseline(system_rows(theirs + ours, CLAG)).run.prompts == ""
+    most_theirs = [*theirs, *(stored(tmp_path, memory=name, parts=AUTHORS_PROMPTS) for name in ("amem", "clag"))]
+    assert choose_baseline(system_rows([ours[0], *most_theirs], CLAG)).run.prompts == "authors' prompts"
+
+
+def test_runs_of_one_wording_are_compared_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Holm's correction counts every system of a comparison, so the others have to be left out before it."""
+    ours = [FakeRun(memory=name).write(tmp_path) for name in ("rag", "amem")]
+    theirs = [FakeRun(memory=name, parts=AUTHORS_PROMPTS).write(tmp_path) for name in ("rag", "clag")]
+    searched = FakeRun(memory="bm25", mode="retrieval_only").write(tmp_path)
+
+    def systems(prompts: str) -> set[str]:
+        compare([*ours, *theirs, searched], tmp_path / prompts, ComparisonChoices(prompts=prompts))
+        with (tmp_path / prompts / "compare.csv").open() as file:
+            return {row["system"].split(",")[0].split(" [")[0] for row in csv.DictReader(file)}
+
+    assert systems("ours") == {"rag", "amem", "bm25"}
+    assert systems("authors") == {"rag", "clag", "bm25"}
+    capsys.readouterr()
+    assert main([*map(str, ours), "--prompts", "authors", "--out", str(tmp_path / "none")]) == 2
+    assert "no run here was asked with --prompts authors" in capsys.readouterr().err
 
 
 def test_runs_on_other_data_are_not_tested_against_each_other(tmp_path: Path) -> None:

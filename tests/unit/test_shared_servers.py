@@ -18,8 +18,8 @@ import pytest
 from eval.running.backbones import server_group
 from eval.running.plan import Plan
 from eval.serve import make_engine, plan_of, serve_plan
-from memsys.errors import BackboneError, ConfigError
-from memsys.llm.engines import shared
+from memsys.errors import BackboneError, ConfigError, MemsysError
+from memsys.llm.engines import device_turn, shared
 from memsys.llm.engines.contract import Endpoint
 from memsys.llm.engines.registry import Registry, ServerRecord
 from memsys.llm.engines.serving import serve
@@ -103,6 +103,51 @@ def test_a_job_finds_the_server_and_what_it_serves(registry: Registry, stub: Stu
     thread.join(10)
     assert reasons == ["no job has needed it for 0 s"] and own.stops == 1
     assert registry.leases() == 0 and registry.servers() == []
+
+
+def test_one_server_of_a_group_at_a_time_has_the_devices(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two sweeps on one machine started two servers on the same two cores, and neither came up in time."""
+    monkeypatch.setattr(device_turn, "_POLL_SECONDS", 0.02)
+    caplog.set_level("INFO")
+    got = threading.Event()
+
+    def second() -> None:
+        with device_turn.device_turn(registry):
+            got.set()
+
+    waits = threading.Thread(target=second, daemon=True)
+    with device_turn.device_turn(registry):
+        waits.start()
+        assert not got.wait(0.3)
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+        with device_turn.device_turn(registry):  # other devices are free
+            pass
+    assert got.wait(30)
+    waits.join(30)
+    assert "served on these devices by another process" in caplog.text
+
+
+def test_a_turn_ends_with_its_process(registry: Registry) -> None:
+    holds = (
+        "import sys, time; from pathlib import Path; from memsys.llm.engines.registry import Registry\n"
+        "from memsys.llm.engines.device_turn import device_turn\n"
+        "with device_turn(Registry(Path(sys.argv[1]))): print('held', flush=True); time.sleep(60)"
+    )
+    line = [sys.executable, "-c", holds, str(registry.folder)]
+    with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None and other.stdout.readline() == "held\n"
+        other.kill()
+    with device_turn.device_turn(registry):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    registry = Registry(tmp_path / "file" / "group")
+    with pytest.raises(MemsysError, match=r"set serving\.folder"), device_turn.device_turn(registry):
+        pass
 
 
 def test_a_job_waits_for_a_server_and_asks_for_one(registry: Registry, stub: StubServer, tmp_path: Path) -> None:

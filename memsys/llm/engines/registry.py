@@ -75,7 +75,7 @@ class Registry:
     @contextlib.contextmanager
     def published(self, name: str, record: ServerRecord) -> Iterator[Heartbeat]:
         """Announce a server for the length of a ``with`` block, in which its :class:`Heartbeat` is to be touched."""
-        beat = Heartbeat.with_text(self._prepared() / f"server-{name}.json", json.dumps(asdict(record)))
+        beat = Heartbeat.with_text(self.prepared() / f"server-{name}.json", json.dumps(asdict(record)))
         try:
             yield beat
         finally:
@@ -83,7 +83,7 @@ class Registry:
 
     def lease(self, name: str) -> Heartbeat:
         """Announce that this process needs a server."""
-        return Heartbeat.with_text(self._prepared() / f"lease-{name}", "")
+        return Heartbeat.with_text(self.prepared() / f"lease-{name}", "")
 
     def failure(self) -> str:
         """Why the latest attempt to start a server failed; empty if none did since :meth:`clear_failure`."""
@@ -92,7 +92,7 @@ class Registry:
 
     def note_failure(self, reason: str) -> None:
         """Note that a server did not start, so that nobody waits for it."""
-        replace_file(self._prepared() / "failure", redacted(reason).encode())
+        replace_file(self.prepared() / "failure", redacted(reason).encode())
 
     def clear_failure(self) -> None:
         """Remove the note of a failed start: somebody tries again."""
@@ -104,7 +104,7 @@ class Registry:
         Raises:
             MemsysError: the folder cannot be written.
         """
-        path = self._prepared() / "key"
+        path = self.prepared() / "key"
         if path.is_file():
             return path.read_text(encoding="ascii")
         with contextlib.suppress(FileExistsError):
@@ -117,7 +117,12 @@ class Registry:
                 temporary.unlink()
         return path.read_text(encoding="ascii")
 
-    def _prepared(self) -> Path:
+    def prepared(self) -> Path:
+        """Make the folder.
+
+        Raises:
+            MemsysError: it cannot be made.
+        """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -128,7 +133,7 @@ class Registry:
 
     def _fresh(self, pattern: str) -> Iterator[Path]:
         """Files touched lately, by the clock of the disk they lie on."""
-        now = disk_time(self._prepared())
+        now = disk_time(self.prepared())
         for path in sorted(self.folder.glob(pattern)):
             with contextlib.suppress(FileNotFoundError):
                 if is_young(path, now):

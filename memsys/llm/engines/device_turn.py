@@ -1,0 +1,64 @@
+"""One server of a group at a time on the same devices of a machine, however many processes would start one."""
+
+import contextlib
+import fcntl
+import logging
+import os
+import re
+import socket
+import time
+from collections.abc import Iterator
+from typing import IO
+
+from memsys.errors import MemsysError
+from memsys.llm.engines.registry import Registry
+
+logger = logging.getLogger(__name__)
+
+_POLL_SECONDS = 1.0
+
+
+@contextlib.contextmanager
+def device_turn(registry: Registry) -> Iterator[None]:
+    """Wait until no other process that took its turn here serves on the devices of this process, then keep them.
+
+    The turn is the lock on a file, so that it ends with its process, however that ends. On a disk that cannot lock
+    files nobody waits.
+
+    Args:
+        registry: of the group of servers.
+
+    Raises:
+        MemsysError: its folder cannot be written.
+    """
+    path = registry.prepared() / f"turn-{_devices()}"
+    try:
+        file = path.open("w")
+    except OSError as error:
+        raise MemsysError(f"cannot write {path} ({error.strerror}); set serving.folder to another folder") from error
+    with file:
+        _wait_for_lock(file, registry.folder.name)
+        yield
+
+
+def _devices() -> str:
+    """This machine and the GPUs of it that the process may use, as part of a file name."""
+    gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "all")
+    return re.sub(r"[^\w.-]", "_", f"{socket.gethostname()}-{gpus}")
+
+
+def _wait_for_lock(file: IO[str], group: str) -> None:
+    waiting = False
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not waiting:
+                logger.info("%s is served on these devices by another process; this one starts when that ends", group)
+            waiting = True
+            time.sleep(_POLL_SECONDS)
+        except OSError as error:
+            logger.warning("the disk of %s cannot lock files (%s): not waiting for other servers", group, error)
+            return
+        else:
+            return
