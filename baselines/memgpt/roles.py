@@ -60,8 +60,13 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], agent: AgentRules, co
 
 
 def call_schema(functions: Sequence[FunctionName], core: CoreRules) -> Mapping[str, Json]:
-    """Make the schema of a call of one of these functions: the arguments of all, of which a call fills its own."""
-    named = dict.fromkeys(argument for function in functions for argument in ARGUMENTS[function])
+    """Make the schema of a call of one of these functions: the arguments of all, of which a call fills its own.
+
+    What is searched for comes before what is said to the user: a small model that wrote a message first put that into
+    the query.
+    """
+    by_use = sorted(functions, key=lambda function: function == SEND)
+    named = dict.fromkeys(argument for function in by_use for argument in ARGUMENTS[function])
     special: dict[str, Json] = {
         "page": {"type": "integer"},
         "name": {"type": "string", "enum": list(BLOCKS[core.human])},
