@@ -465,7 +465,7 @@ def test_a_call_of_a_small_model_has_the_arguments_of_searches_alone() -> None:
     config = memory_config("memgpt_small")
     schema = config.build(parts(replying()))._roles["search"].schema  # type: ignore[attr-defined]
     assert list(schema["properties"]) == ["thought", "function", "args"]
-    assert list(schema["properties"]["args"]["properties"]) == ["message", "query", "page", "request_heartbeat"]
+    assert list(schema["properties"]["args"]["properties"]) == ["query", "page", "message", "request_heartbeat"]
     assert schema["properties"]["thought"]["maxLength"] == 100
 
 
