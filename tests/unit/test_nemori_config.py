@@ -81,7 +81,7 @@ def test_the_small_preset_bounds_lengths_and_leaves_the_method() -> None:
     small, full = preset("nemori_small"), preset("nemori")
     for group in set(GROUPS) - {"boundary", "context", "context_texts"}:
         assert getattr(small, group) == getattr(full, group)
-    assert replace(small.boundary_rules, max_messages=25) == full.boundary_rules
+    assert replace(small.boundary_rules, max_messages=25, session_cut=False) == full.boundary_rules
     assert replace(small.context_rules, max_tokens=None) == full.context_rules
     assert {**small.context_texts, "dated_entry": "- [{time}] {text}"} == full.context_texts
     for role, settings in small.roles.items():

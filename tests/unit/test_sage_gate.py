@@ -326,7 +326,7 @@ def test_the_command_line_names_the_host(host: str) -> None:
 
 def test_the_runs_settings_hold_those_of_the_host() -> None:
     settings = compose_plan(["memory=gated", "memory.host=amem_small"]).settings["memory"]
-    assert settings["host"]["name"] == "amem_small" and settings["host"]["roles"]["evolve"]["max_items"] == 3
+    assert settings["host"]["name"] == "amem_small" and settings["host"]["roles"]["evolve"]["max_items"] == 5
     assert json.loads(json.dumps(settings)) == settings
 
 

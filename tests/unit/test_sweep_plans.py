@@ -168,7 +168,10 @@ PER_PIECE = {
 #: Runs on five sessions of one conversation. Call models know the number of sessions and of turns alone, and of systems
 #: that cut the text themselves what their papers count: there they are off by a tenth (Mem0) to a half (LightMem).
 #: FactConsolidation's facts are shorter than the turns of a talk, by which a long session's parts are counted.
-SMALL_PARTS = ("locomo_qwen05b_part/", "locomo_qwen05b_latency/", "locomo_qwen15b_part/", "factconsolidation_qwen05b/")
+SMALL_PARTS = (
+    "locomo_qwen05b_part/", "locomo_qwen05b_part_plain/", "locomo_qwen05b_latency/", "locomo_qwen15b_part/",
+    "factconsolidation_qwen05b/",
+)  # fmt: skip
 
 
 def opened_clusters(run: str) -> float:

@@ -85,7 +85,7 @@ def test_the_small_preset_bounds_lengths_and_leaves_the_method() -> None:
     small, paper = preset("xmemory_small"), preset("xmemory")
     for group in set(GROUPS) - {"boundary", "context", "context_texts"}:
         assert getattr(small, group) == getattr(paper, group)
-    assert replace(small.boundary_rules, max_messages=25) == paper.boundary_rules
+    assert replace(small.boundary_rules, max_messages=25, session_cut=False) == paper.boundary_rules
     assert replace(small.context_rules, max_tokens=None) == paper.context_rules
     assert {**small.context_texts, "dated_entry": "- [{time}] {text}"} == paper.context_texts
     for role, settings in small.roles.items():
