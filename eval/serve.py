@@ -10,7 +10,6 @@ import argparse
 import logging
 import os
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with terminated_as_interrupted():
             plan = plan_of(options.overrides)
-            with device_turn(Registry(group_folder(plan))) if options.wait_for_turn else nullcontext():
+            with device_turn(Registry(group_folder(plan)), wait=options.wait_for_turn):
                 reason = serve_plan(plan, options.host)
     except KeyboardInterrupt:
         reason = "interrupted"

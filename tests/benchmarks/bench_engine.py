@@ -14,6 +14,7 @@ so that other work on the machine matters less. Two parts, chosen by ``--parts``
   it is not among the default parts.
 
 Run: ``python tests/benchmarks/bench_engine.py [--backbone qwen25_coder_05b] [--turns 12] [--parts clag]``
+``--conversations 3`` writes three at once, as a run with ``schedule.conversations_in_flight=3`` does.
 """
 
 import argparse
@@ -215,19 +216,28 @@ async def common_beginning(url: str, sequences: int, options: argparse.Namespace
 
 
 async def ingest(
-    engine: Any, config: BackboneConfig, turns: int, on_call: Callable[[CallRecord], None]
+    engine: Any, config: BackboneConfig, options: argparse.Namespace, on_call: Callable[[CallRecord], None]
 ) -> tuple[Spent, int]:
-    """Write turns of the sample conversation into CLAG; returns what was spent and texts embedded."""
+    """Write turns of the sample conversation into CLAG; returns what was spent and texts embedded.
+
+    Several conversations are the sample's turns cut into pieces, each with a memory of its own, all at once.
+    """
     sample = composed("dataset=locomo_sample").load().samples[0]
     embedder = TimedEmbedder(composed("embedder=minilm").build())
     await embedder.embed(["warm"])
     with tempfile.TemporaryDirectory() as folder:
         backbone = Backbone(config, engine, on_call=on_call, log_dir=Path(folder), run_seed=0)
         async with backbone:
-            memory = ClagMemory(preset("clag_small"), Parts("bench", backbone.bind("bench"), embedder, seed=0))
-            units = memory.units(sample.conversation)[:turns]
+            memories = [
+                ClagMemory(preset("clag_small"), Parts(name, backbone.bind(name), embedder, seed=0))
+                for name in map(str, range(options.conversations))
+            ]
+            units = memories[0].units(sample.conversation)[: options.turns * len(memories)]
+            size = len(units) // len(memories)
             begun = Spent.now()
-            await write(memory, units)
+            await asyncio.gather(
+                *(write(memory, units[n * size : (n + 1) * size]) for n, memory in enumerate(memories))
+            )
             spent = Spent.now().since(begun)
     return spent, embedder.texts
 
@@ -269,7 +279,7 @@ async def measure_clag(config: BackboneConfig, options: argparse.Namespace) -> N
     with served(config, changes_of(options)) as (engine, url):
         before = None if options.counts_only else await rates(url, sequences, options)
         calls: list[CallRecord] = []
-        spent, texts = await ingest(engine, config, options.turns, calls.append)
+        spent, texts = await ingest(engine, config, options, calls.append)
         say(by_role(calls))
         if before is None:
             return
@@ -285,7 +295,8 @@ async def measure_clag(config: BackboneConfig, options: argparse.Namespace) -> N
         ideal = computed / rate.prompt + new / rate.generation
         say(f"  ceiling of {at_once} at once: {rate.prompt:.1f} prompt and {rate.generation:.1f} new tokens per CPU "
             f"second; the ingestion reaches {ideal / spent.cpu:.2f} of it")  # fmt: skip
-    say(f"  the ingestion had {in_flight:.1f} requests at once: a turn is written when the one before it is")
+    say(f"  the ingestion of {options.conversations} at once had {in_flight:.1f} requests at once: in a conversation "
+        "a turn is written when the one before it is")  # fmt: skip
 
 
 def mean_of(*rates_found: Rates) -> Rates:
@@ -351,7 +362,8 @@ def main() -> None:
     parser.add_argument("--backbone", default="qwen25_coder_05b")
     parser.add_argument("--served", default="qwen25_coder_05b_vllm", help="backbone of the part vllm: the same weights")
     parser.add_argument("--parts", default="clag,variants")
-    parser.add_argument("--turns", type=int, default=12)
+    parser.add_argument("--turns", type=int, default=12, help="of a conversation")
+    parser.add_argument("--conversations", type=int, default=1, help="written at once, each into a memory of its own")
     parser.add_argument("--prompt", type=int, default=250, help="words of a prompt of the ceiling")
     parser.add_argument("--new", type=int, default=24, help="new tokens of a reply of the ceiling")
     parser.add_argument("--variant", default="", help="only variants whose name contains this")

@@ -114,15 +114,18 @@ def test_one_server_of_a_group_at_a_time_has_the_devices(
     got = threading.Event()
 
     def second() -> None:
-        with device_turn.device_turn(registry):
+        with device_turn.device_turn(registry, wait=True):
             got.set()
 
     waits = threading.Thread(target=second, daemon=True)
-    with device_turn.device_turn(registry):
+    with device_turn.device_turn(registry, wait=True):
         waits.start()
         assert not got.wait(0.3)
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-        with device_turn.device_turn(registry):  # other devices are free
+        with device_turn.device_turn(registry, wait=True):  # other devices are free
+            pass
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+        with device_turn.device_turn(registry, wait=False):  # started by hand: beside the other
             pass
     assert got.wait(30)
     waits.join(30)
@@ -133,20 +136,20 @@ def test_a_turn_ends_with_its_process(registry: Registry) -> None:
     holds = (
         "import sys, time; from pathlib import Path; from memsys.llm.engines.registry import Registry\n"
         "from memsys.llm.engines.device_turn import device_turn\n"
-        "with device_turn(Registry(Path(sys.argv[1]))): print('held', flush=True); time.sleep(60)"
+        "with device_turn(Registry(Path(sys.argv[1])), wait=True): print('held', flush=True); time.sleep(60)"
     )
     line = [sys.executable, "-c", holds, str(registry.folder)]
     with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None and other.stdout.readline() == "held\n"
         other.kill()
-    with device_turn.device_turn(registry):
+    with device_turn.device_turn(registry, wait=True):
         pass
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     registry = Registry(tmp_path / "file" / "group")
-    with pytest.raises(MemsysError, match=r"set serving\.folder"), device_turn.device_turn(registry):
+    with pytest.raises(MemsysError, match=r"set serving\.folder"), device_turn.device_turn(registry, wait=True):
         pass
 
 

@@ -19,14 +19,15 @@ _POLL_SECONDS = 1.0
 
 
 @contextlib.contextmanager
-def device_turn(registry: Registry) -> Iterator[None]:
-    """Wait until no other process that took its turn here serves on the devices of this process, then keep them.
+def device_turn(registry: Registry, *, wait: bool) -> Iterator[None]:
+    """Keep the devices of this process for it, so that those that wait for them start no second server.
 
     The turn is the lock on a file, so that it ends with its process, however that ends. On a disk that cannot lock
     files nobody waits.
 
     Args:
         registry: of the group of servers.
+        wait: begin when no other process has its turn; else begin at once, whoever serves there already.
 
     Raises:
         MemsysError: its folder cannot be written.
@@ -37,7 +38,7 @@ def device_turn(registry: Registry) -> Iterator[None]:
     except OSError as error:
         raise MemsysError(f"cannot write {path} ({error.strerror}); set serving.folder to another folder") from error
     with file:
-        _wait_for_lock(file, registry.folder.name)
+        _take_lock(file, registry.folder.name, wait)
         yield
 
 
@@ -47,12 +48,14 @@ def _devices() -> str:
     return re.sub(r"[^\w.-]", "_", f"{socket.gethostname()}-{gpus}")
 
 
-def _wait_for_lock(file: IO[str], group: str) -> None:
+def _take_lock(file: IO[str], group: str, wait: bool) -> None:
     waiting = False
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            if not wait:
+                return
             if not waiting:
                 logger.info("%s is served on these devices by another process; this one starts when that ends", group)
             waiting = True
