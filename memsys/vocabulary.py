@@ -6,6 +6,7 @@ All types are frozen; ids are strings and unique within their conversation.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -33,13 +34,18 @@ class Turn:
     extra: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, which leave no place for what is looked up once
 class Conversation:
     """One memory's whole input: turns in the order they were said."""
 
     conversation_id: str
     turns: tuple[Turn, ...]
     speakers: tuple[str, ...] = ()
+
+    @cached_property
+    def speaking(self) -> tuple[str, ...]:
+        """The speakers of the turns, each where it speaks first; they are looked up once, however many turns."""
+        return tuple(dict.fromkeys(turn.speaker for turn in self.turns))
 
 
 @dataclass(frozen=True, slots=True)

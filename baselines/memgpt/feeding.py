@@ -43,7 +43,7 @@ async def feed(parts: Parts, rules: IngestionRules, unit: Unit, *, embed_turns: 
     Raises:
         ValueError: the unit names no conversation.
     """
-    speakers = tuple(dict.fromkeys(turn.speaker for turn in conversation_of(unit).turns if turn.speaker))
+    speakers = tuple(filter(None, conversation_of(unit).speaking))
     records = [
         MemGptRecord(turn.turn_id, turn.date_time, parts.turn_format.render(turn), (turn.turn_id,))
         for turn in unit.turns

@@ -133,7 +133,7 @@ def user_of(conversation: Conversation) -> str:
 
 def agent_of(conversation: Conversation) -> str:
     """Return who replies: the first to speak who is not the user; empty where only one speaks."""
-    spoke, user = dict.fromkeys(turn.speaker for turn in conversation.turns), user_of(conversation)
+    spoke, user = conversation.speaking, user_of(conversation)
     return next((speaker for speaker in spoke if speaker != user), "") if len(spoke) > 1 else ""
 
 

@@ -126,7 +126,7 @@ def question_messages(plan: Any, sample: Sample) -> Iterator[tuple[Question, dic
 
 def speakers(conversation: Conversation) -> Sequence[str]:
     """Names of a conversation's speakers, as the data set has them or else in the order in which they speak."""
-    return conversation.speakers or tuple(dict.fromkeys(turn.speaker for turn in conversation.turns))
+    return conversation.speakers or conversation.speaking
 
 
 def unit_messages(plan: Any, sample: Sample) -> Iterator[dict[str, Json]]:

@@ -47,7 +47,8 @@ class ScalePoint:
         read_ms: of a retrieval.
         end_ms: of the end of the stream, for a turn of all.
         bytes_a_turn: what the process grew by.
-        stopped_at: turns written when the limit was reached; 0 where it was not. The rest but ``turn_ms`` is then 0.
+        stopped_at: turns written when the limit was reached, of which the figures then are; 0 where it was not. There
+            is then no ``end_ms``, and 0 stands for ``read_ms`` and ``bytes_a_turn`` where they were not measured.
         limit_s: seconds of the processor after which the size is stopped, backbone and embedder included.
         date: of the measurement.
         machine: in words.
@@ -149,11 +150,15 @@ def _steepness(name: str, known: Mapping[tuple[str, int], ScalePoint]) -> tuple[
 
 
 def _others(points: Sequence[ScalePoint]) -> str:
-    head = ["system", "turns", "a turn written (ms)", "a retrieval (ms)", "bytes a turn"]
-    lines = [markdown_row(head), markdown_row(["---", *["---:"] * 4])]
-    for point in sorted(points, key=lambda point: (point.turns, point.read_ms)):
-        lines.append(markdown_row([_name(point), f"{point.turns:,}", _written(point), _read(point), _bytes(point)]))
-    return "\n".join([_said(points), "", *lines, "", _stopped(points)]) if points else _said(points)
+    if not points:
+        return _said(points)
+    head = ["system", "turns", "a turn written (ms)", "a retrieval (ms)", "bytes a turn", "measured on"]
+    lines = [markdown_row(head), markdown_row(["---", *["---:"] * 4, "---"])]
+    for point in sorted(points, key=lambda point: (point.turns, bool(point.stopped_at), point.read_ms)):
+        cells = [f"{point.turns:,}", _written(point), _read(point), _bytes(point), point.date]
+        lines.append(markdown_row([_name(point), *cells]))
+    machine = _one_machine(points)
+    return "\n".join([f"Measured on {machine}, processor time.", "", *lines, "", _stopped(points)])
 
 
 def _million(points: Sequence[ScalePoint]) -> str:
@@ -187,15 +192,19 @@ def _name(point: ScalePoint) -> str:
 
 def _said(points: Sequence[ScalePoint]) -> str:
     """When and on what a table was measured; one table is of one day on one machine."""
-    days, machines = sorted({point.date for point in points}), sorted({point.machine for point in points})
-    if len(days) > 1 or len(machines) > 1:
-        told = ", ".join([*days, *machines])
-        raise ConfigError(f"{SYSTEMS.name} mixes days or machines in one table ({told}); measure its systems anew")
-    return (
-        f"Measured on {''.join(days)}, {''.join(machines)}, processor time."
-        if points
-        else "Not measured with this version."
-    )
+    if not points:
+        return "Not measured with this version."
+    days = sorted({point.date for point in points})
+    if len(days) > 1:
+        raise ConfigError(f"{SYSTEMS.name} mixes days in one table ({', '.join(days)}); measure its systems anew")
+    return f"Measured on {days[0]}, {_one_machine(points)}, processor time."
+
+
+def _one_machine(points: Sequence[ScalePoint]) -> str:
+    machines = sorted({point.machine for point in points})
+    if len(machines) > 1:
+        raise ConfigError(f"{SYSTEMS.name} mixes machines in one table ({', '.join(machines)}); measure anew")
+    return machines[0]
 
 
 def _unit(point: ScalePoint) -> str:
@@ -210,15 +219,19 @@ def _bold(ms: float, goal: float) -> str:
 def _written(point: ScalePoint | None) -> str:
     if point is None:
         return "–"
-    return _bold(point.turn_ms, WRITE_GOAL_MS) + (f" at {point.stopped_at:,}" if point.stopped_at else "")
+    return _bold(point.turn_ms, WRITE_GOAL_MS) + _where(point)
+
+
+def _where(point: ScalePoint) -> str:
+    return f" at {point.stopped_at:,}" if point.stopped_at else ""
 
 
 def _bytes(point: ScalePoint | None) -> str:
-    return "–" if point is None or point.stopped_at else f"{point.bytes_a_turn:,.0f}"
+    return "–" if point is None or not point.bytes_a_turn else f"{point.bytes_a_turn:,.0f}"
 
 
 def _read(point: ScalePoint | None) -> str:
-    return "–" if point is None or point.stopped_at else _bold(point.read_ms, READ_GOAL_MS)
+    return "–" if point is None or not point.read_ms else _bold(point.read_ms, READ_GOAL_MS) + _where(point)
 
 
 def _stopped(points: Sequence[ScalePoint]) -> str:
@@ -262,13 +275,13 @@ def draw(points: Sequence[ScalePoint], out: Path) -> list[Path]:
     from matplotlib import pyplot as plt
 
     plain = [point for point in points if not point.index and not point.texts]
-    finished = [point for point in plain if not point.stopped_at]
+    asked = [point for point in plain if point.read_ms]
     styles = _styles(plain)
     with mpl.rc_context(STYLE):
         figure, (written, read) = plt.subplots(1, 2, figsize=(12, 7), layout="constrained")
         ends = [
             (written, _lines(written, plain, ("turn_ms", "a turn written", WRITE_GOAL_MS), styles)),
-            (read, _lines(read, finished, ("read_ms", "a retrieval", READ_GOAL_MS), styles)),
+            (read, _lines(read, asked, ("read_ms", "a retrieval", READ_GOAL_MS), styles)),
         ]
         remark = "Own cost: processor time without backbone and embedder. Hollow: stopped there. Dashed: the goal."
         figure.supxlabel(remark, fontsize=7.5, color=GREY, x=0.01, ha="left")

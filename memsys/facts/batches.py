@@ -24,8 +24,8 @@ def scope_owners(scopes: Scopes, conversation: Conversation) -> list[str]:
 
 def owners(conversation: Conversation) -> list[str]:
     """Return whose memories are kept: the conversation's speakers who speak; if it names none, all who speak."""
-    speaking = list(dict.fromkeys(turn.speaker for turn in conversation.turns))
-    return [name for name in conversation.speakers if name in speaking] or speaking
+    speaking = conversation.speaking
+    return [name for name in conversation.speakers if name in speaking] or list(speaking)
 
 
 def owners_of_unit(scopes: Scopes, unit: Unit) -> list[str]:

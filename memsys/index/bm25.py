@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memsys.index.ranking import best_rows
+from memsys.index.ranking import best_rows, near_highest
 from memsys.index.vector import SCORE_DECIMALS
 from memsys.index.words import words
 
@@ -81,15 +81,14 @@ class BM25Index:
         for word, repeats in Counter(self._words(query)).items():
             if word in self._rows:
                 rows = np.frombuffer(self._rows[word], dtype=np.int64)
-                counts = np.frombuffer(self._counts[word], dtype=np.int64)
-                saturated = counts * (self._k1 + 1) / (counts + self._norms(rows))
-                totals[rows] += repeats * self._idf(word) * saturated
+                np.add.at(totals, rows, self._worth(word, rows, repeats * self._idf(word)))
         return totals
 
     def search(self, query: str, k: int) -> list[tuple[str, float]]:
         """Find the ``k`` best documents, best first; ties (six decimals) and documents without a match oldest first."""
         scores = self.scores(query)
-        order = best_rows(np.round(scores, SCORE_DECIMALS), k)
+        rows = near_highest(scores, k, margin=2 * 10**-SCORE_DECIMALS)  # all that rounding can put among them
+        order = rows[best_rows(np.round(scores[rows], SCORE_DECIMALS), k)]
         return [(self._ids[row], float(scores[row])) for row in order]
 
     def state(self) -> Mapping[str, Any]:
@@ -149,12 +148,33 @@ class BM25Index:
         idf = np.log(len(self._ids) - frequencies + 0.5) - np.log(frequencies + 0.5)
         self._mean_idf = float((counts * idf).sum() / counts.sum()) if held else 0.0
 
-    def _norms(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What the lengths of some documents, by row, add to a word's count."""
-        lengths = np.frombuffer(self._lengths, dtype=np.int64)[rows]
+    def _worth(self, word: str, rows: NDArray[np.int64], weight: float) -> NDArray[np.float64]:
+        """What a word adds to the score of each document that holds it.
+
+        That depends on two small numbers, how often and among how many words: where there are more documents than pairs
+        of them, each pair is worked out once.
+        """
+        counts = np.frombuffer(self._counts[word], dtype=np.int64)
+        lengths = np.frombuffer(self._lengths, dtype=np.int64).take(rows)
+        most, longest = int(counts.max()), int(lengths.max())
+        norms = self._norms(longest)
+        if most * len(norms) > len(rows):
+            return self._saturated(counts, norms.take(lengths)) * weight
+        pairs = np.zeros((most + 1, len(norms)))
+        pairs[1:] = self._saturated(np.arange(1, most + 1)[:, None], norms) * weight
+        places = counts * len(norms)
+        places += lengths
+        return pairs.ravel().take(places)
+
+    def _saturated(self, counts: NDArray[np.int64], norms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What occurrences of a word are worth before its idf."""
+        worth: NDArray[np.float64] = counts * (self._k1 + 1) / (counts + norms)
+        return worth
+
+    def _norms(self, longest: int) -> NDArray[np.float64]:
+        """What a length of 0, 1, ... ``longest`` words adds to a word's count, shape ``(longest + 1,)``."""
         mean_length = self._total_length / len(self._ids)
-        every = self._counted_lengths(int(lengths.max(initial=0)))  # few lengths, many documents
-        norms: NDArray[np.float64] = (self._k1 * (1 - self._b + self._b * every / mean_length))[lengths]
+        norms: NDArray[np.float64] = self._k1 * (1 - self._b + self._b * self._counted_lengths(longest) / mean_length)
         return norms
 
     def _counted_lengths(self, longest: int) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ Run: ``python tests/benchmarks/bench_scale.py [--sizes 1000 10000 100000] [--mil
 ``--csv`` keeps every measurement in ``results/scale/systems.csv`` as it comes, in place of an older one of the same
 system, index, texts and size; of that file ``python -m eval.plots.scale`` makes the tables of ``docs/scale.md`` and
 their figure. A system that takes more than ``--seconds`` of the processor for a size, stand-ins for backbone and
-embedder included, is stopped there, and larger sizes are not tried.
+embedder included, is stopped there, a retrieval is measured among what is stored, and larger sizes are not tried.
 """
 
 import argparse
@@ -175,14 +175,22 @@ async def measure(preset: str, talk: Conversation, limit_s: float) -> Costs:
         costs.append(await _own_ms(clock, memory, unit))
         written += len(unit.turns)
         if time.process_time() > deadline:
-            return Costs(*_write_ms(costs, units), stopped_at=written)
+            break
+    stopped = len(costs) < len(units)
     start, outside = time.process_time(), clock.seconds
-    await memory.consolidate()
+    if not stopped:
+        await memory.consolidate()
     end_ms = 1000 * (time.process_time() - start - (clock.seconds - outside))
     gc.collect()
-    grown, turns = resident_bytes() - before, max(len(talk.turns), 1)
-    reads = await _reads(clock, memory, talk)
-    return Costs(*_write_ms(costs, units), mean(reads), end_ms / turns, max(grown, 0) / turns)
+    grown = max(resident_bytes() - before, 0)
+    reads = await _reads(clock, memory, talk.turns[:written])
+    return Costs(
+        *_write_ms(costs, units),
+        read_ms=mean(reads),
+        end_ms=0.0 if stopped else end_ms / written,
+        bytes_a_turn=grown / written,
+        stopped_at=written if stopped else 0,
+    )
 
 
 async def _load_modules(preset: str, talk: Conversation) -> None:
@@ -208,9 +216,9 @@ async def _own_ms(clock: OutsideClock, memory: MemorySystem, unit: Unit) -> floa
     return 1000 * (time.process_time() - start - (clock.seconds - outside))
 
 
-async def _reads(clock: OutsideClock, memory: MemorySystem, talk: Conversation) -> list[float]:
-    step = max(len(talk.turns) // MEASURED_READS, 1)
-    questions = [" ".join(turn.text.split()[:8]) for turn in talk.turns[::step]][:MEASURED_READS]
+async def _reads(clock: OutsideClock, memory: MemorySystem, turns: Sequence[Turn]) -> list[float]:
+    step = max(len(turns) // MEASURED_READS, 1)
+    questions = [" ".join(turn.text.split()[:8]) for turn in turns[::step]][:MEASURED_READS]
     await memory.retrieve("word1")  # indexes bring themselves up to date with the first retrieval
     costs = []
     for question in questions:
@@ -229,7 +237,10 @@ def write(*cells: str) -> None:
 def show(point: ScalePoint) -> None:
     """Print one measurement."""
     if point.stopped_at:
-        said = f"stopped at {point.stopped_at} after {point.limit_s:g} s ({point.turn_ms:.3f} ms a turn)"
+        said = (
+            f"stopped at {point.stopped_at} after {point.limit_s:g} s "
+            f"({point.turn_ms:.3f} ms a turn, {point.read_ms:.3f} ms a retrieval, {point.bytes_a_turn:.0f} bytes a turn)"
+        )
         write(point.system, str(point.turns), said)
         return
     over = point.turn_ms > WRITE_GOAL_MS or point.read_ms > READ_GOAL_MS
