@@ -58,13 +58,14 @@ class EvictionSummary:
     Attributes:
         text: written by the backbone, or made of the messages' first words.
         hidden: messages that were evicted.
-        turn_ids: of the turns that were evicted.
+        turn_ids: keys: of the turns that were evicted, in order. The next summary takes the dictionary over and adds
+            to it, as a copy would grow with the conversation.
         message: as the agent sees it.
     """
 
     text: str
     hidden: int
-    turn_ids: tuple[str, ...]
+    turn_ids: dict[str, None]
     message: QueuedMessage
 
     def state(self) -> dict[str, Any]:
@@ -76,7 +77,7 @@ class EvictionSummary:
     def from_state(cls, state: Mapping[str, Any]) -> "EvictionSummary":
         """Make the summary that :meth:`state` described."""
         message = QueuedMessage.from_state(state["message"])
-        return cls(state["text"], int(state["hidden"]), tuple(state["turn_ids"]), message)
+        return cls(state["text"], int(state["hidden"]), dict.fromkeys(state["turn_ids"]), message)
 
 
 def event(kind: EventType, date: str, message: str) -> QueuedMessage:

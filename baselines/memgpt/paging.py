@@ -145,10 +145,10 @@ class MainContext:
         cut = self._cut()
         evicted, self.messages = self.messages[:cut], self.messages[cut:]
         hidden = cut + (self.summary.hidden if self.summary else 0)
-        before = self.summary.turn_ids if self.summary else ()
+        turn_ids = self.summary.turn_ids if self.summary else {}
         text = await self._summariser.summarise([*self._summary_messages(), *evicted], str(self._counts["evictions"]))
         message = await self.counted(summary_message(evicted[-1].date, hidden, text))
-        turn_ids = tuple(dict.fromkeys((*before, *(turn for each in evicted for turn in each.turn_ids))))
+        turn_ids.update(dict.fromkeys(turn for each in evicted for turn in each.turn_ids))
         self.summary, self.alerted = EvictionSummary(text, hidden, turn_ids, message), False
         self._counts["evictions"] += 1
         self._counts["evicted_messages"] += cut

@@ -15,7 +15,8 @@ Rows = NDArray[np.int64]
 class ApproximateCandidates:
     """An HNSW or IVF index over the rows of a matrix; made with the first search that needs it.
 
-    Rows that were replaced since are named with every search, until there are so many that the index is made anew.
+    IVF moves a row that is replaced to its new cell, and takes out one that is removed. HNSW can do neither: rows that
+    were replaced are named with every search, until there are so many that the index is made anew.
 
     Args:
         settings: kind and parameters; not ``flat``.
@@ -27,6 +28,12 @@ class ApproximateCandidates:
         self._dimension = dimension
         self._index: Any = None
         self._stale: set[int] = set()
+        self._rows = 0
+
+    @property
+    def changes(self) -> bool:
+        """Whether single rows can be moved and taken out."""
+        return self._settings.kind == "ivf"
 
     def searches(self, count: int) -> bool:
         """Whether an index of so many rows is searched approximately."""
@@ -35,49 +42,70 @@ class ApproximateCandidates:
     def append(self, block: Vectors) -> None:
         """Add rows to the index, if there is one."""
         if self._index is not None:
-            self._index.add(block)
+            self._add(block, np.arange(self._rows, self._rows + len(block)))
 
-    def replaced(self, rows: Rows) -> None:
-        """Note rows whose vectors changed."""
+    def replaced(self, rows: Rows, vectors: Vectors) -> None:
+        """Give rows, each named once, new vectors, shape ``(len(rows), dimension)``."""
         if self._index is None:
+            return
+        if self.changes:
+            self._index.update_vectors(rows, np.ascontiguousarray(vectors, dtype=np.float32))
             return
         self._stale.update(rows.tolist())
         if len(self._stale) > self._settings.exact_below:
             self.drop()
+
+    def removed(self, rows: Rows) -> None:
+        """Take rows out; the others keep their numbers. For an index that :attr:`changes`."""
+        import faiss
+
+        if self._index is not None:
+            self._index.remove_ids(faiss.IDSelectorArray(len(rows), faiss.swig_ptr(rows)))
 
     def drop(self) -> None:
         """Forget the index: rows have other numbers now."""
         self._index = None
         self._stale.clear()
 
-    def find(self, matrix: Vectors, query: NDArray[np.float32], count: int) -> Rows:
+    def find(self, matrix: Vectors, gaps: Sequence[int], query: NDArray[np.float32], count: int) -> Rows:
         """Rows that may be among the best ``count``, in no order.
 
         Args:
             matrix: all vectors, shape ``(n, dimension)``.
+            gaps: its rows that hold none, ascending.
             query: unit vector ``(dimension,)``.
             count: how many to ask the index for; more come where rows were replaced.
         """
         if self._index is None:
-            self._index = self._made(matrix)
+            self._make(matrix, np.delete(np.arange(len(matrix)), gaps) if gaps else np.arange(len(matrix)))
         if self._settings.kind == "hnsw":
             self._index.hnsw.efSearch = max(self._settings.search_depth, count)
         found = self._index.search(query[None], count)[1][0]
         rows: Sequence[int] = [*(row for row in found.tolist() if row >= 0), *self._stale]
         return np.unique(np.array(rows, dtype=np.int64))
 
-    def _made(self, matrix: Vectors) -> Any:
+    def _make(self, matrix: Vectors, rows: Rows) -> None:
         import faiss
 
+        library: Any = faiss  # its type information does not know all of it
         settings, metric = self._settings, faiss.METRIC_INNER_PRODUCT
         faiss.omp_set_num_threads(1)
-        index: Any
         if settings.kind == "hnsw":
-            index = faiss.IndexHNSWFlat(self._dimension, settings.neighbours, metric)
-            index.hnsw.efConstruction = settings.build_depth
+            self._index = faiss.IndexHNSWFlat(self._dimension, settings.neighbours, metric)
+            self._index.hnsw.efConstruction = settings.build_depth
         else:
-            index = faiss.IndexIVFFlat(faiss.IndexFlatIP(self._dimension), self._dimension, settings.lists, metric)
-            index.train(np.ascontiguousarray(matrix[: settings.exact_below]))
-            index.nprobe = min(settings.probes, settings.lists)
-        index.add(np.ascontiguousarray(matrix))
-        return index
+            cells = faiss.IndexFlatIP(self._dimension)
+            self._index = faiss.IndexIVFFlat(cells, self._dimension, settings.lists, metric)
+            self._index.train(np.ascontiguousarray(matrix[rows[: settings.exact_below]]))
+            self._index.nprobe = min(settings.probes, settings.lists)
+            self._index.set_direct_map_type(library.DirectMap.Hashtable)  # where each row is, so that it can be moved
+        self._add(matrix[rows], rows)
+        self._rows = len(matrix)
+
+    def _add(self, vectors: Vectors, rows: Rows) -> None:
+        block = np.ascontiguousarray(vectors, dtype=np.float32)
+        if self.changes:
+            self._index.add_with_ids(block, rows)
+        else:
+            self._index.add(block)  # numbered in the order of their coming, without gaps
+        self._rows += len(rows)

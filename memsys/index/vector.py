@@ -131,9 +131,11 @@ class VectorIndex:
             self._measured = 0
             if self._gpu:
                 self._gpu.drop()
-            for follower in (self._approximate, self._bounds):
-                if follower:
-                    follower.replaced(rows)
+            if self._bounds:
+                self._bounds.replaced(rows)
+            if self._approximate:
+                once = np.unique(rows)
+                self._approximate.replaced(once, self._matrix()[once])
 
     def remove(self, ids: Sequence[str]) -> None:
         """Take items out; the others keep their order.
@@ -148,9 +150,12 @@ class VectorIndex:
         for row in gone.tolist():
             del self._row_of[self._ids[row]]
             insort(self._gaps, row)
-        # Copies are made anew after a removal; so they never hold a gap.
-        if self._gpu or self._approximate or len(self._gaps) > _GAPS + len(self) // _LIVE_PER_GAP:
+        # Copies that cannot move a row are made anew after a removal; so they never hold a gap.
+        fixed = self._gpu or (self._approximate and not self._approximate.changes)
+        if fixed or len(self._gaps) > _GAPS + len(self) // _LIVE_PER_GAP:
             self._close_gaps()
+        elif self._approximate:
+            self._approximate.removed(gone)
 
     def _close_gaps(self) -> None:
         self._flat.remove_ids(np.array(self._gaps, dtype=np.int64))
@@ -265,7 +270,7 @@ class VectorIndex:
     def _reaching(self, query: NDArray[np.float32], least: float) -> NDArray[np.int64] | None:
         """Rows that may reach a cosine; ``None`` where another search finds them as fast."""
         count = len(self._ids)
-        approximates = self._approximate is not None and self._approximate.searches(count)
+        approximates = self._approximate is not None and self._approximate.searches(len(self))
         if least < LEAST_USEFUL or count < _FEW or approximates:
             return None
         self._bounds = self._bounds or SimilarityBounds(self._dimension)
@@ -280,8 +285,8 @@ class VectorIndex:
         among = among if among is None or not self._gaps else self._live()[among]
         count = len(self._ids) if among is None else len(among)
         fetch = min(k + _SPARE_CANDIDATES, count)
-        if self._approximate and among is None and self._approximate.searches(count):
-            return self._approximate.find(self._matrix(), query, fetch)
+        if self._approximate and among is None and self._approximate.searches(len(self)):
+            return self._approximate.find(self._matrix(), self._gaps, query, fetch)
         index = self._gpu.of(self._flat) if self._gpu and among is None else self._flat
         chosen = {} if among is None else {"params": self._only(among)}
         scores, rows = index.search(query[None], fetch, **chosen)

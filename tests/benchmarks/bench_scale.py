@@ -238,8 +238,8 @@ def show(point: ScalePoint) -> None:
     """Print one measurement."""
     if point.stopped_at:
         said = (
-            f"stopped at {point.stopped_at} after {point.limit_s:g} s "
-            f"({point.turn_ms:.3f} ms a turn, {point.read_ms:.3f} ms a retrieval, {point.bytes_a_turn:.0f} bytes a turn)"
+            f"stopped at {point.stopped_at} after {point.limit_s:g} s ({point.turn_ms:.3f} ms a turn, "
+            f"{point.read_ms:.3f} ms a retrieval, {point.bytes_a_turn:.0f} bytes a turn)"
         )
         write(point.system, str(point.turns), said)
         return

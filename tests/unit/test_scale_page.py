@@ -57,9 +57,9 @@ def test_the_end_and_the_bytes_are_of_one_size_for_all_systems() -> None:
     assert ends == {"rag": ["0.25", "1,500 |"], "bm25": ["0.75", "900 |"], "small": ["–", "– |"]}
 
 
-def test_another_index_that_was_stopped_has_no_bytes_and_is_named() -> None:
+def test_another_index_that_was_stopped_is_named() -> None:
     block = blocks([ONE, replace(STOPPED, index="index.kind=ivf", texts="locomo")])["indexes"]
-    assert "| `slow`, `index.kind=ivf` on locomo | 10,000 | **9.00** at 7,900 | – | – |" in block
+    assert "| `slow`, `index.kind=ivf` on locomo | 10,000 | **9.00** at 7,900 | – | – | 2026-01-02 |" in block
     assert block.endswith("included: `slow`, `index.kind=ivf` on locomo at 7,900 of 10,000 after 60 s.")
 
 
@@ -96,23 +96,27 @@ def test_no_block_of_the_page_is_empty(name: str) -> None:
 
 
 def test_other_indexes_and_turns_of_data_sets_have_a_table_of_their_own() -> None:
-    points = [ONE, replace(LARGE, index="index.kind=ivf"), replace(ONE, texts="locomo", date="2026-02-02")]
-    with pytest.raises(ConfigError, match="mixes days or machines in one table"):
-        blocks(points)
-    found = blocks([points[0], points[1]])
+    found = blocks([ONE, replace(LARGE, index="index.kind=ivf"), replace(ONE, texts="locomo", date="2026-02-02")])
     assert "None was stopped." in found["systems"] and "10,000" not in found["systems"]
-    assert "| `rag`, `index.kind=ivf` | 10,000 | **5.50** | **11.00** | 1,500 |" in found["indexes"]
+    assert "| `rag`, `index.kind=ivf` | 10,000 | **5.50** | **11.00** | 1,500 | 2026-01-02 |" in found["indexes"]
+    assert found["indexes"].count("| 2026-02-02 |") == 1
+
+
+def test_what_a_stopped_system_was_asked_is_shown_with_the_turns_it_had() -> None:
+    asked = replace(STOPPED, read_ms=11.5, bytes_a_turn=800.0)
+    assert "**11.50** at 7,900" in blocks([ONE, asked])["systems"]
+    assert "| **9.00** at 7,900 | **11.50** at 7,900 | 800 |" in blocks([ONE, replace(asked, texts="own")])["indexes"]
 
 
 def test_a_million_turns_stand_in_the_second_table_and_are_no_column_of_the_first() -> None:
     found = blocks([ONE, replace(LARGE, turns=1_000_000)])
     assert "1,000,000" not in found["systems"] and found["systems"].endswith("None was stopped.")
-    assert "| `rag` | 1,000,000 | **5.50** | **11.00** | 1,500 |" in found["indexes"]
+    assert "| `rag` | 1,000,000 | **5.50** | **11.00** | 1,500 | 2026-01-02 |" in found["indexes"]
 
 
 @pytest.mark.parametrize("change", [{"date": "2026-01-03"}, {"machine": "8 cores"}])
 def test_one_table_is_of_one_day_and_one_machine(change: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match="measure its systems anew"):
+    with pytest.raises(ConfigError, match=r"in one table \(.*\); measure"):
         blocks([ONE, replace(LARGE, **change)])  # type: ignore[arg-type]
 
 
