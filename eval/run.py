@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.cli.commands import EXIT_BUDGET, EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
-from eval.cli.places import use_checkout
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -167,5 +166,4 @@ def run_cell(config: "DictConfig", overrides: list[str], number: int = 1) -> str
 
 
 if __name__ == "__main__":
-    use_checkout()
     start(main)

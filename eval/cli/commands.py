@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, cast
 
 from eval.cli.escaping import terminal
-from eval.cli.places import check_current_folder
+from eval.cli.places import check_current_folder, use_checkout
 from eval.cli.terminal import complain
 from memsys.credentials import redacted
 from memsys.errors import MemsysError
@@ -90,6 +90,7 @@ def start(main: Callable[[], object]) -> NoReturn:
     try:
         with one_message():
             check_current_folder()
+            use_checkout()
             load_plugins()
             try:
                 status = main()

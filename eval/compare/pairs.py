@@ -48,10 +48,11 @@ def _tested(rows: Sequence[SystemRow], protocol: Protocol) -> dict[str, tuple[st
 
 
 def _on_the_same_data(run: StoredRun, other: StoredRun) -> bool:
-    """Whether two runs have one data set; a constant knows the file alone, which several data sets may read."""
-    if run.floor or other.floor:
-        return run.data_sha256 == other.data_sha256
-    return run.dataset == other.dataset
+    """Whether two runs have one data set; a constant knows the file alone, which several data sets may read.
+
+    Of one name may be data of two folders (``dataset=custom``), whose questions have the same ids.
+    """
+    return run.data_sha256 == other.data_sha256 and (bool(run.floor or other.floor) or run.dataset == other.dataset)
 
 
 def _contestants(row: SystemRow, baseline: SystemRow) -> tuple[Contestant, Contestant]:

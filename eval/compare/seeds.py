@@ -65,7 +65,8 @@ def _repeats(group: Sequence[StoredRun], run: StoredRun) -> bool:
 def _key(run: StoredRun) -> tuple[object, ...]:
     config = run.record["config"]
     questions = frozenset(row.question_id for row in run.rows)
-    return run.settings_hash(), run.memory, run.record["mode"], config.get("timing"), run.gpus, questions
+    asked = run.data_sha256, questions
+    return run.settings_hash(), run.memory, run.record["mode"], config.get("timing"), run.gpus, asked
 
 
 def _together(runs: Sequence[StoredRun]) -> Repeats:

@@ -31,6 +31,12 @@ def plugin_packages() -> list[str]:
     return sorted({*filter(None, named), *(point.value for point in entry_points(group=GROUP))})
 
 
+def plugin_versions() -> dict[str, str]:
+    """The version of each package that is installed as a plug-in; empty for those that the variable names."""
+    installed = {point.value: point.dist.version for point in entry_points(group=GROUP) if point.dist}
+    return {name: installed.get(name, "") for name in plugin_packages()}
+
+
 def plugin_folders() -> list[Path]:
     """The ``conf`` folders of the packages that have one; none of them is imported.
 
@@ -64,7 +70,9 @@ def load_plugins() -> None:
         except ConfigError as error:  # what it registers does not fit
             raise ConfigError(f"plug-in {name}: {error}") from error
         except ImportError as error:
-            raise ConfigError(f"plug-in {name} cannot be imported ({error}); install what it needs") from error
+            raise ConfigError(
+                f"plug-in {name} cannot be imported ({error}); correct the name, or install what it needs"
+            ) from error
         except Exception as error:  # its modules are somebody else's, and may raise anything
             raise ConfigError(
                 f"plug-in {name} cannot be imported ({raised(error)}); mend it, or leave it out"

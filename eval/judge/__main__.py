@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, program, start
-from eval.cli.places import use_checkout
 from eval.cli.whole_numbers import count
 from memsys.errors import BackboneError, ConfigError, MemsysError
 
@@ -167,5 +166,4 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
 
 
 if __name__ == "__main__":
-    use_checkout()
     start(main)

@@ -29,6 +29,7 @@ from eval.running.progress import DisplayState, LineProgress, TerminalProgress, 
 from eval.running.recording import make_record, recordable, reference_records, updates_records
 from eval.running.runner import Runner, RunOutcome, RunResources
 from eval.running.stopping import StopRequest
+from eval.runs.memory_code import memory_code
 from eval.runs.run_json import RunRecord, now
 from eval.runs.rundir import RunDirectory
 from memsys.credentials import redacted
@@ -64,6 +65,7 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
     path = run_path(plan, identity)
     directory = RunDirectory(path, wait_s=lock_wait_s)
     try:
+        note_changed_code(plan, directory)
         if finished(directory, identity) and whole(directory, data.samples, plan.mode):
             check_prompt_files(directory, plan.settings)
             console().print(f"{path}: complete, nothing to run", highlight=False)
@@ -76,6 +78,17 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
         return RunResult(path, complete)
     finally:
         directory.close()
+
+
+def note_changed_code(plan: Plan, directory: RunDirectory) -> None:
+    """Say that a stored run, or its beginning, was made by other code of the memory system than that of now."""
+    before = (directory.stored_record() or {}).get("memory_code")
+    if before and before != memory_code(plan.memory):
+        say(
+            f"warning: the source of memory={plan.settings['memory']['name']} has changed since {directory.path} was "
+            "made, whose answers are kept; to run it anew, delete that folder or name another with run_dir=",
+            style="yellow",
+        )
 
 
 def note_evaluation(plan: Plan, directory: RunDirectory) -> None:

@@ -4,10 +4,12 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from eval.configs.plugins import plugin_versions
 from eval.configs.prompt_choice import prompt_rows
 from eval.loaders.contract import LoadedData
 from eval.papers.departures import run_departures
 from eval.running.plan import Plan, without
+from eval.runs.memory_code import memory_code
 from eval.runs.provenance import commit, hardware, packages
 from eval.runs.records import ReferenceRecord, UpdatesRecord
 from eval.runs.run_json import RunRecord, now
@@ -35,11 +37,12 @@ def make_record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path
         model=identity["model"] or {},
         commit=code["commit"],
         dirty=code["dirty"],
-        packages=packages(),
+        packages={**packages(), **plugin_versions()},
         hardware=hardware(),
         started=now(),
         departures=run_departures(plan.settings["memory"]),
         prompt_sources=prompt_rows(plan.settings),
+        memory_code=memory_code(plan.memory),
     )
 
 

@@ -57,6 +57,8 @@ class RunRecord:
     prompt_sources: list[dict[str, Json]] | None = None
     #: seconds that loading took, by part (``backbone``, ``embedder``), in the process that wrote this last
     loading: dict[str, float] = field(default_factory=dict)
+    #: checksum of the memory system's source (:mod:`eval.runs.memory_code`) with which the run began
+    memory_code: str | None = None
 
 
 def now() -> str:

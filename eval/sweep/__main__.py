@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.cli.commands import EXIT_INCOMPLETE, explains_errors, program, start
-from eval.cli.places import RESULTS, check_folder, use_checkout
+from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import console, say, stage
 from memsys.errors import ConfigError
 
@@ -101,5 +101,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    use_checkout()
     start(main)

@@ -86,6 +86,15 @@ def test_a_package_adds_a_memory_system(package: Path, tmp_path: Path, named: st
     rows = [json.loads(line) for line in (out / "retrievals.jsonl").read_text().splitlines()]
     assert [len(row["hits"]) for row in rows] == [2, 2, 2, 2]
     assert json.loads((out / "summary.json").read_text())["counts"]["questions"] == 4
+    assert json.loads((out / "run.json").read_text())["packages"]["newest_turns"] == (
+        "1.0" if named == "entry point" else ""
+    )
+    command = ("run", "memory=newest", "memory.turns=2", *settings)
+    again = memsys(package, *command, **environment)
+    assert "complete, nothing to run" in again.stdout and "has changed" not in again.stdout
+    (package / "newest_turns" / "__init__.py").write_text(MODULE.replace("1 / rank", "2 / rank"))
+    edited = memsys(package, *command, **environment)
+    assert "the source of memory=newest has changed since" in " ".join(edited.stdout.split()), edited.stdout
     typo = memsys(package, "run", "memory=newst", **environment)
     assert typo.returncode == 2 and "did you mean newest" in typo.stderr
 

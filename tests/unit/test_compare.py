@@ -107,6 +107,16 @@ def test_paired_differences_take_shared_questions_alone(tmp_path: Path) -> None:
     assert len(without.values) == 8
 
 
+def test_questions_of_two_folders_are_not_paired_by_their_ids(tmp_path: Path) -> None:
+    """Both folders of `dataset=custom` numbered their questions from 1, and were compared question by question."""
+    ours, theirs = stored(tmp_path), stored(tmp_path, memory="amem")
+    assert make_report([ours, theirs], CLAG).pairs
+    other = replace(theirs, record={**theirs.record, "data": {**theirs.record["data"], "sha256": "other"}})
+    assert not make_report([ours, other], CLAG).pairs
+    again = replace(other, record={**ours.record, "data": other.record["data"], "seed": 1})
+    assert len(make_report([ours, again], CLAG).rows) == 2, "no seeds of one system"
+
+
 def test_tests_against_the_first_are_corrected_together(tmp_path: Path) -> None:
     ten = tuple(f"conv-{number}" for number in range(10))
     base = stored(tmp_path, conversations=ten, values=lambda number, metric: 0.2)

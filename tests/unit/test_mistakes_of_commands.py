@@ -1,5 +1,6 @@
 """Options, places and streams of the commands that cannot work, or have no effect: one message each, and status 2."""
 
+import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -8,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from eval.audit.__main__ import main as audit
-from eval.cli.commands import use_safe_streams
-from eval.cli.places import RESULTS, check_current_folder, use_checkout
+from eval.cli.commands import start, use_safe_streams
+from eval.cli.places import HOME_VARIABLE, RESULTS, check_current_folder, use_checkout
 from eval.data import main as data
 from eval.floors import main as floors
 from eval.models import main as models
@@ -91,6 +92,16 @@ def test_what_nobody_named_lies_in_the_checkout(command: str) -> None:
     module = import_module(f"eval.{command}.__main__")
     places = [getattr(module, name) for name in ("OUT", "CACHE", "RUNS") if hasattr(module, name)]
     assert places and all(place.is_relative_to(RESULTS) for place in places)
+
+
+def test_every_command_writes_into_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`memsys run` wrote into the current folder, `python -m eval.run` into the checkout."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(HOME_VARIABLE, "")  # so that it is restored
+    monkeypatch.delenv(HOME_VARIABLE)
+    with pytest.raises(SystemExit):
+        start(lambda: 0)
+    assert Path(os.environ[HOME_VARIABLE]) == RESULTS.parent
 
 
 def test_what_cannot_be_fetched_is_not_offered(capsys: pytest.CaptureFixture[str]) -> None:

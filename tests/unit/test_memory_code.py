@@ -1,0 +1,37 @@
+"""The checksum of a memory system's source."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from eval.runs.memory_code import memory_code
+from tests.support.composing import memory_config
+
+
+def test_a_system_has_its_own_and_a_gate_that_of_its_host_too() -> None:
+    amem, gate = memory_config("amem"), memory_config("gated")
+    assert memory_code(amem) == memory_code(memory_config("amem_small")) != memory_code(memory_config("clag"))
+    assert memory_code(gate) != memory_code(getattr(gate, "host", None))
+
+
+@pytest.mark.parametrize(("file", "counts"), [("other.py", True), ("prompts/note.txt", True), ("note.pyc", False)])
+def test_any_file_of_the_package_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, counts: bool
+) -> None:
+    folder = tmp_path / "some_memory"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("class Config: ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "some_memory", raising=False)
+    config = importlib.import_module("some_memory").Config()
+    before = memory_code(config)
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).write_text("new")
+    assert (memory_code(config) != before) == counts
+    monkeypatch.delitem(sys.modules, "some_memory")
+
+
+def test_what_was_typed_in_has_none() -> None:
+    assert memory_code(type("Config", (), {"__module__": "__main__.nowhere"})()) is None
