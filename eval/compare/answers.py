@@ -42,7 +42,8 @@ def _lines(
 def _gold(reference: ReferenceRecord) -> str:
     if reference.answers:
         return _cut(" / ".join(reference.answers))
-    return f"nothing; the false answer is: {_cut(reference.adversarial_answer or '-')}"
+    false = reference.adversarial_answer
+    return f"nothing; the false answer is: {_cut(false)}" if false else "nothing"
 
 
 def _cut(text: str) -> str:

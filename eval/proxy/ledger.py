@@ -145,7 +145,8 @@ def _failed(folder: Path) -> list[str]:
     """How many requests got an error, by status; nothing where none did."""
     counts = Counter(row.status for row in read_rows(folder / FAILURES, FailureRecord))
     by_status = ", ".join(f"{counts[status]} with status {status}" for status in sorted(counts))
-    return [f" failed: {counts.total()} requests ({by_status}); {FAILURES} says why"] if counts else []
+    requests = "1 request" if counts.total() == 1 else f"{counts.total()} requests"
+    return [f" failed: {requests} ({by_status}); {FAILURES} says why"] if counts else []
 
 
 def _line(phase: str, role: str, one: RoleTotals) -> str:
