@@ -68,12 +68,16 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
     first = systems[0]
     if not tested:
         value = first.estimates[lead].value
-        return f"On {_extent(first)} {first.label} has {lead} {value:.1f}; there is no other system to compare it with."
+        elsewhere = any(row.run.data_sha256 != first.run.data_sha256 for row in scored)
+        reason = "the others ran on other data" if elsewhere else "there is no other system to compare it with"
+        return f"On {_extent(first)} {first.label} has {lead} {value:.1f}; {reason}."
     if first.label == baseline.label:
         others = [tested[row.label] for row in systems if row.label in tested]
         pair = max(others, key=_difference) if others else _best_reference(list(tested.values()))
     elif first.label not in tested:
-        return f"{first.label} leads, but shares no question with {baseline.label}, so no difference can be claimed."
+        same = first.run.data_sha256 == baseline.run.data_sha256
+        reason = f"shares no question with {baseline.label}" if same else f"ran on other data than {baseline.label}"
+        return f"{first.label} leads, but {reason}, so no difference can be claimed."
     else:
         pair = tested[first.label]
     sentences = [f"On {_extent(first, pair)} {_sentence(_lead_of(pair, first.label), lead)}"]

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -65,7 +65,7 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
     path = run_path(plan, identity)
     directory = RunDirectory(path, wait_s=lock_wait_s)
     try:
-        note_changed_code(plan, directory)
+        note_changed_code(plan, identity, directory)
         if finished(directory, identity) and whole(directory, data.samples, plan.mode):
             check_prompt_files(directory, plan.settings)
             console().print(f"{path}: complete, nothing to run", highlight=False)
@@ -80,10 +80,11 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
         directory.close()
 
 
-def note_changed_code(plan: Plan, directory: RunDirectory) -> None:
+def note_changed_code(plan: Plan, identity: Mapping[str, Json], directory: RunDirectory) -> None:
     """Say that a stored run, or its beginning, was made by other code of the memory system than that of now."""
-    before = (directory.stored_record() or {}).get("memory_code")
-    if before and before != memory_code(plan.memory):
+    stored = directory.stored_record() or {}
+    same = {**stored.get("identity", {}), "model": None} == {**identity, "model": None}
+    if same and stored.get("memory_code") and stored["memory_code"] != memory_code(plan.memory):
         say(
             f"warning: the source of memory={plan.settings['memory']['name']} has changed since {directory.path} was "
             "made, whose answers are kept; to run it anew, delete that folder or name another with run_dir=",

@@ -11,16 +11,19 @@ from pathlib import Path
 
 from memsys.assets.paths import ROOT
 
-#: Modules, prompts, and what stands in a system's YAML files.
-_SUFFIXES = (".py", ".txt", ".yaml")
-#: Folders of many systems, in which a system is a module of its own with files of the same name.
+#: Folders of many systems, in which a system is a package, or a module with files of the same name.
 _SHARED = (ROOT / "memsys", ROOT / "baselines")
+#: Modules, prompts, and texts that stand in YAML files.
+_SUFFIXES = (".py", ".txt", ".yaml")
+#: Files that say something about a system and do nothing in it.
+_ABOUT = ("departures.yaml", "entries.yaml", "expectations.yaml")
 
 
 def memory_code(config: object) -> str | None:
     """Return the sha256 of a system's own files, those of a gate's host with it; ``None`` where it has none.
 
-    What several systems share (clients, indexes, prompts of facts and episodes) is not among them.
+    What several systems share (clients, indexes, prompts of facts and episodes) is not among them. Of a plug-in it is
+    all modules, and the prompts beside the system's.
 
     Args:
         config: the memory's settings, whose class stands in the system's module.
@@ -28,17 +31,36 @@ def memory_code(config: object) -> str | None:
     digest = hashlib.sha256()
     for part in filter(None, (config, getattr(config, "host", None))):
         try:
-            file = Path(inspect.getfile(type(part))).resolve()
+            module = Path(inspect.getfile(type(part))).resolve()
         except (OSError, TypeError):  # made in an interpreter
             return None
-        for source in sorted(_sources(file)):
+        for source in sorted(set(_sources(module, part))):
             digest.update(f"{source.name}\0".encode() + source.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-def _sources(file: Path) -> Iterator[Path]:
-    """The files of the package that a module belongs to; of a module that stands alone, those that share its name."""
-    folder = file.parent
-    package = folder not in _SHARED and (folder / "__init__.py").is_file()
-    found = folder.rglob("*") if package else folder.glob(f"{file.stem}.*")
-    return (path for path in found if path.suffix in _SUFFIXES and path.is_file())
+def _sources(module: Path, config: object) -> Iterator[Path]:
+    folder = module.parent
+    if folder in _SHARED or not (folder / "__init__.py").is_file():
+        found: Iterator[Path] = folder.glob(f"{module.stem}.*")
+    elif any(folder.is_relative_to(shared) for shared in _SHARED):
+        found = _of_package(folder, getattr(config, "package", None))
+    else:
+        return (path for paths in (_top(folder).rglob("*.py"), (folder / "prompts").glob("*.txt")) for path in paths)
+    return (path for path in found if path.suffix in _SUFFIXES and not path.name.endswith(_ABOUT) and path.is_file())
+
+
+def _of_package(folder: Path, chosen: object) -> Iterator[Path]:
+    """Files of a system's folder; where it has a folder for each of many programs, of the one that is chosen alone."""
+    alone = isinstance(chosen, str) and (folder / chosen).is_dir()
+    for path in folder.rglob("*"):
+        inside = path.relative_to(folder).parts
+        if not alone or len(inside) == 1 or inside[0] == chosen:
+            yield path
+
+
+def _top(folder: Path) -> Path:
+    """The outermost package that a folder belongs to."""
+    while (folder.parent / "__init__.py").is_file():
+        folder = folder.parent
+    return folder

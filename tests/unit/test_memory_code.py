@@ -16,7 +16,15 @@ def test_a_system_has_its_own_and_a_gate_that_of_its_host_too() -> None:
     assert memory_code(gate) != memory_code(getattr(gate, "host", None))
 
 
-@pytest.mark.parametrize(("file", "counts"), [("other.py", True), ("prompts/note.txt", True), ("note.pyc", False)])
+def test_of_many_programs_the_one_that_runs_counts() -> None:
+    codes = {memory_code(memory_config(f"package_{name}")) for name in ("amem", "mem0", "langmem")}
+    assert len(codes) == 3
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [("other.py", True), ("prompts/note.txt", True), ("note.pyc", False), ("conf/reader/mine.yaml", False)],
+)
 def test_any_file_of_the_package_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, counts: bool
 ) -> None:
@@ -27,7 +35,7 @@ def test_any_file_of_the_package_counts(
     monkeypatch.delitem(sys.modules, "some_memory", raising=False)
     config = importlib.import_module("some_memory").Config()
     before = memory_code(config)
-    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).parent.mkdir(parents=True, exist_ok=True)
     (folder / file).write_text("new")
     assert (memory_code(config) != before) == counts
     monkeypatch.delitem(sys.modules, "some_memory")

@@ -1,5 +1,6 @@
 """Servers that jobs share: found through a folder, waited for, restarted, ended when nobody needs them."""
 
+import contextlib
 import errno
 import json
 import os
@@ -130,6 +131,32 @@ def test_one_server_of_a_group_at_a_time_has_the_devices(
     assert got.wait(30)
     waits.join(30)
     assert "served on these devices by another process" in caplog.text
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_server_that_did_not_wait_has_the_turn_as_soon_as_it_is_free(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, beside: bool
+) -> None:
+    """Started beside another one, it served without the lock when that ended, and a sweep started one more."""
+    monkeypatch.setattr(device_turn, "_POLL_SECONDS", 0.1)
+    got = threading.Event()
+
+    def waiting() -> None:
+        with device_turn.device_turn(registry, wait=True):
+            got.set()
+
+    waits = threading.Thread(target=waiting, daemon=True)
+    with contextlib.ExitStack() as other:
+        if beside:
+            other.enter_context(device_turn.device_turn(registry, wait=True))
+        with device_turn.device_turn(registry, wait=False):
+            time.sleep(0.3)
+            other.close()
+            time.sleep(0.3)
+            waits.start()
+            assert not got.wait(0.5)
+        assert got.wait(30)
+    waits.join(30)
 
 
 def test_a_turn_ends_with_its_process(registry: Registry) -> None:

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from typing import IO
@@ -55,6 +56,7 @@ def _take_lock(file: IO[str], group: str, wait: bool) -> None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if not wait:
+                threading.Thread(target=_take_when_free, args=(file,), daemon=True).start()
                 return
             if not waiting:
                 logger.info("%s is served on these devices by another process; this one starts when that ends", group)
@@ -65,3 +67,9 @@ def _take_lock(file: IO[str], group: str, wait: bool) -> None:
             return
         else:
             return
+
+
+def _take_when_free(file: IO[str]) -> None:
+    """Take the lock when the process that has it ends, for those that wait then."""
+    with contextlib.suppress(OSError, ValueError):  # closed in the meantime
+        fcntl.flock(file, fcntl.LOCK_EX)
