@@ -185,6 +185,8 @@ def _their_cut(pack: Pack, prompt: PackPrompt, part: CutPart, contents: dict[str
     assert source in (
         content if part.place.cell is None else "".join(json.loads(content)["cells"][part.place.cell]["source"])
     )
+    if part.place.whole:
+        return source.strip()  # a text, in which nothing is filled, as the release reads it
     filled = {slot: Template(ours).substitute(values) for slot, ours in prompt.mapped.slots.items()}
     text = _evaluated(source, filled | {mark: f"<{mark}>" for span in prompt.mapped.spans for mark in span[:2]})
     if part.place.syntax == "format":
