@@ -190,7 +190,7 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
             r"SyntaxError at .*/__init__.py:2: invalid syntax.*; mend it",
         ),
         ("mistaken_raise", "\n\nraise RuntimeError('boom')", r"RuntimeError at .*__init__.py:3: boom.*; mend it"),
-        ("mistaken_import", "import no_such", "No module named 'no_such'.; install what it needs"),
+        ("mistaken_import", "import no_such", "No module named 'no_such'.; correct the name, or install what it needs"),
         (
             "mistaken_metric",
             "from eval.metrics.registry import register\nregister(len)",
