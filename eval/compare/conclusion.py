@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eval.compare.columns import ANSWERABLE
+from eval.compare.pairs import on_the_same_data
 from eval.compare.rows import SystemRow
 from eval.loaders.custom import CUSTOM
 from eval.metrics.sessions import BY_SESSION
@@ -68,14 +69,14 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
     first = systems[0]
     if not tested:
         value = first.estimates[lead].value
-        elsewhere = any(row.run.data_sha256 != first.run.data_sha256 for row in scored)
+        elsewhere = not all(on_the_same_data(row.run, first.run) for row in scored)
         reason = "the others ran on other data" if elsewhere else "there is no other system to compare it with"
         return f"On {_extent(first)} {first.label} has {lead} {value:.1f}; {reason}."
     if first.label == baseline.label:
         others = [tested[row.label] for row in systems if row.label in tested]
         pair = max(others, key=_difference) if others else _best_reference(list(tested.values()))
     elif first.label not in tested:
-        same = first.run.data_sha256 == baseline.run.data_sha256
+        same = on_the_same_data(first.run, baseline.run)
         reason = f"shares no question with {baseline.label}" if same else f"ran on other data than {baseline.label}"
         return f"{first.label} leads, but {reason}, so no difference can be claimed."
     else:

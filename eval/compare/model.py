@@ -9,7 +9,6 @@ from eval.compare.conclusion import conclusion, no_evidence
 from eval.compare.pairs import compare_with
 from eval.compare.rows import ComparisonEstimate, SystemRow, lead_metric, price_dates, system_rows
 from eval.compare.seeds import listed_seeds
-from eval.loaders.kinds import ADVERSARIAL
 from eval.scoring.aggregate import unlabelled_kinds
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol
@@ -111,7 +110,7 @@ class Report:
             for estimate in row.estimates.values()
         )
         answered = any(not row.run.retrieval_only for row in self.rows)
-        unanswerable = any(score.kind == ADVERSARIAL for row in self.rows for score in row.run.rows)
+        unanswerable = any(row.run.asks_unanswerable for row in self.rows)
         lines = [f"protocol {self.protocol.name}"]
         if answered and unanswerable:
             lines[0] += f": {_UNANSWERABLE[self.protocol.adversarial]}"

@@ -23,7 +23,7 @@ def compare_with(baseline: SystemRow, rows: Sequence[SystemRow], protocol: Proto
         One entry per metric and pair that shares a question.
     """
     others = [
-        _contestants(row, baseline) for row in rows if row is not baseline and _on_the_same_data(row.run, baseline.run)
+        _contestants(row, baseline) for row in rows if row is not baseline and on_the_same_data(row.run, baseline.run)
     ]
     return [
         pair
@@ -41,13 +41,13 @@ def _tested(rows: Sequence[SystemRow], protocol: Protocol) -> dict[str, tuple[st
     if metric == recalled:
         return {heading: (metric, protocol)}
     found = {column: (metric, protocol)}
-    unanswerable = any(score.kind == ADVERSARIAL for row in rows for score in row.run.rows)
+    unanswerable = any(run.asks_unanswerable for run in runs)
     if unanswerable and protocol.counts(ADVERSARIAL):  # elsewhere they would be the tests of F1 once more
         found[ANSWERABLE] = (metric, answerable_alone(protocol))
     return {**found, heading: (recalled, protocol)}
 
 
-def _on_the_same_data(run: StoredRun, other: StoredRun) -> bool:
+def on_the_same_data(run: StoredRun, other: StoredRun) -> bool:
     """Whether two runs have one data set; a constant knows the file alone, which several data sets may read.
 
     Of one name may be data of two folders (``dataset=custom``), whose questions have the same ids.

@@ -212,7 +212,7 @@ def _estimates(
     found = {metric.heading: estimate(run, metric.name, protocol) for metric in shown}
     if not run.retrieval_only:
         found["F1"] = estimate(run, f1_metric(protocol), protocol)
-        if any(row.kind == ADVERSARIAL for row in run.rows):  # elsewhere it would be F1 once more
+        if run.asks_unanswerable:  # elsewhere it would be F1 once more
             found[ANSWERABLE] = estimate(run, f1_metric(protocol), answerable_alone(protocol))
         found["abstain"] = _abstentions(run)
     graded = {column.name: group.metric for column, group in judges.items() if run.run_id in group.runs}

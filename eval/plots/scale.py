@@ -157,7 +157,7 @@ def _others(points: Sequence[ScalePoint]) -> str:
     for point in sorted(points, key=lambda point: (point.turns, bool(point.stopped_at), point.read_ms)):
         cells = [f"{point.turns:,}", _written(point), _read(point), _bytes(point), point.date]
         lines.append(markdown_row([_name(point), *cells]))
-    machine = _one_machine(points)
+    machine = _the_one([point.machine for point in points], "machine")
     return "\n".join([f"Measured on {machine}, processor time.", "", *lines, "", _stopped(points)])
 
 
@@ -194,17 +194,18 @@ def _said(points: Sequence[ScalePoint]) -> str:
     """When and on what a table was measured; one table is of one day on one machine."""
     if not points:
         return "Not measured with this version."
-    days = sorted({point.date for point in points})
-    if len(days) > 1:
-        raise ConfigError(f"{SYSTEMS.name} mixes days in one table ({', '.join(days)}); measure its systems anew")
-    return f"Measured on {days[0]}, {_one_machine(points)}, processor time."
+    day, machine = (_the_one([getattr(point, what) for point in points], what) for what in ("date", "machine"))
+    return f"Measured on {day}, {machine}, processor time."
 
 
-def _one_machine(points: Sequence[ScalePoint]) -> str:
-    machines = sorted({point.machine for point in points})
-    if len(machines) > 1:
-        raise ConfigError(f"{SYSTEMS.name} mixes machines in one table ({', '.join(machines)}); measure anew")
-    return machines[0]
+def _the_one(values: Sequence[str], what: str) -> str:
+    """The value that all measurements of a table have."""
+    found = sorted(set(values))
+    if len(found) > 1:
+        raise ConfigError(
+            f"{SYSTEMS.name} has more than one {what} in one table ({', '.join(found)}); measure its systems anew"
+        )
+    return found[0]
 
 
 def _unit(point: ScalePoint) -> str:

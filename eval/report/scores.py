@@ -5,7 +5,6 @@ from itertools import product
 from typing import get_args
 
 from eval.compare.rows import ComparisonEstimate, estimate
-from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS, higher_is_better, listed
 from eval.report.config import PageConfig
 from eval.scoring.beam import AVERAGING, is_beam_score, meaning, missing_kinds
@@ -68,7 +67,7 @@ def run_scores(run: StoredRun, metrics: Sequence[str]) -> dict[str, dict[str, Js
 
 def _cells(run: StoredRun, metric: str) -> dict[str, Json]:
     categories = sorted({row.category for row in run.rows})
-    adversarial = any(row.kind == ADVERSARIAL for row in run.rows)
+    adversarial = run.asks_unanswerable
     found = {str(category): estimate(run, metric, Averaging(*_WAYS[0]), category) for category in categories}
     known: dict[_Way, ComparisonEstimate | None] = {}
     for way in _WAYS:

@@ -4,23 +4,41 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.cli.terminal import complain, console
+from eval.cli.terminal import complain, console, say
 from eval.running.progress import RunTotals
 from eval.running.recording import reference_records, updates_records
+from eval.runs.memory_code import memory_code
 from eval.runs.rundir import RunDirectory
 from eval.runs.stored import lost_calls
 from memsys.errors import RunDirectoryError
 from memsys.llm.prompt import Prompt
 from memsys.prompt_packs.local import is_reference
+from memsys.protocol import MemoryConfig
 from memsys.vocabulary import Json, Sample
 
 
 def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:
     """Whether the directory holds this very run, complete: then neither model nor embedder need to load."""
     stored = directory.stored_record()
-    if stored is None or stored["status"] != "complete":
-        return False
+    return stored is not None and stored["status"] == "complete" and _same_run(stored, identity)
+
+
+def _same_run(stored: Mapping[str, Any], identity: Mapping[str, Json]) -> bool:
+    """Whether ``run.json`` is of this run; the model's fingerprint is known only when it is loaded."""
     return {**stored["identity"], "model": None} == {**identity, "model": None}
+
+
+def note_changed_code(directory: RunDirectory, identity: Mapping[str, Json], memory: MemoryConfig) -> None:
+    """Say that this run, or its beginning, was made by other code of the memory system than that of now."""
+    stored = directory.stored_record()
+    if stored is None or not stored.get("memory_code") or not _same_run(stored, identity):
+        return
+    if stored["memory_code"] != memory_code(memory):
+        say(
+            f"warning: the source of memory={memory.name} has changed since {directory.path} was made, whose answers "
+            "are kept; to run it anew, delete that folder or name another with run_dir=",
+            style="yellow",
+        )
 
 
 def check_prompt_files(directory: RunDirectory, settings: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from eval.cli.terminal import announced, complain, console, say, stage
 from eval.loaders.contract import LoadedData
 from eval.loaders.kinds import kind_of
 from eval.running.budgets import check_prices
-from eval.running.completeness import check_prompt_files, finished, run_totals, whole
+from eval.running.completeness import check_prompt_files, finished, note_changed_code, run_totals, whole
 from eval.running.loading import Loading, tell_when_loaded
 from eval.running.models import (
     backbone_traffic,
@@ -29,7 +29,6 @@ from eval.running.progress import DisplayState, LineProgress, TerminalProgress, 
 from eval.running.recording import make_record, recordable, reference_records, updates_records
 from eval.running.runner import Runner, RunOutcome, RunResources
 from eval.running.stopping import StopRequest
-from eval.runs.memory_code import memory_code
 from eval.runs.run_json import RunRecord, now
 from eval.runs.rundir import RunDirectory
 from memsys.credentials import redacted
@@ -65,7 +64,7 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
     path = run_path(plan, identity)
     directory = RunDirectory(path, wait_s=lock_wait_s)
     try:
-        note_changed_code(plan, identity, directory)
+        note_changed_code(directory, identity, plan.memory)
         if finished(directory, identity) and whole(directory, data.samples, plan.mode):
             check_prompt_files(directory, plan.settings)
             console().print(f"{path}: complete, nothing to run", highlight=False)
@@ -78,18 +77,6 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
         return RunResult(path, complete)
     finally:
         directory.close()
-
-
-def note_changed_code(plan: Plan, identity: Mapping[str, Json], directory: RunDirectory) -> None:
-    """Say that a stored run, or its beginning, was made by other code of the memory system than that of now."""
-    stored = directory.stored_record() or {}
-    same = {**stored.get("identity", {}), "model": None} == {**identity, "model": None}
-    if same and stored.get("memory_code") and stored["memory_code"] != memory_code(plan.memory):
-        say(
-            f"warning: the source of memory={plan.settings['memory']['name']} has changed since {directory.path} was "
-            "made, whose answers are kept; to run it anew, delete that folder or name another with run_dir=",
-            style="yellow",
-        )
 
 
 def note_evaluation(plan: Plan, directory: RunDirectory) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from eval.cli.escaping import markdown_cell, markdown_row
 from eval.configs.answer_prompts import prompts_of
 from eval.configs.choices import MEMORY
-from eval.loaders.kinds import ADVERSARIAL
 from eval.tables.costs import (
     Cost,
     CostRegistry,
@@ -182,7 +181,7 @@ def _part(run: StoredRun, work: CostWork, cost: Cost) -> str:
     of = "" if work.turns is None else f" of {work.turns:,}"
     parts.append(f"{figure(cost.turns, 0)}{of} turns")
     parts.append(f"{cost.questions:,} questions")
-    if any(row.kind == ADVERSARIAL for row in run.rows):
+    if run.asks_unanswerable:
         parts.append("adversarial ones among them")
     return ", ".join(parts)
 

@@ -10,6 +10,7 @@ from eval.cli.terminal import stage
 from eval.configs.answer_prompts import prompts_of
 from eval.configs.choices import current_name
 from eval.judge.store import with_judgements
+from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import info_of
 from eval.runs.folders import find_run_folders
 from eval.runs.identity import identity_hash, without_name
@@ -86,6 +87,11 @@ class StoredRun:
     def data_sha256(self) -> str:
         """Checksum of the data file; presets that read the same file have the same."""
         return str(self.record["data"].get("sha256"))
+
+    @property
+    def asks_unanswerable(self) -> bool:
+        """Whether some of its questions have no answer (LoCoMo's category 5)."""
+        return any(row.kind == ADVERSARIAL for row in self.rows)
 
     @property
     def prompts(self) -> str:

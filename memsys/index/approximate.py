@@ -43,6 +43,7 @@ class ApproximateCandidates:
         """Add rows to the index, if there is one."""
         if self._index is not None:
             self._add(block, np.arange(self._rows, self._rows + len(block)))
+            self._rows += len(block)
 
     def replaced(self, rows: Rows, vectors: Vectors) -> None:
         """Give rows, each named once, new vectors, shape ``(len(rows), dimension)``."""
@@ -77,16 +78,18 @@ class ApproximateCandidates:
             count: how many to ask the index for; more come where rows were replaced.
         """
         if self._index is None:
-            self._make(matrix, np.delete(np.arange(len(matrix)), gaps) if gaps else np.arange(len(matrix)))
+            self._make(matrix, gaps)
         if self._settings.kind == "hnsw":
             self._index.hnsw.efSearch = max(self._settings.search_depth, count)
         found = self._index.search(query[None], count)[1][0]
         rows: Sequence[int] = [*(row for row in found.tolist() if row >= 0), *self._stale]
         return np.unique(np.array(rows, dtype=np.int64))
 
-    def _make(self, matrix: Vectors, rows: Rows) -> None:
+    def _make(self, matrix: Vectors, gaps: Sequence[int]) -> None:
         import faiss
 
+        rows = np.delete(np.arange(len(matrix)), gaps)
+        vectors = matrix[rows] if gaps else matrix  # no copy of all vectors where there need be none
         library: Any = faiss  # its type information does not know all of it
         settings, metric = self._settings, faiss.METRIC_INNER_PRODUCT
         faiss.omp_set_num_threads(1)
@@ -96,10 +99,10 @@ class ApproximateCandidates:
         else:
             cells = faiss.IndexFlatIP(self._dimension)
             self._index = faiss.IndexIVFFlat(cells, self._dimension, settings.lists, metric)
-            self._index.train(np.ascontiguousarray(matrix[rows[: settings.exact_below]]))
+            self._index.train(np.ascontiguousarray(vectors[: settings.exact_below]))
             self._index.nprobe = min(settings.probes, settings.lists)
             self._index.set_direct_map_type(library.DirectMap.Hashtable)  # where each row is, so that it can be moved
-        self._add(matrix[rows], rows)
+        self._add(vectors, rows)
         self._rows = len(matrix)
 
     def _add(self, vectors: Vectors, rows: Rows) -> None:
@@ -108,4 +111,3 @@ class ApproximateCandidates:
             self._index.add_with_ids(block, rows)
         else:
             self._index.add(block)  # numbered in the order of their coming, without gaps
-        self._rows += len(rows)

@@ -25,7 +25,7 @@ def test_of_many_programs_the_one_that_runs_counts() -> None:
     ("file", "counts"),
     [("other.py", True), ("prompts/note.txt", True), ("note.pyc", False), ("conf/reader/mine.yaml", False)],
 )
-def test_any_file_of_the_package_counts(
+def test_modules_and_prompts_of_a_plug_in_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, counts: bool
 ) -> None:
     folder = tmp_path / "some_memory"
