@@ -33,3 +33,9 @@ def first_cell(override: Any) -> str:
         return str(override.input_line)
     sign, key = "+" if override.is_add() else "", override.get_key_element().lstrip("+~")
     return f"{sign}{key}={next(sweep_values(override))}"
+
+
+def of_one_value(override: Any) -> str:
+    """The setting as a sweep of its one value, which Hydra gives to the cells of a sweep alone."""
+    key, _, value = str(override.input_line).partition("=")
+    return f"{key}=choice({value or repr('')})"

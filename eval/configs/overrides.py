@@ -2,12 +2,14 @@
 
 Names of choices are checked before Hydra composes anything. Names of settings are checked against a composed
 configuration where Hydra would take them without a word (a new key written with ``+``, the cells of a sweep), and
-where Hydra has failed, to say why. A setting that nothing reads is refused.
+where Hydra has failed, to say why. A setting that nothing reads is refused; one that only a sweep's cells have is given
+to them alone.
 """
 
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,8 @@ from eval.configs.choices import GLOBAL_GROUPS, MEMORY
 from eval.configs.command_line import CommandLine, split
 from eval.configs.compose import compose, config_loader
 from eval.configs.composed_nodes import child_node, has_node, setting_names, takes_new_key
-from eval.configs.override_values import chosen_values, first_cell, sweep_values
+from eval.configs.override_values import chosen_values, sweep_values
+from eval.configs.sweep_settings import compose_first_cell, is_sweep, settings_for_hydra
 from memsys.credentials import redacted
 from memsys.errors import ConfigError
 
@@ -34,6 +37,9 @@ _PARTS_OF_ANSWERS = ("backbone", "second", "reader")
 def check_command_line(arguments: Sequence[str]) -> CommandLine:
     """Read the command line of a run and refuse what does not exist.
 
+    Returns:
+        It, with its settings as Hydra can compose them.
+
     Raises:
         ConfigError: says which argument is wrong, and what may have been meant.
     """
@@ -45,7 +51,7 @@ def check_command_line(arguments: Sequence[str]) -> CommandLine:
     checker.check_choices(parsed)
     if line.multirun or line.config_dir or any(_needs_keys(each, checker) for each in parsed):
         checker.check_keys(parsed, line.multirun)
-    return line
+    return replace(line, overrides=settings_for_hydra(checker, parsed, line.multirun))
 
 
 def tell_repeated(settings: Iterable[str]) -> None:
@@ -219,17 +225,24 @@ class Checker:
         """
         from hydra.errors import HydraException
 
-        choices = [first_cell(override) for override in parsed if self.is_group(override.key_or_group)]
         try:
-            config = compose(self._loader, choices, sweep=True, name=self._name)
+            config = compose_first_cell(self, parsed)
         except HydraException as error:
             raise ConfigError(self._unfit_choice(error)) from error
         for override in parsed:
             if not self.is_group(override.key_or_group):
                 self._check_key(override, config)
         several = [override.input_line for override in parsed if override.is_sweep_override()]
-        if several and not multirun and str(config.hydra.mode).rpartition(".")[2] != "MULTIRUN":
+        if several and not (multirun or is_sweep(config)):
             raise ConfigError(f"{several[0]}: several values are one run each, which needs -m; or name one value")
+
+    def compose_above_cells(self, lines: Sequence[str]) -> "DictConfig":
+        """Compose what stands above the cells of a sweep; settings with several values are left out.
+
+        Raises:
+            HydraException: a setting does not fit.
+        """
+        return compose(self._loader, lines, sweep=True, name=self._name)
 
     def _unfit_choice(self, error: Exception) -> str:
         """Why choices that exist do not go together."""

@@ -1,4 +1,4 @@
-"""Runs that can be held against each other: the same questions, asked of the same backbone in the same words."""
+"""Runs to hold against each other: the same questions about the same data, asked of one backbone in the same words."""
 
 import re
 from collections import Counter
@@ -10,6 +10,9 @@ from eval.tables.stored import StoredRun
 
 #: Conversations that a title names; more are counted.
 _NAMED = 4
+
+#: Data set, backbone, wording and questions of a group.
+_Shared = tuple[str, str, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,8 @@ class ComparableRuns:
         asked: ids of the questions, sorted.
         runs: in the order given.
         which: which questions they are, for people; empty where setting and number of questions tell the group apart.
+        data: checksum of the data; empty where no other group has the same setting and questions, as data of two
+            folders have that are read with one preset (``dataset=custom``).
     """
 
     dataset: str
@@ -31,6 +36,7 @@ class ComparableRuns:
     asked: tuple[str, ...]
     runs: tuple[StoredRun, ...]
     which: str = ""
+    data: str = ""
 
     @property
     def setting(self) -> tuple[str, str, str]:
@@ -50,8 +56,9 @@ class ComparableRuns:
 
     @property
     def checksum(self) -> str:
-        """First eight digits of the sha256 of the setting and the questions' ids, one a line."""
-        return sha256("\n".join((*self.setting, *self.asked)).encode()).hexdigest()[:8]
+        """First eight digits of the sha256 of the setting, the questions' ids and :attr:`data` if any, one a line."""
+        told_by = (*self.setting, *self.asked, *filter(None, [self.data]))
+        return sha256("\n".join(told_by).encode()).hexdigest()[:8]
 
     @property
     def conversations(self) -> str:
@@ -74,11 +81,16 @@ def comparable_runs(
         runs: complete runs.
         dataset: what a run's data set is called.
     """
-    found: dict[tuple[str, str, str, tuple[str, ...]], list[StoredRun]] = {}
+    found: dict[tuple[_Shared, str], list[StoredRun]] = {}
     for run in runs:
         asked = tuple(sorted(row.question_id for row in run.rows))
-        found.setdefault((dataset(run), run.backbone, run.prompts, asked), []).append(run)
-    return _told_apart([ComparableRuns(*shared, tuple(members)) for shared, members in found.items()])
+        found.setdefault(((dataset(run), run.backbone, run.prompts, asked), run.data_sha256), []).append(run)
+    equal = Counter(shared for shared, _ in found)
+    groups = [
+        ComparableRuns(*shared, tuple(members), data=data if equal[shared] > 1 else "")
+        for (shared, data), members in found.items()
+    ]
+    return _told_apart(groups)
 
 
 def _told_apart(groups: list[ComparableRuns]) -> list[ComparableRuns]:

@@ -8,7 +8,9 @@ import pytest
 
 from eval.cli.suggestions import close_names, did_you_mean
 from eval.configs.command_line import split
+from eval.configs.compose import compose, config_loader
 from eval.configs.overrides import check_command_line, explained
+from eval.sweep.numbering import sweep_jobs
 from memsys.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,3 +150,34 @@ def test_the_command_ends_with_2_and_no_word_of_hydras(tmp_path: Path, arguments
     assert done.stderr.startswith("error: ") and len(done.stderr.splitlines()) <= 5
     assert "append" not in done.stderr and "HYDRA" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cells"),
+    [
+        (["-m", "memory=amem/small,clag/small", "memory.context.max_tokens=512"], {("memory.context.max_tokens=512",)}),
+        (["+experiment=locomo_qwen05b_part", "memory=amem_small,clag_small", "memory.context.max_links="],
+         {("memory.context.max_links=",)}),
+        (["-m", "memory=rag,bm25_turn", "memory.k=3", "runs_dir=there"], {("memory.k=3", "runs_dir=there")}),
+    ],
+)  # fmt: skip
+def test_a_setting_of_the_swept_memories_that_the_default_one_lacks_reaches_every_cell(
+    arguments: list[str], cells: set[tuple[str, ...]]
+) -> None:
+    overrides = check_command_line(arguments).overrides
+    loader = config_loader()
+    jobs = sweep_jobs(compose(loader, overrides, sweep=True), loader)
+    settings = [tuple(each for each in job if each.startswith(("memory.", "runs_dir"))) for job in jobs]
+    assert len(jobs) == 2 and set(settings) == cells
+    for job in jobs:
+        compose(loader, job)
+
+
+def test_what_stands_above_the_cells_too_is_not_made_a_sweep_of_one_value() -> None:
+    line = check_command_line(["-m", "memory=amem,clag", "runs_dir=x", "memory.context.max_links=2", "+memory.zz=1"])
+    assert line.overrides == ("memory=amem,clag", "runs_dir=x", "memory.context.max_links=choice(2)", "+memory.zz=1")
+
+
+def test_a_setting_that_the_first_memory_of_an_experiments_own_sweep_lacks_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"there is no memory\.context"):
+        check_command_line(["+experiment=locomo_qwen05b_part", "memory.context.max_tokens=5"])
