@@ -1,5 +1,6 @@
 """The backbone as one conversation sees it: renders the role's prompt, asks, parses, asks again, books every call."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -112,8 +113,12 @@ class BoundModel:
         with ExitStack() as in_flight:
             answered = await self._answer(request, role, key, scope, in_flight)
             text = strip_thinking(answered.completion.text)
-            parsed = await self._parse(text, role)
-            self._book(answered, role, key, scope, attempt, parsed)
+            parsing = asyncio.ensure_future(self._parse(text, role))
+            try:
+                await asyncio.shield(parsing)
+            finally:  # whoever asked may be gone meanwhile, but the call was paid for
+                parsed = await parsing
+                self._book(answered, role, key, scope, attempt, parsed)
         malformed = role.schema is not None and parsed.value is None
         return Reply(parsed.value, text, answered.completion, malformed, parsed.repaired)
 

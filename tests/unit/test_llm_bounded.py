@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,34 @@ def test_healthy_calls_go_on_beside_a_hostile_reply(tmp_path: Path) -> None:
     with stub() as server:
         server.state.replies = hostile
         assert asyncio.run(go(server)) == [number == 3 for number in range(8)]
+
+
+def test_a_call_whose_conversation_ends_while_its_reply_is_read_is_booked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, go_on, records = threading.Event(), threading.Event(), []
+
+    def slowly(*_: Any, **__: Any) -> Parsed:
+        reading.set()
+        assert go_on.wait(10)
+        return Parsed(None, problem="too broken")
+
+    async def go(server: StubServer) -> None:
+        engine = StubEngine([server.url])
+        async with open_backbone(engine, tmp_path, on_call=records.append) as backbone:
+            enter()
+            asked = asyncio.create_task(backbone.bind("c").ask(role(malformed_retries=0), {"text": "turn"}, key="1"))
+            await asyncio.to_thread(reading.wait, 10)
+            asked.cancel()
+            go_on.set()
+            with pytest.raises(asyncio.CancelledError):
+                await asked
+
+    monkeypatch.setattr("memsys.llm.bounded.REPAIR_PROCESS.parse", slowly)
+    with stub() as server:
+        server.state.replies = lambda _: CUT
+        asyncio.run(go(server))
+    assert [(row.key, row.malformed) for row in records] == [("1", True)]
 
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}
