@@ -14,6 +14,7 @@ from eval.sweep.numbering import sweep_jobs
 from memsys.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
+_ADDED = "+reader.roles.default.prompt=a.txt"
 
 
 @pytest.mark.parametrize(
@@ -174,8 +175,8 @@ def test_a_setting_of_the_swept_memories_that_the_default_one_lacks_reaches_ever
 
 
 def test_what_stands_above_the_cells_too_is_not_made_a_sweep_of_one_value() -> None:
-    line = check_command_line(["-m", "memory=amem,clag", "runs_dir=x", "memory.context.max_links=2", "+memory.zz=1"])
-    assert line.overrides == ("memory=amem,clag", "runs_dir=x", "memory.context.max_links=choice(2)", "+memory.zz=1")
+    line = check_command_line(["-m", "memory=amem,clag", "runs_dir=x", "memory.context.max_links=2", _ADDED])
+    assert line.overrides == ("memory=amem,clag", "runs_dir=x", "memory.context.max_links=choice(2)", _ADDED)
 
 
 def test_a_setting_that_the_first_memory_of_an_experiments_own_sweep_lacks_is_refused() -> None:
