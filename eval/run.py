@@ -45,11 +45,12 @@ def compose_and_run(arguments: Sequence[str]) -> None:
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
+    from eval.configs.command_line import split
     from eval.configs.compose import compose_run
     from eval.configs.overrides import check_command_line, check_effect, explained, tell_repeated
 
     line = check_command_line(arguments)
-    tell_repeated(line.overrides)
+    tell_repeated(split(arguments).overrides)  # as they were written
     config = None if line.options else compose_run(line.overrides)
     try:
         if config is not None:

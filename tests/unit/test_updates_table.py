@@ -31,7 +31,7 @@ def run_of(dataset: str = "factconsolidation", *, name: str = "rag", conversatio
     )  # fmt: skip
     protocol = {"name": "factconsolidation"}
     config = {"memory": {"name": name}, "dataset": {"name": dataset}, "backbone": {"name": "b"}, "protocol": protocol}
-    record = {"run_id": f"x/{name}-{conversation}", "config": config, "mode": "full", "seed": 0}
+    record = {"run_id": f"x/{name}-{conversation}", "config": config, "mode": "full", "seed": 0, "data": {}}
     return StoredRun(record, {}, {}, rows)
 
 
