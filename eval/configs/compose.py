@@ -64,7 +64,12 @@ def compose_run(overrides: Sequence[str]) -> "DictConfig | None":
         config = compose(config_loader(), overrides)
     except (HydraException, OmegaConfBaseException):
         return None
-    return None if str(config.hydra.mode).rpartition(".")[2] == "MULTIRUN" else config
+    return None if is_sweep(config) else config
+
+
+def is_sweep(config: "DictConfig") -> bool:
+    """Whether the choices themselves ask for a sweep, as those of ``conf/sweep`` do."""
+    return str(config.hydra.mode).rpartition(".")[2] == "MULTIRUN"
 
 
 def without_hydra(config: "DictConfig") -> "DictConfig":

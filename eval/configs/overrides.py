@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from eval.cli.suggestions import close_names, did_you_mean
 from eval.configs.choices import GLOBAL_GROUPS, MEMORY
 from eval.configs.command_line import CommandLine, split
-from eval.configs.compose import compose, config_loader
+from eval.configs.compose import compose, config_loader, is_sweep
 from eval.configs.composed_nodes import child_node, has_node, setting_names, takes_new_key
 from eval.configs.override_values import chosen_values, sweep_values
-from eval.configs.sweep_settings import compose_first_cell, is_sweep, settings_for_hydra
+from eval.configs.sweep_settings import compose_first_cell, settings_for_hydra
 from memsys.credentials import redacted
 from memsys.errors import ConfigError
 
@@ -49,9 +49,11 @@ def check_command_line(arguments: Sequence[str]) -> CommandLine:
     checker = Checker(line.config_dir)
     parsed = checker.parse(line.overrides)
     checker.check_choices(parsed)
-    if line.multirun or line.config_dir or any(_needs_keys(each, checker) for each in parsed):
+    settings = settings_for_hydra(checker, parsed, line.multirun)
+    unsure = line.multirun or line.config_dir or settings != line.overrides
+    if unsure or any(_needs_keys(each, checker) for each in parsed):
         checker.check_keys(parsed, line.multirun)
-    return replace(line, overrides=settings_for_hydra(checker, parsed, line.multirun))
+    return replace(line, overrides=settings)
 
 
 def tell_repeated(settings: Iterable[str]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from eval.configs.choices import GLOBAL_GROUPS
+from eval.configs.compose import is_sweep
 from eval.configs.composed_nodes import has_node
 from eval.configs.override_values import first_cell, of_one_value
 
@@ -15,11 +16,6 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from eval.configs.overrides import Checker
-
-
-def is_sweep(config: "DictConfig") -> bool:
-    """Whether the choices themselves ask for a sweep, as those of ``conf/sweep`` do."""
-    return str(config.hydra.mode).rpartition(".")[2] == "MULTIRUN"
 
 
 def compose_first_cell(checker: "Checker", parsed: Sequence[Any]) -> "DictConfig":
@@ -48,9 +44,6 @@ def settings_for_hydra(checker: "Checker", parsed: Sequence[Any], multirun: bool
         checker: knows ``conf/``.
         parsed: settings of a command line.
         multirun: whether its options ask for a sweep; its choices may do so too.
-
-    Raises:
-        ConfigError: a setting that would be given to the cells is one that the first of them does not have.
     """
     from hydra.errors import HydraException
 
@@ -66,7 +59,6 @@ def settings_for_hydra(checker: "Checker", parsed: Sequence[Any], multirun: bool
     missing = [override for override in settings if not has_node(above, override.key_or_group)]
     if not missing or not (multirun or is_sweep(above)):
         return given
-    checker.check_keys(parsed, multirun=True)
     return tuple(of_one_value(each) if each in missing else each.input_line for each in parsed)
 
 
