@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from baselines.gam.config import GamConfig
 from baselines.gam.pages import AbstractedPage, cut_pages, drifted
-from baselines.gam.research import Findings, Researcher, fitting_abstracts, half_a_window
+from baselines.gam.research import Findings, Researcher, half_a_window, last_within
 from baselines.gam.roles import make_roles
 from baselines.gam.searching import PageStore, empty_store
 from baselines.limits import count_within, cut_to_tokens, room_for_context
@@ -78,9 +78,10 @@ class GamMemory(BaseMemory):
     async def _abstract(self, page: AbstractedPage) -> str:
         role, context = self._roles["abstract"], self._config.context_rules
         lines = self._store.abstracts.lines
-        latest = await fitting_abstracts(self._parts, role, context, lines)
+        room = half_a_window(self._parts, role, context)
+        latest = await last_within(self._parts, lines, room)
         self._counts["abstract.cut"] += len(latest) < len(lines)
-        shown = await cut_to_tokens(self._parts.llm, page.text, half_a_window(self._parts, role, context))
+        shown = await cut_to_tokens(self._parts.llm, page.text, room)
         self._counts["abstract.page_cut"] += shown != page.text
         values = {"abstracts": "\n".join(latest) or self._config.page_texts.nothing, "page": shown}
         text = (await self._parts.llm.ask(role, values, key=page.page_id)).text.strip()
@@ -111,6 +112,7 @@ class GamMemory(BaseMemory):
             "found_by_tool": dict(sorted(found.tools.items())),
             "sources": [self._store.pages[number].page_id for number in found.sources],
             "pages_cut": found.cut,
+            "abstracts_cut": found.abstracts_cut,
             "integrated_words": len(found.text.split()),
             "left_out": left_out,
             "fallbacks": found.fallbacks,

@@ -26,6 +26,7 @@ class Findings:
         rounds: begun.
         enough: whether the check ended it.
         cut: pages that did not fit into a prompt.
+        abstracts_cut: abstracts that did not fit into a plan's prompt, over all rounds.
         merged: pages that an integration read in full and whose reply is part of the text.
         tools: how many pages each tool found.
         fallbacks: roles whose replies were replaced, ``role:by what``.
@@ -37,6 +38,7 @@ class Findings:
     rounds: int = 0
     enough: bool = False
     cut: int = 0
+    abstracts_cut: int = 0
     merged: set[int] = field(default_factory=set)
     tools: Counter[str] = field(default_factory=Counter)
     fallbacks: list[str] = field(default_factory=list)
@@ -67,11 +69,10 @@ class Researcher:
         found, request = Findings(), question
         if not self.store.pages:
             return found
-        abstracts = await self._abstracts()
         key = hashlib.sha256(question.encode()).hexdigest()[:16]
         for number in range(self.rules.max_rounds):
             found.rounds += 1
-            await self._search(found, question, request, abstracts, f"{key}:{number}")
+            await self._search(found, question, request, f"{key}:{number}")
             enough = await self._enough(found, question, f"{key}:{number}")
             found.enough = bool(enough)
             last = number + 1 == self.rules.max_rounds
@@ -81,8 +82,8 @@ class Researcher:
             request = await self._requests(found, question, f"{key}:{number}") if asks else question
         return found
 
-    async def _search(self, found: Findings, question: str, request: str, abstracts: str, key: str) -> None:
-        values = {"question": request, "abstracts": abstracts}
+    async def _search(self, found: Findings, question: str, request: str, key: str) -> None:
+        values = {"question": request, "abstracts": await self._abstracts(found, request)}
         reply = await self.parts.llm.ask(self.roles["plan"], values, key=key)
         plan, replaced = read_plan(reply, question, self.rules, self.roles["plan"].reading)
         found.fallbacks += [f"plan:{self.rules.plan_fallback}"] if replaced else []
@@ -125,10 +126,19 @@ class Researcher:
     def _values(self, found: Findings, question: str) -> dict[str, str]:
         return {"question": question, "findings": found.text or self.texts.no_findings}
 
-    async def _abstracts(self) -> str:
+    async def _abstracts(self, found: Findings, request: str) -> str:
+        """Write the abstracts that a plan is shown; the first ones are left out where the prompt would not fit."""
         lines = self.store.abstracts.lines if self.rules.abstracts_shown else []
-        latest = await fitting_abstracts(self.parts, self.roles["plan"], self.context, lines)
+        room = await self._room("plan", {"question": request, "abstracts": ""})
+        latest = await last_within(self.parts, lines, room)
+        found.abstracts_cut += len(lines) - len(latest)
         return "\n".join(latest) or self.texts.nothing
+
+    async def _room(self, role: str, values: Mapping[str, str]) -> int:
+        """Return the tokens that a prompt with these values, its reply and the spare leave of the window."""
+        asked, llm = self.roles[role], self.parts.llm
+        frame = await llm.count_tokens(asked.prompt.render(values))
+        return max(llm.context_length - asked.max_tokens - self.context.spare_tokens - frame, 1)
 
     async def _evidence(
         self, found: Findings, hits: Sequence[FoundPage], values: Mapping[str, str]
@@ -138,9 +148,7 @@ class Researcher:
         Returns:
             The text, and the pages that stand in it in full.
         """
-        role, llm = self.roles["integrate"], self.parts.llm
-        frame = await llm.count_tokens(role.prompt.render({**values, "evidence": ""}))
-        room = max(llm.context_length - role.max_tokens - self.context.spare_tokens - frame, 1)
+        llm, room = self.parts.llm, await self._room("integrate", {**values, "evidence": ""})
         blocks = [
             f"{place}. [{hit.source}]({hit.number}) {self.store.pages[hit.number].text}"
             for place, hit in enumerate(hits, start=1)
@@ -156,9 +164,8 @@ def half_a_window(parts: Parts, role: Role, context: GamContextRules) -> int:
     return max((parts.llm.context_length - role.max_tokens - context.spare_tokens) // 2, 1)
 
 
-async def fitting_abstracts(parts: Parts, role: Role, context: GamContextRules, lines: Sequence[str]) -> list[str]:
-    """Return the last abstracts that may take half of what a prompt and its reply leave of the window."""
-    room = half_a_window(parts, role, context)
+async def last_within(parts: Parts, lines: Sequence[str], room: int) -> list[str]:
+    """Return the last lines that have no more than ``room`` tokens together."""
     latest = list(lines[-room:])[::-1]  # a line has a token at least
     return latest[: await count_within(parts.llm, latest, room)][::-1]
 

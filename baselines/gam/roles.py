@@ -30,7 +30,8 @@ SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {
         tools={"type": "array", "items": {"type": "string", "enum": list(TOOLS)}},
         keyword_collection=_TEXTS,
         vector_queries=_TEXTS,
-        page_index={"type": "array", "items": {"type": "integer"}},
+        # may be empty whatever min_items says: a plan need not open a page, and a small model would open the first ones
+        page_index={"type": "array", "items": {"type": "integer"}, "minItems": 0},
     ),
     "integrate": object_schema(content={"type": "string"}, sources=_TEXTS),
     "check": object_schema(enough={"type": "boolean"}),

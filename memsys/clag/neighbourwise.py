@@ -65,7 +65,14 @@ class NeighbourwiseEvolver:
 
 
 def _shown(note: Note) -> dict[str, str]:
-    return {"context": note.context, "content": note.content, "keywords": str(note.keywords)}
+    """Show the new note with all that eq. 1 makes it of, as neighbours are shown: what leads to what needs times."""
+    return {
+        "time": note.timestamp,
+        "context": note.context,
+        "content": note.content,
+        "keywords": str(note.keywords),
+        "tags": str(note.tags),
+    }
 
 
 def _joined(linked: Reply, rewritten: Sequence[Reply], note: Note, neighbours: Sequence[Note]) -> Mapping[str, Any]:

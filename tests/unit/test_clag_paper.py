@@ -10,7 +10,7 @@ import pytest
 
 from memsys.clag.cards import candidate_cards
 from memsys.clag.memory import ClagMemory
-from memsys.notes.note import Note
+from memsys.notes.note import Note, unit_timestamp
 from memsys.notes.store import NoteStore
 from tests.support.clag import memory, partition_of, preset, replying, unit, write_all
 from tests.support.fakes import FakeModel
@@ -51,6 +51,15 @@ def test_each_neighbour_is_asked_about_beside_the_others() -> None:
     rewrites = {key: shown(prompt) for (role, key), prompt in calls if role == "rewrite"}
     first, second = shown(links)
     assert rewrites == {f"D1:4:D1:{first}": [second, first], f"D1:4:D1:{second}": [first, second]}
+
+
+@pytest.mark.parametrize("role", ["link", "rewrite"])
+def test_the_new_note_is_shown_with_its_time_and_tags(role: str) -> None:
+    """Eq. 1: both belong to a note, and a link may rest on what happened first."""
+    model = model_of(one_cluster())
+    prompt = next(prompt for (asked, _), prompt in zip(model.calls, model.prompts, strict=True) if asked == role)
+    new = prompt[prompt.index("New note") :]
+    assert f"time: {unit_timestamp(unit(4))}\n" in new and "tags: ['w4']" in new
 
 
 def test_links_and_rewritings_of_the_calls_are_applied_together() -> None:

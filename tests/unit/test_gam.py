@@ -1,6 +1,7 @@
 """GAM: pages and their numbers, the three tools, rounds of research, and what the reader sees."""
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from baselines.gam.lucene import LuceneIndex
 from baselines.gam.memory import GamMemory
 from baselines.gam.pages import AbstractedPage, AbstractLines, drifted
-from baselines.gam.roles import TEXTS
+from baselines.gam.roles import TEXTS, make_roles
 from baselines.gam.rules import GamPageRules
 from baselines.gam.stems import stems
 from eval.sweep.calls import memory_calls
@@ -102,6 +103,8 @@ def test_conv_26_has_19_pages(locomo_file: Any) -> None:
     data = read_config("locomo", {"path": str(locomo_file)}).load()
     sizes = {each.conversation.conversation_id: len(sessions_of(each.conversation.turns)) for each in data.samples}
     assert sizes["conv-26"] == 19 and sum(sizes.values()) == 272
+    first = next(each.conversation for each in data.samples if each.conversation.conversation_id == "conv-26")
+    assert ingested(talk=first).statistics()["pages"] == 19
 
 
 def test_a_line_of_an_abstract_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,6 +301,37 @@ def test_pages_that_do_not_fit_are_left_out_from_the_last() -> None:
     assert found.trace["pages_cut"] > 0 and len(prompt.split()) <= 140
     # The text is made of the pages that an integration read.
     assert found.shown == (0,) and len(found.hits) > 1
+
+
+@pytest.mark.parametrize(("room", "seen"), [(10_000, [0, 1, 2]), (10, [1, 2]), (1, [])])
+def test_a_plan_sees_the_last_abstracts_that_fit_beside_its_question(room: int, seen: list[int]) -> None:
+    """An abstract's line has five words, as many as its tokens here; half of the window is not kept free."""
+    frame = len(make_roles(composed("gam")["roles"])["plan"].prompt.render({"question": "?", "abstracts": ""}).split())
+
+    class Window(FakeModel):
+        context_length = 2048 + 256 + frame + room
+
+    model = Window(replying(abstract="a sea song").function)
+    system = memory_config("gam", context={**composed("gam")["context"], "reserve_tokens": 10}).build(parts(model))
+    ingest(system, TALK)
+    found = asyncio.run(system.retrieve("?"))
+    prompt = next(prompt for prompt in model.prompts if "You plan the search" in prompt)
+    assert [number for number in range(3) if f"Page {number}: a sea song" in prompt] == seen
+    assert found.trace["abstracts_cut"] == 3 - len(seen)
+
+
+@pytest.mark.parametrize("role", ["plan", "integrate", "check", "requests"])
+def test_prompts_describe_their_fields_without_a_placeholder_that_could_be_copied(role: str) -> None:
+    """Models of half a billion parameters searched for ``<piece>`` when the prompt showed one."""
+    text = make_roles(composed("gam")["roles"])[role].prompt.text
+    assert not re.search(r"<[a-z ]+>|\.\.\.", text)
+
+
+@pytest.mark.parametrize("preset", ["gam", "gam_small", "gam_code"])
+def test_a_plan_need_not_open_pages_by_number(preset: str) -> None:
+    schema = make_roles(composed(preset)["roles"])["plan"].schema
+    assert schema and schema["properties"]["page_index"]["minItems"] == 0
+    assert schema["properties"]["tools"].get("minItems") == (1 if preset == "gam_small" else None)
 
 
 # As released
