@@ -1,0 +1,233 @@
+"""The tables of docs/results.md say what ``memsys compare`` says of the committed summaries."""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from eval.compare.formats import render_csv
+from eval.compare.model import make_report
+from eval.scoring.protocols import load_protocol
+from eval.tables.stored import Skipped, StoredRun, read_run
+
+ROOT = Path(__file__).resolve().parents[2]
+SUMMARIES = ROOT / "results" / "summaries"
+DOCUMENT = ROOT / "docs" / "results.md"
+
+#: Preset of each system, as the tables name it.
+PRESETS = {
+    "the gold evidence": "oracle",
+    "BM25, ten turns": "bm25_turn",
+    "dense and BM25 fused": "hybrid_turn",
+    "RAG, ten turns": "rag",
+    "RAG behind SAGE's gate": "gated_rag",
+    "the whole conversation": "full_context",
+    "the five sessions as a whole": "full_context",
+    "a-mem 0.2.6, the package": "package_amem",
+    "BM25": "bm25_turn",
+    "dense + BM25": "hybrid_turn",
+    "RAG": "rag",
+    "no memory": "no_memory",
+    "A-Mem": "amem_small",
+    "CLAG": "clag_small",
+    "GAM": "gam_small",
+    "LightMem": "lightmem_small",
+    "Mem0": "mem0_small",
+    "Mem0g": "mem0_graph_small",
+    "MemFly": "memfly_small",
+    "MemGPT": "memgpt_small",
+    "MemoryBank": "memorybank_small",
+    "MemoryOS": "memoryos_small",
+    "Nemori": "nemori_small",
+    "ReadAgent": "readagent_small",
+    "SAGE": "sage_small",
+    "xMemory": "xmemory_small",
+}
+
+#: Columns of a table -> columns of ``compare.csv``; a cell may have fewer numbers, never others.
+COLUMNS = {
+    "F1 (95 %)": ("F1", "F1 low", "F1 high"),
+    "F1 answerable": ("F1 answerable",),
+    "F1 against RAG (95 %, p after Holm)": (
+        "F1 difference",
+        "F1 difference low",
+        "F1 difference high",
+        "F1 p (Holm)",
+    ),
+    "F1 answerable against RAG": (
+        "F1 answerable difference",
+        "F1 answerable difference low",
+        "F1 answerable difference high",
+        "F1 answerable p (Holm)",
+    ),
+    "R@10 by turn ids": ("R@10 (turn ids)",),
+    "R@10 by turn ids (95 %)": ("R@10 (turn ids)", "R@10 (turn ids) low", "R@10 (turn ids) high"),
+    "tokens of the context": ("context",),
+    "calls per question": ("calls",),
+    "tokens per question": ("tokens",),
+    "tokens per turn written": ("write",),
+}
+
+#: Ends of intervals beyond what a share can be are written as that.
+MOST = {"R@10 by turn ids (95 %)": 100.0}
+
+
+@dataclass(frozen=True)
+class Documented:
+    """A table of the page.
+
+    Attributes:
+        header: how its first line begins.
+        folder: of its runs, below ``results/summaries``.
+        chosen: preset -> end of its run's name, where the folder has several runs with our prompts and seed 0.
+    """
+
+    header: str
+    folder: str
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+
+_FIRST = "| system | F1 (95 %) | F1 answerable | F1 against RAG (95 %, p after Holm) | "
+TABLES = [
+    Documented(_FIRST + "F1 answerable against RAG | R@10 by turn ids (95 %) |", "locomo_qwen05b_all"),
+    Documented(_FIRST + "R@10 by turn ids (95 %) | in context", "locomo_qwen05b"),
+    Documented(
+        _FIRST + "R@10 by turn ids | in context",
+        "locomo_qwen05b_part",
+        {
+            "oracle": "67fa9217",
+            "rag": "6a8fcfc0",
+            "amem_small": "cf502149",
+            "clag_small": "24e11cf6",
+            "lightmem_small": "2cd47ed2",
+            "mem0_small": "004ab9c9",
+            "memgpt_small": "1350fe03",
+            "memorybank_small": "fbb6a56b",
+            "memoryos_small": "0de6d903",
+            "nemori_small": "89a301aa",
+            "readagent_small": "a66d98cd",
+            "sage_small": "19477648",
+            "xmemory_small": "7d4cd5f8",
+        },
+    ),
+    Documented(_FIRST + "F1 answerable against RAG | R@10 by turn ids | tokens", "locomo_qwen05b_part_plain"),
+    Documented(_FIRST + "F1 answerable against RAG | R@10 by turn ids | F1", "locomo_qwen05b_plain"),
+    Documented("| system | F1 (95 %) | F1, 0.5B |", "locomo_qwen15b"),
+]
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def table(header: str, document: Path = DOCUMENT) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows of the one table that begins so."""
+    lines = document.read_text(encoding="utf-8").splitlines()
+    (start,) = [number for number, line in enumerate(lines) if line.startswith(header)]
+    rows: list[list[str]] = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        rows.append(cells(line))
+    return cells(lines[start]), rows
+
+
+@cache
+def stored(folder: str) -> Mapping[str, StoredRun]:
+    read = {path.name: read_run(path) for path in sorted((SUMMARIES / folder).iterdir()) if path.is_dir()}
+    return {name: run for name, run in read.items() if not isinstance(run, Skipped)}
+
+
+def run_of(preset: str, documented: Documented) -> StoredRun:
+    wanted = documented.chosen.get(preset, "")
+    (run,) = [
+        run
+        for name, run in stored(documented.folder).items()
+        if name.startswith(f"{preset}-") and name.endswith(wanted) and "-s0-" in name
+        if wanted or (run.record["config"].get("prompts") or {}).get("source") != "authors"
+    ]
+    return run
+
+
+def measured(documented: Documented, names: Sequence[str]) -> dict[str, Mapping[str, str]]:
+    """Row of ``compare.csv`` for each system of a table."""
+    runs = {name: run_of(PRESETS[name], documented) for name in names}
+    report = make_report([*runs.values()], load_protocol("clag"), "rag")
+    rows = {row["run"]: row for row in csv.DictReader(io.StringIO(render_csv(report)))}
+    return {name: rows[run.run_id] for name, run in runs.items()}
+
+
+def agrees(number: str, value: float) -> bool:
+    """Whether a printed number is the value, rounded; ``compare.csv`` has four decimals itself."""
+    if number.startswith("<"):
+        return value < float(number[1:])
+    digits = number.replace(",", "")
+    unit = 10.0 ** -len(digits.partition(".")[2])
+    return abs(float(digits) - value) <= unit / 2 + 1e-4
+
+
+def numbers(cell: str) -> list[str]:
+    return re.findall(r"<?[-+]?\d[\d,]*(?:\.\d+)?(?<!,)", cell.replace("‡", ""))
+
+
+def wrong(row: Mapping[str, str], heading: str, cell: str) -> Iterator[str]:
+    printed, wanted = numbers(cell), [row[name] for name in COLUMNS[heading]]
+    if len(printed) > len(wanted):
+        yield f"{heading}: {cell} has more numbers than {wanted}"
+    for number, value in zip(printed, wanted, strict=False):
+        if not agrees(number, min(float(value or 0), MOST.get(heading, math.inf))):
+            yield f"{heading}: {cell}, the runs say {value or 'nothing'}"
+
+
+@pytest.mark.parametrize("documented", TABLES, ids=lambda documented: documented.folder)
+def test_a_table_of_results_says_what_the_runs_say(documented: Documented) -> None:
+    headings, rows = table(documented.header)
+    found = measured(documented, [row[0] for row in rows])
+    problems = [
+        f"{row[0]}, {problem}"
+        for row in rows
+        for heading, cell in zip(headings, row, strict=True)
+        if heading in COLUMNS
+        for problem in wrong(found[row[0]], heading, cell)
+    ]
+    assert not problems, "\n".join(problems)
+    assert sum(heading in COLUMNS for heading in headings) >= 5
+
+
+@pytest.mark.parametrize(
+    ("heading", "folder", "column"),
+    [
+        ("F1", "locomo_qwen05b", "F1 answerable"),
+        ("R@10", "locomo_qwen05b", "R@10 (turn ids)"),
+        ("plain turns", "locomo_qwen05b_part_plain", "F1 answerable"),
+    ],
+)
+def test_the_readme_says_what_the_runs_say(heading: str, folder: str, column: str) -> None:
+    headings, rows = table("| system | F1 | against RAG |", ROOT / "README.md")
+    printed = {row[0]: numbers(row[headings.index(heading)]) for row in rows}
+    (documented,) = [each for each in TABLES if each.folder == folder]
+    found = measured(documented, [name for name, numbers in printed.items() if numbers])
+    assert len(found) >= 17
+    problems = {name: (printed[name], row[column]) for name, row in found.items()
+                if not agrees(printed[name][0], float(row[column] or 0))}  # fmt: skip
+    assert not problems
+
+
+@pytest.mark.parametrize(
+    ("number", "value", "right"),
+    [("25.1", 25.1499, True), ("25.1", 25.16, False), ("<0.001", 0.0009, True), ("<0.001", 0.002, False),
+     ("1,254", 1254.4, True), ("-3.2", -3.24, True), ("+3.2", -3.2, False)],
+)  # fmt: skip
+def test_rounding_is_allowed_and_nothing_else(number: str, value: float, right: bool) -> None:
+    assert agrees(number, value) is right
+
+
+def test_numbers_of_a_cell() -> None:
+    assert numbers("+14.1 [8.7, 19.6], 0.002") == ["+14.1", "8.7", "19.6", "0.002"]
+    assert numbers("1,254") == ["1,254"] and numbers("–") == [] and numbers("39.3 [33.6, 44.9]‡")[0] == "39.3"
