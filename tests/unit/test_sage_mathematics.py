@@ -1,6 +1,7 @@
 """SAGE's mathematics: score, concentration, volume, threshold and routing rule, against hand-worked values."""
 
 from math import e, exp, log, sqrt
+from random import Random
 
 import numpy as np
 import pytest
@@ -121,6 +122,16 @@ def test_an_isolated_duplicate_under_the_cap_is_ignored_merged_and_at_last_added
         score = vmf_score(np.array([1.0] + [-1.0] * (count - 1)), 50.0)
         assert score == pytest.approx(1 - log(count) / 50)
         assert route((1 - score) / 2, 0.025, 0.025) == action
+
+
+@given(st.integers(1, 30), st.integers(0, 9), st.randoms(use_true_random=False))
+def test_the_order_of_memories_does_not_matter(count: int, seed: int, random: Random) -> None:
+    rows, order = unit_rows(count, 8, seed), [*range(count)]
+    random.shuffle(order)
+    new = unit_rows(1, 8, seed + 100)[0]
+    one, other = scope_of(rows).support(new), scope_of(rows[order]).support(new)
+    assert other.score == pytest.approx(one.score, abs=1e-6)
+    assert (other.cosine, order[int(other.nearest)]) == (pytest.approx(one.cosine), int(one.nearest))
 
 
 def test_a_snapshot_scores_bit_by_bit_alike() -> None:
