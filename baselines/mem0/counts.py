@@ -15,6 +15,7 @@ _ALWAYS = (
     "writes.facts_without_event",
     "facts",
     "event.add",
+    "event.add_of_stored",
     "event.update",
     "event.delete",
     "event.none",

@@ -94,11 +94,18 @@ class Decider:
     def _done(
         self, scope: Mem0Scope, unit: Unit, event: Event, ids: Mapping[str, str], vectors: Mapping[str, Vectors]
     ) -> str:
-        """Carry out one event and return what to count."""
+        """Carry out one event and return what to count.
+
+        An ADD that repeats a stored memory is stored once more, as in Mem0, but came from the turns of that memory.
+        """
         if event.kind == "NONE":
             return "event.none"
         if event.kind == "ADD":  # whatever its id: Mem0 gives the memory one of its own
-            scope.add(event.text, vectors[event.text], unit)
+            copied = next(
+                (each for each in map(scope.memories.get, ids.values()) if each and each.text == event.text), None
+            )
+            scope.counts["event.add_of_stored"] += copied is not None
+            scope.add(event.text, vectors[event.text], unit, None if copied is None else copied.turn_ids)
             return "event.add"
         memory_id = ids.get(event.alias)
         if memory_id is None:

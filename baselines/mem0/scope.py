@@ -53,10 +53,10 @@ class Mem0Scope:
         seen = dict.fromkeys(memory_id for vector in vectors for memory_id, _ in self.index.search(vector, count))
         return [self.memories[memory_id] for memory_id in seen]
 
-    def add(self, text: str, vector: Vectors, unit: Unit) -> None:
-        """Store a text with its embedding (d,)."""
+    def add(self, text: str, vector: Vectors, unit: Unit, turn_ids: tuple[str, ...] | None = None) -> None:
+        """Store a text with its embedding (d,); ``turn_ids``: the turns that it came from, if not the unit's."""
         memory_id = f"{self.owner}#{self.added}"
-        self.memories[memory_id] = StoredFact.of(memory_id, text, unit)
+        self.memories[memory_id] = StoredFact.of(memory_id, text, unit, turn_ids)
         self.index.add([memory_id], vector[None])
         self.added += 1
         self._book("ADD", memory_id, None, text, unit)

@@ -35,9 +35,10 @@ class BankEntry:
         text = TEXTS("summary", text=self.text) if self.is_summary else self.text
         return f"[{self.date}] {text}" if self.date else text
 
-    def hit(self, score: float) -> Hit:
-        """Return the entry as a retrieved memory."""
-        return Hit(text=self.text, score=score, turn_ids=self.turn_ids, memory_id=self.entry_id)
+    def hit(self, score: float, *, summary_names_turns: bool) -> Hit:
+        """Return the entry as a retrieved memory; whether a summary names the turns of its day is the config's."""
+        turn_ids = self.turn_ids if summary_names_turns or not self.is_summary else ()
+        return Hit(text=self.text, score=score, turn_ids=turn_ids, memory_id=self.entry_id)
 
     def state(self) -> dict[str, Any]:
         """Return the entry as JSON values."""

@@ -136,7 +136,8 @@ class MemoryBankMemory(BaseMemory):
             position = {entry_id: self._index.position(entry_id) for entry_id, _ in found}
             rules = self._config.context_rules
             context = await write_context(self._parts.llm, rules, self._overall, entries, position)
-        hits = tuple(stored[entry_id].hit(score) for entry_id, score in found)
+        named = self._summaries.named_turns == "all"
+        hits = tuple(stored[entry_id].hit(score, summary_names_turns=named) for entry_id, score in found)
         trace = {"stored": len(stored), "left_out": context.left_out, "fallbacks": [], "spans": spans}
         return Retrieval(hits, context.text, trace, shown=tuple(range(context.entries)))
 

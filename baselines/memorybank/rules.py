@@ -7,6 +7,7 @@ from memsys.settings import check_choices, check_flags, check_minimum
 
 PieceCut = Literal["pairs", "turns"]
 PortraitOf = Literal["both", "user_only", "off"]
+NamedTurns = Literal["none", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,9 @@ class SummaryRules:
             them; ``off`` makes neither.
         overall_history: a digest of all days' summaries is made and shown. The released code makes it and never shows
             it.
+        named_turns: what a summary that is found names as its evidence: ``none``, or ``all`` turns of its day. A few
+            sentences about some twenty turns do not say what each of them said, so figures by turn ids take the pieces
+            alone.
         reserve_tokens: of the window, for instructions and reply, where days are put together.
     """
 
@@ -30,10 +34,11 @@ class SummaryRules:
     fallback_sentences: int
     portrait: PortraitOf
     overall_history: bool
+    named_turns: NamedTurns
     reserve_tokens: int
 
     def __post_init__(self) -> None:
-        check_choices(self, "memory.summaries", portrait=PortraitOf)
+        check_choices(self, "memory.summaries", portrait=PortraitOf, named_turns=NamedTurns)
         check_flags(self, "memory.summaries", "days", "overall_history")
         check_minimum(self, "memory.summaries", part_tokens=1, fallback_sentences=1, reserve_tokens=0)
 

@@ -56,20 +56,21 @@ class TwoStoreRetrieval:
 
     async def retrieve(self, text: str) -> Retrieval:
         """Find what helps to answer a question."""
-        rules, store, spans = self.config.search_rules, self.store, dict[str, float]()
+        search_rules, rules = self.config.search_rules, self.config.context_rules
+        store, spans = self.store, dict[str, float]()
         with timed(spans, "embed"):
             question = EmbeddedQuestion(
-                text, None if rules.method == "bm25" else (await self.embedder.embed([text]))[0]
+                text, None if search_rules.method == "bm25" else (await self.embedder.embed([text]))[0]
             )
         with timed(spans, "search"):
-            facts = search(rules, question, store.fact_index, store.fact_words, rules.facts)
-            episodes = search(rules, question, store.episode_index, store.episode_words, rules.episodes)
-        raw = tuple(name for name, _ in episodes[: self.config.context_rules.raw_first])
+            facts = search(search_rules, question, store.fact_index, store.fact_words, search_rules.facts)
+            episodes = search(search_rules, question, store.episode_index, store.episode_words, search_rules.episodes)
+        raw = tuple(name for name, _ in episodes[: rules.raw_first])
         with timed(spans, "format"):
             context = await self._context(facts, episodes, raw)
         hits = (
             *(store.fact_hit(name, score) for name, score in facts),
-            *(store.episode_hit(name, score, raw=name in raw) for name, score in episodes),
+            *(store.episode_hit(name, score, raw=name in raw, titled=rules.titles) for name, score in episodes),
         )
         trace = {
             "facts": [name for name, _ in facts],

@@ -60,10 +60,11 @@ class NemoriStore:
         fact = self.facts[fact_id]
         return Hit(fact.text, score, self.episodes[fact.episode_id].turn_ids, fact_id)
 
-    def episode_hit(self, episode_id: str, score: float, *, raw: bool) -> Hit:
-        """Return an episode as a retrieved memory, with its messages where they are shown."""
+    def episode_hit(self, episode_id: str, score: float, *, raw: bool, titled: bool) -> Hit:
+        """Return an episode as a retrieved memory, with its messages and its title where they are shown."""
         episode = self.episodes[episode_id]
-        text = f"{episode.content}\n{joined(episode.messages, dated=False)}" if raw else episode.content
+        text = episode.headline if titled else episode.content
+        text = f"{text}\n{joined(episode.messages, dated=False)}" if raw else text
         return Hit(text, score, episode.turn_ids, episode_id)
 
     def state(self) -> dict[str, Any]:

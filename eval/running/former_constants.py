@@ -39,6 +39,8 @@ FORMER_CONSTANTS: Mapping[str, Any] = {
     },
     "heat.credit": "joined",  # MemoryOS
     "heat.nothing_new": "cool",  # MemoryOS
+    "summaries.named_turns": "all",  # MemoryBank
+    "update.conflicts_name_turns": True,  # MemFly
     "bare_lists": "lost",  # LightMem
     "theme.summaries": "one_line",  # xMemory
     "gate.silent": None,  # xMemory

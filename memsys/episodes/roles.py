@@ -1,4 +1,7 @@
-"""The roles that Nemori and xMemory share, so that equal requests give equal replies in both."""
+"""The roles that Nemori and xMemory share, so that equal requests give equal replies in both.
+
+xMemory has a prompt of its own for ``extract``, which it asks in another mode than Nemori.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

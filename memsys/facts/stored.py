@@ -32,10 +32,10 @@ class StoredFact:
     merges: int = 0
 
     @classmethod
-    def of(cls, memory_id: str, text: str, unit: Unit) -> "StoredFact":
-        """Make the memory of a fact of a batch."""
+    def of(cls, memory_id: str, text: str, unit: Unit, turn_ids: tuple[str, ...] | None = None) -> "StoredFact":
+        """Make the memory of a fact of a batch; ``turn_ids``: the turns that it came from, if not that batch's."""
         date = batch_date(unit)
-        return cls(memory_id, text, date, [date], batch_turn_ids(unit))
+        return cls(memory_id, text, date, [date], batch_turn_ids(unit) if turn_ids is None else turn_ids)
 
     @property
     def line(self) -> str:

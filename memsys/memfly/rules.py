@@ -90,7 +90,8 @@ class CandidateRules:
         k1: of BM25.
         b: of BM25.
         epsilon: of BM25.
-        shown_chars: characters of a candidate's context that the prompt shows.
+        shown_chars: characters of a candidate's context that the prompt shows; where that is not all of it, the model's
+            merged context is not taken.
     """
 
     dense: int
@@ -129,6 +130,7 @@ class UpdateRules:
         min_merged_share: a merged context shorter than this share of the old one is not believed; the new context is
             then appended to it.
         annotate_conflicts: the older note's context gets a clause that tells the conflicting fact.
+        conflicts_name_turns: a note with such a clause also names the clause's turns as evidence; else the turns it holds.
         annotate_links: the older note's context names the newer one's keywords, as in the printed prompt's template.
         without_merge: what ``ablate.merge`` makes of notes that would merge.
         merged: context of a merged note where the model's own is not believed; of ``{old}`` and ``{new}``.
@@ -144,6 +146,7 @@ class UpdateRules:
     constrain_ids: bool
     min_merged_share: float
     annotate_conflicts: bool
+    conflicts_name_turns: bool
     annotate_links: bool
     without_merge: WithoutMerge
     merged: str
@@ -158,7 +161,7 @@ class UpdateRules:
         check_template("memory.update.link", self.link, "keywords")
         check_share(self, "memory.update", "tau_merge", "tau_link", "min_merged_share")
         flags = ("related_can_merge", "thresholds_in_prompt", "constrain_ids", "annotate_conflicts", "annotate_links")
-        check_flags(self, "memory.update", *flags)
+        check_flags(self, "memory.update", *flags, "conflicts_name_turns")
         check_choices(self, "memory.update", without_merge=WithoutMerge)
 
 

@@ -59,13 +59,14 @@ class Writing:
 
     async def _apply(self, unit_id: str, new: Denoised, decision: MergeDecision) -> None:
         """Make all texts first and embed them in one batch; then change the graph without a pause."""
+        rules = self.rules.update
         contexts = self._contexts(new, decision)
         vectors = await self.embedder.embed(list(contexts.values())) if contexts else ()
         numbers = self.layers.keywords.link(new.keywords, new.keyword_vectors)
         survivor = self._keep(unit_id, new, decision, numbers)
         for judgement, kind in decision.links:
             self._link(survivor, judgement, conflict=kind == "conflict")
-            if kind == "conflict" and self.rules.update.annotate_conflicts:
+            if kind == "conflict" and rules.annotate_conflicts and rules.conflicts_name_turns:
                 self.layers.notes[judgement.candidate].told_by.extend(item.turn_id for item in new.raw)
         for (position, context), vector in zip(contexts.items(), vectors, strict=True):
             self.layers.notes.rewrite(position, context, vector)
@@ -75,7 +76,9 @@ class Writing:
         contexts: dict[int, str] = {}
         if decision.merge is not None:
             old = self.layers.notes[decision.merge.candidate].context
-            context, by_model = merged_context(old, new.context, decision.merge.updated_context, self.rules.update)
+            seen = len(old) <= self.rules.candidates.shown_chars  # what was cut from the prompt cannot be in a reply
+            proposed = decision.merge.updated_context if seen else ""
+            context, by_model = merged_context(old, new.context, proposed, self.rules.update)
             contexts[decision.merge.candidate] = context
             self.counts["merged_context.model" if by_model else "merged_context.appended"] += 1
         for judgement, kind in decision.links:

@@ -1,12 +1,13 @@
 """The roles of xMemory but the reader's: those of the episodes, one that names themes, one that is only measured."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memsys.episodes import roles as episodes
 from memsys.episodes.roles import EpisodeRoles, shared_roles
 from memsys.llm.contract import Role
+from memsys.llm.prompt import Prompt
 from memsys.llm.roles import check_role_names, make_role
 from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
@@ -42,8 +43,11 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]], estimator: Estimator)
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
     check_role_names(settings, SCHEMAS)
+    shared = shared_roles(settings)
+    if settings["extract"].get("prompt") is None:  # appendix C keeps dates, Nemori's prompt leaves them out
+        shared["extract"] = replace(shared["extract"], prompt=Prompt.load(PROMPTS / "extract.txt"))
     return XMemoryRoles(
-        **shared_roles(settings),
+        **shared,
         theme=make_role("theme", settings["theme"], PROMPTS, SCHEMAS["theme"]),
         probe=make_role("probe", settings["probe"], PROMPTS, SCHEMAS["probe"], top_logprobs=_ALTERNATIVES[estimator]),
     )

@@ -90,7 +90,7 @@ def test_the_papers_variant() -> None:
     assert {made.roles[role]["temperature"] for role in made.needed} == {0.0}
 
 
-def test_the_small_preset_bounds_lengths_alone() -> None:
+def test_the_small_preset_bounds_replies_alone() -> None:
     small, limits = config("mem0_small"), {"max_tokens", "min_items", "max_items", "max_chars", "malformed_retries"}
     kept = {name: {k: v for k, v in role.items() if k not in limits} for name, role in small.roles.items()}
     usual = {name: {k: v for k, v in role.items() if k not in limits} for name, role in config().roles.items()}
@@ -350,6 +350,15 @@ def test_an_update_to_the_same_text_is_none() -> None:
 def test_an_add_with_a_known_id_adds() -> None:
     memory, _ = two_sessions(events(("ADD", "0", "harbour")))
     assert texts(memory) == ["boat", "harbour"]
+
+
+def test_an_add_that_repeats_a_stored_memory_comes_from_that_memorys_turns_and_is_counted() -> None:
+    memory, _ = two_sessions(events(("ADD", "5", "boat")))
+    assert [(entry["text"], entry["turn_ids"]) for entry in memories(memory)] == [
+        ("boat", ["D1:0"]),
+        ("boat", ["D1:0"]),
+    ]
+    assert (counts(memory)["event.add"], counts(memory)["event.add_of_stored"]) == (2, 1)
 
 
 def test_a_fact_in_its_own_words_is_not_embedded_again() -> None:

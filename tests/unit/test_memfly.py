@@ -84,7 +84,10 @@ def test_a_conflict_keeps_both_notes_and_is_told_in_the_older_one() -> None:
     links = system.statistics()["links"]
     assert links == {"related": 0, "conflict": 1}
     assert contexts(system) == ["boat red. Yet on 1 May 2023 it was said: boat blue.", "boat blue."]
-    assert [note.turn_ids for note in system._layers.notes] == [("D1:0", "D1:1"), ("D1:1",)]
+    assert [note.turn_ids for note in system._layers.notes] == [("D1:0",), ("D1:1",)]
+    naming = preset(update={"conflicts_name_turns": True})
+    lenient = told("boat red", "boat blue", model=judging(relation(1, "CONFLICTS", 0.95)), config=naming)
+    assert [note.turn_ids for note in lenient._layers.notes] == [("D1:0", "D1:1"), ("D1:1",)]
     silent = preset(update={"annotate_conflicts": False})
     plain = told("boat red", "boat blue", model=judging(relation(1, "CONFLICTS", 0.95)), config=silent)
     assert contexts(plain) == ["boat red.", "boat blue."]
@@ -150,6 +153,15 @@ def test_a_note_merges_once_and_is_linked_to_the_others() -> None:
     assert sorted(link[2] for link in system._layers.links.state()) == [0.6, 0.8]
     survivor = next(position for position, note in enumerate(system._layers.notes) if note.merged)
     assert {link[0] for link in system._layers.links.state()} == {survivor}
+
+
+def test_no_merged_context_is_taken_of_a_note_that_the_prompt_cut() -> None:
+    merging = relation(1, "SUPPORTS", 0.9, text="all of boat sea and boat sail")
+    whole = told("boat sea", "boat sail", model=judging(merging))
+    assert contexts(whole) == ["all of boat sea and boat sail"]
+    cutting = preset(candidates={"shown_chars": len("boat sea.") - 1})
+    cut = told("boat sea", "boat sail", model=judging(merging), config=cutting)
+    assert contexts(cut) == ["boat sea. More precisely: boat sail."]
 
 
 def test_the_models_merged_context_is_taken_unless_it_is_too_short() -> None:

@@ -82,7 +82,7 @@ def test_the_paper_preset_holds_table_5() -> None:
     assert not any(composed("memfly")["ablate"].values())
 
 
-def test_the_small_preset_bounds_lengths_alone() -> None:
+def test_the_small_preset_bounds_replies_alone() -> None:
     small, paper = preset("memfly_small").rules(), preset().rules()
     assert replace(small.candidates, shown_chars=2000) == paper.candidates
     assert small.evidence == paper.evidence

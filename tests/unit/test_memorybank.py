@@ -144,6 +144,17 @@ def test_a_summary_names_all_turns_of_its_day() -> None:
     assert [(each.text, each.turn_ids) for each in first.summaries] == [("they sailed", ("D1:0", "D1:1", "D1:2"))]
 
 
+@pytest.mark.parametrize(("named_turns", "named"), [("none", ()), ("all", ("D1:0", "D1:1", "D1:2"))])
+def test_a_summary_that_is_found_counts_as_evidence_where_the_config_says_so(
+    named_turns: str, named: tuple[str, ...]
+) -> None:
+    system = ingested(replying(day_summary="they sailed"), summaries={"named_turns": named_turns})
+    hits = {hit.memory_id: hit.turn_ids for hit in asked(system, "they sailed").hits}
+    summaries = {memory_id: turn_ids for memory_id, turn_ids in hits.items() if "#summary" in memory_id}
+    assert summaries and summaries["D1#summary_0"] == named
+    assert all(turn_ids for memory_id, turn_ids in hits.items() if memory_id not in summaries)
+
+
 def test_the_user_alone_is_described_where_the_released_code_does_so() -> None:
     model = replying()
     ingested(model, "memorybank_code")

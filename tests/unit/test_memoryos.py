@@ -440,6 +440,8 @@ def test_a_profile_is_split_at_the_second_mark() -> None:
     text = "**PROFILE:**\nkind\n\n## FACTS:\n- a (1 May)\n2. b\nNone\nWork:\n"
     assert read_profile(text, LAYOUT) == ("kind", ["a (1 May)", "b"])
     assert read_profile("only a profile", LAYOUT) == ("only a profile", None)
+    assert read_profile("Part 1: PROFILE:\nkind\n\nPart 2: FACTS:\n- a", LAYOUT) == ("kind", ["a"])
+    assert read_profile("1. Profile\nkind\n2. Facts\n- a", LAYOUT) == ("kind", ["a"])
     other = replace(LAYOUT, profile="[User Profile]", facts="[User Data]")
     assert read_profile("[User Profile]\nkind\n[User Data]\n- a", other) == ("kind", ["a"])
     assert fact_lines("none") == [] == fact_lines("")

@@ -77,7 +77,7 @@ def test_a_fixed_threshold_is_all_that_a_row_of_table_7_changes_in_the_code(name
     assert config(name) == replace(config("sage_code"), name=name, **FIXED[name])
 
 
-def test_the_small_preset_bounds_lengths_alone() -> None:
+def test_the_small_preset_bounds_replies_alone() -> None:
     small, printed = config("sage_small"), config()
     changed = {field.name for field in fields(SageConfig) if getattr(small, field.name) != getattr(printed, field.name)}
     assert changed == {"name", "roles"}
