@@ -101,9 +101,8 @@ class Decider:
         if event.kind == "NONE":
             return "event.none"
         if event.kind == "ADD":  # whatever its id: Mem0 gives the memory one of its own
-            copied = next(
-                (each for each in map(scope.memories.get, ids.values()) if each and each.text == event.text), None
-            )
+            shown = filter(None, map(scope.memories.get, ids.values()))
+            copied = next((memory for memory in shown if memory.text == event.text), None)
             scope.counts["event.add_of_stored"] += copied is not None
             scope.add(event.text, vectors[event.text], unit, None if copied is None else copied.turn_ids)
             return "event.add"

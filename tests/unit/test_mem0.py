@@ -354,10 +354,7 @@ def test_an_add_with_a_known_id_adds() -> None:
 
 def test_an_add_that_repeats_a_stored_memory_comes_from_that_memorys_turns_and_is_counted() -> None:
     memory, _ = two_sessions(events(("ADD", "5", "boat")))
-    assert [(entry["text"], entry["turn_ids"]) for entry in memories(memory)] == [
-        ("boat", ["D1:0"]),
-        ("boat", ["D1:0"]),
-    ]
+    assert [(entry["text"], entry["turn_ids"]) for entry in memories(memory)] == [("boat", ["D1:0"])] * 2
     assert (counts(memory)["event.add"], counts(memory)["event.add_of_stored"]) == (2, 1)
 
 

@@ -151,7 +151,7 @@ def test_a_summary_that_is_found_counts_as_evidence_where_the_config_says_so(
     system = ingested(replying(day_summary="they sailed"), summaries={"named_turns": named_turns})
     hits = {hit.memory_id: hit.turn_ids for hit in asked(system, "they sailed").hits}
     summaries = {memory_id: turn_ids for memory_id, turn_ids in hits.items() if "#summary" in memory_id}
-    assert summaries and summaries["D1#summary_0"] == named
+    assert named in summaries.values()
     assert all(turn_ids for memory_id, turn_ids in hits.items() if memory_id not in summaries)
 
 
@@ -219,7 +219,7 @@ def test_a_turn_longer_than_a_part_is_cut_for_its_summary_alone() -> None:
 
 
 def test_too_many_days_are_cut_evenly_so_that_the_instruction_and_every_day_stay() -> None:
-    rules = SummaryRules(True, 9, 3, "both", overall_history=True, reserve_tokens=8192 - 60)
+    rules = SummaryRules(True, 9, 3, "both", overall_history=True, named_turns="none", reserve_tokens=8192 - 60)
     entries = [(f"day{n}", "w " * 40) for n in range(10)]
     text, cut = asyncio.run(dated_entries(replying(), entries, rules))
     assert cut and len(text.split()) <= 60
