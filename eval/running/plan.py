@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.configs.former_constants import without_former_constants
 from eval.configs.prompt_choice import wants_authors
 from eval.loaders.contract import DatasetConfig
 from eval.loaders.selection import category_numbers
 from eval.running.backbones import Serving, delegated_roles
 from eval.running.budgets import BudgetLimits, read_limits
-from eval.running.former_constants import without_former_constants
 from eval.running.reader import ReaderConfig
 from eval.running.schedule import Schedule
 from eval.runs.identity import identity_hash, without_name

@@ -7,6 +7,7 @@ from typing import Any
 
 from eval.configs.answer_prompts import AUTHORS, prompts_of
 from eval.configs.choices import MEMORY, find, settings_of
+from eval.configs.former_constants import FORMER_CONSTANTS
 from eval.configs.prompt_choice import settings_with_prompts
 from eval.tables.places import without_places
 from memsys.prompt_packs.local import is_reference
@@ -38,13 +39,14 @@ def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def overrides(settings: Mapping[str, Any], folder: Path = MEMORY) -> dict[str, Any]:
     """Settings of a run's memory (or of another part) that differ from its YAML, flat and sorted.
 
-    A key that the run's version did not have yet, an interpolation, or a part without a YAML counts as no difference.
+    A key that the run's version did not have yet counts as no difference, unless the value that then stood in code is
+    known and another one; an interpolation, or a part without a YAML, counts as none.
     Roles and sampling take settings that their YAML leaves out: these differ by being there.
     """
     defaults = default_settings(str(settings.get("name")), folder)
     if defaults is None:
         return {}
-    own = flat(settings)
+    own = {key: value for key, value in flat(FORMER_CONSTANTS).items() if key in defaults} | flat(settings)
     changed = {
         key
         for key, default in defaults.items()

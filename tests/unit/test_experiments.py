@@ -12,9 +12,9 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from eval.configs.choices import presets
+from eval.configs.former_constants import without_former_constants
 from eval.loaders.selection import Selection
 from eval.running.composed import make_plan
-from eval.running.former_constants import without_former_constants
 from eval.running.plan import Plan, identity_of, run_path
 from eval.runs.identity import identity_hash
 from eval.tables.spec import load_spec

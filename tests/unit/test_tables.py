@@ -37,6 +37,7 @@ from eval.tables.text import coverage, dataset_labels, measured_text
 from eval.tables.variants import MEMORY, default_settings, overrides, run_variant, variant_label
 from memsys.errors import ConfigError
 from memsys.llm.prompt import Prompt
+from tests.support.composing import composed
 from tests.support.fake_run import FakeRun
 
 TEN = tuple(f"conv-{number}" for number in range(10))
@@ -898,6 +899,15 @@ def test_overrides_follow_defaults_lists(tmp_path: Path) -> None:
     }
     assert overrides({**plain, "k": "/data/prompts/x.txt"}, tmp_path) == {"k": "<place>"}
     assert variant_label({"a": 1, "b": 2, "c": 3, "d": 4}) == "a=1, b=2, c=3 and 1 more"
+
+
+def test_a_setting_that_was_a_constant_differs_from_the_preset_by_its_former_value() -> None:
+    settings = composed("memorybank_small")
+    assert overrides(settings) == {}
+    summaries = {key: value for key, value in settings["summaries"].items() if key != "named_turns"}
+    assert overrides({**settings, "summaries": summaries}) == {"summaries.named_turns": "all"}
+    shown = {key: value for key, value in settings["summaries"].items() if key != "portrait"}
+    assert overrides({**settings, "summaries": shown}) == {}, "what stood in code before it was a setting is not known"
 
 
 def test_a_run_with_the_authors_prompts_is_a_row_of_its_own() -> None:
