@@ -190,6 +190,8 @@ class TopDownRetrieval:
         return {
             "themes": list(chosen.themes),
             "facts": list(chosen.facts),
+            "chosen_themes": len(chosen.themes),
+            "chosen_facts": len(chosen.facts),
             "candidate_episodes": list(ranked.episodes),
             "episodes": [episode.episode_id for episode in admission.admitted],
             "expanded": list(admission.expanded),
