@@ -72,7 +72,7 @@ def counts(system: MemGptMemory) -> Mapping[str, int]:
 
 def shown(model: FakeModel, number: int) -> list[str]:
     """Messages that a prompt showed."""
-    return model.prompts[number].split("latest one last:\n")[1].split("\n\nReply with JSON")[0].splitlines()
+    return model.prompts[number].split("latest one last:\n")[1].split("\n\nReply with one JSON")[0].splitlines()
 
 
 # Calls
@@ -274,7 +274,7 @@ def test_an_eviction_takes_three_quarters_but_not_the_latest_three() -> None:
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.lists(st.integers(1, 60), min_size=1, max_size=14), st.integers(350, 600))
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=14), st.integers(370, 600))
 def test_the_window_always_holds_and_no_message_is_lost(sizes: list[int], window: int) -> None:
     talk = conversation(*(["word " * size] for size in sizes))
     system = paged(replying(), talk, window)
@@ -438,9 +438,9 @@ def test_prompts_of_a_question_leave_old_messages_out() -> None:
     talk = conversation(*([f"topic{number} " + "and more words " * 8] for number in range(5)))
     steps = [call("conversation_search", query="topic1"), call("conversation_search", query="topic2")]
     model = replying(search=steps)
-    system = paged(model, talk, 440)
+    system = paged(model, talk, 460)
     found = asked(system)
-    assert found.trace["unseen_messages"] > 0 and len(model.prompts[-1].split()) <= 440
+    assert found.trace["unseen_messages"] > 0 and len(model.prompts[-1].split()) <= 460
 
 
 # Settings and plans
@@ -479,7 +479,7 @@ def test_planned_calls_follow_the_mode() -> None:
     assert planned("memgpt")["agent"] <= 4 * 267 < planned("memgpt_turn")["agent"]
     assert set(planned("memgpt_insert")) == {"summarise", "search"}
     assert 30 <= planned("memgpt_insert")["summarise"] <= 60
-    assert planned("memgpt_small")["search"] == 2 * 1986
+    assert planned("memgpt_small")["search"] == planned("memgpt_insert")["search"] == 3 * 1986
     answers = [reader_calls(READER, memory_config(name), shape) for name in ("memgpt", "memgpt_native")]
     assert [sum(each.calls for each in calls) for calls in answers] == [1986, 0]
     gates = [memory_config("gated", host=memory_config(name)) for name in ("memgpt", "memgpt_native")]

@@ -53,7 +53,7 @@ def counts(system: MemGptCodeMemory) -> Mapping[str, int]:
 
 def shown(model: FakeModel, number: int) -> list[tuple[str, Mapping[str, Any]]]:
     """Messages that a prompt showed: who sent them, and their fields."""
-    text = model.prompts[number].split("latest one last:\n")[-1].split("\n\nReply with JSON")[0]
+    text = model.prompts[number].split("latest one last:\n")[-1].split("\n\nReply with one JSON")[0]
     lines = [line.partition(": ") for line in text.splitlines()]
     return [(sender, json.loads(fields)) for sender, _, fields in lines]
 
@@ -135,7 +135,7 @@ def test_messages_are_evicted_before_the_event_that_does_not_fit_and_their_summa
 
 
 def shown_lines(model: FakeModel, number: int) -> list[str]:
-    text = model.prompts[number].split("latest one last:\n")[-1].split("\n\nReply with JSON")[0]
+    text = model.prompts[number].split("latest one last:\n")[-1].split("\n\nReply with one JSON")[0]
     return [line for line in text.splitlines() if line.partition(": ")[0] in ("user", "assistant", "function")]
 
 

@@ -50,7 +50,7 @@ def test_the_reader_sees_both_stores_and_the_messages_of_the_first_episodes() ->
     ]
     assert len(lines[start + 1 :]) == 5 and found.trace["raw"] == found.trace["episodes"][:1] == ["e0"]
     raw = [hit.text for hit in found.hits if hit.memory_id == "e0"]
-    assert raw == ["Ann: sea boat and Ben: sea sail\nAnn: sea boat\nBen: sea sail"]
+    assert raw == ["About sea. Ann: sea boat and Ben: sea sail\nAnn: sea boat\nBen: sea sail"]
 
 
 def test_its_own_prompt_shows_episodes_first_and_the_current_code_no_titles() -> None:
