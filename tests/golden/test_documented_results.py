@@ -117,7 +117,19 @@ TABLES = [
             "xmemory_small": "7d4cd5f8",
         },
     ),
-    Documented(_FIRST + "F1 answerable against RAG | R@10 by turn ids | tokens", "locomo_qwen05b_part_plain"),
+    Documented(
+        _FIRST + "F1 answerable against RAG | R@10 by turn ids | tokens",
+        "locomo_qwen05b_part_plain",
+        {
+            "mem0_small": "fb707f1a",
+            "mem0_graph_small": "4d0bda6b",
+            "memgpt_small": "e03bfa81",
+            "memorybank_small": "d7d116a3",
+            "memoryos_small": "fc216513",
+            "sage_small": "6f5326be",
+            "xmemory_small": "1c9dd8ba",
+        },
+    ),
     Documented(_FIRST + "F1 answerable against RAG | R@10 by turn ids | F1", "locomo_qwen05b_plain"),
     Documented("| system | F1 (95 %) | F1, 0.5B |", "locomo_qwen15b"),
 ]
