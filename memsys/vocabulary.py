@@ -115,6 +115,8 @@ class Unit:
 class Hit:
     """One retrieved memory. ``turn_ids`` are the turns it came from, through every rewriting and merging.
 
+    None are named by a memory that is too short to say what each of its turns said, such as the summary of a day.
+
     ``text`` is the memory's content, which evidence metrics by substring look at; what the reader sees is
     :attr:`Retrieval.context`.
     """

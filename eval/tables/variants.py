@@ -46,7 +46,13 @@ def overrides(settings: Mapping[str, Any], folder: Path = MEMORY) -> dict[str, A
     defaults = default_settings(str(settings.get("name")), folder)
     if defaults is None:
         return {}
-    own = {key: value for key, value in flat(FORMER_CONSTANTS).items() if key in defaults} | flat(settings)
+    own = flat(settings)
+    groups = {key.rpartition(".")[0] for key in own}
+    own |= {
+        key: value
+        for key, value in flat(FORMER_CONSTANTS).items()
+        if key in defaults and key not in own and key.rpartition(".")[0] in groups
+    }
     changed = {
         key
         for key, default in defaults.items()

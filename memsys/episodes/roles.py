@@ -1,6 +1,6 @@
 """The roles that Nemori and xMemory share, so that equal requests give equal replies in both.
 
-xMemory has a prompt of its own for ``extract``, which it asks in another mode than Nemori.
+xMemory has a prompt of its own for ``extract`` where it asks for facts directly.
 """
 
 from collections.abc import Mapping

@@ -62,7 +62,7 @@ class XMemoryConfig:
         refuse_gold(self, "xMemory")
         for group, kind in GROUPS.items():
             from_settings(kind, getattr(self, group), f"memory.{group}")
-        make_roles(self.roles, self.gate_rules.estimator)
+        make_roles(self.roles, self.gate_rules.estimator, self.semantic_rules.mode)
 
     @cached_property
     def boundary_rules(self) -> BoundaryRules:

@@ -39,7 +39,7 @@ class XMemory(BaseMemory):
 
     def __init__(self, config: XMemoryConfig, parts: Parts) -> None:
         self._config, self._parts = config, parts
-        self._roles = make_roles(config.roles, config.gate_rules.estimator)
+        self._roles = make_roles(config.roles, config.gate_rules.estimator, config.semantic_rules.mode)
         self._store = HierarchyStore(config.theme_rules, config.graph_rules, parts.embedder.dimension)
         self._segmenter = self._new_segmenter()
         self._blocks: list[MessageBlock] = []

@@ -11,7 +11,7 @@ from memsys.llm.prompt import Prompt
 from memsys.llm.roles import check_role_names, make_role
 from memsys.texts import FILE, ShownTexts
 from memsys.vocabulary import Json
-from memsys.xmemory.rules import Estimator
+from memsys.xmemory.rules import Estimator, SemanticMode
 
 PROMPTS = Path(__file__).parent / "prompts"
 TEXTS = ShownTexts(Path(__file__).with_name(FILE))
@@ -36,15 +36,20 @@ class XMemoryRoles(EpisodeRoles):
     probe: Role
 
 
-def make_roles(settings: Mapping[str, Mapping[str, Json]], estimator: Estimator) -> XMemoryRoles:
+def make_roles(
+    settings: Mapping[str, Mapping[str, Json]], estimator: Estimator, semantic: SemanticMode
+) -> XMemoryRoles:
     """Make the roles from the config's ``roles``.
+
+    Facts that are asked for directly have a prompt of their own: appendix C keeps their dates, while that of the first
+    facts of a prediction, which Nemori shares, leaves them out.
 
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
     check_role_names(settings, SCHEMAS)
     shared = shared_roles(settings)
-    if settings["extract"].get("prompt") is None:  # appendix C keeps dates, Nemori's prompt leaves them out
+    if semantic == "direct" and settings["extract"].get("prompt") is None:
         shared["extract"] = replace(shared["extract"], prompt=Prompt.load(PROMPTS / "extract.txt"))
     return XMemoryRoles(
         **shared,

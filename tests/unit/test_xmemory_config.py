@@ -124,7 +124,7 @@ def test_settings_that_cannot_work_are_refused_by_name(changes: Mapping[str, Any
 
 def test_every_role_has_a_prompt_that_holds_no_stray_placeholder() -> None:
     config = preset()
-    roles = make_roles(config.roles, "entropy")
+    roles = make_roles(config.roles, "entropy", "direct")
     values = {
         "boundary": ("history", "message"), "episode": ("messages", "reason"), "extract": ("title", "content", "date"),
         "predict": ("title", "facts"), "calibrate": ("messages", "prediction"), "theme": ("facts",),
@@ -134,10 +134,17 @@ def test_every_role_has_a_prompt_that_holds_no_stray_placeholder() -> None:
     for name, keys in values.items():
         text = getattr(roles, name).prompt.render({key: f"<{key}>" for key in keys})
         assert all(f"<{key}>" in text for key in keys)
-    assert roles.probe.top_logprobs == 20 and make_roles(config.roles, "nll").probe.top_logprobs == 1
+    assert roles.probe.top_logprobs == 20 and make_roles(config.roles, "nll", "direct").probe.top_logprobs == 1
 
 
 def test_settings_are_read_once() -> None:
     config = preset()
     assert config.semantic_rules is config.semantic_rules
     assert replace(config, semantic={**config.semantic, "max_known": 3}).semantic_rules.max_known == 3
+
+
+def test_facts_that_are_asked_for_directly_keep_their_dates() -> None:
+    """Appendix C has dates in its examples; the first facts of a prediction are Nemori's, which have none."""
+    roles = preset().roles
+    direct, predicted = (make_roles(roles, "nll", mode).extract.prompt.text for mode in ("direct", "predict_calibrate"))
+    assert "without dates" in predicted and "without dates" not in direct and "with the date" in direct
