@@ -21,7 +21,7 @@ from tests.support.fakes import FakeModel
 from tests.support.xmemory import ProbedModel, preset, sensible
 
 COARSE = Coarse("Who sails?", ("On boats.",), ("Ann sails.", "Ben does not."))
-ROLES = make_roles(preset().roles, "nll")
+ROLES = make_roles(preset().roles, "nll", "direct")
 OFFICIAL = preset("xmemory_code").gate_rules
 STRICT = preset("xmemory").gate_rules
 
