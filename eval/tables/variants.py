@@ -7,7 +7,7 @@ from typing import Any
 
 from eval.configs.answer_prompts import AUTHORS, prompts_of
 from eval.configs.choices import MEMORY, find, settings_of
-from eval.configs.former_constants import FORMER_CONSTANTS
+from eval.configs.former_constants import with_former_constants
 from eval.configs.prompt_choice import settings_with_prompts
 from eval.tables.places import without_places
 from memsys.prompt_packs.local import is_reference
@@ -46,13 +46,7 @@ def overrides(settings: Mapping[str, Any], folder: Path = MEMORY) -> dict[str, A
     defaults = default_settings(str(settings.get("name")), folder)
     if defaults is None:
         return {}
-    own = flat(settings)
-    groups = {key.rpartition(".")[0] for key in own}
-    own |= {
-        key: value
-        for key, value in flat(FORMER_CONSTANTS).items()
-        if key in defaults and key not in own and key.rpartition(".")[0] in groups
-    }
+    own = flat(with_former_constants(settings))
     changed = {
         key
         for key, default in defaults.items()

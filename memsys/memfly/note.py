@@ -27,7 +27,7 @@ class MemFlyNote:
         context: the denoised text; merging and conflicts rewrite it.
         keywords: numbers of its keywords, in the order it got them, none twice.
         merged: how many notes were merged into it.
-        told_by: ids of further turns whose facts a clause of the context tells (conflicts).
+        told_by: ids of further turns whose facts a clause of the context tells (conflicts), if the config names them.
     """
 
     note_id: str

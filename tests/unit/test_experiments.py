@@ -12,13 +12,14 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from eval.configs.choices import presets
-from eval.configs.former_constants import without_former_constants
+from eval.configs.former_constants import with_former_constants, without_former_constants
 from eval.loaders.selection import Selection
 from eval.running.composed import make_plan
 from eval.running.plan import Plan, identity_of, run_path
 from eval.runs.identity import identity_hash
 from eval.tables.spec import load_spec
 from eval.tables.terms import other_terms
+from eval.tables.variants import flat
 from memsys.yaml_files import read_yaml
 from tests.support.composing import composed
 
@@ -255,6 +256,14 @@ def test_a_former_constant_is_part_of_the_identity_where_it_was_changed(memory: 
     changed = {**settings, **({parent: group} if parent else group)}
     assert without_former_constants(changed) != before
     assert without_former_constants(before) == before
+
+
+@pytest.mark.parametrize("memory", ["memoryos/default", "gam/default", "lightmem/small"])
+def test_former_constants_that_an_older_run_did_not_record_are_put_in(memory: str) -> None:
+    settings = dict(composed(memory))
+    before = without_former_constants(settings)
+    assert before != settings
+    assert flat(settings).items() <= flat(with_former_constants(before)).items()
 
 
 def test_former_constants_are_left_out_of_a_runs_identity() -> None:

@@ -151,7 +151,7 @@ def test_a_summary_that_is_found_counts_as_evidence_where_the_config_says_so(
     system = ingested(replying(day_summary="they sailed"), summaries={"named_turns": named_turns})
     hits = {hit.memory_id: hit.turn_ids for hit in asked(system, "they sailed").hits}
     summaries = {memory_id: turn_ids for memory_id, turn_ids in hits.items() if "#summary" in memory_id}
-    assert named in summaries.values()
+    assert named in summaries.values() and all(bool(turn_ids) == bool(named) for turn_ids in summaries.values())
     assert all(turn_ids for memory_id, turn_ids in hits.items() if memory_id not in summaries)
 
 
