@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, get_args
 
 #: A value that survives a round trip through JSON. ``Any`` because recursive aliases defeat most call sites.
 Json = Any
@@ -17,6 +17,12 @@ Json = Any
 OVERRULED = "overruled"
 #: Key of ``Reference.extra``: what a judge checks one by one.
 RUBRIC = "rubric"
+
+#: A further list of a retrieval's hits whose evidence is scored beside that of all hits: ``named`` are those that the
+#: memory's model names as the sources of the text in the context, ``searched`` those that were searched for, where
+#: other hits stand in the context without a search.
+RankingName = Literal["named", "searched"]
+RANKINGS: tuple[RankingName, ...] = get_args(RankingName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +146,12 @@ class Retrieval:
     ``shown`` says which hits the context shows: indices into :attr:`hits`, ascending, each once; ``None``: all of them.
     A system whose context has a limit sets it for every question, also where everything had room.
 
+    ``rankings`` are further lists of the hits, as indices into :attr:`hits`, best first; see :data:`RankingName`. A
+    system that gives one gives it for every question, also where it is empty.
+
     Raises:
-        ValueError: ``shown`` names a hit that is not there, or is not ascending.
+        ValueError: ``shown`` or a ranking names a hit that is not there, or ``shown`` is not ascending; a ranking has
+            an unknown name, or names a hit twice.
     """
 
     hits: tuple[Hit, ...]
@@ -151,9 +161,11 @@ class Retrieval:
     traced: bool = True
     answer: str | None = None
     shown: tuple[int, ...] | None = None
+    rankings: Mapping[RankingName, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_shown(self.shown, len(self.hits))
+        check_rankings(self.rankings, len(self.hits))
 
 
 def check_shown(shown: Sequence[int] | None, hits: int) -> None:
@@ -166,6 +178,19 @@ def check_shown(shown: Sequence[int] | None, hits: int) -> None:
         return
     if any(later <= earlier for earlier, later in pairwise(shown)) or any(not 0 <= place < hits for place in shown):
         raise ValueError(f"shown={list(shown)} must be ascending indices into {hits} hits, each once")
+
+
+def check_rankings(rankings: Mapping[RankingName, Sequence[int]], hits: int) -> None:
+    """Check further lists of the hits; see :class:`Retrieval`.
+
+    Raises:
+        ValueError: one has an unknown name, or names a hit that is not there or that it named before.
+    """
+    for name, places in rankings.items():
+        if name not in RANKINGS:
+            raise ValueError(f"rankings: {name!r} is unknown; there are {', '.join(RANKINGS)}")
+        if len(set(places)) < len(places) or any(not 0 <= place < hits for place in places):
+            raise ValueError(f"rankings: {name}={list(places)} must be indices into {hits} hits, each once")
 
 
 @dataclass(frozen=True, slots=True)

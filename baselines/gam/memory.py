@@ -16,7 +16,7 @@ from memsys.embedding.windows import embed_whole
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
 from memsys.units import session_units
-from memsys.vocabulary import Conversation, Json, Retrieval, Unit
+from memsys.vocabulary import Conversation, Json, RankingName, Retrieval, Unit
 
 #: Counts that stand in the statistics even when nothing happened.
 _ALWAYS = ("fallback.abstract", "abstract.duplicate", "abstract.cut", "abstract.page_cut")
@@ -111,6 +111,7 @@ class GamMemory(BaseMemory):
             "ended_by": "enough" if found.enough else "rounds",
             "found_by_tool": dict(sorted(found.tools.items())),
             "sources": [self._store.pages[number].page_id for number in found.sources],
+            "sources_not_found": sum(number not in found.pages for number in found.sources),
             "pages_cut": found.cut,
             "abstracts_cut": found.abstracts_cut,
             "integrated_words": len(found.text.split()),
@@ -118,7 +119,14 @@ class GamMemory(BaseMemory):
             "fallbacks": found.fallbacks,
             "spans": spans,
         }
-        return Retrieval(hits, text, trace, shown=shown)
+        return Retrieval(hits, text, trace, shown=shown, rankings=self._named(found))
+
+    def _named(self, found: Findings) -> dict[RankingName, tuple[int, ...]]:
+        """Places of the pages that the last integration names, in its order; a page that was not found is no hit."""
+        if self._config.context_rules.shown == "pages":
+            return {}
+        places = {number: place for place, number in enumerate(found.pages)}
+        return {"named": tuple(places[number] for number in found.sources if number in places)}
 
     async def _shown(self, found: Findings) -> tuple[str, int, tuple[int, ...]]:
         """Write what the reader sees; the text is cut from its end, pages are left out from the last.

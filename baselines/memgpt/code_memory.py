@@ -110,9 +110,7 @@ class MemGptCodeMemory(BaseMemory):
             **written.trace(chain),
             "spans": spans,
         }
-        return Retrieval(
-            written.hits, written.text, trace, ranked=chain.searched, answer=_answer(messages), shown=written.shown
-        )
+        return written.retrieval(trace, ranked=chain.searched, answer=_answer(messages))
 
     def statistics(self) -> Mapping[str, Json]:
         """Count what is stored where, calls by function, failed calls by reason, evictions and summaries."""

@@ -1,7 +1,7 @@
 """The text that the reader sees: core memory, summary, latest messages and what was found."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.limits import count_within, room_for_context
@@ -11,7 +11,7 @@ from baselines.memgpt.messages import QueuedMessage
 from baselines.memgpt.rules import MemGptContextRules, MemGptTexts
 from baselines.memgpt.storage import MemGptRecord
 from memsys.llm.contract import LanguageModel
-from memsys.vocabulary import Hit, Json
+from memsys.vocabulary import Hit, Json, RankingName, Retrieval
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +40,29 @@ class WrittenContext:
         hits: what was found, in the order of the calls, then the turns of the queue that are in the text, latest first.
         left_out: blocks that found no room.
         shown: places of the hits in the text; a turn that was found is in it too where it is among the latest shown.
+        found: how many of the hits were searched for.
     """
 
     text: str
     hits: tuple[Hit, ...]
     left_out: int
     shown: tuple[int, ...]
+    found: int
+
+    def retrieval(self, trace: Mapping[str, Json], *, ranked: bool, answer: str | None) -> Retrieval:
+        """Return what the memory answers, with what was searched for as a ranking of its own."""
+        searched: dict[RankingName, tuple[int, ...]] = {"searched": tuple(range(self.found))}
+        return Retrieval(
+            self.hits, self.text, trace, ranked=ranked, answer=answer, shown=self.shown, rankings=searched
+        )
 
     def trace(self, chain: CallChain) -> dict[str, Json]:
         """Return what the trace says of the calls and of their results."""
         return {
             "calls": dict(sorted(Counter(chain.calls).items())),
             "failed": list(chain.failures),
-            "found": len(chain.found),
-            "recent": len(self.hits) - len(chain.found),
+            "found": self.found,
+            "recent": len(self.hits) - self.found,
             "left_out": self.left_out,
         }
 
@@ -105,7 +114,8 @@ async def write_context(
     hits += [record.hit(0.0) for name, record in shown_latest.items() if name not in found]
     in_text = [place < len(shown[2]) or name in shown_latest for place, name in enumerate(found)]
     places = (*(place for place, there in enumerate(in_text) if there), *range(len(found), len(hits)))
-    return WrittenContext(text, tuple(hits), len(core + summary + results + recent) - sum(map(len, shown)), places)
+    left_out = len(core + summary + results + recent) - sum(map(len, shown))
+    return WrittenContext(text, tuple(hits), left_out, places, len(found))
 
 
 def _entry(texts: MemGptTexts, record: MemGptRecord) -> str:

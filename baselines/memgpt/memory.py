@@ -102,8 +102,7 @@ class MemGptMemory(BaseMemory):
             **written.trace(search.chain),
             "spans": spans,
         }
-        ranked = search.forced or search.chain.searched
-        return Retrieval(written.hits, written.text, trace, ranked=ranked, answer=search.answer, shown=written.shown)
+        return written.retrieval(trace, ranked=search.forced or search.chain.searched, answer=search.answer)
 
     def statistics(self) -> Mapping[str, Json]:
         """Count what is stored where, calls by function, failed calls by reason, evictions and summaries."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from eval.cli.escaping import csv_cell, markdown, markdown_code
 from eval.compare.rows import f1_metric, labels
+from eval.funnel.rankings import ranking_remarks
 from eval.funnel.sizes import StoredSizes, characters_per_token, remarks, stored_sizes
 from eval.funnel.stages import REACHES, EvidenceFunnel, MeanScore, Reach, evidence_funnels, run_protocol
 from eval.tables.groups import comparable_runs
@@ -138,7 +139,8 @@ def _notes(group: QualityGroup) -> list[str]:
         f"{'all systems' if len(names) == everyone > 1 else ', '.join(names)}: {text}"
         for text, names in by_text.items()
     ]
-    return [*notes, f"F1 is {', '.join(sorted({_metric(one.run) for one in group.systems}))}"]
+    rankings = [f"{one.label}: {text}" for one in group.systems for text in ranking_remarks(one.run)]
+    return [*notes, *rankings, f"F1 is {', '.join(sorted({_metric(one.run) for one in group.systems}))}"]
 
 
 def _metric(run: StoredRun) -> str:

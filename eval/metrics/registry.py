@@ -18,6 +18,7 @@ from eval.metrics.ordering import ORDER_METRICS, SEMANTIC_ORDER_METRICS
 from eval.metrics.sessions import BY_SESSION, SESSION_METRICS
 from eval.metrics.updates import UPDATE_METRICS
 from memsys.errors import ConfigError
+from memsys.vocabulary import RANKINGS
 
 #: Ends the names of evidence metrics that look for the gold turns' text in what was retrieved.
 SUBSTRING = "_substring"
@@ -98,6 +99,13 @@ _EVIDENCE = tuple(
     for name in names
 )
 
+#: Evidence of a part of the hits, for systems that tell it apart.
+_RANKINGS = tuple(
+    _variant(f"{name}_{ranking}", f"{_CLAG}, hits that were {ranking} alone", needs=("retrievals",))
+    for ranking in RANKINGS
+    for name in EVIDENCE_METRICS
+)
+
 _STORED = (
     _variant(STORED_RECALL, "ours, by lineage", needs=("retrievals",)),
     _variant(SHOWN_RECALL, "ours, by lineage", needs=("retrievals",), label="in context"),
@@ -155,7 +163,7 @@ def _of_modules() -> Iterator[Metric]:
             )
 
 
-register(*_LEXICAL, *_NEURAL, *_EVIDENCE, *_STORED, *_UPDATES, *_SPECIAL, *dict.fromkeys(_of_modules()))
+register(*_LEXICAL, *_NEURAL, *_EVIDENCE, *_RANKINGS, *_STORED, *_UPDATES, *_SPECIAL, *dict.fromkeys(_of_modules()))
 
 
 def groups() -> dict[str, tuple[str, ...]]:

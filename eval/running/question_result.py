@@ -35,6 +35,7 @@ def retrieval_record(question: Question, retrieval: Retrieval, tokens: int | Non
         ranked=retrieval.ranked,
         traced=retrieval.traced,
         shown=None if retrieval.shown is None else list(retrieval.shown),
+        rankings={name: list(places) for name, places in retrieval.rankings.items()},
     )
 
 

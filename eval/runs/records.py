@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from eval.loaders.kinds import kind_of
 from memsys.rows import RowError
-from memsys.vocabulary import Json, check_shown
+from memsys.vocabulary import Json, RankingName, check_rankings, check_shown
 
 #: Version of the files above; raised whenever a reader of old files would misread new ones.
 SCHEMA_VERSION = 1
@@ -92,8 +92,9 @@ class HitRecord:
 class RetrievalRecord:
     """What one question retrieved. ``context_tokens`` counts with the backbone's tokenizer, ``None`` where unknown.
 
-    ``ranked``, ``traced`` and ``shown``: see :class:`memsys.vocabulary.Retrieval`. In rows of versions without
-    ``shown`` it is ``None`` whatever the context left out; :func:`eval.scoring.shown.shown_hits` tells them apart.
+    ``ranked``, ``traced``, ``shown`` and ``rankings``: see :class:`memsys.vocabulary.Retrieval`. In rows of versions
+    without ``shown`` it is ``None`` whatever the context left out; :func:`eval.scoring.shown.shown_hits` tells them
+    apart.
     """
 
     question_id: str
@@ -107,12 +108,17 @@ class RetrievalRecord:
     ranked: bool = True
     traced: bool = True
     shown: Sequence[int] | None = None
+    rankings: Mapping[RankingName, Sequence[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         try:
             check_shown(self.shown, len(self.hits))
         except ValueError as error:
             raise RowError(str(error), "shown") from error
+        try:
+            check_rankings(self.rankings, len(self.hits))
+        except ValueError as error:
+            raise RowError(str(error), "rankings") from error
 
 
 @dataclass(frozen=True, slots=True)

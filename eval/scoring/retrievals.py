@@ -1,6 +1,6 @@
 """Scores of a retrieval: the gold evidence in it, its size, and what the memory behind it still holds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from eval.metrics.evidence import (
     STORED_RECALL,
@@ -57,10 +57,20 @@ def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, con
         **shown_scores(
             None if shown is None else rank_by_lineage([hit.turn_ids for hit in shown], gold, depth=len(shown))
         ),
+        **_ranking_scores(retrieval, gold),
         **size,
         "hit_chars": float(sum(map(len, texts))),
         "hits": float(len(texts)),
     }
+
+
+def _ranking_scores(retrieval: RetrievalRecord, evidence: Sequence[str]) -> Scores:
+    """Evidence of the further lists of hits that the memory gave; none for a memory that gives none."""
+    scores: Scores = {}
+    for name, places in retrieval.rankings.items():
+        origins = [retrieval.hits[place].turn_ids for place in places]
+        scores |= evidence_scores(rank_by_lineage(origins, evidence) if retrieval.traced else None, f"_{name}")
+    return scores
 
 
 def memory_scores(

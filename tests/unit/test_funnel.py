@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.export import export_run
-from eval.funnel.report import FORMATS, quality_groups, render_csv, render_latex, render_markdown
+from eval.funnel.rankings import ranking_remarks
+from eval.funnel.report import FORMATS, evidence_table, quality_groups, render_csv, render_latex, render_markdown
 from eval.funnel.stages import EvidenceFunnel, MeanScore, evidence_funnels, reach_of
 from eval.plots.draw import draw_sheet
 from eval.plots.funnel import funnel_sheets
@@ -348,3 +349,14 @@ def test_shown_names_hits_in_order(shown: list[int], tmp_path: Path) -> None:
         _changed(path, shown=lambda row: shown if row["question_id"] == "q4" else None)
     with pytest.raises(ValueError, match="ascending"):
         Retrieval((Hit("", 0.0, ()), Hit("", 0.0, ())), "", shown=tuple(shown))
+
+
+def test_a_note_has_the_evidence_of_a_part_of_the_hits(tmp_path: Path) -> None:
+    """Of q4 the sixth hit is named, which holds one of two gold turns; of the others the only one."""
+    path = made(tmp_path)
+    _changed(path, rankings=lambda row: {"named": [len(row["hits"]) - 1]})
+    notes = evidence_table(quality_groups([stored(path)])[0]).notes
+    # Precision 1, 1, 0, 0, 1; recall 1, 1/2, 0, 0, 1/2; F1 1, 2/3, 0, 0, 2/3.
+    named = "evidence of the first 10 hits that its model names as sources of the context"
+    assert notes[0] == f"rag: {named}: precision 60.0, recall 40.0, F1 46.7"
+    assert not ranking_remarks(replace(stored(path), rows=stored(made(tmp_path / "without")).rows))

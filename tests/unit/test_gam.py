@@ -419,17 +419,27 @@ def test_a_header_may_count_sessions_from_0() -> None:
     assert [each["text"].split(" of ")[0] for each in system.state()["pages"]] == ["0", "1", "2"]
 
 
+def test_pages_that_the_integration_names_are_a_ranking_of_the_hits() -> None:
+    """In the order in which it names them; one that no tool found is counted."""
+    named = replying(plan=plan("page_index", pages=[0, 1]), integrate={"content": "x", "sources": ["1", "2", "0", "1"]})
+    found = asked(ingested(named))
+    assert [hit.memory_id for hit in found.hits] == ["D1:0", "D2:0"]
+    assert found.rankings == {"named": (1, 0)} and found.trace["sources_not_found"] == 1
+
+
 # Reading
 
 
 def test_the_reader_sees_the_integrated_text_the_pages_or_both() -> None:
     found = asked(ingested())
     assert found.context == "found by 0" and found.trace["sources"] == ["D1:0"]
+    assert found.rankings == {"named": (0,)} and found.trace["sources_not_found"] == 0
     both = asked(ingested(context={"shown": "integrated_and_pages"})).context
     assert both.startswith("found by 0\n\nThis is session_1")
     model = replying()
-    pages = asked(ingested(model, context={"shown": "pages"})).context
-    assert pages.startswith("This is session_1") and model.count("integrate") == 0
+    pages = asked(ingested(model, context={"shown": "pages"}))
+    assert pages.context.startswith("This is session_1") and model.count("integrate") == 0
+    assert pages.rankings == {}, "nothing is merged, so nothing is named"
     assert asked(ingested(context={"max_tokens": 2})).context == "found"
     three = plan("page_index", pages=[0, 1, 2])
     check_shown(asked(ingested(replying(plan=three), context={"shown": "pages", "max_tokens": 30})))

@@ -371,6 +371,7 @@ def test_found_records_come_first_once_each_then_the_latest_turns() -> None:
     found = asked(ingested(replying(search=steps)))
     assert [hit.memory_id for hit in found.hits] == ["D2:0", "D2:1", "D1:0", "D1:1", "D3:1", "D3:0"]
     assert (found.trace["asked"], found.trace["found"], found.trace["recent"]) == (3, 4, 2)
+    assert found.rankings == {"searched": (0, 1, 2, 3)}
     assert (found.trace["searched"], found.trace["ended_by"]) == ("agent", "send_message")
     headings = ["Core memory:", "Recent messages:", "Search results:"]
     assert [line for line in found.context.splitlines() if line in headings] == headings

@@ -152,6 +152,18 @@ def test_evidence_scores_by_hand(run_dir: Path) -> None:
     assert scores["q1"]["hit_chars"] == 2 * len("Ana: text of D1:1.")
 
 
+def test_a_ranking_of_some_hits_is_scored_beside_all(run_dir: Path) -> None:
+    """Of q1's hits D1:2 and D1:1 the second is gold."""
+    rankings = {"named": [1], "searched": []}
+    _write(run_dir / "retrievals.jsonl", [replace(RETRIEVALS[0], rankings=rankings), *RETRIEVALS[1:]])
+    scores = _by_id(score_run(run_dir, CONFIG))
+    assert (scores["q1"]["e_precision"], scores["q1"]["e_precision_named"], scores["q1"]["mrr_named"]) == (0.5, 1.0, 1.0)
+    assert (scores["q1"]["e_f1_searched"], scores["q1"]["recall@10_searched"]) == (0.0, 0.0)
+    assert "e_f1_named" not in scores["q2"], "this retrieval has no such list"
+    _write(run_dir / "retrievals.jsonl", [replace(RETRIEVALS[0], rankings=rankings, traced=False), *RETRIEVALS[1:]])
+    assert _by_id(score_run(run_dir, CONFIG))["q1"]["e_f1_named"] is None
+
+
 def test_what_is_shown_unranked_has_coverage_alone(run_dir: Path) -> None:
     """A context that was not searched for: of q2's two gold turns it shows one."""
     hits = [HitRecord("", "", 0.0, ["D1:2", "D1:3"])]

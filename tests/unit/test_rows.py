@@ -49,7 +49,7 @@ ROWS: dict[type, dict[str, Any]] = {
     },
     RetrievalRecord: {
         **WHERE, "hits": [HIT], "context": "c", "context_chars": 1, "context_tokens": None, "trace": {"a": [1]},
-        "ranked": True,
+        "ranked": True, "rankings": {"named": [0]},
     },
     ReferenceRecord: {
         **WHERE, "answers": ["a"], "adversarial_answer": None, "evidence": [], "unresolved_evidence": [],
@@ -123,6 +123,11 @@ def test_the_message_names_the_place_inside() -> None:
         record_from(ScoreRow, {**WHERE, "metrics": {"f1": "x"}})
     with pytest.raises(RowError, match="an integer of thousands of digits"):
         record_from(AnswerRecord, {**ROWS[AnswerRecord], "category": 10**5000})
+
+
+def test_a_ranking_of_a_hit_that_is_not_there_is_refused() -> None:
+    with pytest.raises(RowError, match=r"field rankings: named=\[1\] must be indices into 1 hits"):
+        record_from(RetrievalRecord, {**ROWS[RetrievalRecord], "rankings": {"named": [1]}})
 
 
 def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

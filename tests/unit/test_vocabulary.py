@@ -1,6 +1,10 @@
-"""What a conversation knows of itself."""
+"""What a conversation knows of itself, and what a retrieval may not say."""
 
-from memsys.vocabulary import Conversation, Turn
+from typing import Any
+
+import pytest
+
+from memsys.vocabulary import Conversation, Hit, Retrieval, Turn
 
 
 def test_who_speaks_is_looked_up_once() -> None:
@@ -10,3 +14,19 @@ def test_who_speaks_is_looked_up_once() -> None:
     assert conversation.speaking == ("Ben", "Ann", "")
     assert conversation.speaking is conversation.speaking
     assert conversation == Conversation("c", said, ("Ann", "Ben"))
+
+
+@pytest.mark.parametrize(
+    ("rankings", "problem"),
+    [
+        ({"chosen": (0,)}, "'chosen' is unknown; there are named, searched"),
+        ({"named": (1,)}, r"named=\[1\] must be indices into 1 hits"),
+        ({"searched": (0, 0)}, "each once"),
+        ({"named": (-1,)}, "must be indices"),
+    ],
+)
+def test_a_ranking_lists_hits_that_are_there_once_each(rankings: Any, problem: str) -> None:
+    hits = (Hit("text", 1.0, ("t",), "m"),)
+    with pytest.raises(ValueError, match=problem):
+        Retrieval(hits, "", rankings=rankings)
+    assert Retrieval(hits, "", rankings={"named": (0,), "searched": ()}).rankings["searched"] == ()
