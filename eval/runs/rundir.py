@@ -95,6 +95,7 @@ class RunDirectory(CallFolder):
     def __init__(self, path: Path, *, wait_s: float = 0.0) -> None:
         super().__init__(path, wait_s=wait_s, others=("answers", "retrievals", "conversations"))
         self._run = ""
+        self._finished: tuple[tuple[str, int, int], frozenset[str]] | None = None
 
     def begin(self, record: RunRecord) -> RunRecord:
         """Start the run or take it up again.
@@ -189,15 +190,24 @@ class RunDirectory(CallFolder):
         """Append one answer. Its retrieval must have been added before, so that no answer lacks one."""
         self._files["answers"].append(_row(record))
 
-    def finished_questions(self, mode: str) -> set[str]:
+    def finished_questions(self, mode: str) -> frozenset[str]:
         """Ids of the questions that need not be asked again.
 
         In a run that answers, a question is finished when its retrieval and its answer are stored; one without the
-        other is dropped.
+        other is dropped. Files are read again where rows were added.
 
         Raises:
             RunDirectoryError: a row is damaged, or a question occurs twice.
         """
+        if self._finished is None or self._finished[0] != self._rows_of(mode):
+            found = frozenset(self._read_finished(mode))
+            self._finished = self._rows_of(mode), found
+        return self._finished[1]
+
+    def _rows_of(self, mode: str) -> tuple[str, int, int]:
+        return mode, self._files["retrievals"].size, self._files["answers"].size
+
+    def _read_finished(self, mode: str) -> set[str]:
         retrieved = self._question_ids("retrievals.jsonl", rows.read_rows(self._file("retrievals"), RetrievalRecord))
         if mode == "retrieval_only":
             return retrieved

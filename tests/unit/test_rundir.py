@@ -183,6 +183,20 @@ def test_a_full_disk_while_a_row_is_dropped_is_one_message(tmp_path: Path, monke
     again.close()
 
 
+def test_finished_questions_are_read_once_and_again_where_rows_were_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory, read = RunDirectory(tmp_path), []
+    monkeypatch.setattr(directory, "_read_finished", lambda mode: read.append(mode) or {f"q{len(read)}"})
+    assert directory.finished_questions("answers") == directory.finished_questions("answers") == {"q1"}
+    assert directory.finished_questions("retrieval_only") == {"q2"}
+    directory.add_retrieval(retrieval("q3"))
+    assert directory.finished_questions("retrieval_only") == {"q3"}
+    directory.add_answer(answer("q3"))
+    assert directory.finished_questions("retrieval_only") == {"q4"}
+    directory.close()
+
+
 def test_retrieval_only_counts_retrievals(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
     directory.add_retrieval(retrieval("q1"))
