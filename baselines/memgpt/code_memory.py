@@ -89,7 +89,7 @@ class MemGptCodeMemory(BaseMemory):
     async def retrieve(self, query: str) -> Retrieval:
         """Let a copy of the agent take in the question; the last message that it sends is the answer."""
         if not self._store.log:
-            return Retrieval((), "", {"stored": 0})
+            return Retrieval((), "", {"stored": 0}, rankings={"searched": ()})
         config, spans, rules = self._config, dict[str, float](), self._config.agent_rules
         store, counts, messages = self._empty(), Counter[str](), list[Json]()
         store.load_state(self._store.state())

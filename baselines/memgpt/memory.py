@@ -84,7 +84,7 @@ class MemGptMemory(BaseMemory):
     async def retrieve(self, query: str) -> Retrieval:
         """Let the agent search; the hits are what it found, in order, then the latest turns that the reader sees."""
         if not self._recall.records:
-            return Retrieval((), "", {"stored": 0})
+            return Retrieval((), "", {"stored": 0}, rankings={"searched": ()})
         config, spans = self._config, dict[str, float]()
         with timed(spans, "search"):
             search = await self._searcher.search(query)

@@ -101,7 +101,7 @@ _EVIDENCE = tuple(
 
 #: Evidence of a part of the hits, for systems that tell it apart.
 _RANKINGS = tuple(
-    _variant(f"{name}_{ranking}", f"{_CLAG}, hits that were {ranking} alone", needs=("retrievals",))
+    _variant(f"{name}_{ranking}", f"{_CLAG}, over the hits that were {ranking}", needs=("retrievals",))
     for ranking in RANKINGS
     for name in EVIDENCE_METRICS
 )
