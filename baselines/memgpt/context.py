@@ -52,9 +52,7 @@ class WrittenContext:
     def retrieval(self, trace: Mapping[str, Json], *, ranked: bool, answer: str | None) -> Retrieval:
         """Return what the memory answers, with what was searched for as a ranking of its own."""
         searched: dict[RankingName, tuple[int, ...]] = {"searched": tuple(range(self.found))}
-        return Retrieval(
-            self.hits, self.text, trace, ranked=ranked, answer=answer, shown=self.shown, rankings=searched
-        )
+        return Retrieval(self.hits, self.text, trace, ranked=ranked, answer=answer, shown=self.shown, rankings=searched)
 
     def trace(self, chain: CallChain) -> dict[str, Json]:
         """Return what the trace says of the calls and of their results."""
