@@ -14,7 +14,7 @@ from eval.cli.commands import explains_errors, program, start
 from eval.cli.terminal import say, stage
 from eval.cli.whole_numbers import count
 from eval.configs.presets import CONF, find_preset, make_preset
-from memsys.errors import ConfigError
+from memsys.errors import ConfigError, MemsysError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -113,7 +113,9 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "La
     from eval.scoring.score_run import score_run
     from eval.scoring.summary import summarise
 
+    earlier = _scored_before(run)
     score_run(run, config)
+    _tell_dropped(earlier, _scored_before(run))
     summary = summarise(run)
     if labels != "printed":
         summary = _under(run, summary, labels)
@@ -130,6 +132,28 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "La
         console().print("no retrievals were recorded: there is no evidence to score", style="dim")
     if asked:
         _show(_asked_table(summary, asked))
+
+
+def _scored_before(run: Path) -> tuple[str, set[str]]:
+    """Preset and metrics that a run was last scored with; nothing where it was not, or its file cannot be read."""
+    from eval.runs.stored import load_json
+    from eval.scoring.rows import SCORES_META
+
+    try:
+        meta = load_json(run / SCORES_META)
+        return str(meta["config"]["name"]), {str(name) for name in meta["metrics"]}
+    except (MemsysError, LookupError, TypeError):
+        return "", set()
+
+
+def _tell_dropped(earlier: tuple[str, set[str]], now: tuple[str, set[str]]) -> None:
+    """Say which metrics the run had before and has no more: they need a model, which the default preset has not."""
+    from eval.metrics.registry import METRICS
+
+    preset, metrics = earlier
+    dropped = sorted((metrics - now[1]) & METRICS.keys())
+    if dropped:
+        say(f"note: no longer scored: {', '.join(dropped)}; the last time was with --preset {preset}")
 
 
 def _under(run: Path, summary: Any, labels: "LabelView") -> Any:

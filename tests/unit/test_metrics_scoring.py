@@ -439,6 +439,22 @@ def test_neural_scores_name_their_model(run_dir: Path) -> None:
         score_run(run_dir, replace(config, bertscore_layers=7))
 
 
+def test_metrics_that_a_run_has_no_more_are_named(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Scored anew without a word, a run lost the metrics of models."""
+    path = run_dir / "scores_meta.json"
+    assert main([str(run_dir)]) == 0
+    assert "no longer scored" not in capsys.readouterr().out
+    meta = json.loads(path.read_text())
+    changed = {**meta, "metrics": [*meta["metrics"], "sbert", "of_a_former_version"]}
+    path.write_text(json.dumps({**changed, "config": {**meta["config"], "name": "minilm"}}))
+    assert main([str(run_dir)]) == 0
+    assert "no longer scored: sbert; the last time was with --preset minilm" in capsys.readouterr().out
+    for damaged in ("{", "{}", json.dumps({"config": {"name": "x"}, "metrics": None})):
+        path.write_text(damaged)
+        assert main([str(run_dir)]) == 0
+        assert "no longer scored" not in capsys.readouterr().out
+
+
 def test_command_line(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(run_dir), str(run_dir), "--metrics", "f1_set", "locomo_official"]) == 0
     shown = capsys.readouterr().out
