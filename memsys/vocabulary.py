@@ -188,9 +188,9 @@ def check_rankings(rankings: Mapping[RankingName, Sequence[int]], hits: int) -> 
     """
     for name, places in rankings.items():
         if name not in RANKINGS:
-            raise ValueError(f"rankings: {name!r} is unknown; there are {', '.join(RANKINGS)}")
+            raise ValueError(f"rankings.{name} is no ranking; there are {', '.join(RANKINGS)}")
         if len(set(places)) < len(places) or any(not 0 <= place < hits for place in places):
-            raise ValueError(f"rankings: {name}={list(places)} must be indices into {hits} hits, each once")
+            raise ValueError(f"rankings.{name}={list(places)} must be indices into {hits} hits, each once")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,32 +11,39 @@ EPISODE_TURNS = 8
 
 
 def online_episode_calls(config: Any, shape: DataShape) -> list[ExpectedCalls]:
-    """For each message whether it begins an episode; then each episode is written."""
-    messages, cutting, telling = sum(shape.turns), config.roles["boundary"], config.roles["episode"]
+    """For each message whether it begins an episode; then each episode is written.
+
+    Where a session always begins a new one, sessions are cut and told ahead, and their first messages are not asked
+    about.
+    """
+    ahead, cutting, telling = config.boundary["session_cut"], config.roles["boundary"], config.roles["episode"]
+    messages = sum(shape.turns) - (len(shape.sessions) if ahead else 0)
     cut = f"{sorted(config.boundary.items())} {sorted(cutting.items(), key=str)}"
     episode_key = f"{cut} {sorted(telling.items(), key=str)}"
     prompt = episode_prompt_tokens(shape)
-    boundaries = ExpectedCalls("write", "boundary", messages, 350 + 10 * shape.turn_tokens, 40, cut)
+    phase: Phase = "prepare" if ahead else "write"
+    boundaries = ExpectedCalls(phase, "boundary", messages, 350 + 10 * shape.turn_tokens, 40, cut)
     written = [
-        ExpectedCalls(phase, "episode", calls, prompt, 200, episode_key) for phase, calls in episodes_by_phase(shape)
+        ExpectedCalls(phase, "episode", calls, prompt, 200, episode_key)
+        for phase, calls in episodes_by_phase(shape, ahead=ahead)
     ]
     return [boundaries, *written]
 
 
-def fact_calls(roles: Sequence[str], shape: DataShape, shared: str) -> list[ExpectedCalls]:
-    """Each role is asked of each episode."""
+def fact_calls(roles: Sequence[str], shape: DataShape, shared: str, *, ahead: bool = False) -> list[ExpectedCalls]:
+    """Each role is asked of each episode; ``ahead``: with its session, before anything is stored."""
     prompt = 600 + EPISODE_TURNS * shape.turn_tokens
     return [
         ExpectedCalls(phase, role, calls, prompt, 200, shared)
-        for phase, calls in episodes_by_phase(shape)
+        for phase, calls in episodes_by_phase(shape, ahead=ahead)
         for role in roles
     ]
 
 
-def episodes_by_phase(shape: DataShape) -> tuple[tuple[Phase, float], ...]:
-    """Episodes by phase: a conversation's last one is written when the conversation is over."""
-    last = len(shape.turns)
-    return ("write", sum(shape.turns) / EPISODE_TURNS - last), ("consolidate", last)
+def episodes_by_phase(shape: DataShape, *, ahead: bool = False) -> tuple[tuple[Phase, float], ...]:
+    """Episodes by phase: a conversation's last one is written when the conversation is over, unless all are ahead."""
+    last, episodes = len(shape.turns), sum(shape.turns) / EPISODE_TURNS
+    return (("prepare", episodes),) if ahead else (("write", episodes - last), ("consolidate", last))
 
 
 def episode_prompt_tokens(shape: DataShape) -> float:

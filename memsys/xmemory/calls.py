@@ -19,7 +19,8 @@ def expected_calls(config: "XMemoryConfig", shape: DataShape) -> list[ExpectedCa
     building = settings_key(config, "retrieval", "gate", "context", "theme", "graph")
     direct = config.semantic["mode"] == "direct"
     found = online_episode_calls(config, shape)
-    found += fact_calls(("extract",) if direct else ("predict", "calibrate"), shape, building)
+    roles = ("extract",) if direct else ("predict", "calibrate")
+    found += fact_calls(roles, shape, building, ahead=direct and config.boundary["session_cut"])
     found.append(ExpectedCalls("consolidate", "theme", themes, 300, SHORT_TOKENS, construction))
     if config.gate["mode"] != "off":
         found.append(ExpectedCalls("retrieve", "probe", 6 * shape.asked, 2500, 10))

@@ -126,7 +126,7 @@ def test_the_message_names_the_place_inside() -> None:
 
 
 def test_a_ranking_of_a_hit_that_is_not_there_is_refused() -> None:
-    with pytest.raises(RowError, match=r"field rankings: named=\[1\] must be indices into 1 hits"):
+    with pytest.raises(RowError, match=r"field rankings: rankings\.named=\[1\] must be indices into 1 hits"):
         record_from(RetrievalRecord, {**ROWS[RetrievalRecord], "rankings": {"named": [1]}})
 
 
