@@ -110,6 +110,7 @@ def test_nemori_by_hand() -> None:
     current = counts("nemori_current", SMALL)
     assert current["prepare", "segment"] == 3 and current["write", "decide_merge"] == 150 / 8
     assert ("write", "extract") in counts("nemori_direct", SMALL)
+    assert counts("nemori_no_facts", SMALL) == cut
 
 
 @pytest.mark.parametrize("preset", ["nemori_small", "xmemory_small"])
@@ -119,7 +120,6 @@ def test_sessions_that_end_episodes_are_cut_ahead(preset: str) -> None:
     assert found["prepare", "boundary"] == 150 - len(SMALL.sessions) and found["prepare", "episode"] == 150 / 8
     assert {("write", "boundary"), ("write", "episode"), ("consolidate", "episode")}.isdisjoint(found)
     assert (found.get(("prepare", "extract")) == 150 / 8) is (preset == "xmemory_small")
-    assert counts("nemori_no_facts", SMALL) == cut
 
 
 def test_plain_retrieval_asks_nothing() -> None:
