@@ -4,7 +4,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,10 @@ import pytest
 
 from eval.compare.formats import render_csv
 from eval.compare.model import make_report
+from eval.funnel.stages import evidence_funnels, reach_of
+from eval.loaders.kinds import ADVERSARIAL
+from eval.scoring.inference import MetricScores
+from eval.scoring.paired import PairedComparison, compare_paired, holm
 from eval.scoring.protocols import load_protocol
 from eval.tables.stored import Skipped, StoredRun, read_run
 
@@ -218,6 +222,77 @@ def test_a_table_of_results_says_what_the_runs_say(documented: Documented) -> No
     assert sum(heading in COLUMNS for heading in headings) >= 5
 
 
+def documented_in(folder: str) -> Documented:
+    (found,) = [each for each in TABLES if each.folder == folder]
+    return found
+
+
+def f1_by_question(run: StoredRun) -> Mapping[str, float]:
+    return {row.question_id: 100 * (row.metrics["f1_set"] or 0.0) for row in run.rows}
+
+
+def compared(one: StoredRun, other: StoredRun, questions: Iterable[str]) -> PairedComparison:
+    """F1 of one run minus the other's, on some questions of the one conversation that both were asked."""
+    first, second = f1_by_question(one), f1_by_question(other)
+    return compare_paired(MetricScores.of([(first[name] - second[name], "conv-26", 0) for name in questions]))
+
+
+def test_what_the_table_of_today_compares_with_is_what_the_runs_say() -> None:
+    """Columns that ``memsys compare`` does not have: F1 by what is in the context, and the rows of before."""
+    today, before = documented_in("locomo_qwen05b_plain"), documented_in("locomo_qwen05b")
+    headings, rows = table(today.header)
+    there, none = headings.index("F1, all of it there"), headings.index("F1, none of it there")
+    was = headings.index("F1 answerable with the drivers' string")
+    checked = 0
+    for row in rows:
+        run = run_of(PRESETS[row[0]], today)
+        reached = evidence_funnels(run)[0].reached
+        absent = [reached[reach] for reach in ("stored", "not stored") if reach in reached]
+        parts = {there: [reached["whole"]] if "whole" in reached else [], none: absent}
+        for place, found in parts.items():
+            count = sum(each.questions for each in found)
+            if count:
+                mean = sum(each.questions * (each.score or 0.0) for each in found) / count
+                printed = numbers(row[place])
+                assert agrees(printed[0], mean) and agrees(printed[1], count), (row[0], row[place], mean, count)
+                checked += 1
+            else:
+                assert row[place] == "–", row[0]
+        if numbers(row[was]):
+            earlier = run_of(PRESETS[row[0]], before)
+            answerable = [each.question_id for each in run.rows if each.kind != ADVERSARIAL]
+            mean = sum(f1_by_question(earlier)[name] for name in answerable) / len(answerable)
+            found_again = compared(run, earlier, answerable)
+            difference, p_value = numbers(row[was + 1])
+            assert agrees(row[was], mean) and agrees(difference, found_again.difference), row[0]
+            assert found_again.p_value is not None and agrees(p_value, found_again.p_value), row[0]
+            checked += 1
+    assert checked >= 40
+
+
+def test_f1_where_both_contexts_hold_all_of_the_evidence_is_what_the_runs_say() -> None:
+    documented, text = documented_in("locomo_qwen05b_plain"), " ".join(DOCUMENT.read_text(encoding="utf-8").split())
+    start = text.index("On the questions for which the context of both holds all of it")
+    sentence = text[start : text.index("Uncorrected p-values", start)]
+    rag = run_of("rag", documented)
+    named = re.findall(r"([A-Z][-\w]+)(?:, which shows the turns as they were said,)? (?:has )?([\d.]+) and (?:RAG )?"
+                       r"([\d.]+) \((\d+)", sentence.replace("xMemory", "XMemory"))  # fmt: skip
+    assert len(named) == 9
+    p_values = {}
+    for name, own, others, count in named:
+        run = run_of(PRESETS[name.replace("XMemory", "xMemory")], documented)
+        whole = [{row.question_id for row in each.rows if reach_of(row) == "whole"} for each in (run, rag)]
+        both = sorted(whole[0] & whole[1])
+        means = [sum(f1_by_question(each)[question] for question in both) / len(both) for each in (run, rag)]
+        assert len(both) == int(count) and agrees(own, means[0]) and agrees(others, means[1]), (name, both, means)
+        p_values[name] = compared(run, rag, both).p_value or 1.0
+    corrected = dict(zip(p_values, holm([*p_values.values()]), strict=True))
+    low = [name for name, p_value in p_values.items() if p_value < 0.05]
+    assert low == ["A-Mem", "CLAG", "SAGE", "ReadAgent"]
+    assert {round(p_values[name], 3) for name in low} == {0.014, 0.02, 0.024}
+    assert all(0.125 <= corrected[name] < 0.155 for name in low)
+
+
 @pytest.mark.parametrize(
     ("heading", "folder", "column", "systems"),
     [
@@ -231,8 +306,7 @@ def test_a_table_of_results_says_what_the_runs_say(documented: Documented) -> No
 def test_the_readme_says_what_the_runs_say(heading: str, folder: str, column: str, systems: int) -> None:
     headings, rows = table("| system | F1 | against RAG |", ROOT / "README.md")
     printed = {row[0]: numbers(row[headings.index(heading)]) for row in rows}
-    (documented,) = [each for each in TABLES if each.folder == folder]
-    found = measured(documented, [name for name, found_numbers in printed.items() if found_numbers])
+    found = measured(documented_in(folder), [name for name, found_numbers in printed.items() if found_numbers])
     assert len(found) == systems
     problems = {name: (printed[name], row[column]) for name, row in found.items()
                 if not agrees(printed[name][0], float(row[column] or 0))}  # fmt: skip
