@@ -1,8 +1,6 @@
 """Evidence of a part of what was retrieved, for systems that tell it apart (:data:`memsys.vocabulary.RankingName`)."""
 
-from math import fsum
-
-from eval.funnel.stages import names_turns, run_protocol
+from eval.funnel.stages import mean_score, names_turns, run_protocol
 from eval.metrics.evidence import DEPTH
 from eval.tables.plain import figure
 from eval.tables.stored import StoredRun
@@ -24,12 +22,8 @@ def ranking_remarks(run: StoredRun) -> list[str]:
 def _remark(run: StoredRun, name: RankingName) -> str:
     """Say it of one list; empty where no question with gold evidence has it."""
     protocol = run_protocol(run)
-    counted = [row.metrics for row in run.rows if protocol.counts(row.kind)]
-    rows = [metrics for metrics in counted if metrics.get(f"e_f1_{name}") is not None]
-    if not rows:
+    means = {words: mean_score(run.rows, f"{metric}_{name}", protocol).score for metric, words in _SHOWN.items()}
+    if None in means.values():
         return ""
-    figures = [
-        f"{words} {figure(100 * fsum(metrics[f'{metric}_{name}'] or 0.0 for metrics in rows) / len(rows))}"
-        for metric, words in _SHOWN.items()
-    ]
-    return f"evidence of the first {DEPTH} {_WORDS[name]}: {', '.join(figures)}"
+    figures = ", ".join(f"{words} {figure(mean)}" for words, mean in means.items())
+    return f"evidence of the first {DEPTH} {_WORDS[name]}: {figures}"

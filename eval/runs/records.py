@@ -16,7 +16,8 @@
 Records are joined by ``question_id`` (unique within a run), never by position.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from eval.loaders.kinds import kind_of
@@ -88,6 +89,15 @@ class HitRecord:
     turn_ids: Sequence[str]
 
 
+@contextmanager
+def _refused_in(name: str) -> Iterator[None]:
+    """Turn what a check of a field raises into the error of a row, which names the field."""
+    try:
+        yield
+    except ValueError as error:
+        raise RowError(str(error), name) from error
+
+
 @dataclass(frozen=True, slots=True)
 class RetrievalRecord:
     """What one question retrieved. ``context_tokens`` counts with the backbone's tokenizer, ``None`` where unknown.
@@ -111,14 +121,10 @@ class RetrievalRecord:
     rankings: Mapping[RankingName, Sequence[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        try:
+        with _refused_in("shown"):
             check_shown(self.shown, len(self.hits))
-        except ValueError as error:
-            raise RowError(str(error), "shown") from error
-        try:
+        with _refused_in("rankings"):
             check_rankings(self.rankings, len(self.hits))
-        except ValueError as error:
-            raise RowError(str(error), "rankings") from error
 
 
 @dataclass(frozen=True, slots=True)
