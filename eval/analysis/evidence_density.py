@@ -1,7 +1,8 @@
 """Evidence density and coverage of a run's retrievals (xMemory, figure 4, tables 3 and 5), from stored records alone.
 
-The tokens of a block are its share of the context's, by characters. Adversarial questions are left out, and those shown
-a context as a whole, whose one hit names turns and has no text: nobody knows blocks of it.
+A block is a memory in the context. Its tokens are its share of the context's, by characters. Left out are adversarial
+questions, those whose context does not say which memories it shows, and those shown a context as a whole, whose one hit
+names turns and has no text: nobody knows blocks of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 from eval.analysis.answer_coverage import Retrieved, content_words, coverage, hit_shares, hits_of, mean
 from eval.loaders.kinds import ADVERSARIAL
 from eval.runs.records import ReferenceRecord, RetrievalRecord
+from eval.scoring.shown import shown_hits
 
 
 def evidence_density(
@@ -23,9 +25,9 @@ def evidence_density(
         ``answer_words``: content words per answer.
     """
     asked = {
-        name: retrieved(references[name], record)
+        name: known
         for name, record in retrievals.items()
-        if references[name].kind != ADVERSARIAL and not _whole(record)
+        if references[name].kind != ADVERSARIAL and (known := retrieved(references[name], record)) is not None
     }
     found: dict[str, list[int]] = {}
     for name, question in asked.items():
@@ -40,15 +42,18 @@ def evidence_density(
     }
 
 
-def retrieved(reference: ReferenceRecord, retrieval: RetrievalRecord) -> Retrieved:
-    """Put the words of a question's first reference answer beside its blocks and their tokens."""
+def retrieved(reference: ReferenceRecord, retrieval: RetrievalRecord) -> Retrieved | None:
+    """Put the words of a question's first reference answer beside its blocks and their tokens.
+
+    Returns:
+        ``None`` where the blocks are not known.
+    """
+    shown = shown_hits(retrieval)
+    if shown is None or (retrieval.hits and not any(hit.text for hit in retrieval.hits)):
+        return None
     words = content_words(reference.answers[0]) if reference.answers else frozenset()
-    blocks = [hit.text for hit in retrieval.hits]
+    blocks = [hit.text for hit in shown]
     return Retrieved(words, blocks, _tokens(retrieval, blocks))
-
-
-def _whole(retrieval: RetrievalRecord) -> bool:
-    return bool(retrieval.hits) and not any(hit.text for hit in retrieval.hits)
 
 
 def _tokens(retrieval: RetrievalRecord, blocks: Sequence[str]) -> list[float] | None:

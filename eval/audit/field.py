@@ -4,7 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
-from math import comb
+from math import comb, sqrt
 from pathlib import Path
 from statistics import median, stdev
 
@@ -13,6 +13,7 @@ from eval.audit.readings import COUNTING_TEXT, JUDGE, RunReading, all_readings, 
 from eval.audit.scores import ScoredRun, cache_path
 from eval.metrics.locomo import ADVERSARIAL
 from eval.runs.files import write_atomic
+from eval.scoring.inference import LEVEL, t_quantile
 
 Row = dict[str, object]
 
@@ -239,6 +240,7 @@ def repeat_spread(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
             "mean": sum(means) / len(means),
             "highest": max(means),
             "sd": _deviation(means),
+            "two_runs": _least_difference(means),
         }
         for name, means in sorted(groups.items())
     ]
@@ -246,3 +248,10 @@ def repeat_spread(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
 
 def _deviation(means: Sequence[float]) -> float | None:
     return stdev(means) if len(means) > 1 else None
+
+
+def _least_difference(means: Sequence[float]) -> float | None:
+    """What two single runs must differ by for chance not to explain it, 95 %: t times the error of a difference."""
+    if len(means) < 2:
+        return None
+    return t_quantile((1 + LEVEL) / 2, len(means) - 1) * sqrt(2) * stdev(means)

@@ -12,7 +12,7 @@ from eval.audit.field import CATEGORY_NAMES, Row
 from eval.audit.readings import JUDGE, RunReading, values
 from eval.audit.scores import AnsweredQuestion, ScoredRun
 from eval.metrics.locomo import ADVERSARIAL
-from eval.scoring.inference import Floats, Ints, multiplicities
+from eval.scoring.inference import LEVEL, Floats, Ints, t_quantile
 
 Flags = NDArray[np.bool_]
 
@@ -33,7 +33,7 @@ def against_people(run: ScoredRun, config: AuditConfig) -> list[Row]:
         for name, answers in _groups(run.answers):
             labelled = _labelled(answers, metric)
             if labelled is not None:
-                found.append({"metric": metric, "category": name, **agreement(labelled, config.resamples)})
+                found.append({"metric": metric, "category": name, **agreement(labelled)})
     return found
 
 
@@ -62,27 +62,30 @@ def _labelled(answers: Iterable[AnsweredQuestion], metric: str) -> Labelled | No
     )
 
 
-def agreement(labelled: Labelled, resamples: int) -> Row:
-    """Accuracy and kappa at the best threshold, area under the ROC curve, Kendall's tau-b, with 95 % intervals.
+def agreement(labelled: Labelled) -> Row:
+    """Agreement and kappa at a held-out threshold, area under the ROC curve, Kendall's tau-b, with 95 % intervals.
 
-    The threshold is the one with the highest accuracy on all of these answers; ``accuracy_held_out`` takes for each
-    conversation the threshold that is best on the others, and is the fair figure. Intervals resample conversations at
-    the fixed threshold.
+    ``threshold`` and ``accuracy`` are those of the threshold with the highest accuracy on all of these answers, which
+    flatters. ``accuracy_held_out`` and ``kappa`` take for each conversation the threshold that is best on the others;
+    they are NaN with one conversation. Intervals are of a jackknife over conversations at these calls, with Student's t
+    and one degree of freedom less than there are conversations; over ten of them a bootstrap's are too short
+    (``results/audit/coverage.md``).
     """
-    right, units = labelled.right, labelled.units
+    right = labelled.right
     threshold = best_threshold(labelled.values, right)
-    called = labelled.values >= threshold
-    drawn = multiplicities(int(units.max()) + 1, resamples, 0).astype(np.float64)
-    cells = _cells(called, right, units)
-    everything = np.ones((1, cells.shape[0]))
-    auc, tau = _rank_figures(labelled, np.vstack([everything, drawn]))
-    accuracy, kappa = _table_figures(np.vstack([everything, drawn]) @ cells)
+    count = int(labelled.units.max()) + 1
+    weights = np.vstack([np.ones((1, count)), 1 - np.eye(count)])
+    auc, tau = _rank_figures(labelled, weights)
+    held_out = _held_out_calls(labelled)
+    accuracy = kappa = np.full(len(weights), np.nan)
+    if held_out is not None:
+        accuracy, kappa = _table_figures(weights @ _cells(held_out, right, labelled.units))
     return {
         "answers": len(right),
         "right": 100 * float(right.mean()),
         "threshold": float(threshold),
-        **_with_interval("accuracy", 100 * accuracy),
-        "accuracy_held_out": 100 * _held_out(labelled),
+        "accuracy": 100 * float(((labelled.values >= threshold) == right).mean()),
+        **_with_interval("accuracy_held_out", 100 * accuracy),
         "always_one_label": 100 * max(float(right.mean()), 1 - float(right.mean())),
         **_with_interval("kappa", kappa),
         **_with_interval("auc", auc),
@@ -90,9 +93,15 @@ def agreement(labelled: Labelled, resamples: int) -> Row:
     }
 
 
-def _with_interval(name: str, drawn: Floats) -> Row:
-    low, high = np.nanquantile(drawn[1:], [0.025, 0.975]) if len(drawn) > 1 else (np.nan, np.nan)
-    return {name: float(drawn[0]), f"{name}_low": float(low), f"{name}_high": float(high)}
+def _with_interval(name: str, figures: Floats) -> Row:
+    """A figure of all conversations, which comes first, with its interval from those that leave out one each."""
+    value, left_out = float(figures[0]), figures[1:]
+    count = len(left_out)
+    if count < 2:
+        return {name: value, f"{name}_low": float("nan"), f"{name}_high": float("nan")}
+    error = float(np.sqrt((count - 1) / count * np.sum((left_out - left_out.mean()) ** 2)))
+    half = t_quantile((1 + LEVEL) / 2, count - 1) * error
+    return {name: value, f"{name}_low": value - half, f"{name}_high": value + half}
 
 
 def best_threshold(scores: Floats, right: Flags) -> float:
@@ -107,15 +116,15 @@ def best_threshold(scores: Floats, right: Flags) -> float:
     return float(ordered[starts[best]]) if best < len(starts) else float("inf")
 
 
-def _held_out(labelled: Labelled) -> float:
-    agreed = 0
+def _held_out_calls(labelled: Labelled) -> Flags | None:
+    """Which answers are called right, each by the threshold that is best on the other conversations; with one, none."""
+    called = np.zeros(len(labelled.right), dtype=np.bool_)
     for unit in np.unique(labelled.units):
         own = labelled.units == unit
         if own.all():
-            return float("nan")
-        threshold = best_threshold(labelled.values[~own], labelled.right[~own])
-        agreed += int(((labelled.values[own] >= threshold) == labelled.right[own]).sum())
-    return agreed / len(labelled.right)
+            return None
+        called[own] = labelled.values[own] >= best_threshold(labelled.values[~own], labelled.right[~own])
+    return called
 
 
 def _cells(called: Flags, right: Flags, units: Ints) -> Floats:
@@ -135,7 +144,7 @@ def _table_figures(cells: Floats) -> tuple[Floats, Floats]:
 
 
 def _rank_figures(labelled: Labelled, drawn: Floats) -> tuple[Floats, Floats]:
-    """AUC and tau-b for each row of multiplicities: sums over pairs of answers, added up by pairs of conversations."""
+    """AUC and tau-b for each row of conversations' weights: sums over pairs of answers, added up by conversation."""
     order = np.argsort(labelled.units, kind="stable")
     scores, right, units = labelled.values[order], labelled.right[order], labelled.units[order]
     starts = np.searchsorted(units, np.arange(int(units.max()) + 1))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from eval.cli.escaping import csv_cell, markdown, markdown_code
 from eval.funnel.report import QualityGroup, SystemQuality
 from eval.funnel.stages import MeanScore, mean_score, run_protocol
-from eval.metrics.updates import UPDATE_METRICS
+from eval.metrics.updates import IN_CONTEXT, UPDATE_METRICS
 from eval.scoring.aggregate import mean_of
 from eval.scoring.rows import ScoreRow
 from eval.tables.plain import DASH, PlainTable, figure, plain_markdown
@@ -23,8 +23,8 @@ NAME = "knowledge_updates"
 LEGEND = (
     "n: questions whose newest facts overrule others; all columns but the last are over these",
     "newest stored, retrieved, in context: share of these questions of which every newest fact is the origin of some "
-    "entry, of the first ten hits, of the hits that make the context; by lineage, so that an entry that merged old and "
-    "new counts, whatever its wording kept",
+    "entry, of the first ten hits, of the hits in the context, where what a limit kept out does not count; by lineage, "
+    "so that an entry that merged old and new counts, whatever its wording kept",
     "staleness: share of the first ten hits that came from an overruled fact, whatever it is about, and not from the "
     "one that holds in its place; of the question: share that came from a fact that the question's newest facts "
     "overrule and from none of these; an entry that was made from a batch of facts came from each of them, so that "
@@ -40,7 +40,6 @@ _HEADINGS = (
     "staleness of the question", "answer", "answer, newest in context", "answer, newest not in context",
     "overruled entries",
 )  # fmt: skip
-_SHOWN = "newest_in_context"
 #: Decimals in the CSV.
 _DIGITS = 4
 
@@ -92,8 +91,8 @@ def _line(label: str, rows: Sequence[ScoreRow], run: StoredRun) -> UpdateLine:
         len(rows),
         {name: None if share is None else 100 * share for name, share in shares.items()},
         _answer(rows, run),
-        _answer([row for row in rows if row.metrics.get(_SHOWN) == 1], run),
-        _answer([row for row in rows if row.metrics.get(_SHOWN) == 0], run),
+        _answer([row for row in rows if row.metrics.get(IN_CONTEXT) == 1], run),
+        _answer([row for row in rows if row.metrics.get(IN_CONTEXT) == 0], run),
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import RESULTS, check_file
 from eval.cli.terminal import console, say
+from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from eval.lens.config import load_config
 from eval.lens.markdown import render_markdown
 from eval.lens.standings import compare_readings
@@ -15,6 +16,7 @@ from eval.runs.files import write_atomic
 from eval.runs.folders import named_run_folders
 from eval.scoring.labels import VIEW_HELP
 from eval.scoring.protocols import load_protocol, protocol_names
+from eval.tables.judges import without_unmeasured
 from eval.tables.label_view import under_labels
 from eval.tables.stored import read_runs
 from memsys.errors import RunDirectoryError
@@ -32,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", type=Path, nargs="+", help="run directories or summaries, or folders of them")
     parser.add_argument("--out", type=Path, default=OUT, help="Markdown file (default: results/lens.md)")
     parser.add_argument("--labels", default="printed", help=f"{VIEW_HELP} (default: %(default)s)")
+    parser.add_argument(SHOW_ANYWAY, action="store_true", help=SHOW_ANYWAY_HELP)
     options = parser.parse_args(arguments)
     check_file(options.out)
     runs, skipped = read_runs(named_run_folders(options.runs))
@@ -40,6 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for run in skipped:
         _tell_left_out(f"{run.path}: {run.reason}")
     runs = [under_labels(run, options.labels) for run in runs]
+    if not options.unmeasured_judges:
+        runs, notes = without_unmeasured(runs)
+        for note in notes:
+            _tell(note)
     lenses = compare_readings(runs, load_config(), [load_protocol(name) for name in protocol_names()], _tell_left_out)
     show(lenses)
     write_atomic(options.out, render_markdown(lenses).encode())
@@ -48,7 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _tell_left_out(reason: str) -> None:
-    console().print(f"left out: {reason}", style="yellow", highlight=False, markup=False)
+    _tell(f"left out: {reason}")
+
+
+def _tell(text: str) -> None:
+    console().print(text, style="yellow", highlight=False, markup=False)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class RankedField:
 def rank_systems(reading: MetricReading, field: RankedField, sure: bool = True) -> StandingsRow:
     """Rank the systems that were scored in this way, on the questions that all of these were scored on.
 
-    References are scored on the same questions, and hold no rank.
+    References are scored on the same questions, and hold no rank; nobody holds one under a reading that ranks nothing.
 
     Args:
         reading: which questions count, and how.
@@ -76,7 +76,7 @@ def rank_systems(reading: MetricReading, field: RankedField, sure: bool = True) 
     scale = scale_of(reading.metric)
     values = {number: scale * _mean([one[name] for name in common], reading, counts) for number, one in scored.items()}
     better = 1 if higher_is_better(reading.metric) else -1
-    competing = [number for number in scored if field.ranked[number]]
+    competing = [number for number in scored if field.ranked[number] and not reading.no_ranking]
     places = dict(zip(competing, rank([better * values[number] for number in competing]), strict=True))
     leader = next((number for number, place in places.items() if place == 1), None)
 

@@ -37,6 +37,7 @@ class MetricReading:
         adversarial: treatment of category 5, see :mod:`eval.scoring.protocols`.
         weights: of the mean.
         source: where the definition comes from.
+        no_ranking: why a higher value does not say that a system is better; empty where it does.
     """
 
     label: str
@@ -45,6 +46,7 @@ class MetricReading:
     adversarial: Adversarial = "exclude"
     weights: Weights = "question"
     source: str = ""
+    no_ranking: str = ""
 
     def takes(self, kind: str) -> bool:
         """Whether questions of a kind enter the mean."""
@@ -63,6 +65,7 @@ class Holdings:
         kinds: of the questions.
         weights: means that differ from each other.
         judges: column of each judge -> its name and how it did on answers whose grade is known.
+        faulty: column of each judge whose verdicts tell nothing -> why.
     """
 
     metrics: frozenset[str]
@@ -70,6 +73,7 @@ class Holdings:
     kinds: frozenset[str]
     weights: tuple[Weights, ...]
     judges: Mapping[str, str]
+    faulty: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ def _definitions(config: LensConfig, holdings: Holdings) -> Section:
         if metric in holdings.metrics
     ]
     readings += [
-        MetricReading(f"judge: {text}", column, source="eval.judge")
+        MetricReading(f"judge: {text}", column, source="eval.judge", no_ranking=holdings.faulty.get(column, ""))
         for column, text in holdings.judges.items()
         if column in holdings.metrics
     ]

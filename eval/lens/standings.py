@@ -12,7 +12,7 @@ from eval.lens.readings import Holdings, Section, Weights, grid, sections
 from eval.loaders.registry import info_of
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow
-from eval.tables.judges import judge_texts, unlike_judges
+from eval.tables.judges import judge_faults, judge_texts, unlike_judges
 from eval.tables.label_view import views
 from eval.tables.run_groups import find_groups
 from eval.tables.stored import StoredRun
@@ -46,6 +46,8 @@ class Lens:
         sections: lines by section title.
         tallies: over the grid, by system.
         readings: size of the grid.
+        by_question: whether all questions are of one conversation, so that whether the first leads by more than chance
+            is said of its questions alone.
         left_out: judges whose settings or model are not the same for all of these runs.
         labels: what to say of the labels where they are not as printed.
     """
@@ -60,6 +62,7 @@ class Lens:
     sections: Mapping[str, tuple[StandingsRow, ...]]
     tallies: tuple[Tally, ...]
     readings: int
+    by_question: bool
     left_out: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
 
@@ -165,7 +168,7 @@ def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence
     field = RankedField(systems, tuple(not run.reference for run in runs), _counts(dataset, config))
     unlike = unlike_judges(runs)
     judges = {name: text for name, text in judge_texts(runs).items() if name not in unlike}
-    holdings = _holdings(systems, field.counts, judges)
+    holdings = _holdings(systems, field.counts, judges, judge_faults(runs))
     crossed = [rank_systems(reading, field, sure=False) for reading in grid(config, holdings)]
     crossed = [line for line in crossed if line.questions]
     shown = sections(config, holdings, protocols)
@@ -180,6 +183,7 @@ def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence
         sections={section.title: _lines(section, field) for section in shown},
         tallies=tuple(_tally(crossed, index) for index in range(len(runs))) if crossed else (),
         readings=len(crossed),
+        by_question=len({everyone[0][name].conversation_id for name in shared}) == 1,
         left_out=tuple(unlike),
         labels=tuple(views(runs)),
     )
@@ -197,7 +201,10 @@ def _counts(dataset: str, config: LensConfig) -> Mapping[int, int]:
 
 
 def _holdings(
-    systems: Sequence[Mapping[str, ScoreRow]], counts: Mapping[int, int], judges: Mapping[str, str]
+    systems: Sequence[Mapping[str, ScoreRow]],
+    counts: Mapping[int, int],
+    judges: Mapping[str, str],
+    faulty: Mapping[str, str],
 ) -> Holdings:
     """What all systems hold. A mean that must equal another one is no reading of its own."""
     rows = systems[0].values()
@@ -209,7 +216,7 @@ def _holdings(
     if len({row.conversation_id for row in rows}) > 1:
         weights.append("conversation")
     held = [_metrics(one) for one in systems]
-    return Holdings(frozenset.union(*held), frozenset.intersection(*held), kinds, tuple(weights), judges)
+    return Holdings(frozenset.union(*held), frozenset.intersection(*held), kinds, tuple(weights), judges, faulty)
 
 
 def _metrics(rows: Mapping[str, ScoreRow]) -> frozenset[str]:

@@ -5,6 +5,7 @@ from math import comb
 
 from eval.lens.ranking import Standing, StandingsRow
 from eval.lens.standings import Lens, Tally, reversals
+from eval.scoring.inference import BY_QUESTION
 
 UNSURE = "~"
 
@@ -13,7 +14,9 @@ LEGEND = (
     "without a rank: references, which are no choice (no memory, full context, the gold evidence, constant answers). "
     "Runs on another part of the data, with another backbone or with other answer prompts are in a part of their own",
     "leads: has the highest value, by more than chance or not",
-    f"{UNSURE} no more than chance behind the first: the paired 95 % cluster t interval of the difference includes 0",
+    f"{UNSURE} no more than chance behind the first: the paired 95 % interval of the difference includes 0; it is a "
+    f"cluster t interval over conversations, and behind {BY_QUESTION} a range over the questions of one conversation, "
+    "so that neither the mark nor its absence says anything about other conversations",
     "order: pairs of systems that stand the other way round than in the section's first line, or tie in one of the two",
     "5 as trap: the data set's false answer counts as right; a reader that always declines gets about 0 there and 100 "
     "under abstention, one that is always fooled the reverse, a coin 50",
@@ -33,6 +36,8 @@ def order_text(line: StandingsRow, reference: StandingsRow) -> str:
     """How the order differs from the reference's."""
     if line is reference:
         return "reference"
+    if line.reading.no_ranking:
+        return f"no ranking: {line.reading.no_ranking}"
     opposite, parted = reversals(line, reference)
     pairs = comb(sum(standing.rank is not None for standing in line.standings), 2)
     parts = [f"{opposite} of {pairs} reversed"] if opposite else []
@@ -75,6 +80,7 @@ def heading(lens: Lens) -> str:
     text = f"{about}: {lens.questions} questions that all {len(lens.systems)} systems answered"
     if len(lens.systems) == 1:
         text = f"{about}: {lens.questions} questions"
+    text += f", of one conversation {BY_QUESTION}" if lens.by_question else ""
     partial = [
         f"{name} {count}" for name, count in zip(lens.systems, lens.covered, strict=True) if count > lens.questions
     ]

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from eval.metrics.evidence import DEPTH
 
+#: Name of the figure of the context, as far as it is known what stands there.
+IN_CONTEXT = "newest_in_context"
+
 
 @dataclass(frozen=True, slots=True)
 class Update:
@@ -19,6 +22,7 @@ class Update:
         newest: turn ids that hold last; not empty.
         overruled: turn ids that these overrule; not empty.
         retrieved: per memory, best first, the ids of the turns it came from.
+        shown: the same of the memories in the context alone; ``None`` where it is not known which these are.
         stored: ids of turns that some entry of the memory came from; ``None`` where its snapshot does not say.
         ranked: whether the memories are the result of a search.
         successors: every overruled turn of the conversation, with the turn that holds in its place; ``None`` where the
@@ -28,6 +32,7 @@ class Update:
     newest: frozenset[str]
     overruled: frozenset[str]
     retrieved: Sequence[Collection[str]]
+    shown: Sequence[Collection[str]] | None
     stored: Collection[str] | None
     ranked: bool
     successors: Mapping[str, str] | None
@@ -44,8 +49,8 @@ def newest_retrieved(update: Update) -> float | None:
 
 
 def newest_in_context(update: Update) -> float | None:
-    """1 where all memories that make the context hold every newest turn (update correctness of the context)."""
-    return _holds(update.retrieved, update.newest)
+    """1 where the memories in the context hold every newest turn (update correctness of the context)."""
+    return None if update.shown is None else _holds(update.shown, update.newest)
 
 
 def staleness(update: Update) -> float | None:
@@ -91,7 +96,7 @@ def _holds(retrieved: Sequence[Collection[str]], newest: frozenset[str]) -> floa
 UPDATE_METRICS: Mapping[str, Callable[[Update], float | None]] = {
     "newest_stored": newest_stored,
     "newest_retrieved": newest_retrieved,
-    "newest_in_context": newest_in_context,
+    IN_CONTEXT: newest_in_context,
     "staleness": staleness,
     "staleness_of_question": staleness_of_question,
 }

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from eval.funnel.stages import run_protocol
 from eval.metrics.registry import is_share
 from eval.report.groups import Scored, scored
 from eval.report.verdict import Side, verdict
@@ -62,6 +63,8 @@ def group_answer(group: RunGroup, board: Board, metrics: Sequence[str]) -> Json:
 
 def _board(found: Scored, group: RunGroup, board: Board, metric: str, five: str) -> Json:
     ranked = [number for number in found.runs if number in group.systems]
+    primary = run_protocol(board.runs[group.members[0]]).primary
+    decides = "" if (metric, five) == (primary, FIVES[0]) else _decides(primary, group, board)
     several = compare_all(found.values, [row.conversation_id for row in found.rows], tested=len(ranked))
     own = [one for one in several.differences if one.second < len(ranked)]
     levels = tiers(several.means[: len(ranked)], own)
@@ -71,7 +74,7 @@ def _board(found: Scored, group: RunGroup, board: Board, metric: str, five: str)
         for i, number in enumerate(found.runs)
     ]
     return {
-        "sentence": verdict(sides, several, _setting(found, group, board, metric, five), fault),
+        "sentence": verdict(sides, several, _setting(found, group, board, metric, five), fault, primary=decides),
         "fault": fault,
         "questions": several.questions,
         "by": several.by,
@@ -80,6 +83,12 @@ def _board(found: Scored, group: RunGroup, board: Board, metric: str, five: str)
         "tiers": levels,
         "differences": [_difference(one) for one in several.differences],
     }
+
+
+def _decides(primary: str, group: RunGroup, board: Board) -> str:
+    """Name the comparison that the page decides by: the protocol's metric, questions without an answer left out."""
+    unanswerable = any(board.runs[number].asks_unanswerable for number in group.members)
+    return f"{primary}, questions without an answer left out" if unanswerable else primary
 
 
 def _tokens(board: Board, number: int) -> float | None:

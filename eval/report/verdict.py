@@ -26,7 +26,7 @@ class Side:
     tokens: float | None
 
 
-def verdict(sides: Sequence[Side], several: Several, setting: str, fault: str = "") -> str:
+def verdict(sides: Sequence[Side], several: Several, setting: str, fault: str = "", *, primary: str = "") -> str:
     """Say which system to take and whether the difference is real.
 
     Args:
@@ -34,6 +34,8 @@ def verdict(sides: Sequence[Side], several: Several, setting: str, fault: str = 
         several: their comparison.
         setting: metric, data and questions, for the end of the sentence.
         fault: why the metric means nothing; empty where it does.
+        primary: the comparison that was named in advance, where this is another; each has a correction for its own
+            tests alone, and with many of them some difference stands out by chance.
     """
     ranked = [side for side in sides if side.ranked]
     if fault:
@@ -45,19 +47,23 @@ def verdict(sides: Sequence[Side], several: Several, setting: str, fault: str = 
     peers = sorted(
         (i for i in range(len(ranked)) if levels[i] == 1 and i != first), key=lambda index: -ranked[index].mean
     )
-    parts = [_choice(ranked, first, peers, several), _against_nothing(sides, first, several)]
+    parts = [_choice(ranked, first, peers, several, explores=bool(primary)), _against_nothing(sides, first, several)]
     caveat = "; one conversation only: it says nothing about others" if several.by == "question" else ""
+    caveat += f"; exploratory, what decides is {primary}" if primary else ""
     return f"{' '.join(part for part in parts if part)} ({setting}{caveat})."
 
 
-def _choice(ranked: Sequence[Side], first: int, peers: Sequence[int], several: Several) -> str:
+def _choice(ranked: Sequence[Side], first: int, peers: Sequence[int], several: Several, *, explores: bool) -> str:
     best = ranked[first]
     if len(ranked) == 1:
         return f"{best.label} is the only memory system here: {best.mean:.1f};"
     if not peers:
         second = max((i for i in range(len(ranked)) if i != first), key=lambda index: ranked[index].mean)
         gap = _gap(several, first, second)
-        return f"Use {best.label}: {best.mean:.1f}, {gap} over {ranked[second].label}, and the difference is real;"
+        lead = f"{best.mean:.1f}, {gap} over {ranked[second].label}"
+        if explores:
+            return f"{best.label} is highest with {lead}, which chance alone does not explain;"
+        return f"Use {best.label}: {lead}, and the difference is real;"
     names = [ranked[i].label for i in peers]
     shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     text = (

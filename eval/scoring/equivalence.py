@@ -133,17 +133,35 @@ def _tested(difference: float, margin: float, runs: int, spread: Spread) -> Equi
 def runs_needed(difference: float, margin: float, deviation: float) -> int | None:
     """Runs after which the test decides with 80 % power, the difference and the spread being the true ones.
 
+    Within the margin both one-sided tests must reject, and near its middle either may fail. Their power is that of
+    Student's t about the true difference, the chance that both fail at once left out (Phillips 1990).
+
     Returns:
         At least three; ``None`` where more than a thousand are needed.
     """
-    enough = _factors() * deviation <= abs(abs(difference) - margin)
-    return MINIMUM_RUNS + int(enough.argmax()) if enough.any() else None
+    distance = margin - abs(difference)
+    if deviation == 0:
+        return MINIMUM_RUNS if distance else None
+    runs, bounds, freedom = _bounds()
+    errors = deviation / np.sqrt(runs)
+    power = _power(abs(distance) / errors - bounds, freedom)
+    if distance > 0:
+        power += _power((margin + abs(difference)) / errors - bounds, freedom) - 1
+    enough = power >= POWER
+    return int(runs[enough.argmax()]) if enough.any() else None
+
+
+def _power(margins: NDArray[np.float64], freedom: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Chance that a one-sided test rejects whose bound is so many standard errors away from the true difference."""
+    from scipy.stats import t as student
+
+    return np.asarray(student.cdf(margins, freedom))
 
 
 @cache
-def _factors() -> NDArray[np.float64]:
-    """What a standard deviation is multiplied by to be found with so many runs, from three on."""
+def _bounds() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Numbers of runs from three on, the standard errors that a test's bound lies behind its mean, and its freedom."""
     from scipy.stats import t as student
 
-    runs = np.arange(MINIMUM_RUNS, MOST_RUNS + 1)
-    return np.asarray((student.ppf(1 - LEVEL, runs - 1) + student.ppf(POWER, runs - 1)) / np.sqrt(runs))
+    runs = np.arange(MINIMUM_RUNS, MOST_RUNS + 1, dtype=np.float64)
+    return runs, np.asarray(student.ppf(1 - LEVEL, runs - 1)), runs - 1

@@ -12,9 +12,9 @@ from eval.metrics.evidence import (
 )
 from eval.metrics.sessions import EVIDENCE_SESSIONS, session_scores
 from eval.metrics.updates import Update, update_scores
-from eval.runs.records import ReferenceRecord, RetrievalRecord
+from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord
 from eval.scoring.rows import Scores, ScoringConfig
-from eval.scoring.shown import shown_hits
+from eval.scoring.shown import SHOWN_CHARS, shown_hits
 from eval.scoring.stored_turns import StoredTurns, stored_share
 from memsys.vocabulary import OVERRULED
 
@@ -40,7 +40,8 @@ def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, con
     }
     if not whole and not ranked:
         return size
-    shown = shown_hits(retrieval) if traced else None
+    in_context = shown_hits(retrieval)
+    shown = in_context if traced else None
     by_session = (
         session_scores(origins, gold, reference.extra[EVIDENCE_SESSIONS], ranked=ranked)
         if EVIDENCE_SESSIONS in reference.extra and traced
@@ -60,8 +61,16 @@ def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, con
         **_ranking_scores(retrieval, gold),
         **size,
         "hit_chars": float(sum(map(len, texts))),
+        SHOWN_CHARS: _characters(in_context),
         "hits": float(len(texts)),
     }
+
+
+def _characters(shown: Sequence[HitRecord] | None) -> float | None:
+    """Size of the memories in a context; ``None`` where these are not known, or hold no text of their own."""
+    if shown is None or (shown and not any(hit.text for hit in shown)):
+        return None
+    return float(sum(len(hit.text) for hit in shown))
 
 
 def _ranking_scores(retrieval: RetrievalRecord, evidence: Sequence[str]) -> Scores:
@@ -106,10 +115,12 @@ def _update_scores(
     overruled = reference.extra.get(OVERRULED)
     if not retrieval.traced or not overruled:
         return {}
+    in_context = shown_hits(retrieval)
     update = Update(
         newest=frozenset(reference.evidence),
         overruled=frozenset(overruled),
         retrieved=[hit.turn_ids for hit in retrieval.hits],
+        shown=None if in_context is None else [hit.turn_ids for hit in in_context],
         stored=stored,
         ranked=retrieval.ranked,
         successors=successors,

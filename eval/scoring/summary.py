@@ -44,13 +44,14 @@ from eval.scoring.latency import latency
 from eval.scoring.memory_statistics import memory_statistics, trace_statistics
 from eval.scoring.protocols import load_protocol, protocol_names
 from eval.scoring.rows import DIGITS, SCORES_META, ScoreRow, load_scores
+from eval.scoring.shown import SHOWN_CHARS
 from eval.scoring.storage import storage
 from memsys.vocabulary import Json
 
 SUMMARY = "summary.json"
 #: Metrics of the echo: they need no corpus.
 _ECHO_METRICS = ("f1_set", "rougeL")
-_CONTEXT_METRICS = ("context_chars", "context_tokens", "hit_chars", "hits")
+_CONTEXT_METRICS = ("context_chars", "context_tokens", "hit_chars", SHOWN_CHARS, "hits")
 
 
 def summarise(run_dir: Path) -> Json:

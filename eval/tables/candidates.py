@@ -11,6 +11,7 @@ from eval.configs.answer_prompts import AUTHORS
 from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import ABSTENTION
 from eval.scoring.rows import ScoreRow
+from eval.scoring.shown import SHOWN_CHARS
 from eval.tables.spec import NO_BACKBONE, PaperSpec
 from eval.tables.stored import StoredRun
 from eval.tables.terms import other_terms
@@ -20,7 +21,7 @@ from eval.tables.variants import run_variant
 RECORDED_JUDGE = "judge_recorded_"
 LATENCY_METRICS = frozenset({"retrieval_ms", "end_to_end_ms"})
 #: Sizes of what was retrieved, beside the metrics of the registry.
-_RETRIEVED = frozenset({"hit_chars", "hits"})
+_RETRIEVED = frozenset({SHOWN_CHARS, "hit_chars", "hits"})
 
 
 @dataclass(frozen=True, slots=True)

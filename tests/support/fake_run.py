@@ -161,7 +161,8 @@ class FakeRun:
         if self.values is not None:
             known = {name: self.values(number, name) for name in names}
             drawn = {name: value if value is not None else drawn[name] for name, value in known.items()}
-        sizes = {"context_chars": 1400.0, "context_tokens": 300.0 + number, "hit_chars": 1350.0 + number, "hits": 10.0}
+        hits = {"hit_chars": 1350.0 + number, "shown_chars": 1350.0 + number, "hits": 10.0}
+        sizes = {"context_chars": 1400.0, "context_tokens": 300.0 + number, **hits}
         return {**self._where(number), "metrics": {**drawn, **sizes}}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from eval.audit.config import AuditConfig, load_config
 from eval.audit.field import Row, headlines, leaderboard, renamed, rerun_only, stored_leaderboard
@@ -84,11 +85,32 @@ def test_renamed_categories_are_found_by_name_and_by_printed_score() -> None:
 def test_agreement_with_labels_by_hand() -> None:
     values, right = np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])
     assert best_threshold(values, right) == pytest.approx(0.35)
-    found = agreement(Labelled(values, right, np.array([0, 1, 0, 1])), 200)
+    found = agreement(Labelled(values, right, np.array([0, 1, 0, 1])))
     assert found["accuracy"] == pytest.approx(75)
     assert found["auc"] == pytest.approx(0.75)  # three of four pairs in order
-    assert found["kappa"] == pytest.approx(0.5)
     assert found["tau"] == pytest.approx(2 / np.sqrt(4 * 6))
+    # The first conversation (0.1 wrong, 0.35 right) is called by 0.8, the second by 0.35: one right answer is missed in
+    # the first, one wrong answer accepted in the second.
+    assert (found["accuracy_held_out"], found["kappa"]) == (pytest.approx(50), pytest.approx(0))
+
+
+def test_intervals_of_agreement_are_those_of_a_jackknife_over_conversations() -> None:
+    """Three conversations of two answers with held-out agreement of 100, 100 and 50 percent."""
+    values = np.array([0.1, 0.9, 0.2, 0.8, 0.3, 0.1])
+    right = np.array([False, True, False, True, False, True])
+    found = agreement(Labelled(values, right, np.array([0, 0, 1, 1, 2, 2])))
+    left_out = [75.0, 75.0, 100.0]  # of the other two conversations
+    error = np.sqrt(2 / 3 * sum((one - np.mean(left_out)) ** 2 for one in left_out))
+    half = stats.t.ppf(0.975, 2) * error
+    assert found["accuracy_held_out"] == pytest.approx(500 / 6)
+    assert found["accuracy_held_out_low"] == pytest.approx(500 / 6 - half)
+    assert found["accuracy_held_out_high"] == pytest.approx(500 / 6 + half)
+
+
+def test_one_conversation_has_no_held_out_agreement_and_no_interval() -> None:
+    found = agreement(Labelled(np.array([0.1, 0.9]), np.array([False, True]), np.array([0, 0])))
+    assert (found["accuracy"], found["auc"]) == (100, 1)
+    assert all(np.isnan(float(str(found[name]))) for name in ("accuracy_held_out", "kappa", "auc_low"))
 
 
 def test_one_run_has_no_other_to_correlate_its_lengths_with() -> None:

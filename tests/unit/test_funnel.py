@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from eval.export import export_run
 from eval.funnel.rankings import ranking_remarks
 from eval.funnel.report import FORMATS, evidence_table, quality_groups, render_csv, render_latex, render_markdown
+from eval.funnel.shown import with_shown
 from eval.funnel.stages import EvidenceFunnel, MeanScore, evidence_funnels, reach_of
 from eval.plots.draw import draw_sheet
 from eval.plots.funnel import funnel_sheets
@@ -272,10 +273,13 @@ def test_one_panel_for_each_system_with_its_values(tmp_path: Path) -> None:
     assert funnel_sheets([replace(run, record={**run.record, "mode": "retrieval_only"}) for run in runs]) == []
 
 
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (path / "retrievals.jsonl").read_text().splitlines()]
+
+
 def _changed(path: Path, **fields: Any) -> None:
     """Change a run's retrievals, and score it again."""
-    rows = [json.loads(line) for line in (path / "retrievals.jsonl").read_text().splitlines()]
-    found = [{**row, **{key: make(row) for key, make in fields.items()}} for row in rows]
+    found = [{**row, **{key: make(row) for key, make in fields.items()}} for row in rows_of(path)]
     (path / "retrievals.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
     (path / "scores.jsonl").unlink()
     score_run(path)
@@ -304,6 +308,34 @@ def test_what_had_no_room_in_the_context_is_not_in_it(tmp_path: Path) -> None:
     assert multi.reached["stored"] == MeanScore(1, 0.0) and "part" not in multi.reached
     # Distinct turns in a context: one for each question; without the cut q4's has two.
     assert storage(path)["context_turns"] == 1.0
+
+
+def test_an_older_run_gets_the_size_of_what_its_contexts_show_where_that_follows(tmp_path: Path) -> None:
+    """Scored before: with nothing left out the size of all hits; with a limit, or hits without text, it is unknown."""
+    run = stored(made(tmp_path))
+    assert with_shown(run) is run
+    old = replace(run, rows=tuple(replace(row, metrics=_without_shown_chars(row.metrics)) for row in run.rows))
+    sizes = [row.metrics["shown_chars"] for row in run.rows]
+    assert [row.metrics["shown_chars"] for row in with_shown(old).rows] == sizes and any(sizes)
+    limited = replace(old, summary={**old.summary, "trace": {"numbers": {"dropped": {"mean": 1, "max": 2}}}})
+    facts = with_shown(replace(limited, rows=(replace(old.rows[0], metrics={"newest_in_context": 1.0, "hits": 3.0}),)))
+    assert facts.rows[0].metrics == {"newest_in_context": None, "hits": 3.0}
+    assert all("shown_chars" not in row.metrics for row in with_shown(limited).rows)
+    whole = replace(old, rows=(replace(old.rows[0], metrics={"hit_chars": 0.0, "hits": 1.0}),))
+    assert with_shown(whole).rows[0].metrics["shown_chars"] is None
+
+
+def _without_shown_chars(metrics: Mapping[str, float | None]) -> dict[str, float | None]:
+    return {name: value for name, value in metrics.items() if name != "shown_chars"}
+
+
+def test_the_size_of_the_context_s_memories_leaves_out_those_that_had_no_room(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    texts = {row["question_id"]: [hit["text"] for hit in row["hits"]] for row in rows_of(path)}
+    _changed(path, shown=lambda row: list(range(min(len(row["hits"]), 1))))
+    for row in load_scores(path):
+        assert row.metrics["hit_chars"] == sum(map(len, texts[row.question_id]))
+        assert row.metrics["shown_chars"] == sum(map(len, texts[row.question_id][:1]))
 
 
 def test_old_rows_whose_trace_counts_what_was_left_out_have_no_share(tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import make_report
 from eval.compare.terminal import show
 from eval.judge.people import BY_PEOPLE, ON_PURPOSE, JudgeFigures, keep
+from eval.lens.__main__ import main as lens_command
 from eval.lens.config import load_config
 from eval.lens.markdown import render_markdown as lens_markdown
+from eval.lens.markdown import render_markdown as render_lens
 from eval.lens.standings import compare_readings
 from eval.report.config import load_config as load_page_config
 from eval.report.data import Collected, page_data
@@ -126,6 +128,29 @@ def test_a_judge_that_people_do_not_show_to_beat_a_constant_ranks_nothing(
     assert bool(judge_faults([good])) is fault
     assert list(judge_faults([run]))  # its probe alone, 50.0 against 50.0, says so too
     assert without_unmeasured([good])[1] == []  # measured, and shown with what is known
+
+
+def test_the_lens_shows_such_a_judge_without_ranks(tmp_path: Path) -> None:
+    """Its probe is no better than a constant; of the eight questions with an answer it calls 5 and 7 right."""
+    runs = [judged(tmp_path, name, strict=({"a": 1}, share)) for name, share in (("rag", 0.6), ("amem", 0.8))]
+    (lens,) = compare_readings(runs, load_config(), [CLAG])
+    (line,) = [row for rows in lens.sections.values() for row in rows if row.reading.metric == "judge_strict_m"]
+    assert [(one.value, one.rank) for one in line.standings] == [
+        (pytest.approx(62.5), None), (pytest.approx(87.5), None),
+    ]  # fmt: skip
+    page = render_lens([lens])
+    assert "no ranking: strict on m is no better than a constant on its probe" in page and " 87.5 |" in page
+
+
+def test_the_lens_leaves_out_judges_that_nobody_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [judged(tmp_path, "rag", strict=({"a": 1}, 0.6))]
+    monkeypatch.setattr("eval.lens.__main__.read_runs", lambda _: (runs, []))
+    for options, shown in (([], False), (["--unmeasured-judges"], True)):
+        assert lens_command([str(tmp_path), "--out", str(tmp_path / "lens.md"), *options]) == 0
+        assert ("judge: strict on m" in (tmp_path / "lens.md").read_text()) is shown
+        assert ("left out: strict on m; nobody measured" in " ".join(capsys.readouterr().out.split())) is not shown
 
 
 def test_an_abstention_is_no_verdict(tmp_path: Path) -> None:

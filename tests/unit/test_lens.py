@@ -295,3 +295,10 @@ def test_markdown_tables_have_even_rows(tmp_path: Path) -> None:
     for block in text.split("\n\n"):
         widths = {line.count("|") for line in block.splitlines() if line.startswith("|")}
         assert len(widths) <= 1
+
+
+def test_questions_of_one_conversation_are_marked(tmp_path: Path) -> None:
+    one = [stored(tmp_path / "one", memory=name, conversations=("conv-26",)) for name in ("rag", "amem")]
+    several = [stored(tmp_path / "two", memory=name) for name in ("rag", "amem")]
+    assert lens(*one).by_question and not lens(*several).by_question
+    assert "‡" in heading(lens(*one)) and "‡" not in heading(lens(*several))

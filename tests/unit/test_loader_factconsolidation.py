@@ -85,7 +85,7 @@ def test_two_chains_to_the_answer_are_none() -> None:
 
 def update(*hits: tuple[str, ...], **changes: Any) -> Update:
     plain = Update(
-        frozenset({"5", "8"}), frozenset({"0", "6"}), hits, None, ranked=True,
+        frozenset({"5", "8"}), frozenset({"0", "6"}), hits, hits, None, ranked=True,
         successors={"0": "5", "6": "8", "1": "4", "2": "4"},
     )  # fmt: skip
     return replace(plain, **changes)
@@ -100,6 +100,8 @@ def update(*hits: tuple[str, ...], **changes: Any) -> Update:
         (update(("5",), ("1",), ("8",), ("0",)), None, 1.0, 1.0, 0.5, 0.25),  # what is not asked is overruled too
         (update(("2", "1", "4"), ("5", "1"), ("8", "0")), None, 1.0, 1.0, 2 / 3, 0.0),  # merged, without what holds
         (update(("1",), ("0",), successors=None), None, 0.0, 0.0, None, 0.5),  # the run does not say
+        (update(("5",), ("8",), shown=[("5",)]), None, 1.0, 0.0, 0.0, 0.0),  # the second had no room
+        (update(("5",), ("8",), shown=None), None, 1.0, None, 0.0, 0.0),  # nobody knows what had
         (
             update(*[("9",)] * 9, ("5",), ("8",), ("0",)),
             None,

@@ -64,7 +64,7 @@ def test_scores_of_answers_are_percentages() -> None:
         (3, {"backbone": "llama32_1b", "system": "gam", "category": 3, "metric": "f1_set"}, "16.06"),
         (4, {"system": "clag", "dataset": "bioasq", "metric": "recall@5_substring"}, "25.90"),
         (15, {"backbone": "llama32_1b", "system": "gam", "dataset": "locomo", "metric": "bert_f1"}, "87.85"),
-        (16, {"system": "gam", "dataset": "locomo", "metric": "hit_chars"}, "17198.04"),
+        (16, {"system": "gam", "dataset": "locomo", "metric": "shown_chars"}, "17198.04"),
     ],
 )
 def test_spot_values(table: int, where: dict[str, object], text: str) -> None:
@@ -141,7 +141,7 @@ def test_table_16_repeats_table_4_but_for_the_noted_cells() -> None:
 
 
 def test_identical_characters_are_noted() -> None:
-    notes = [n.note for n in load_printed("clag") if n.metric == "hit_chars" and n.text == "1465.65"]
+    notes = [n.note for n in load_printed("clag") if n.metric == "shown_chars" and n.text == "1465.65"]
     assert len(notes) == 2
     assert all("identical" in note for note in notes)
 
@@ -150,7 +150,7 @@ def test_bold_is_the_best_of_its_block_and_underline_the_second() -> None:
     """Captions' rule; the one exception is underlined in the paper although it ranks fourth."""
     blocks: dict[tuple[object, ...], list[tuple[float, str]]] = {}
     for n in load_printed("clag"):
-        if n.table in (1, 3, 4, 6, 15, 16) and n.metric != "hit_chars":
+        if n.table in (1, 3, 4, 6, 15, 16) and n.metric != "shown_chars":
             blocks.setdefault((n.table, n.backbone, n.dataset, n.column), []).append((n.value, n.marks))
     odd = []
     for key, cells in blocks.items():

@@ -53,6 +53,19 @@ def test_a_real_difference_is_called_real_and_held_against_no_memory(tmp_path: P
     assert found.startswith("Use rag: 75.0, +50.0 [50.0, 50.0] over amem, and the difference is real;")
     assert "rag is measurably better than no_memory (+65.0 [65.0, 65.0])" in found
     assert "16 questions that all 3 runs answered, those without an answer left out; one conversation only" in found
+    assert "exploratory" not in found
+
+
+def test_only_the_comparison_named_in_advance_decides(tmp_path: Path) -> None:
+    """Twelve boards were each called real after a correction for their own tests alone."""
+    write(tmp_path, {"rag": 0.75, "amem": 0.25})
+    boards = data_of(tmp_path)["groups"][0]["boards"]
+    others = [(name, five) for name, fives in boards.items() for five in fives if (name, five) != ("f1_set", "exclude")]
+    assert len(others) > 3
+    for metric, five in others:
+        found = boards[metric][five]["sentence"]
+        assert "is real" not in found
+        assert "exploratory, what decides is f1_set, questions without an answer left out)." in found
 
 
 def test_equal_systems_have_no_winner_and_the_cheapest_is_named(tmp_path: Path) -> None:
