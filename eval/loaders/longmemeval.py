@@ -210,7 +210,11 @@ def _is_evidence(message: JsonNode) -> bool:
 
 
 def _reference(node: JsonNode, question: Question, history: Sequence[_Session], quirks: Counter[str]) -> Reference:
-    """Read the gold. What leads to an abstention is no evidence of an answer, and is kept apart."""
+    """Read the gold.
+
+    What leads to an abstention is no evidence of an answer, and is kept apart; so are sessions none of whose messages
+    is marked, which the paper's retrieval scores leave out.
+    """
     answer = node.get("answer")
     quirks["number_answers"] += not isinstance(answer.value, str)
     gold_sessions = list(dict.fromkeys(node.get("answer_session_ids").texts()))
@@ -222,8 +226,13 @@ def _reference(node: JsonNode, question: Question, history: Sequence[_Session], 
     abstention = question.category == ABSTENTION
     quirks["questions_without_evidence_turn"] += not turns and not abstention
     extra = {"question_type": node.get("question_type").text()}
-    if abstention:
-        return Reference(question.question_id, (answer.text_or_number(),), extra={**extra, "related_sessions": named})
+    if abstention or not turns:
+        return Reference(
+            question.question_id,
+            (answer.text_or_number(),),
+            unresolved_evidence=() if abstention else tuple(missing),
+            extra={**extra, "related_sessions": named},
+        )
     return Reference(
         question_id=question.question_id,
         answers=(answer.text_or_number(),),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from eval.loaders.jsonfile import JsonNode, literal
 from eval.loaders.perltqa_memory import Character, clean, entries
+from eval.metrics.items import EVIDENCE_ITEMS, LENIENT_ITEMS
 from memsys.vocabulary import Json, Question, Reference
 
 #: The set numbers no categories. Stored runs number the sections from 7; the name is also the kind of question.
@@ -124,8 +125,10 @@ def _reference(
     known = [item for item in named if item in character.turns_of]
     unknown = tuple(item for item in named if item not in character.turns_of)
     quirks["unresolved_references"] += len(unknown)
-    extra: dict[str, Json] = {"section": entry.section, "evidence_items": known}
+    extra: dict[str, Json] = {"section": entry.section}
     if known:
+        extra[EVIDENCE_ITEMS] = {item: list(character.turns_of[item]) for item in known}
+        extra[LENIENT_ITEMS] = _told_again(known, character)
         extra["support"] = support(entry, " ".join(character.texts[item] for item in known))
     if same_question:
         extra["answers_of_same_question"] = list(same_question)
@@ -136,6 +139,17 @@ def _reference(
         unresolved_evidence=unknown,
         extra=extra,
     )
+
+
+def _told_again(items: Sequence[str], character: Character) -> dict[str, list[str]]:
+    """The events of these items, each with the turns of the event and of all dialogues, which retell it."""
+    events = {item.partition("#")[0] for item in items}
+    found: dict[str, list[str]] = {}
+    for item, turns in character.turns_of.items():
+        event = item.partition("#")[0]
+        if event in events:
+            found.setdefault(event, []).extend(turns)
+    return found
 
 
 def referenced_items(entry: QuestionEntry, quirks: Counter[str]) -> list[str]:

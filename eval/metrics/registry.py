@@ -13,6 +13,7 @@ from typing import Any
 from eval import metrics
 from eval.metrics import locomo, ngrams, overlap
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, SHOWN_RECALL, STORED_RECALL
+from eval.metrics.items import ITEM_METRICS
 from eval.metrics.metric import Metric, PairFunction
 from eval.metrics.ordering import ORDER_METRICS, SEMANTIC_ORDER_METRICS
 from eval.metrics.sessions import BY_SESSION, SESSION_METRICS
@@ -106,6 +107,15 @@ _RANKINGS = tuple(
     for name in EVIDENCE_METRICS
 )
 
+#: Evidence columns of data sets whose gold names items.
+_ITEM_LABELS = {"recall@10_items": "R@10 items", "ndcg@10_items": "nDCG@10 items"}
+
+_ITEMS = tuple(
+    Metric(name, f"{_CLAG}, over items", needs=("retrievals",), label=_ITEM_LABELS.get(name, ""),
+           listed=name in _ITEM_LABELS)
+    for name in ITEM_METRICS
+)  # fmt: skip
+
 _STORED = (
     _variant(STORED_RECALL, "ours, by lineage", needs=("retrievals",)),
     _variant(SHOWN_RECALL, "ours, by lineage", needs=("retrievals",), label="in context"),
@@ -163,7 +173,9 @@ def _of_modules() -> Iterator[Metric]:
             )
 
 
-register(*_LEXICAL, *_NEURAL, *_EVIDENCE, *_RANKINGS, *_STORED, *_UPDATES, *_SPECIAL, *dict.fromkeys(_of_modules()))
+register(
+    *_LEXICAL, *_NEURAL, *_EVIDENCE, *_RANKINGS, *_ITEMS, *_STORED, *_UPDATES, *_SPECIAL, *dict.fromkeys(_of_modules())
+)
 
 
 def groups() -> dict[str, tuple[str, ...]]:

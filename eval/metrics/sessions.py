@@ -2,8 +2,10 @@
 
 Source: github.com/xiaowu0162/LongMemEval, ``src/retrieval/eval_utils.py``. Their discount gives ranks 1 and 2 the same
 weight: DCG = rel_1 + sum over i > 1 of rel_i / log2(i). What was retrieved is mapped to sessions in its order, and the
-list goes on until k different sessions are found. Questions that cannot be answered, or that mark no evidence, have
-no value.
+list goes on until k different sessions are found. A turn of a gold session that holds no evidence itself counts for a
+session of its own, which is not gold, as ``src/retrieval/run_retrieval.py`` names it, and a gold session without a turn
+that holds evidence is no gold. Where gold sessions are named and no gold turn, as own data may do, any turn of a
+session finds it. Questions that cannot be answered, or that mark no evidence, have no value.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -69,6 +71,22 @@ BY_SESSION: Mapping[str, str] = {
 }
 
 
+def _by_session(
+    retrieved: Sequence[Sequence[str]], evidence: Sequence[str], sessions: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Sessions in the order found, and those of them that are wanted."""
+    if not evidence:
+        return first_seen(retrieved, session_of), list(sessions)
+    marked, gold = set(evidence), set(sessions)
+
+    def found(turn_id: str) -> str:
+        session = session_of(turn_id)
+        return f"{session}, without evidence" if session in gold and turn_id not in marked else session
+
+    holding = {session_of(turn_id) for turn_id in evidence}
+    return first_seen(retrieved, found), [session for session in sessions if session in holding]
+
+
 def session_scores(
     retrieved: Sequence[Sequence[str]], evidence: Sequence[str], sessions: Sequence[str], *, ranked: bool = True
 ) -> dict[str, float | None]:
@@ -80,7 +98,8 @@ def session_scores(
         sessions: ids of the gold sessions.
         ranked: see :class:`memsys.vocabulary.Retrieval`.
     """
-    levels = {"turn": (first_seen(retrieved), evidence), "session": (first_seen(retrieved, session_of), sessions)}
+    found_sessions, gold_sessions = _by_session(retrieved, evidence, sessions)
+    levels = {"turn": (first_seen(retrieved), evidence), "session": (found_sessions, gold_sessions)}
     return {
         f"{level}_{name}@{k}": function(found, gold, k) if gold and ranked else None
         for level, (found, gold) in levels.items()

@@ -10,6 +10,7 @@ from eval.metrics.evidence import (
     rank_by_substring,
     shown_scores,
 )
+from eval.metrics.items import ITEM_SUFFIXES, item_scores
 from eval.metrics.sessions import EVIDENCE_SESSIONS, session_scores
 from eval.metrics.updates import Update, update_scores
 from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord
@@ -59,6 +60,7 @@ def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, con
             None if shown is None else rank_by_lineage([hit.turn_ids for hit in shown], gold, depth=len(shown))
         ),
         **_ranking_scores(retrieval, gold),
+        **_item_scores(retrieval, reference),
         **size,
         "hit_chars": float(sum(map(len, texts))),
         SHOWN_CHARS: _characters(in_context),
@@ -79,6 +81,16 @@ def _ranking_scores(retrieval: RetrievalRecord, evidence: Sequence[str]) -> Scor
     for name, places in retrieval.rankings.items():
         origins = [retrieval.hits[place].turn_ids for place in places]
         scores |= evidence_scores(rank_by_lineage(origins, evidence) if retrieval.traced else None, f"_{name}")
+    return scores
+
+
+def _item_scores(retrieval: RetrievalRecord, reference: ReferenceRecord) -> Scores:
+    """Evidence by the items that the gold names; none where it names turns alone."""
+    origins = [hit.turn_ids for hit in retrieval.hits]
+    scores: Scores = {}
+    for key, suffix in ITEM_SUFFIXES.items():
+        if key in reference.extra and retrieval.traced:
+            scores |= item_scores(origins, reference.extra[key], suffix, ranked=retrieval.ranked)
     return scores
 
 

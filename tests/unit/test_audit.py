@@ -95,8 +95,8 @@ def test_agreement_with_labels_by_hand() -> None:
 
 
 def test_intervals_of_agreement_are_those_of_a_jackknife_over_conversations() -> None:
-    """Three conversations of two answers with held-out agreement of 100, 100 and 50 percent."""
-    values = np.array([0.1, 0.9, 0.2, 0.8, 0.3, 0.1])
+    """Three conversations of two answers; held out, 2, 2 and 1 of them agree."""
+    values = np.array([0.1, 0.9, 0.15, 0.9, 0.1, 0.2])
     right = np.array([False, True, False, True, False, True])
     found = agreement(Labelled(values, right, np.array([0, 0, 1, 1, 2, 2])))
     left_out = [75.0, 75.0, 100.0]  # of the other two conversations

@@ -57,6 +57,8 @@ def test_each_question_has_a_memory_a_date_and_evidence_of_both_kinds() -> None:
     assert gold.extra["evidence_sessions"] == ["answer_dentist_1", "answer_dentist_2"]
     assert gold.unresolved_evidence == ("answer_dentist_3",)
     assert samples["d4beaded"].references["d4beaded"].answers == ("4",)
+    unmarked = [ref for one in samples.values() for ref in one.references.values() if "related_sessions" in ref.extra]
+    assert all(not ref.evidence and "evidence_sessions" not in ref.extra for ref in unmarked) and len(unmarked) == 3
     abstention = samples["a1c0ffee_abs"]
     assert (abstention.questions[0].kind, abstention.references["a1c0ffee_abs"].evidence) == ("adversarial", ())
 

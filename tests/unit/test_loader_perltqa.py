@@ -147,7 +147,9 @@ def test_evidence_is_every_turn_of_the_items() -> None:
     data = PerltqaConfig(sample=True).load()
     references = {key: ref for sample in data.samples for key, ref in sample.references.items()}
     both = references["Mara Kessler|events|1_0_0|0"]
-    assert both.extra["evidence_items"] == ["1_0_0", "1_0_0#1"]
+    lines = ["1_0_0#1:0", "1_0_0#1:1", "1_0_0#1:2", "1_0_0#1:3"]
+    assert both.extra["evidence_items"] == {"1_0_0": ["1_0_0"], "1_0_0#1": lines}
+    assert both.extra["evidence_items_lenient"] == {"1_0_0": ["1_0_0", *lines]}
     assert both.evidence == ("1_0_0", "1_0_0#1:0", "1_0_0#1:1", "1_0_0#1:2", "1_0_0#1:3")
     assert references["Mara Kessler|social_relationship|1_2|0"].unresolved_evidence == ("1_2",)
     assert references["Mara Kessler|social_relationship|1_1|1"].extra["answers_of_same_question"] == [
