@@ -24,6 +24,7 @@ from eval.proxy.__main__ import main as proxy_command
 from eval.proxy.ledger import EmbeddingLedger, summary
 from eval.runs.embeddings import EmbeddingRecord
 from memsys.embedding.hashing import HashingEmbedder
+from memsys.errors import MemsysError
 from memsys.llm.cache import ReplyCache
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
 from memsys.llm.ledger import CallRecord
@@ -372,11 +373,14 @@ def test_nonsense_is_one_message_in_the_log_and_an_error_that_clients_read(
 ) -> None:
     """A third of these went to the backbone: it took some, and llama.cpp called others a fault of the server's."""
 
-    async def run() -> list[bytes]:
+    async def run() -> tuple[list[bytes], MemsysError | None]:
         async with opened(stub, tmp_path) as world:
-            return [await world.raw(post(path, body, world.client.token)) for _ in range(2)]
+            replies = [await world.raw(post(path, body, world.client.token)) for _ in range(2)]
+            return replies, world.client.failure
 
-    replies = asyncio.run(run())
+    replies, failure = asyncio.run(run())
+    assert (failure is None) == (status == 404)  # a program may try what is served
+    assert failure is None or re.search(f"^{path} was refused: .*{said}", str(failure))
     for reply in replies:
         head, _, text = reply.partition(b"\r\n\r\n")
         assert int(head.split(b" ")[1]) == status
