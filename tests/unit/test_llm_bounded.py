@@ -266,6 +266,17 @@ def test_a_token_count_that_is_none_is_a_malformed_reply(count: Any) -> None:
             read_completion(payload(usage={name: count}), 0.1)
 
 
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [("stop", "stop"), (None, ""), ("\ud800", "\ufffd"), ("x" * 1_000_000, "x" * 40), ({"a": 1}, "{'a': 1}")],
+)
+def test_the_reason_for_a_reply_s_end_is_a_short_text_that_files_hold(given: Any, read: str) -> None:
+    """Half a surrogate pair was booked, could not be written, and ended the run each time that it was resumed."""
+    whole = payload()
+    whole["choices"][0]["finish_reason"] = given
+    assert read_completion(whole, 0.1).finish_reason == read
+
+
 def test_log_probabilities_are_finite() -> None:
     token = {"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "b", "logprob": float("-inf")}]}
     read = read_completion(payload(logprobs={"content": [token]}), 0.1)
