@@ -151,6 +151,22 @@ def test_repetitions_differ_as_samples_do_and_start_again_with_the_next_step(stu
     assert seeds[5] != seeds[6]
 
 
+@pytest.mark.parametrize("send_seed", [True, False])
+def test_repetitions_differ_at_temperature_0_where_the_server_is_sent_none(
+    stub: StubServer, tmp_path: Path, send_seed: bool
+) -> None:
+    """The server's own temperature holds there, and each retry of a package got the first reply from the cache."""
+
+    async def run() -> list[str]:
+        async with opened(stub, tmp_path, cached=True, send_temperature=False, send_seed=send_seed) as world:
+            for _ in range(2):
+                await world.say(temperature=0.0)
+            return [call.request_hash for call in world.calls]
+
+    first, second = asyncio.run(run())
+    assert first != second and stub.state.count == 2
+
+
 def test_a_stream_says_what_the_plain_reply_says(stub: StubServer, tmp_path: Path) -> None:
     async def run() -> tuple[Any, list[Any]]:
         async with opened(stub, tmp_path, cached=True) as world:
