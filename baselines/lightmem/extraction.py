@@ -1,6 +1,5 @@
 """Role ``extract``: the facts of a batch of segments."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +11,9 @@ from baselines.lightmem.rules import BareLists
 from baselines.lightmem.sensory import BufferedTurn
 from baselines.lightmem.short_term import Batch
 from memsys.llm.contract import LanguageModel, Reply, Role
-from memsys.llm.reading import ReplyReading
+from memsys.llm.reading import ReplyReading, fenced_block
 from memsys.llm.structured import parse_bare_list, parse_object
 
-#: A code block anywhere in a reply.
-_BLOCK = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 _ANY_DATA = {"type": "object", "required": ["data"], "properties": {"data": {"type": "array"}}}
 
 
@@ -94,8 +91,8 @@ def read_facts(reply: Reply, batch: Batch, reading: ReplyReading, bare_lists: Ba
 
 def _found_in(text: str, reading: ReplyReading, bare_lists: BareLists) -> Mapping[str, Any] | None:
     """Find the object of a malformed reply: as it stands or in a code block, in prose where ``reading.cut`` says so."""
-    block = _BLOCK.search(text)
-    bare = block[1] if block else text.strip()
+    block = fenced_block(text)
+    bare = text.strip() if block is None else block
     found = parse_object(text if reading.cut else bare, _ANY_DATA, repair=False, cut=reading.cut).value
     if found is None and bare_lists == "read" and reading.bare_lists:
         found = parse_bare_list(bare, "data", _ANY_DATA)

@@ -12,7 +12,7 @@ from eval.proxy.ledger import CALLS
 from eval.running.plan import Plan, without
 from eval.runs.embeddings import EMBEDDINGS
 from eval.runs.files import write_json
-from eval.runs.identity import differences, listed, without_name
+from eval.runs.identity import as_written, differences, listed, without_name
 from eval.runs.run_json import now
 from memsys.credentials import redacted, without_secrets
 from memsys.errors import ConfigError
@@ -80,8 +80,7 @@ def _identity(plan: Plan) -> dict[str, Json]:
     parts: Mapping[str, Json] = {
         name: without_name(without(plan.settings[name], sorted(fields))) for name, fields in runtime.items()
     }
-    kept = without_secrets({**parts, "seed": plan.seed})
-    return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
+    return as_written({**parts, "seed": plan.seed})
 
 
 def check_folder_is_ours(folder: Path, record: ProxyRecord) -> None:

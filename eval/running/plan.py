@@ -1,6 +1,5 @@
 """What a run does: its parts and settings, their identity, and the folder that follows from it."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,7 @@ from eval.running.backbones import Serving, delegated_roles
 from eval.running.budgets import BudgetLimits, read_limits
 from eval.running.reader import ReaderConfig
 from eval.running.schedule import Schedule
-from eval.runs.identity import identity_hash, without_name
-from memsys.credentials import without_secrets
+from eval.runs.identity import as_written, identity_hash, without_name
 from memsys.errors import ConfigError
 from memsys.index.settings import FLAT, IndexSettings
 from memsys.llm.config import BackboneConfig
@@ -222,9 +220,7 @@ def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
         kept = without(kept, ("second", "second_roles"))
     else:
         kept["second"] = without(kept["second"], sorted(plan.second.runtime_fields()))
-    kept = without_secrets({key: without_name(value) for key, value in kept.items()})
-    kept["data_sha256"] = data_sha256
-    return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
+    return {**as_written({key: without_name(value) for key, value in kept.items()}), "data_sha256": data_sha256}
 
 
 def _by_number(dataset: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from memsys.credentials import without_secrets
 from memsys.vocabulary import Json
 
 #: Differences that an error lists, and characters of each.
@@ -26,6 +27,21 @@ def without_name(part: Any) -> Any:
     if not isinstance(part, Mapping):
         return part
     return {key: without_name(value) if key == "host" else value for key, value in part.items() if key != "name"}
+
+
+def as_written(parts: Mapping[str, Json]) -> dict[str, Json]:
+    """An identity as files hold it: without keys.
+
+    A setting may only be named like a key, as ``stop_token``: a part of which something is left out has its hash in
+    ``left_out``, so that two values of such a setting are two runs.
+
+    Args:
+        parts: settings by part; without anything to leave out, they are the identity.
+    """
+    plain: dict[str, Json] = json.loads(json.dumps(parts))
+    written: dict[str, Json] = without_secrets(plain)
+    left_out = {key: identity_hash({key: value}) for key, value in plain.items() if written[key] != value}
+    return {**written, "left_out": left_out} if left_out else written
 
 
 def differences(old: Any, new: Any, path: str = "") -> list[str]:

@@ -72,8 +72,8 @@ class CallFolder:
         """
         identity = _call_identity(record)
         if record.phase != "warm_up" and identity not in self._known_calls:
-            self._known_calls.add(identity)
             self._files["calls"].append(_row(record))
+            self._known_calls.add(identity)  # behind the row: one that cannot be written is not booked
         elif not record.cache_hit:
             if "repeated_calls" not in self._files:
                 self._files["repeated_calls"] = JsonLines(self.path / REPEATED_CALLS)

@@ -12,6 +12,9 @@ from eval.runs.files import write_atomic
 from memsys.errors import RunDirectoryError
 
 _ARRAY = "__array__"
+#: What reading a damaged file raises: of its zip, of an array's header, of the tree's JSON. ``NotImplementedError`` and
+#: ``RecursionError`` are kinds of ``RuntimeError``.
+_DAMAGED = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile)
 
 
 def save_snapshot(path: Path, tree: Any) -> None:
@@ -40,7 +43,7 @@ def load_snapshot(path: Path) -> Any | None:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
             tree = json.loads(archive["tree"].tobytes())
             return _put_arrays(tree, archive)
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except _DAMAGED as error:
         message = f"memory snapshot {path} is damaged ({error}); delete it and start the same command again"
         raise RunDirectoryError(message) from error
 
@@ -56,7 +59,7 @@ def load_texts(path: Path) -> Any | None:
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
             return json.loads(archive["tree"].tobytes())
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except _DAMAGED as error:
         message = f"memory snapshot {path} is damaged ({error}); delete it and start the same command again"
         raise RunDirectoryError(message) from error
 

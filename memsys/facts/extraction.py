@@ -8,7 +8,7 @@ from typing import Literal
 
 from memsys.facts.batches import TEXTS
 from memsys.llm.contract import LanguageModel, Reply, Role
-from memsys.llm.reading import TOLERANT, ReplyReading
+from memsys.llm.reading import TOLERANT, ReplyReading, fenced_block
 from memsys.llm.roles import make_role
 from memsys.llm.structured import parse_bare_list, parse_object
 from memsys.notes.roles import object_schema
@@ -26,8 +26,6 @@ UserPrompt = Literal["user", "user_today"]
 ExtractFallback = Literal["recovered", "lost"]
 
 _FENCED = re.compile(r"```[a-zA-Z0-9]*\n(.*?)\n```", re.DOTALL)
-#: A code block anywhere in a reply.
-_BLOCK = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 _THINKING = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 _FACTS = object_schema(facts={"type": "array", "items": {"type": "string"}})
@@ -131,8 +129,8 @@ def unfenced(text: str) -> str:
 
 
 def _salvaged(text: str, reading: ReplyReading) -> Json:
-    block = None if reading.cut else _BLOCK.search(text)
-    found = parse_object(block[1] if block else text, _ANY_FACTS, repair=False, cut=reading.cut).value
+    block = None if reading.cut else fenced_block(text)
+    found = parse_object(text if block is None else block, _ANY_FACTS, repair=False, cut=reading.cut).value
     if found is None and reading.bare_lists:
         start, end = text.find("["), text.rfind("]") + 1
         found = parse_bare_list(text[start:end], "facts", _ANY_FACTS) if 0 <= start < end else None

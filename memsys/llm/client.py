@@ -132,7 +132,8 @@ class BoundModel:
         shared = self._shared
         role = foreign_role(shared.config, call)
         scope = _current_scope(role)
-        varied = call.attempt if role.temperature else 0  # at temperature 0 another seed would give the same reply
+        # At temperature 0 another seed would give the same reply; a server that is sent none has one of its own.
+        varied = 0 if effective_temperature(shared.config, role) == 0 else call.attempt
         seed = stable_seed(shared.run_seed, self._conversation_id, call.role, call.key, varied)
         request = foreign_request(shared.config, shared.dialect, call, role, seed)
         with ExitStack() as in_flight:

@@ -10,6 +10,7 @@ from memsys.llm.structured import parse_object
 from memsys.vocabulary import Json
 
 _FENCE = re.compile(r"^```(?:json)?\s*|\s*```$", flags=re.MULTILINE)
+_TICKS = "```"
 
 FieldCheck = Literal["exact", "used", "any"]
 ListItems = Literal["texts", "any"]
@@ -92,3 +93,14 @@ def unfenced_object(text: str) -> Mapping[str, Any] | None:
     """Return the object that free text is, code fences aside; ``None`` when it is anything else, or holds more."""
     bare = _FENCE.sub("", text.strip()).strip()
     return parse_object(bare, {"type": "object"}, repair=False, cut=False).value
+
+
+def fenced_block(text: str) -> str | None:
+    """Return what the first code block of a text holds, without the white space around it; ``None`` without one.
+
+    A regular expression for it, as the released codes have one, takes time that grows with the cube of the white space
+    in a block that is not closed.
+    """
+    _, opening, rest = text.partition(_TICKS)
+    inside, closing, _ = rest.partition(_TICKS)
+    return inside.removeprefix("json").strip() if opening and closing else None

@@ -22,6 +22,8 @@ from memsys.vocabulary import Completion, Json, TokenLogprob
 _LLAMACPP_NAMES = {"repetition_penalty": "repeat_penalty"}
 
 _MOST_TOKENS = 2**53
+#: Characters of the reason for which a reply ended; the protocol's words for it have at most 14.
+_REASON_CHARS = 40
 
 
 class MalformedReplyError(Exception):
@@ -132,7 +134,7 @@ def read_completion(payload: Any, seconds: float) -> Completion:
         choice = payload["choices"][0]
         usage = payload["usage"]
         text = _text(choice)
-        finish_reason = str(choice.get("finish_reason") or "")
+        finish_reason = clean(str(choice.get("finish_reason") or ""))[:_REASON_CHARS]
         logprobs = _logprobs(choice.get("logprobs"))
         prompt_tokens, completion_tokens = _count(usage["prompt_tokens"]), _count(usage.get("completion_tokens", 0))
         cached_tokens = _cached_tokens(usage)

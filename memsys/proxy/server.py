@@ -148,25 +148,27 @@ class ProxyServer:
         try:
             return await handler(request)
         except RefusedRequestError as error:
-            self._complain(request, f"{_endpoint(request)} was refused: {error}")
+            message = f"{_endpoint(request)} was refused: {error}"
+            self._complain(request, message)
+            _keep_failure(request, MemsysError(message))
             self._note_failure(request, error.status, str(error))
             return _error(error.status, error_body(str(error), error.status, error.param, error.code))
-        except web.HTTPException as error:
+        except web.HTTPException as error:  # no failure: a program may find out by it what is served
             message = f"{request.method} is not served at this address: {error.reason}"
             self._complain(request, f"{message} ({_endpoint(request)})")
             return _error(error.status, error_body(message, error.status))
         except TimeoutError:
             message = f"no whole request within {self._settings.body_timeout_s:g} s"
             self._complain(request, message)
+            _keep_failure(request, MemsysError(message))
             return _error(408, error_body(message, 408))
         except ConnectionError:
             message = "it hung up before its request was whole"
             self._complain(request, message)
             return _error(400, error_body(message, 400))  # nobody is there to read it
         except MemsysError as error:
-            client = request[_CLIENT]
-            client.failure = client.failure or error
-            client.complain(f"a call failed: {error}")
+            _keep_failure(request, error)
+            self._complain(request, f"a call failed: {error}")
             status, code = status_and_code(error)
             self._note_failure(request, status, str(error))
             return _error(status, error_body(str(error), status, code=code))
@@ -178,11 +180,9 @@ class ProxyServer:
         message = f"a fault of the proxy, {type(error).__name__}: {error}; please report it"
         _LOG.debug("%s", _endpoint(request), exc_info=error)
         self._complain(request, f"{_endpoint(request)} was not answered: {message}")
-        client = request.get(_CLIENT)
-        if client is not None:
-            failure = MemsysError(message)
-            failure.__cause__ = error
-            client.failure = client.failure or failure
+        failure = MemsysError(message)
+        failure.__cause__ = error
+        _keep_failure(request, failure)
         self._note_failure(request, 500, message)
         return _error(500, error_body(message, 500))
 
@@ -325,6 +325,13 @@ class ProxyServer:
 def _has_left(request: web.Request) -> bool:
     """Whether the program has closed the connection."""
     return request.transport is None or request.transport.is_closing()
+
+
+def _keep_failure(request: web.Request, failure: MemsysError) -> None:
+    """Keep the first failure of a program, for who drives it: the program may go on as if nothing had happened."""
+    client = request.get(_CLIENT)
+    if client is not None:
+        client.failure = client.failure or failure
 
 
 def _endpoint(request: web.Request) -> str:

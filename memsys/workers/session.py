@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.embedding.wrapping import WrappedEmbedder
+from memsys.errors import WorkerError
 from memsys.llm.client import CompletedAttempt
 from memsys.llm.contract import LanguageModel
 from memsys.llm.foreign import ForeignCall, complete
@@ -186,7 +187,7 @@ class WorkerSession:
         embedder = WorkerEmbedder(parts.embedder, self._context)
         behind = ProxyParts(_MODEL, lambda conversation_id: model, embedder)
         server = await stack.enter_async_context(ProxyServer(behind, proxy))
-        self._client = server.clients.admit(command.name)
+        self._client, self._log = server.clients.admit(command.name), command.log
         folder = stack.enter_context(TemporaryDirectory(prefix="memsys-worker-", ignore_cleanup_errors=True))
         self._process = await WorkerProcess.start(command, Path(folder))
         stack.push_async_callback(self._process.close)
@@ -201,6 +202,7 @@ class WorkerSession:
             "embedder": {**access, "dimension": parts.embedder.dimension},
         }
         reply = await self._process.request("open", opening, limit_s=self._limits.start_s)
+        self._check_answered("while it was opened")
         self.description = read_description(reply, command.name)
 
     @property
@@ -218,12 +220,28 @@ class WorkerSession:
 
         Raises:
             MemsysError: a call of the backbone failed.
-            WorkerError: the worker ended, raised, hangs or sent nonsense.
+            WorkerError: the worker ended, raised, hangs or sent nonsense, or a request of its package was refused.
         """
         self._client.begin(ProxyScope(self._parts.conversation_id, scope.phase, scope.item))
         self._context.begin(scope)
         step = self._process.request(op, fields, limit_s=self._limits.quiet_s, quiet_s=self._context.quiet_s)
-        return await self._context.unless_failed(step)
+        result = await self._context.unless_failed(step)
+        self._check_answered(f"in {op!r}" + (f" of {scope.item}" if scope.item else ""))
+        return result
+
+    def _check_answered(self, where: str) -> None:
+        """Stop where the proxy gave a request no reply and the package went on: its memory may lack what that was for.
+
+        Raises:
+            WorkerError: says which request, and what to do.
+        """
+        failure = self._client.failure
+        if failure is not None:
+            raise WorkerError(
+                f"{self._client.name}: {where}, conversation {self._parts.conversation_id}, a request of the package "
+                f"got no reply, and the package went on without it: {failure}. Mend that (memory.settings, "
+                f"memory.proxy, or the worker) and start the same command again; its log is {self._log}"
+            ) from failure
 
     async def close(self) -> None:
         """End the worker, then its proxy, and delete the worker's folder."""

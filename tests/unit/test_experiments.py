@@ -2,7 +2,9 @@
 no part of a run's identity."""
 
 import csv
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +18,7 @@ from eval.configs.former_constants import with_former_constants, without_former_
 from eval.loaders.selection import Selection
 from eval.running.composed import make_plan
 from eval.running.plan import Plan, identity_of, run_path
-from eval.runs.identity import identity_hash
+from eval.runs.identity import differences, identity_hash
 from eval.tables.spec import load_spec
 from eval.tables.terms import other_terms
 from eval.tables.variants import flat
@@ -212,6 +214,23 @@ def test_identity_holds_what_can_change_a_result(override: str, same: bool) -> N
     base = identity_of(plan("memory=clag"), "x")
     changed = identity_of(plan("memory=clag", override), "x")
     assert (identity_hash(base) == identity_hash(changed)) is same
+
+
+def test_settings_that_are_only_named_like_keys_tell_runs_apart_and_are_not_written() -> None:
+    """``stop_token`` is masked in files, and runs with two values of it shared a folder."""
+    plain = plan("memory=clag")
+
+    def identity(**further: str) -> dict[str, Any]:
+        return identity_of(replace(plain, settings={**plain.settings, "memory": {**memory, **further}}), "x")
+
+    memory: Any = plain.settings["memory"]
+    made = [identity(stop_token=value) for value in ("###END", "###STOP", "###END")]
+    hashes = [identity_hash(one) for one in made]
+    assert hashes[0] == hashes[2] != hashes[1]
+    assert run_path(plain, made[0]) != run_path(plain, made[1])
+    assert made[0]["memory"]["stop_token"] == "***" and "###" not in json.dumps(made)
+    assert differences(made[0], made[1])[0].startswith("left_out.memory: ")
+    assert "left_out" not in identity(title="###END")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Replies that would hold up the event loop, or hold numbers that nothing can hold, are malformed."""
 
 import asyncio
+import errno
 import json
 import os
 import subprocess
@@ -14,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsys.assets.paths import ROOT
-from memsys.errors import BackboneError
+from memsys.errors import BackboneError, MemsysError
+from memsys.llm import repairing
 from memsys.llm.bounded import INLINE_CHARS, Bounds, parse_within, salvaged
+from memsys.llm.repairing import RepairProcess
 from memsys.llm.structured import Parsed, parse_object
 from memsys.llm.values import finite
 from memsys.llm.wire import MalformedReplyError, read_completion
@@ -61,6 +64,69 @@ def test_a_reply_that_takes_too_long_is_malformed_and_the_next_is_read() -> None
     assert parsed.value is None and "over 0.2 s" in parsed.problem
     assert rounds > 20
     assert asyncio.run(beside(CUT))[0].repaired
+
+
+#: A process that ends the first time, or each time, before or after it takes a reply.
+ENDS = """
+import os, sys
+from pathlib import Path
+from memsys.llm import repairing
+
+marks, times, taken = Path({marks!r}), {times}, {taken}
+number = len(list(marks.iterdir()))
+(marks / str(number)).touch()
+
+def end(*given):
+    os.kill(os.getpid(), 9)
+
+if number < times:
+    if taken:
+        repairing._parse_timed = end
+    else:
+        end()
+repairing.serve(int(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("times", "taken"), [(1, False), (1, True), (2, True), (2, False)], ids=["start", "once", "reply", "no start"]
+)
+def test_a_reply_is_malformed_only_where_it_ends_two_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, times: int, taken: bool
+) -> None:
+    """A process killed from outside made the reply malformed, and the run went on as if the model had written it so."""
+    monkeypatch.setattr(repairing, "_PROGRAM", ENDS.format(marks=os.fspath(tmp_path), times=times, taken=taken))
+    process = RepairProcess()
+    try:
+        if times == 2 and not taken:
+            with pytest.raises(MemsysError, match="has ended, twice, before it took a reply; see that memory, proc"):
+                process.parse(CUT, NOTE, cut=True, seconds=5.0)
+        else:
+            parsed = process.parse(CUT, NOTE, cut=True, seconds=5.0)
+            assert (parsed == parse_object(CUT, NOTE, repair=True)) == (times == 1)
+            assert times == 1 or parsed.problem == "reading it ended the process that read it"
+        assert len(list(tmp_path.iterdir())) == 2
+    finally:
+        process.close()
+    warnings = [record.getMessage() for record in caplog.records]
+    assert warnings[0] == "the process that repairs malformed replies has ended; another one reads the reply"
+    assert warnings[1:] == [
+        f"the process that repairs malformed replies has ended, for the second time: the reply, of {len(CUT)} "
+        "characters, is malformed"
+    ] * (times == 2 and taken)
+
+
+def test_a_process_that_cannot_be_started_makes_no_reply_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: Any, **named: Any) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    process = RepairProcess()
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess, "Popen", full)
+        with pytest.raises(MemsysError, match=r"cannot be started \(Too many open files\); see that memory"):
+            process.parse(CUT, NOTE, cut=True, seconds=5.0)
+    assert process.parse(CUT, NOTE, cut=True, seconds=5.0).repaired
+    process.close()
 
 
 SCRIPT = """
@@ -198,6 +264,17 @@ def test_a_token_count_that_is_none_is_a_malformed_reply(count: Any) -> None:
     for name in ("prompt_tokens", "completion_tokens"):
         with pytest.raises(MalformedReplyError):
             read_completion(payload(usage={name: count}), 0.1)
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [("stop", "stop"), (None, ""), ("\ud800", "\ufffd"), ("x" * 1_000_000, "x" * 40), ({"a": 1}, "{'a': 1}")],
+)
+def test_the_reason_for_a_reply_s_end_is_a_short_text_that_files_hold(given: Any, read: str) -> None:
+    """Half a surrogate pair was booked, could not be written, and ended the run each time that it was resumed."""
+    whole = payload()
+    whole["choices"][0]["finish_reason"] = given
+    assert read_completion(whole, 0.1).finish_reason == read
 
 
 def test_log_probabilities_are_finite() -> None:

@@ -1,11 +1,14 @@
 """The ladder from text to object, and what must not climb it."""
 
 import json
+import re
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memsys.llm.reading import fenced_block
 from memsys.llm.structured import parse_object, strip_thinking
 
 SCHEMA = {
@@ -93,3 +96,21 @@ def test_no_text_breaks_the_ladder(text: str) -> None:
     for candidate in (text, '{"choice": ' + text):
         parsed = parse_object(strip_thinking(candidate), SCHEMA, repair=True)
         assert parsed.value is None or set(parsed.value) <= {"choice", "n"}
+
+
+#: As the released codes of Mem0 and LightMem find a code block.
+BLOCK = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+PIECES = ("`", "```", "json", " ", "\n", "\x1c", "\u2003", "\u200b", "a", "{")
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_a_code_block_is_what_the_released_codes_take_for_one(text: str) -> None:
+    found = BLOCK.search(text)
+    assert fenced_block(text) == (found[1] if found else None)
+
+
+def test_a_code_block_that_is_not_closed_is_no_cubic_search() -> None:
+    """Two thousand line breaks took seconds, in the event loop."""
+    begun = time.process_time()
+    assert fenced_block("```json" + "\n" * 40_000 + '{"facts": ["cut') is None
+    assert time.process_time() - begun < 1

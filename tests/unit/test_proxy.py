@@ -24,6 +24,7 @@ from eval.proxy.__main__ import main as proxy_command
 from eval.proxy.ledger import EmbeddingLedger, summary
 from eval.runs.embeddings import EmbeddingRecord
 from memsys.embedding.hashing import HashingEmbedder
+from memsys.errors import MemsysError
 from memsys.llm.cache import ReplyCache
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
 from memsys.llm.ledger import CallRecord
@@ -148,6 +149,22 @@ def test_repetitions_differ_as_samples_do_and_start_again_with_the_next_step(stu
     assert seeds[2] == seeds[3]
     assert seeds[4] == seeds[0]
     assert seeds[5] != seeds[6]
+
+
+@pytest.mark.parametrize("send_seed", [True, False])
+def test_repetitions_differ_at_temperature_0_where_the_server_is_sent_none(
+    stub: StubServer, tmp_path: Path, send_seed: bool
+) -> None:
+    """The server's own temperature holds there, and each retry of a package got the first reply from the cache."""
+
+    async def run() -> list[str]:
+        async with opened(stub, tmp_path, cached=True, send_temperature=False, send_seed=send_seed) as world:
+            for _ in range(2):
+                await world.say(temperature=0.0)
+            return [call.request_hash for call in world.calls]
+
+    first, second = asyncio.run(run())
+    assert first != second and stub.state.count == 2
 
 
 def test_a_stream_says_what_the_plain_reply_says(stub: StubServer, tmp_path: Path) -> None:
@@ -372,11 +389,14 @@ def test_nonsense_is_one_message_in_the_log_and_an_error_that_clients_read(
 ) -> None:
     """A third of these went to the backbone: it took some, and llama.cpp called others a fault of the server's."""
 
-    async def run() -> list[bytes]:
+    async def run() -> tuple[list[bytes], MemsysError | None]:
         async with opened(stub, tmp_path) as world:
-            return [await world.raw(post(path, body, world.client.token)) for _ in range(2)]
+            replies = [await world.raw(post(path, body, world.client.token)) for _ in range(2)]
+            return replies, world.client.failure
 
-    replies = asyncio.run(run())
+    replies, failure = asyncio.run(run())
+    assert (failure is None) == (status == 404)  # a program may try what is served
+    assert failure is None or re.search(f"^{path} was refused: .*{said}", str(failure))
     for reply in replies:
         head, _, text = reply.partition(b"\r\n\r\n")
         assert int(head.split(b" ")[1]) == status

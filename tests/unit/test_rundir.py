@@ -145,6 +145,16 @@ def test_repeated_calls_are_booked_once(tmp_path: Path) -> None:
     assert len((tmp_path / "calls.jsonl").read_text().splitlines()) == 2
 
 
+def test_a_call_whose_row_cannot_be_written_is_not_booked(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    with pytest.raises(RunDirectoryError, match="cannot be written as JSON"):
+        directory.add_call(replace(call("t1"), finish_reason="\ud800"))
+    assert directory.booked_calls == 0
+    directory.add_call(call("t1"))
+    assert directory.booked_calls == len(list(read_json_lines(tmp_path / "calls.jsonl"))) == 1
+    directory.close()
+
+
 def test_calls_that_were_paid_again_are_kept_for_the_budget(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
     for one in (call("t1"), call("t1"), replace(call("t1"), cache_hit=True), replace(call("q1"), phase="warm_up")):

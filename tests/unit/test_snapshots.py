@@ -1,14 +1,17 @@
 """Snapshots belong to one conversation of one run: names that never meet, and files that say whose they are."""
 
 import string
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.runs.files import read_json_lines
-from eval.runs.snapshot import load_snapshot, save_snapshot
+from eval.runs.snapshot import load_snapshot, load_texts, save_snapshot
 from eval.runs.snapshots import Snapshot, Snapshots, earlier_name, snapshot_name
 from memsys.errors import RunDirectoryError
 from tests.unit.test_runner import Echo, run, sample
@@ -109,6 +112,27 @@ def test_a_labelled_snapshot_under_an_earlier_name_is_no_others(tmp_path: Path) 
     store.save("a_b", snapshot())
     assert store.load("a b") is None
     store.check_earlier()
+
+
+@pytest.mark.parametrize("damage", ["encrypted", "compressed", "nested"])
+@pytest.mark.parametrize("load", [load_snapshot, load_texts])
+def test_a_snapshot_that_zip_or_json_refuse_in_their_own_way_is_named(
+    tmp_path: Path, damage: str, load: Callable[[Path], Any]
+) -> None:
+    """Bits of the zip's directory, and a tree too deep to be read, ended in tracebacks."""
+    path = tmp_path / "m.npz"
+    save_snapshot(path, {"position": 1})
+    content = bytearray(path.read_bytes())
+    entry = content.index(b"PK\x01\x02")
+    if damage == "encrypted":
+        content[entry + 8] |= 1
+    elif damage == "compressed":
+        content[entry + 10] = 99
+    path.write_bytes(content)
+    if damage == "nested":
+        np.savez(path, tree=np.frombuffer(b"[" * 1_000_000, dtype=np.uint8))
+    with pytest.raises(RunDirectoryError, match=r"m\.npz is damaged .*; delete it and start the same command again"):
+        load(path)
 
 
 def test_a_snapshot_with_a_field_of_another_type_is_named(tmp_path: Path) -> None:

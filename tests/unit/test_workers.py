@@ -20,6 +20,7 @@ from memsys.llm.engines.process import running_members
 from memsys.llm.foreign import ForeignCall
 from memsys.llm.none import NoBackbone
 from memsys.protocol import Parts
+from memsys.proxy import server as proxy_server
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Completion, Turn, Unit
 from memsys.workers import messages, worker_loop
@@ -241,6 +242,35 @@ def test_a_failed_call_stops_the_run_even_if_the_package_goes_on(server: StubSer
     said = outcome.failures["talk"]
     assert said.startswith("tiny made a request that this backbone does not take, though its server runs")
     assert "see that the server runs" not in said
+
+
+def test_a_refused_request_stops_the_run_even_if_the_package_goes_on(server: StubServer, tmp_path: Path) -> None:
+    """Such a memory lacked every unit, and its conversation counted as finished."""
+    run = PackageRun(server, tmp_path, tiny_config(swallow=True, temperature=2.5))
+    outcome = run.go()
+    assert outcome is not None and run.answers() == {}
+    said = outcome.failures["talk"]
+    assert said.startswith("tiny: in 'add' of D1:1, conversation talk, a request of the package got no reply")
+    assert "/chat/completions was refused: temperature=2.5 must be a number from 0 to 2. Mend that" in said
+
+
+def test_a_fault_of_the_proxy_stops_the_run_even_if_the_package_goes_on(
+    server: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*given: Any) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(proxy_server, "completion_body", broken)
+    outcome = PackageRun(server, tmp_path, tiny_config(swallow=True)).go()
+    assert outcome is not None
+    assert "went on without it: a fault of the proxy, ZeroDivisionError: ours; please" in outcome.failures["talk"]
+
+
+def test_a_package_may_try_what_is_served(server: StubServer, tmp_path: Path) -> None:
+    run = PackageRun(server, tmp_path, tiny_config(probe=True))
+    outcome = run.go()
+    assert outcome is not None and outcome.failures == {}
+    assert len(run.answers()) == 4
 
 
 def test_a_worker_does_not_outlive_its_parent(tmp_path: Path) -> None:

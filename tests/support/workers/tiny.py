@@ -1,13 +1,16 @@
 """A worker for tests: keeps what the backbone says of each turn, finds by embeddings; can misbehave.
 
 Settings: ``fault`` is one of ``raise``, ``hang``, ``nonsense``, ``exit``, met at the unit ``at``; ``lineage``;
-``ask``: whether the backbone is asked when it writes, or the turns are kept as they are.
+``ask``: whether the backbone is asked when it writes, or the turns are kept as they are; ``temperature`` of its calls;
+``swallow``: it goes on without a reply, as many packages do; ``probe``: it asks, when it is opened, what is not served.
 """
 
+import contextlib
 import json
 import os
 import sys
 import time
+import urllib.error
 import urllib.request
 import uuid
 
@@ -19,6 +22,9 @@ class Worker:
         self.lineage = self.settings.get("lineage", "changes")
         self.lineage_reason = "it is told not to say" if self.lineage == "none" else ""
         self.memories = {}
+        if self.settings.get("probe"):
+            with contextlib.suppress(urllib.error.HTTPError):
+                self._call("responses", input="a")
         sys.stdout.write("a package may print what it likes\n")
 
     def describe(self):
@@ -27,7 +33,12 @@ class Worker:
     def add(self, unit):
         if self._fail(unit["unit_id"]):
             return {"a set", "for which JSON has no form"}
-        text = self._said(_shown(unit))
+        try:
+            text = self._said(_shown(unit))
+        except urllib.error.HTTPError:
+            if not self.settings.get("swallow"):
+                raise
+            return []
         changes = []
         if len(self.memories) > 2:  # the oldest memory takes up what is new
             oldest = next(iter(self.memories))
@@ -42,7 +53,8 @@ class Worker:
     def _said(self, shown):
         if not self.settings.get("ask", True):
             return shown
-        said = self._call("chat/completions", messages=[{"role": "user", "content": shown}], temperature=0.5)
+        temperature = self.settings.get("temperature", 0.5)
+        said = self._call("chat/completions", messages=[{"role": "user", "content": shown}], temperature=temperature)
         return said["choices"][0]["message"]["content"]
 
     def _keep(self, memory_id, text, unit):
