@@ -170,6 +170,60 @@ def test_fingerprint_of_a_hub_model_holds_the_commit(tmp_path: Path, monkeypatch
     assert config(revision="v2").build().fingerprint()["weights"] == {"revision": "v2"}
 
 
+def _told_by_files(path: Path, changes: Callable[[], VllmEngineConfig]) -> bool:
+    """Whether the fingerprint says that a file, which is written anew, has changed."""
+    before = changes().build().fingerprint()
+    path.write_text("other")
+    return before != changes().build().fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("tokenizer.json", True),
+        ("tokenizer_config.json", True),
+        ("chat_template.jinja", True),
+        ("generation_config.json", True),
+        ("config.json", True),
+        ("merges.txt", True),
+        ("pytorch_model.bin", True),
+        ("additional_chat_templates/tools.jinja", True),
+        ("README.md", False),
+        (".cache/huggingface/download/config.json.metadata", False),
+    ],
+)
+def test_fingerprint_of_a_local_model_tells_what_the_server_reads(tmp_path: Path, name: str, counts: bool) -> None:
+    """Replies to another chat template were taken from the cache."""
+    folder = tmp_path / "tiny-hf"
+    (folder / name).parent.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / name).write_text("one")
+    assert _told_by_files(folder / name, lambda: config(model=str(folder))) is counts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "counts"),
+    [
+        (("--chat-template", "{folder}/chat.jinja"), True),
+        (("--chat-template={folder}/chat.jinja",), True),
+        (("--tokenizer", "{folder}/tokenizer"), True),
+        (("--lora-modules", "mine={folder}/tokenizer"), True),
+        (("--download-dir", "{folder}"), False),
+        (("--chat-template", "x" * 5000), False),
+    ],
+)
+def test_fingerprint_tells_the_files_that_arguments_name(
+    tmp_path: Path, arguments: tuple[str, ...], counts: bool
+) -> None:
+    (tmp_path / "tokenizer").mkdir()
+    for name in ("chat.jinja", "tokenizer/tokenizer_config.json"):
+        (tmp_path / name).write_text("one")
+    changed = tmp_path / ("chat.jinja" if "chat.jinja" in arguments[-1] else "tokenizer/tokenizer_config.json")
+    given = tuple(argument.format(folder=tmp_path) for argument in arguments)
+    assert _told_by_files(changed, lambda: config(extra_args=given)) is counts
+    assert "argument_files" not in config().build().fingerprint()
+
+
 def test_missing_environment_names_the_make_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(INTERPRETER_VARIABLE, raising=False)
     with pytest.raises(BackboneError, match="make serve-env"):
@@ -398,8 +452,10 @@ def test_local_model_is_served_offline_under_its_folder_name(interpreter: Path, 
     assert variables["HF_HUB_OFFLINE"] == variables["VLLM_BATCH_INVARIANT"] == "1"
     assert variables["VLLM_CPU_KVCACHE_SPACE"] == "2"
     assert variables["VLLM_CPU_NUM_OF_RESERVED_CPU"] == "0"
-    weights = settings.build().fingerprint()["weights"]
-    assert weights == {"model.safetensors": "9a129038d9a00aed0cf6a7ea059ca50a813449061ab87848cf1a13eafdf33b2c"}
+    assert settings.build().fingerprint()["files"] == {
+        "config.json": "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
+        "model.safetensors": "9a129038d9a00aed0cf6a7ea059ca50a813449061ab87848cf1a13eafdf33b2c",
+    }
 
 
 def test_server_environment_has_nothing_of_our_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
