@@ -397,6 +397,51 @@ def test_attached_spreads_over_all_servers_and_goes_on_with_the_living(interpret
             server.stop()
 
 
+@pytest.fixture
+def versions(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Two servers that answer, by address; a test says which version each has."""
+    told = {"http://a:1": "0.11.0", "http://b:1": "0.11.0"}
+    module = "memsys.llm.engines.vllm.attached"
+    for healthy in (f"{module}.is_healthy", "memsys.llm.engines.servers.is_healthy"):
+        monkeypatch.setattr(healthy, lambda root: root in told)
+    monkeypatch.setattr(f"{module}.server_version", told.__getitem__)
+    monkeypatch.setattr(f"{module}.served_models", lambda root, key: [{"http://c:1": "other"}.get(root, "m")])
+    return told
+
+
+def test_attached_servers_of_two_versions_are_refused(versions: dict[str, str], tmp_path: Path) -> None:
+    """The fingerprint had the version of the last one, by the order of the addresses."""
+    urls = tuple(versions)
+    twins = [config(mode="attached", urls=order, model="m").build() for order in (urls, urls[::-1])]
+    for engine in twins:
+        engine.start(tmp_path)
+    assert twins[0].fingerprint() == twins[1].fingerprint() and twins[0].fingerprint()["version"] == "0.11.0"
+    versions["http://b:1"] = "0.8.0"
+    unlike = r"http://b:1 says version '0\.8\.0', http://a:1 said '0\.11\.0'; attach servers.*engine\.urls"
+    with pytest.raises(BackboneError, match=unlike):
+        config(mode="attached", urls=urls, model="m").build().start(tmp_path)
+
+
+def test_attached_servers_are_asked_again_after_a_failure(versions: dict[str, str], tmp_path: Path) -> None:
+    engine = config(mode="attached", urls=("http://a:1", "http://b:1/v1"), model="m").build()
+    assert engine.start(tmp_path) == engine.recover(tmp_path)
+    begun = engine.fingerprint()
+    versions["http://b:1"] = "0.8.0"
+    with pytest.raises(BackboneError, match="http://b:1 says version"):
+        engine.recover(tmp_path)
+    del versions["http://a:1"]
+    with pytest.raises(BackboneError, match="http://b:1 says version"):
+        engine.recover(tmp_path)
+    assert engine.fingerprint() == begun
+
+
+def test_attached_servers_of_two_models_are_refused(versions: dict[str, str], tmp_path: Path) -> None:
+    """Where the settings name none, each served its own."""
+    versions["http://c:1"] = "0.11.0"
+    with pytest.raises(BackboneError, match="http://c:1 says model 'other', http://a:1 said 'm'"):
+        config(mode="attached", urls=("http://a:1", "http://c:1"), model=None).build().start(tmp_path)
+
+
 def test_attached_refuses_a_server_with_another_model(interpreter: Path, tmp_path: Path) -> None:
     server = config().build()
     try:
