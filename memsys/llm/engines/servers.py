@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import httpx
 
 from memsys.errors import BackboneError
+from memsys.llm.engines.contract import OtherServerError
 from memsys.vocabulary import Json
 
 _TIMEOUT_SECONDS = 10.0
@@ -76,13 +77,13 @@ def check_alike(kind: str, said: Sequence[tuple[str, Mapping[str, Json]]]) -> No
         said: address of each server and what it says; of one that was asked again, both times.
 
     Raises:
-        BackboneError: one says something else than the first.
+        OtherServerError: one says something else than the first.
     """
     first, expected = said[0]
     for root, properties in said[1:]:
         for name, value in properties.items():
             if value != expected[name]:
-                raise BackboneError(
+                raise OtherServerError(
                     f"{kind} server {root} says {name} {value!r}, {first} said {expected[name]!r}; attach servers that "
                     "run the same program and model with the same options, and leave others out of backbone.engine.urls"
                 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memsys.errors import BackboneError, MemsysError
 from memsys.heartbeat import Heartbeat, own_name
-from memsys.llm.engines.contract import Endpoint
+from memsys.llm.engines.contract import Endpoint, OtherServerError
 from memsys.llm.engines.registry import Registry, ServerRecord
 from memsys.llm.engines.servers import is_healthy, server_root
 from memsys.vocabulary import Json
@@ -130,7 +130,7 @@ class SharedEngine:
 
     def _check(self, record: ServerRecord) -> None:
         if self._fingerprint and record.fingerprint != self._fingerprint:
-            raise BackboneError(
+            raise OtherServerError(
                 f"the server on {record.host} serves {dict(record.fingerprint)}, the run began with "
                 f"{dict(self._fingerprint)}; end that server and start one as before"
             )
