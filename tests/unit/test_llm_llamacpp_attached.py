@@ -13,8 +13,8 @@ from memsys.llm.engines.llamacpp_attached import AttachedLlamaCppConfig
 
 KEY = "swordfish-0815"
 PROPERTIES = {"model_path": "/models/Qwen3-0.6B-Q8_0.gguf", "total_slots": 4, "build_info": "b7000"}
-#: What some servers say otherwise, by port.
-CHANGES: dict[int, dict[str, object]] = {}
+#: What some servers say otherwise, by address.
+CHANGES: dict[str, dict[str, object]] = {}
 
 
 class LlamaServer(BaseHTTPRequestHandler):
@@ -24,7 +24,7 @@ class LlamaServer(BaseHTTPRequestHandler):
         known = self.headers.get("Authorization") == f"Bearer {KEY}"
         self.send_response(200 if known or self.path == "/health" else 401)
         self.end_headers()
-        self.wfile.write(json.dumps(PROPERTIES | CHANGES.get(self.server.server_address[1], {})).encode())
+        self.wfile.write(json.dumps(PROPERTIES | CHANGES.get(self.headers["Host"], {})).encode())
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing."""
@@ -92,7 +92,7 @@ def test_servers_that_are_unlike_are_refused(
     engine = AttachedLlamaCppConfig(urls=urls(servers), api_key_env="LLAMA_KEY").build()
     engine.start(tmp_path)
     begun = engine.fingerprint()
-    monkeypatch.setitem(CHANGES, servers[1].server_port, change)
+    monkeypatch.setitem(CHANGES, f"127.0.0.1:{servers[1].server_port}", change)
     expected = f"{urls(servers)[1]} says {message}; attach servers"
     with pytest.raises(BackboneError, match=expected):
         engine.recover(tmp_path)
