@@ -21,7 +21,7 @@ from memsys.credentials import MASK, bearer, redacted
 from memsys.errors import BackboneError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.endpoints import Endpoints
-from memsys.llm.engines.contract import Endpoint, Engine
+from memsys.llm.engines.contract import Endpoint, Engine, OtherServerError
 from memsys.llm.engines.openai import OTHERWISE
 from memsys.llm.wire import MalformedReplyError
 from memsys.vocabulary import Json
@@ -183,12 +183,18 @@ class Transport:
         await asyncio.sleep(max(pause, min(asked, 2 * _LONGEST_PAUSE)))
 
     async def _recover(self, known: int) -> str:
-        """Let the engine repair its server, once for all callers that lost it; returns what went wrong, if anything."""
+        """Let the engine repair its server, once for all callers that lost it; returns what went wrong, if anything.
+
+        Raises:
+            OtherServerError: another one is in its place, which would answer if the request were sent again.
+        """
         async with self._recovering:
             if self._recoveries != known:
                 return ""  # another caller's recovery has come since the request was sent
             try:
                 found = await asyncio.to_thread(self._engine.recover, self._log_dir)
+            except OtherServerError:
+                raise
             except BackboneError as error:
                 return f" ({error})"
             finally:

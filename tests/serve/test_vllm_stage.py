@@ -131,7 +131,8 @@ def test_fingerprint_of_what_is_served(engine: ManagedVllm, endpoint: Endpoint) 
     told = engine.fingerprint()
     assert told["model"] == endpoint.model == "SmolLM2-135M-Instruct-hf"
     assert told["version"]
-    assert [len(digest) for digest in told["weights"].values()] == [64]
+    assert {len(digest) for digest in told["files"].values()} == {64}
+    assert {"model.safetensors", "config.json", "tokenizer.json", "chat_template.jinja"} <= set(told["files"])
 
 
 def test_chat_follows_the_schema_and_tells_logprobs(endpoint: Endpoint) -> None:

@@ -12,6 +12,9 @@ from memsys.errors import BackboneError, ConfigError
 from memsys.llm.engines.llamacpp_attached import AttachedLlamaCppConfig
 
 KEY = "swordfish-0815"
+PROPERTIES = {"model_path": "/models/Qwen3-0.6B-Q8_0.gguf", "total_slots": 4, "build_info": "b7000"}
+#: What some servers say otherwise, by address.
+CHANGES: dict[str, dict[str, object]] = {}
 
 
 class LlamaServer(BaseHTTPRequestHandler):
@@ -21,8 +24,7 @@ class LlamaServer(BaseHTTPRequestHandler):
         known = self.headers.get("Authorization") == f"Bearer {KEY}"
         self.send_response(200 if known or self.path == "/health" else 401)
         self.end_headers()
-        said = {"model_path": "/models/Qwen3-0.6B-Q8_0.gguf", "total_slots": 4, "build_info": "b7000"}
-        self.wfile.write(json.dumps(said).encode())
+        self.wfile.write(json.dumps(PROPERTIES | CHANGES.get(self.headers["Host"], {})).encode())
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing."""
@@ -69,3 +71,31 @@ def test_a_run_goes_on_with_the_servers_that_live(servers: list[ThreadingHTTPSer
     servers[1].server_close()
     with pytest.raises(BackboneError, match="not ours to restart"):
         engine.recover(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"build_info": "b6000"}, "build 'b6000', .* said 'b7000'"),
+        ({"total_slots": 1}, "parallel 1, .* said 4"),
+        ({"model_path": "/models/other.gguf"}, "file 'other', .* said 'Qwen3-0.6B-Q8_0'"),
+    ],
+)
+def test_servers_that_are_unlike_are_refused(
+    servers: list[ThreadingHTTPServer],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: dict[str, object],
+    message: str,
+) -> None:
+    """Of build and slots the fingerprint had those of the last, by the order of the addresses."""
+    engine = AttachedLlamaCppConfig(urls=urls(servers), api_key_env="LLAMA_KEY").build()
+    engine.start(tmp_path)
+    begun = engine.fingerprint()
+    monkeypatch.setitem(CHANGES, f"127.0.0.1:{servers[1].server_port}", change)
+    expected = f"{urls(servers)[1]} says {message}; attach servers"
+    with pytest.raises(BackboneError, match=expected):
+        engine.recover(tmp_path)
+    assert engine.fingerprint() == begun
+    with pytest.raises(BackboneError, match=expected):
+        AttachedLlamaCppConfig(urls=urls(servers), api_key_env="LLAMA_KEY").build().start(tmp_path)

@@ -12,7 +12,7 @@ from memsys.errors import BackboneError, ConfigError
 from memsys.llm.cache import ReplyCache
 from memsys.llm.contract import Reply
 from memsys.llm.endpoints import Endpoints
-from memsys.llm.engines.contract import Endpoint
+from memsys.llm.engines.contract import Endpoint, OtherServerError
 from memsys.llm.engines.openai import OpenAIEngineConfig
 from memsys.llm.ledger import CallRecord
 from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
@@ -149,6 +149,21 @@ def test_a_server_that_is_not_ours_may_come_back_by_itself(server: StubServer, t
             return await backbone.bind("c1").ask(role(), {"text": "x"}, key="x")
 
     assert asyncio.run(run()).value is not None and engine.recoveries >= 1
+
+
+def test_another_server_in_the_place_of_ours_is_asked_nothing(server: StubServer, tmp_path: Path) -> None:
+    """The request was sent again, and its reply counted as one of the server that the run began with."""
+    engine = StubEngine([server.url])
+
+    def another() -> None:
+        server.start()
+        raise OtherServerError("says version '0.8.0'")
+
+    engine.on_recover = another
+    server.stop_listening()
+    with pytest.raises(BackboneError, match=r"version '0\.8\.0'"):
+        ask(server, tmp_path, engine=engine)
+    assert server.state.count == 0
 
 
 def test_a_server_that_stays_dead_is_an_error_with_both_reasons(server: StubServer, tmp_path: Path) -> None:

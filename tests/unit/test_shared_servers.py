@@ -207,6 +207,86 @@ def test_nobody_waits_for_a_server_that_could_not_start(registry: Registry, tmp_
         SharedEngine("vllm", registry, wait_s=0.1).start(tmp_path)
 
 
+class Health:
+    """Whether the servers of a test answer; ``back_after`` lets them do so again a while later."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.good = True
+        monkeypatch.setattr(shared, "is_healthy", lambda root: self.good)
+
+    def back_after(self, seconds: float) -> None:
+        self.good = False
+        threading.Timer(seconds, setattr, (self, "good", True)).start()
+
+
+def test_jobs_wait_for_their_server_though_a_replica_of_it_has_failed(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All jobs gave up at once, with the reason of the replica."""
+    health, engine = Health(monkeypatch), SharedEngine("vllm", registry, wait_s=10)
+    try:
+        with registry.published("one", record("http://127.0.0.1:9/v1")):
+            assert engine.start(tmp_path)
+            registry.note_failure("replica 2: no GPU here")
+            health.back_after(0.3)
+            assert [endpoint.model for endpoint in engine.recover(tmp_path)] == ["stub"]
+        late = registry.published("one", record("http://127.0.0.1:9/v1"))
+        with registry.attempted("one", socket.gethostname()):  # it loads its model again
+            registry.note_failure("replica 2: no GPU here either")
+            timer = threading.Timer(0.3, late.__enter__)
+            timer.start()
+            assert engine.recover(tmp_path)
+            timer.join()
+        late.__exit__(None, None, None)
+    finally:
+        engine.stop()
+
+
+def test_a_failure_from_before_a_server_was_seen_ends_no_job(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server's batch job was interrupted and waits in the queue, where nobody announces it."""
+    Health(monkeypatch)
+    engine = SharedEngine("vllm", registry, wait_s=0.2)
+    registry.note_failure("replica 2: no GPU here")
+    try:
+        with registry.published("one", record("http://127.0.0.1:9/v1")):
+            engine.start(tmp_path)
+        with pytest.raises(BackboneError, match=r"serving\.wait_s"):
+            engine.recover(tmp_path)
+        time.sleep(0.05)  # a tick of the disk's clock
+        registry.note_failure("replica 1: died 2 times")
+        with pytest.raises(BackboneError, match="did not come up: replica 1"):
+            engine.recover(tmp_path)
+    finally:
+        engine.stop()
+
+
+@pytest.mark.parametrize("machine", ["", "another-machine"])
+def test_an_attempt_counts_where_its_server_can_be_reached(registry: Registry, tmp_path: Path, machine: str) -> None:
+    registry.note_failure("no GPU here")
+    engine = SharedEngine("vllm", registry, wait_s=0.2)
+    expected = "no GPU here" if machine else r"serving\.wait_s"
+    try:
+        with registry.attempted("one", machine), pytest.raises(BackboneError, match=expected):
+            engine.start(tmp_path)
+    finally:
+        engine.stop()
+
+
+def test_a_server_is_expected_from_its_start_to_its_end(registry: Registry, stub: StubServer, tmp_path: Path) -> None:
+    expected: list[bool] = []
+
+    class Watched(OwnServer):
+        def start(self, log_dir: Path) -> Sequence[Endpoint]:
+            expected.append(registry.expected())
+            return super().start(log_dir)
+
+    for host in ("127.0.0.1", "node7"):
+        serve(Watched(stub), registry, tmp_path, host=host, idle_s=0.1)
+    assert expected == [True, True] and not registry.expected()
+
+
 def test_a_server_that_moves_is_announced_anew(registry: Registry, stub: StubServer, tmp_path: Path) -> None:
     with StubServer() as second:
         own, engine = OwnServer(stub, second), SharedEngine("vllm", registry, wait_s=10)
@@ -294,6 +374,44 @@ def test_a_server_outlasts_a_disk_that_fails_for_a_moment(
     own = OwnServer(stub)
     assert serve(own, registry, tmp_path, host="127.0.0.1", idle_s=0.1) == "no job has needed it for 0 s"
     assert own.stops == 1 and len(asked) > 3
+
+
+@pytest.mark.parametrize("failing", ["now", "key", "prepared"])
+def test_a_job_outlasts_a_disk_that_fails_for_a_moment(
+    registry: Registry, stub: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    """The whole run ended in a traceback."""
+    engine, works, asked = SharedEngine("vllm", registry, wait_s=10), getattr(registry, failing), list[int]()
+
+    def flaky() -> Any:
+        asked.append(1)
+        if len(asked) < 3:
+            raise MemsysError("cannot make it") if failing == "prepared" else OSError(errno.ESTALE, "Stale file handle")
+        return works()
+
+    try:
+        with registry.published("a", record(stub.url)):
+            engine.start(tmp_path)
+            monkeypatch.setattr(registry, failing, flaky)
+            assert engine.recover(tmp_path)[0].base_url == stub.url and len(asked) >= 3
+    finally:
+        engine.stop()
+
+
+def test_a_disk_that_keeps_failing_is_named_when_the_time_is_over(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def stale(folder: Path) -> float:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    monkeypatch.setattr("memsys.llm.engines.registry.disk_time", stale)
+    engine = SharedEngine("vllm", registry, wait_s=0.3)
+    try:
+        with pytest.raises(BackboneError, match=r"serving\.wait_s.*Stale file handle"):
+            engine.start(tmp_path)
+    finally:
+        engine.stop()
+    assert caplog.text.count("trying again") == 1
 
 
 def test_waiting_ends_when_the_job_does(registry: Registry, tmp_path: Path) -> None:

@@ -170,6 +170,60 @@ def test_fingerprint_of_a_hub_model_holds_the_commit(tmp_path: Path, monkeypatch
     assert config(revision="v2").build().fingerprint()["weights"] == {"revision": "v2"}
 
 
+def _told_by_files(path: Path, changes: Callable[[], VllmEngineConfig]) -> bool:
+    """Whether the fingerprint says that a file, which is written anew, has changed."""
+    before = changes().build().fingerprint()
+    path.write_text("other")
+    return before != changes().build().fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("tokenizer.json", True),
+        ("tokenizer_config.json", True),
+        ("chat_template.jinja", True),
+        ("generation_config.json", True),
+        ("config.json", True),
+        ("merges.txt", True),
+        ("pytorch_model.bin", True),
+        ("additional_chat_templates/tools.jinja", True),
+        ("README.md", False),
+        (".cache/huggingface/download/config.json.metadata", False),
+    ],
+)
+def test_fingerprint_of_a_local_model_tells_what_the_server_reads(tmp_path: Path, name: str, counts: bool) -> None:
+    """Replies to another chat template were taken from the cache."""
+    folder = tmp_path / "tiny-hf"
+    (folder / name).parent.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / name).write_text("one")
+    assert _told_by_files(folder / name, lambda: config(model=str(folder))) is counts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "counts"),
+    [
+        (("--chat-template", "{folder}/chat.jinja"), True),
+        (("--chat-template={folder}/chat.jinja",), True),
+        (("--tokenizer", "{folder}/tokenizer"), True),
+        (("--lora-modules", "mine={folder}/tokenizer"), True),
+        (("--download-dir", "{folder}"), False),
+        (("--chat-template", "x" * 5000), False),
+    ],
+)
+def test_fingerprint_tells_the_files_that_arguments_name(
+    tmp_path: Path, arguments: tuple[str, ...], counts: bool
+) -> None:
+    (tmp_path / "tokenizer").mkdir()
+    for name in ("chat.jinja", "tokenizer/tokenizer_config.json"):
+        (tmp_path / name).write_text("one")
+    changed = tmp_path / ("chat.jinja" if "chat.jinja" in arguments[-1] else "tokenizer/tokenizer_config.json")
+    given = tuple(argument.format(folder=tmp_path) for argument in arguments)
+    assert _told_by_files(changed, lambda: config(extra_args=given)) is counts
+    assert "argument_files" not in config().build().fingerprint()
+
+
 def test_missing_environment_names_the_make_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(INTERPRETER_VARIABLE, raising=False)
     with pytest.raises(BackboneError, match="make serve-env"):
@@ -343,6 +397,51 @@ def test_attached_spreads_over_all_servers_and_goes_on_with_the_living(interpret
             server.stop()
 
 
+@pytest.fixture
+def versions(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Two servers that answer, by address; a test says which version each has."""
+    told = {"http://a:1": "0.11.0", "http://b:1": "0.11.0"}
+    module = "memsys.llm.engines.vllm.attached"
+    for healthy in (f"{module}.is_healthy", "memsys.llm.engines.servers.is_healthy"):
+        monkeypatch.setattr(healthy, lambda root: root in told)
+    monkeypatch.setattr(f"{module}.server_version", told.__getitem__)
+    monkeypatch.setattr(f"{module}.served_models", lambda root, key: [{"http://c:1": "other"}.get(root, "m")])
+    return told
+
+
+def test_attached_servers_of_two_versions_are_refused(versions: dict[str, str], tmp_path: Path) -> None:
+    """The fingerprint had the version of the last one, by the order of the addresses."""
+    urls = tuple(versions)
+    twins = [config(mode="attached", urls=order, model="m").build() for order in (urls, urls[::-1])]
+    for engine in twins:
+        engine.start(tmp_path)
+    assert twins[0].fingerprint() == twins[1].fingerprint() and twins[0].fingerprint()["version"] == "0.11.0"
+    versions["http://b:1"] = "0.8.0"
+    unlike = r"http://b:1 says version '0\.8\.0', http://a:1 said '0\.11\.0'; attach servers.*engine\.urls"
+    with pytest.raises(BackboneError, match=unlike):
+        config(mode="attached", urls=urls, model="m").build().start(tmp_path)
+
+
+def test_attached_servers_are_asked_again_after_a_failure(versions: dict[str, str], tmp_path: Path) -> None:
+    engine = config(mode="attached", urls=("http://a:1", "http://b:1/v1"), model="m").build()
+    assert engine.start(tmp_path) == engine.recover(tmp_path)
+    begun = engine.fingerprint()
+    versions["http://b:1"] = "0.8.0"
+    with pytest.raises(BackboneError, match="http://b:1 says version"):
+        engine.recover(tmp_path)
+    del versions["http://a:1"]
+    with pytest.raises(BackboneError, match="http://b:1 says version"):
+        engine.recover(tmp_path)
+    assert engine.fingerprint() == begun
+
+
+def test_attached_servers_of_two_models_are_refused(versions: dict[str, str], tmp_path: Path) -> None:
+    """Where the settings name none, each served its own."""
+    versions["http://c:1"] = "0.11.0"
+    with pytest.raises(BackboneError, match="http://c:1 says model 'other', http://a:1 said 'm'"):
+        config(mode="attached", urls=("http://a:1", "http://c:1"), model=None).build().start(tmp_path)
+
+
 def test_attached_refuses_a_server_with_another_model(interpreter: Path, tmp_path: Path) -> None:
     server = config().build()
     try:
@@ -398,8 +497,10 @@ def test_local_model_is_served_offline_under_its_folder_name(interpreter: Path, 
     assert variables["HF_HUB_OFFLINE"] == variables["VLLM_BATCH_INVARIANT"] == "1"
     assert variables["VLLM_CPU_KVCACHE_SPACE"] == "2"
     assert variables["VLLM_CPU_NUM_OF_RESERVED_CPU"] == "0"
-    weights = settings.build().fingerprint()["weights"]
-    assert weights == {"model.safetensors": "9a129038d9a00aed0cf6a7ea059ca50a813449061ab87848cf1a13eafdf33b2c"}
+    assert settings.build().fingerprint()["files"] == {
+        "config.json": "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
+        "model.safetensors": "9a129038d9a00aed0cf6a7ea059ca50a813449061ab87848cf1a13eafdf33b2c",
+    }
 
 
 def test_server_environment_has_nothing_of_our_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:

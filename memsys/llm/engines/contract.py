@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from memsys.errors import BackboneError
 from memsys.vocabulary import Json
+
+
+class OtherServerError(BackboneError):
+    """A server serves something else than the run began with; its replies do not belong to the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class Engine(Protocol):
 
         Raises:
             BackboneError: the server is not ours to restart, or did not come back.
+            OtherServerError: what came back is another one; the request must not be sent to it.
         """
 
     def stop(self) -> None:

@@ -11,7 +11,7 @@ from memsys.credentials import bearer, check_url, check_variable
 from memsys.errors import BackboneError, ConfigError
 from memsys.llm.engines.contract import Endpoint, Engine
 from memsys.llm.engines.openai import OTHERWISE
-from memsys.llm.engines.servers import get_page, server_root, still_healthy
+from memsys.llm.engines.servers import check_alike, get_page, server_root, still_healthy
 from memsys.vocabulary import Json
 
 
@@ -54,49 +54,49 @@ class AttachedLlamaCpp:
 
     def __init__(self, config: AttachedLlamaCppConfig) -> None:
         self._config = config
-        self._properties: Mapping[str, Any] = {}
+        self._said: list[tuple[str, Mapping[str, Json]]] = []  # by the servers that the run began with
 
     def start(self, log_dir: Path) -> Sequence[Endpoint]:
         """Ask every server what it serves.
 
         Raises:
-            BackboneError: one does not answer, or serves another model than the first.
+            BackboneError: one does not answer, or is of another build, model or number of slots than the first.
             ConfigError: the key's environment variable is not set, or holds what is no key.
         """
-        return [self._attach(url) for url in self._config.urls]
+        return self._attach(self._config.urls)
 
     def recover(self, log_dir: Path) -> Sequence[Endpoint]:
         """Go on with the servers that live; each is asked again what it serves.
 
         Raises:
-            BackboneError: none does, or one serves another model now.
+            BackboneError: none does, or one serves something else now.
         """
-        return [self._attach(url) for url in still_healthy(self._config.urls, "llama.cpp")]
+        return self._attach(still_healthy(self._config.urls, "llama.cpp"))
 
     def stop(self) -> None:
         """Nothing was started."""
 
     def fingerprint(self) -> Mapping[str, Json]:
         """Say what the servers say of themselves: build, model file, sequences decoded together."""
-        properties = self._properties
-        return {
-            "engine": self.name,
-            "mode": "attached",
-            "build": properties.get("build_info"),
-            "file": _model_name(properties),
-            "parallel": properties.get("total_slots"),
-        }
+        said = self._said[0][1] if self._said else _said({})
+        return {"engine": self.name, "mode": "attached", **said}
 
-    def _attach(self, url: str) -> Endpoint:
-        root = server_root(url)
-        properties = _properties(root, self._config.api_key_env)
-        name = _model_name(properties)
-        if self._properties and _model_name(self._properties) != name:
-            raise BackboneError(
-                f"{root} serves {name}, another server {_model_name(self._properties)}; attach one model"
-            )
-        self._properties = properties
-        return Endpoint(f"{root}/v1", name, self._config.api_key_env)
+    def _attach(self, urls: Sequence[str]) -> Sequence[Endpoint]:
+        """Ask servers what they serve, which must be what all have served so far."""
+        key = self._config.api_key_env
+        said = [(root, _said(_properties(root, key))) for root in map(server_root, urls)]
+        check_alike("llama.cpp", [*self._said, *said])
+        self._said = self._said or said
+        return [Endpoint(f"{root}/v1", str(told["file"]), key) for root, told in said]
+
+
+def _said(properties: Mapping[str, Any]) -> Mapping[str, Json]:
+    """What counts of a server's properties: build, model file, sequences decoded together."""
+    return {
+        "build": properties.get("build_info"),
+        "file": _model_name(properties),
+        "parallel": properties.get("total_slots"),
+    }
 
 
 def _model_name(properties: Mapping[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 A server writes ``server-<name>.json`` (where it listens, what it serves) and touches it while it runs; a job that
 needs one writes ``lease-<name>`` and touches that. So a job finds the servers that run, waits while there is none, and
-a server sees whether any job needs it.
+a server sees whether any job needs it. A process that starts, serves or restarts a server touches ``attempt-<name>``
+all the while: jobs wait for it though another one has left its ``failure``.
 """
 
 import contextlib
@@ -62,11 +63,14 @@ class Registry:
 
     def servers(self) -> list[ServerRecord]:
         """Servers that were announced or seen running within :data:`memsys.heartbeat.GONE_SECONDS`."""
-        records = []
-        for path in self._fresh("server-*.json"):
-            with contextlib.suppress(FileNotFoundError):  # it has just left
-                records.append(ServerRecord(**json.loads(path.read_text(encoding="utf-8"))))
-        return records
+        return [ServerRecord(**json.loads(text)) for text in self._fresh_texts("server-*.json")]
+
+    def expected(self) -> bool:
+        """Whether a server that this machine can reach is announced, or a process starts or restarts one."""
+        attempts = self._fresh_texts("attempt-*")
+        return any(map(ServerRecord.reachable, self.servers())) or any(
+            machine in ("", socket.gethostname()) for machine in attempts
+        )
 
     def leases(self) -> int:
         """How many jobs need a server now."""
@@ -81,14 +85,35 @@ class Registry:
         finally:
             beat.remove()
 
+    @contextlib.contextmanager
+    def attempted(self, name: str, machine: str) -> Iterator[None]:
+        """Announce for the length of a ``with`` block that this process starts, serves or restarts a server.
+
+        Args:
+            name: of the process.
+            machine: the only one that can reach the server; empty if all can.
+        """
+        beat = Heartbeat.with_text(self.prepared() / f"attempt-{name}", machine).start()
+        try:
+            yield
+        finally:
+            beat.remove()
+
     def lease(self, name: str) -> Heartbeat:
         """Announce that this process needs a server."""
         return Heartbeat.with_text(self.prepared() / f"lease-{name}", "")
 
-    def failure(self) -> str:
-        """Why the latest attempt to start a server failed; empty if none did since :meth:`clear_failure`."""
+    def failure(self, after: float = 0.0) -> str:
+        """Why the latest attempt to start a server failed; empty if none did since :meth:`clear_failure`.
+
+        Args:
+            after: seconds, from :meth:`now`; a failure noted before does not count.
+        """
         path = self.folder / "failure"
-        return path.read_text(encoding="utf-8") if path.is_file() else ""
+        try:
+            return path.read_text(encoding="utf-8") if path.stat().st_mtime > after else ""
+        except FileNotFoundError:
+            return ""
 
     def note_failure(self, reason: str) -> None:
         """Note that a server did not start, so that nobody waits for it."""
@@ -117,6 +142,10 @@ class Registry:
                 temporary.unlink()
         return path.read_text(encoding="ascii")
 
+    def now(self) -> float:
+        """The time, in seconds, by the clock of the disk that the folder lies on."""
+        return disk_time(self.prepared())
+
     def prepared(self) -> Path:
         """Make the folder.
 
@@ -133,8 +162,16 @@ class Registry:
 
     def _fresh(self, pattern: str) -> Iterator[Path]:
         """Files touched lately, by the clock of the disk they lie on."""
-        now = disk_time(self.prepared())
+        now = self.now()
         for path in sorted(self.folder.glob(pattern)):
             with contextlib.suppress(FileNotFoundError):
                 if is_young(path, now):
                     yield path
+
+    def _fresh_texts(self, pattern: str) -> list[str]:
+        """What the files touched lately say."""
+        texts = []
+        for path in self._fresh(pattern):
+            with contextlib.suppress(FileNotFoundError):  # its process has just left
+                texts.append(path.read_text(encoding="utf-8"))
+        return texts

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 import httpx
 
 from memsys.errors import BackboneError
+from memsys.llm.engines.contract import OtherServerError
+from memsys.vocabulary import Json
 
 _TIMEOUT_SECONDS = 10.0
 
@@ -65,3 +67,23 @@ def still_healthy(urls: Sequence[str], kind: str) -> list[str]:
     if not healthy:
         raise BackboneError(f"no attached {kind} server is healthy, and they are not ours to restart")
     return healthy
+
+
+def check_alike(kind: str, said: Sequence[tuple[str, Mapping[str, Json]]]) -> None:
+    """Refuse servers of one run that do not say the same of themselves: one fingerprint stands for the replies of all.
+
+    Args:
+        kind: name of the program that serves, for the message.
+        said: address of each server and what it says; of one that was asked again, both times.
+
+    Raises:
+        OtherServerError: one says something else than the first.
+    """
+    first, expected = said[0]
+    for root, properties in said[1:]:
+        for name, value in properties.items():
+            if value != expected[name]:
+                raise OtherServerError(
+                    f"{kind} server {root} says {name} {value!r}, {first} said {expected[name]!r}; attach servers that "
+                    "run the same program and model with the same options, and leave others out of backbone.engine.urls"
+                )

@@ -33,26 +33,32 @@ def serve(engine: Engine, registry: Registry, log_dir: Path, *, host: str, idle_
     Raises:
         BackboneError: the server did not come up, or died too often.
     """
-    try:
-        endpoints = engine.start(log_dir)
-        registry.clear_failure()
-        needed = time.monotonic()
-        while True:
-            with registry.published(own_name(), _record(engine, endpoints, host)) as beat:
-                logger.info("serving %s on %s", registry.folder.name, host)
-                while (found := engine.recover(log_dir)) == endpoints:
-                    beat.touch()
-                    if _is_needed(registry):
-                        needed = time.monotonic()
-                    if time.monotonic() - needed > idle_s:
-                        return f"no job has needed it for {idle_s:.0f} s"
-                    time.sleep(BEAT_SECONDS)
-            endpoints = found
-    except MemsysError as error:
-        registry.note_failure(str(error))
-        raise
-    finally:
-        engine.stop()
+    machine = socket.gethostname() if f"//{host}:" == LOOPBACK else ""
+    with registry.attempted(own_name(), machine):
+        try:
+            return _serve_while_needed(engine, registry, log_dir, host, idle_s)
+        except MemsysError as error:
+            registry.note_failure(str(error))
+            raise
+        finally:
+            engine.stop()
+
+
+def _serve_while_needed(engine: Engine, registry: Registry, log_dir: Path, host: str, idle_s: float) -> str:
+    endpoints = engine.start(log_dir)
+    registry.clear_failure()
+    needed = time.monotonic()
+    while True:
+        with registry.published(own_name(), _record(engine, endpoints, host)) as beat:
+            logger.info("serving %s on %s", registry.folder.name, host)
+            while (found := engine.recover(log_dir)) == endpoints:
+                beat.touch()
+                if _is_needed(registry):
+                    needed = time.monotonic()
+                if time.monotonic() - needed > idle_s:
+                    return f"no job has needed it for {idle_s:.0f} s"
+                time.sleep(BEAT_SECONDS)
+        endpoints = found
 
 
 def _is_needed(registry: Registry) -> bool:

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from memsys.errors import BackboneError
+from memsys.errors import BackboneError, MemsysError
 from memsys.heartbeat import Heartbeat, own_name
-from memsys.llm.engines.contract import Endpoint
+from memsys.llm.engines.contract import Endpoint, OtherServerError
 from memsys.llm.engines.registry import Registry, ServerRecord
 from memsys.llm.engines.servers import is_healthy, server_root
 from memsys.vocabulary import Json
@@ -40,6 +40,8 @@ class SharedEngine:
         self._stopped = threading.Event()
         self._lease: Heartbeat | None = None
         self._fingerprint: Mapping[str, Json] = {}
+        self._seen = 0.0  # when a server last answered, by the disk's clock
+        self._trouble = ""  # what the disk said at the latest look, if it failed
 
     def start(self, log_dir: Path) -> Sequence[Endpoint]:
         """Wait until a server answers.
@@ -75,14 +77,14 @@ class SharedEngine:
 
     def _wait(self) -> Sequence[Endpoint]:
         begun = reported = time.monotonic()
-        while not (found := self._alive()):
-            now, failure = time.monotonic(), self._registry.failure()
-            if failure:
-                raise BackboneError(f"the server of {self._registry.folder.name} did not come up: {failure}")
+        while not (found := self._look()):
+            now = time.monotonic()
             if now - begun > self._wait_s:
+                trouble = f" [{self._trouble}]" if self._trouble else ""
                 raise BackboneError(
-                    f"no server of {self._registry.folder.name} lives (waited {now - begun:.0f} s, serving.wait_s); "
-                    f"see the logs under {self._registry.folder}, or start one: python -m eval.serve backbone=..."
+                    f"no server of {self._registry.folder.name} lives (waited {now - begun:.0f} s, serving.wait_s)"
+                    f"{trouble}; see the logs under {self._registry.folder}, or start one: "
+                    "python -m eval.serve backbone=..."
                 )
             if now - reported >= _REPORT_SECONDS:
                 # A warning, since by hand nobody may be starting one: other settings of the engine are another group.
@@ -92,6 +94,29 @@ class SharedEngine:
                 reported = now
             if self._stopped.wait(_POLL_SECONDS):
                 raise BackboneError("stopped while waiting for a server")
+        return found
+
+    def _look(self) -> list[Endpoint]:
+        """Servers that answer; none also where the disk fails, which may be better at the next look.
+
+        Raises:
+            BackboneError: none is left and one could not start, or one serves something else than before.
+        """
+        try:
+            found = self._alive()
+            if found:
+                self._seen = self._registry.now()
+            # A note of before may be another replica's, while the one that served this job is queued to come back.
+            elif (failure := self._registry.failure(after=self._seen)) and not self._registry.expected():
+                raise BackboneError(f"the server of {self._registry.folder.name} did not come up: {failure}")
+        except BackboneError:
+            raise
+        except (OSError, MemsysError) as error:
+            if not self._trouble:
+                logger.warning("cannot read %s (%s); trying again", self._registry.folder, error)
+            self._trouble = str(error)
+            return []
+        self._trouble = ""
         return found
 
     def _alive(self) -> list[Endpoint]:
@@ -105,7 +130,7 @@ class SharedEngine:
 
     def _check(self, record: ServerRecord) -> None:
         if self._fingerprint and record.fingerprint != self._fingerprint:
-            raise BackboneError(
+            raise OtherServerError(
                 f"the server on {record.host} serves {dict(record.fingerprint)}, the run began with "
                 f"{dict(self._fingerprint)}; end that server and start one as before"
             )

@@ -7,13 +7,13 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from memsys.assets.checksums import remembered_sha256
 from memsys.errors import BackboneError
 from memsys.llm.engines.contract import Endpoint
 from memsys.llm.engines.process import GuardedProcess
 from memsys.llm.engines.servers import is_healthy, server_root
 from memsys.llm.engines.vllm import launch
 from memsys.llm.engines.vllm.config import VllmEngineConfig
+from memsys.llm.engines.vllm.files import argument_checksums, folder_checksums
 from memsys.llm.engines.vllm.server import server_version
 from memsys.vocabulary import Json
 
@@ -39,7 +39,7 @@ class ManagedVllm:
         self._process: GuardedProcess | None = None
         self._endpoints: tuple[Endpoint, ...] = ()
         self._version = ""
-        self._checksums: dict[str, str] = {}
+        self._files: Mapping[str, Json] = {}
         self.restarts = 0
 
     def start(self, log_dir: Path) -> Sequence[Endpoint]:
@@ -93,19 +93,23 @@ class ManagedVllm:
             "version": self._version,
             "mode": "managed",
             "model": launch.served_name(self._model),
-            "weights": self._weights(),
+            **self._read_files(),
             **config.declared(),
         }
 
-    def _weights(self) -> Mapping[str, str]:
-        """Checksums of a local model's weights, or the hub commit of a downloaded one."""
+    def _read_files(self) -> Mapping[str, Json]:
+        """What the server reads: a local model's files or a hub model's commit, and files that arguments name."""
+        if not self._files:
+            named = argument_checksums(self._config.extra_args)
+            self._files = {**self._model_files(), **({"argument_files": named} if named else {})}
+        return self._files
+
+    def _model_files(self) -> Mapping[str, Json]:
         folder = launch.local_model(self._model)
-        if folder is None:
-            revision = self._config.revision or "main"
-            return {"revision": launch.hub_commit(self._model, revision) or revision}
-        if not self._checksums:
-            self._checksums = {path.name: remembered_sha256(path) for path in sorted(folder.glob("*.safetensors"))}
-        return self._checksums
+        if folder is not None:
+            return {"files": folder_checksums(folder)}
+        revision = self._config.revision or "main"
+        return {"weights": {"revision": launch.hub_commit(self._model, revision) or revision}}
 
     def _root(self) -> str:
         return server_root(self._endpoints[0].base_url) if self._endpoints else ""
