@@ -9,6 +9,7 @@ from typing import Any
 from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import RESULTS
 from eval.cli.terminal import console, say, stage
+from eval.configs.presets import default_choice
 from memsys.errors import ConfigError, DataError
 
 #: Where run folders are put, beside those of experiments.
@@ -36,6 +37,11 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("--system", default="", help="what answered (default: NAME)")
     make.add_argument("--backbone", default="", help="language model that answered")
     make.add_argument(
+        "--protocol",
+        metavar="NAME",
+        help="preset of conf/protocol by which the run is compared (default: that of a run; with --entry xmemory)",
+    )
+    make.add_argument(
         "--reference", action="store_true", help="bounds what a memory can do (gold evidence, everything): not ranked"
     )
     make.set_defaults(do=_import)
@@ -47,10 +53,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _import(options: argparse.Namespace) -> int:
-    from eval.recorded.catalogue import find_entry, import_entry
+    from eval.recorded.catalogue import PROTOCOL, find_entry, import_entry
     from eval.recorded.run_folder import write_run
+    from eval.scoring.protocols import load_protocol
 
     _check_names(options)
+    protocol = load_protocol(options.protocol or (PROTOCOL if options.entry else default_choice("protocol"))).name
     folder = Path(options.name) if Path(options.name).parent != Path() else RUNS / options.name
     with stage("reading and aligning"):
         if options.entry:
@@ -67,7 +75,7 @@ def _import(options: argparse.Namespace) -> int:
             f"none of the {len(imported.rows)} recorded rows asks a question of {options.dataset or options.entry}; "
             "name the data set that was asked, or --dataset own for the gold answers of the file"
         )
-    report = write_run(imported, folder, origin)
+    report = write_run(imported, folder, origin, protocol)
     _say(folder, report["counts"])
     return 0
 

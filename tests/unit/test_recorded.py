@@ -225,7 +225,7 @@ def test_a_category_of_ones_own_is_no_category_of_locomo(tmp_path: Path) -> None
     (tmp_path / "a.json").write_text(json.dumps([{**places, "category": "5", "grade": "CORRECT"}]))
     shape = make_shape("mine", {**places, "verdicts": {"x": "grade"}}, "mine.yaml")
     imported = import_rows([tmp_path / "a.json"], shape, None)
-    write_run(imported, tmp_path / "run", Origin(system="sys"))
+    write_run(imported, tmp_path / "run", Origin(system="sys"), "clag")
     assert [(one.category, one.reference.kind) for one in imported.questions] == [(5, "category_5")]
     assert not load_json(tmp_path / "run" / "judgements" / "recorded-x.json")["adversarial"]
 
@@ -233,7 +233,7 @@ def test_a_category_of_ones_own_is_no_category_of_locomo(tmp_path: Path) -> None
 def test_a_run_folder_is_scored_and_says_what_it_lacks(tmp_path: Path) -> None:
     imported = _import(tmp_path, {"0": [_mem0("Who dances?", "Bob", "Bob", "2")]}, "mem0_eval")
     run = tmp_path / "run"
-    write_run(imported, run, Origin(system="sys"))
+    write_run(imported, run, Origin(system="sys"), "clag")
     rows = score_run(run)
     summary = summarise(run)
     answer = load_answers(run)["c0:q1"]
@@ -244,11 +244,11 @@ def test_a_run_folder_is_scored_and_says_what_it_lacks(tmp_path: Path) -> None:
     assert load_judged(run)[0].shares() == {"c0:q1": 1.0}
     assert "recorded elsewhere; lacks the reader's context" in load_json(run / "run.json")["problems"]
     with pytest.raises(RunDirectoryError, match="is not empty"):
-        write_run(imported, run, Origin(system="sys"))
+        write_run(imported, run, Origin(system="sys"), "clag")
     with pytest.raises(RunDirectoryError, match=r"answers\.json is a file; choose another --as"):
-        write_run(imported, tmp_path / "answers.json", Origin(system="sys"))
+        write_run(imported, tmp_path / "answers.json", Origin(system="sys"), "clag")
     with pytest.raises(RunDirectoryError, match=r"cannot make .* choose another --as"):
-        write_run(imported, tmp_path / "answers.json" / "run", Origin(system="sys"))
+        write_run(imported, tmp_path / "answers.json" / "run", Origin(system="sys"), "clag")
 
 
 def test_two_columns_and_own_gold_suffice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -260,6 +260,25 @@ def test_two_columns_and_own_gold_suffice(tmp_path: Path, capsys: pytest.Capture
     table.write_text("question,ansver\nWho?,Bob\n")
     assert main(["import", str(table), "--as", str(run), "--dataset", "own"]) == 2
     assert "needs `prediction`" in capsys.readouterr().err
+
+
+def test_own_answers_have_the_protocol_of_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They had that of the catalogue's runs, and were not compared with a run unless ``--protocol`` was named."""
+    table = tmp_path / "a.csv"
+    table.write_text("question,prediction,gold\nWho?,Bob,Bob\n")
+    theirs = _import(tmp_path, {"0": [_mem0("Who dances?", "Bob", "Bob", "2")]}, "mem0_eval")
+    monkeypatch.setattr("eval.recorded.catalogue.import_entry", lambda entry: theirs)
+    own, entry = [str(table), "--dataset", "own"], ["--entry", "sage_sage"]
+    found = []
+    for number, options in enumerate((own, [*own, "--protocol", "sage"], entry, [*entry, "--protocol", "sage"])):
+        assert main(["import", *options, "--as", str(tmp_path / f"run{number}")]) == 0
+        found.append(load_json(tmp_path / f"run{number}" / "run.json")["config"]["protocol"]["name"])
+    assert found == ["clag", "sage", "xmemory", "sage"]
+    assert main(["import", *own, "--protocol", "nope", "--as", str(tmp_path / "run")]) == 2
+    assert "protocol='nope' is unknown; choose one of beam, clag" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
