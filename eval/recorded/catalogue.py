@@ -193,8 +193,9 @@ def question_set(name: str) -> QuestionSet:
     entry = load_catalogue().entries.get(name)
     if entry is None or entry.kind != "questions":
         return load_questions(name)
-    rows = read_rows(paths_of(entry), load_catalogue().shapes[entry.shape])
-    made = own_questions(rows, next(iter(entry.files.values())))
+    shape = load_catalogue().shapes[entry.shape]
+    rows = read_rows(paths_of(entry), shape)
+    made = own_questions(rows, next(iter(entry.files.values())), apart=shape.conversation_is == "question")
     return QuestionSet(name, made.sha256, made.questions, made.conversations, made.data)
 
 

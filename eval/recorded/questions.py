@@ -95,14 +95,15 @@ def _asked(sample: Sample) -> list[RecordedQuestion]:
     return [RecordedQuestion(question.text, record) for question, record in zip(sample.questions, records, strict=True)]
 
 
-def own_questions(rows: Sequence[Recorded], sha256: str) -> QuestionSet:
+def own_questions(rows: Sequence[Recorded], sha256: str, *, apart: bool = False) -> QuestionSet:
     """Make the question set of answers whose file holds questions and gold.
 
-    Each conversation of the file is one; a file without is one conversation per question, as in LongMemEval.
+    Each conversation of the file is one; rows that name none are one together.
 
     Args:
         rows: with ids that are unique in the file, see :func:`with_own_ids`.
         sha256: of the file.
+        apart: each question that names no conversation has one of its own, as in LongMemEval.
 
     Raises:
         DataError: a row has no gold, or neither id nor text of a question.
@@ -119,7 +120,7 @@ def own_questions(rows: Sequence[Recorded], sha256: str) -> QuestionSet:
             )
         record = ReferenceRecord(
             question_id=question_id,
-            conversation_id=row.conversation or question_id,
+            conversation_id=row.conversation or (question_id if apart else OWN),
             category=numbers[row.category or ""],
             answers=[row.gold],
             adversarial_answer=None,

@@ -3,10 +3,12 @@
 import errno
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from eval.compare.rows import system_rows
 from eval.judge.store import load_judged
 from eval.recorded.__main__ import main
 from eval.recorded.align import align
@@ -20,8 +22,10 @@ from eval.recorded.shapes import column_shape, make_shape
 from eval.recorded.source import read_tree
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_answers, load_json
+from eval.scoring.protocols import load_protocol
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
+from eval.tables.stored import Skipped, read_run
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 
 
@@ -210,6 +214,24 @@ def test_questions_of_two_conversations_may_have_one_id_or_one_text(tmp_path: Pa
     gold = {one.question_id: one.reference.answers for one in found.questions}
     assert gold == {"a:1": ["Ann"], "b:1": ["Bob"], "a:Who cooks?": ["Cid"], "b:Who cooks?": ["Dan"]}
     assert found.counts()["repeated"] == found.counts()["unaligned"] == 0
+
+
+def test_rows_without_a_conversation_are_one_together(tmp_path: Path) -> None:
+    """Each question was a conversation, and intervals over questions were shown as intervals over conversations."""
+    tree = [{"question": f"Who sings {n}?", "gold": "Ann", "prediction": "Ann" if n % 3 else "x"} for n in range(6)]
+    (tmp_path / "a.json").write_text(json.dumps(tree))
+    shape = column_shape(list(tree[0]), tmp_path)
+    write_run(import_rows([tmp_path / "a.json"], shape, None), tmp_path / "run", Origin(system="sys"), "clag")
+    score_run(tmp_path / "run")
+    stored = read_run(tmp_path / "run")
+    assert not isinstance(stored, Skipped)
+    assert {row.conversation_id for row in stored.rows} == {"own"}
+    (row,) = system_rows([stored], load_protocol("clag"))
+    interval = row.estimates["F1"].interval
+    assert interval is not None and interval.by == "question"
+    apart = replace(shape, conversation_is="question")
+    found = import_rows([tmp_path / "a.json"], apart, None)
+    assert len(found.question_set.conversations) == 6
 
 
 def test_no_two_categories_share_a_number() -> None:
