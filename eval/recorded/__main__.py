@@ -19,7 +19,13 @@ RUNS = RESULTS / "runs" / "recorded"
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and do what it says; returns the exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, late = parser.parse_known_args(arguments)
+    unknown = [word for word in late if options.do is not _import or word.startswith("-")]
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if options.do is _import:
+        _read_words([*options.words, *late], options, parser)
     status: int = options.do(options)
     return status
 
@@ -28,7 +34,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program("recorded"), description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     make = commands.add_parser("import", help="make a run folder from recorded answers")
-    make.add_argument("files", nargs="*", type=Path, metavar="FILE", help="JSON, JSON lines, CSV, .gz, or a folder")
+    make.add_argument(
+        "words",
+        nargs="*",
+        metavar="FILE",
+        help="JSON, JSON lines, CSV, .gz, or a folder; also settings of the data set, such as dataset.data_dir=FOLDER",
+    )
     make.add_argument("--as", dest="name", required=True, metavar="NAME", help="name of the run, or of a folder for it")
     make.add_argument("--entry", metavar="NAME", help="run of the catalogue, instead of files")
     make.add_argument("--shape", metavar="NAME|YAML", help="shape of the catalogue, or a YAML of your own")
@@ -50,6 +61,19 @@ def _parser() -> argparse.ArgumentParser:
     fetch.set_defaults(do=_fetch)
     commands.add_parser("list", help="what is in the catalogue").set_defaults(do=_list)
     return parser
+
+
+def _read_words(words: Sequence[str], options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Tell files from settings of the data set, ``dataset.KEY=VALUE``; ``dataset=NAME`` is ``--dataset NAME``."""
+    from eval.inspect_data import read_overrides
+
+    settings = [word for word in words if "=" in word and not Path(word).exists()]
+    options.files = [Path(word) for word in words if word not in settings]
+    options.settings = read_overrides(settings, parser)
+    named = options.settings.pop("dataset", None)
+    if named is not None and options.dataset:
+        parser.error(f"--dataset {options.dataset} and dataset={named} are both given; leave one out")
+    options.dataset = options.dataset or (None if named is None else str(named))
 
 
 def _import(options: argparse.Namespace) -> int:
@@ -85,7 +109,7 @@ def _check_names(options: argparse.Namespace) -> None:
     if not options.name.strip():
         raise ConfigError("--as is empty; name the run, or a folder for it")
     beside = [f"--{key}" for key in ("dataset", "shape", "cutoff") if getattr(options, key)]
-    beside += [str(path) for path in options.files]
+    beside += [*map(str, options.files), *(f"dataset.{key}=" for key in options.settings)]
     if options.entry and beside:
         raise ConfigError(f"--entry {options.entry} has files, shape and data set of its own; leave {beside[0]} out")
 
@@ -93,7 +117,7 @@ def _check_names(options: argparse.Namespace) -> None:
 def _from_files(options: argparse.Namespace, name: str) -> Any:
     from eval.recorded.catalogue import load_catalogue, question_set
     from eval.recorded.importing import checksum, import_rows
-    from eval.recorded.questions import OWN
+    from eval.recorded.questions import OWN, load_questions
     from eval.recorded.run_folder import Origin
     from eval.recorded.shapes import read_shape
     from eval.recorded.source import files_of
@@ -102,6 +126,8 @@ def _from_files(options: argparse.Namespace, name: str) -> Any:
         raise ConfigError("name a file or folder to import, or a run of the catalogue with --entry")
     if not options.dataset:
         raise ConfigError("--dataset is missing: a preset of conf/dataset, or `own` for the file's own gold answers")
+    if options.settings and options.dataset == OWN:
+        raise ConfigError(f"dataset.{next(iter(options.settings))}=: --dataset own has no settings; leave it out")
     files = [file for path in options.files for file in files_of(path)]
     shapes = load_catalogue().shapes
     if options.shape is None:
@@ -114,7 +140,12 @@ def _from_files(options: argparse.Namespace, name: str) -> Any:
         raise ConfigError(f"--shape {options.shape}: choose one of {', '.join(shapes)}, or name a YAML file")
     if options.cutoff and not shape.cutoffs:
         raise ConfigError(f"--cutoff {options.cutoff}: this shape has no cut-offs; leave it out")
-    questions = None if options.dataset == OWN else question_set(options.dataset)
+    if options.dataset == OWN:
+        questions = None
+    elif options.settings:
+        questions = load_questions(options.dataset, options.settings)
+    else:
+        questions = question_set(options.dataset)
     origin = Origin(system=name, path=" ".join(file.name for file in files), sha256=checksum(files))
     return import_rows(files, shape, questions, options.cutoff), origin
 

@@ -57,6 +57,7 @@ class QuestionSet:
         questions: in the order of the file.
         conversations: ids, in the order of the file; answers often name conversations by position.
         data: what ``run.json`` says of the data.
+        settings: of the data set that are not its preset's, without those of this machine.
     """
 
     name: str
@@ -64,6 +65,7 @@ class QuestionSet:
     questions: tuple[RecordedQuestion, ...]
     conversations: tuple[str, ...]
     data: Mapping[str, Json] = field(default_factory=dict)
+    settings: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def positions(self) -> dict[str, str]:
@@ -71,20 +73,26 @@ class QuestionSet:
         return {str(number): name for number, name in enumerate(self.conversations)}
 
 
-def load_questions(name: str) -> QuestionSet:
-    """Load the questions of a data set by the name of its preset in ``conf/dataset``.
+def load_questions(name: str, overrides: Mapping[str, Json] | None = None) -> QuestionSet:
+    """Load the questions of a data set.
+
+    Args:
+        name: of its preset in ``conf/dataset``.
+        overrides: settings that replace the preset's.
 
     Raises:
-        ConfigError: there is no such preset.
+        ConfigError: there is no such preset, or it has no such setting.
         DataError: the data set's file is not there.
     """
-    loaded = read_config(name, {}).load()
+    overrides = overrides or {}
+    loaded = read_config(name, overrides).load()
     return QuestionSet(
         name=name,
         sha256=loaded.sha256,
         questions=tuple(one for sample in loaded.samples for one in _asked(sample)),
         conversations=tuple(sample.conversation.conversation_id for sample in loaded.samples),
         data={"source": loaded.source_name, **loaded.counts, "notes": dict(loaded.notes)},
+        settings={key: value for key, value in overrides.items() if key not in ("path", "data_dir")},
     )
 
 

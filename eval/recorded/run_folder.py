@@ -144,7 +144,7 @@ def _record(imported: Imported, folder: Path, origin: Origin, protocol: str, has
         config={
             "memory": {"name": origin.system},
             "backbone": {"name": origin.backbone or "not named"},
-            "dataset": {"name": source.name},
+            "dataset": {"name": source.name, **source.settings},
             "reader": {"name": "recorded"},
             "protocol": {"name": protocol},
         },

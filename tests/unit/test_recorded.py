@@ -10,12 +10,13 @@ import pytest
 
 from eval.compare.rows import system_rows
 from eval.judge.store import load_judged
+from eval.loaders.locate import sample_path
 from eval.recorded.__main__ import main
 from eval.recorded.align import align
 from eval.recorded.catalogue import load_catalogue
 from eval.recorded.fetching import fetch_entry
 from eval.recorded.importing import Imported, import_rows
-from eval.recorded.questions import QuestionSet, RecordedQuestion, number_categories
+from eval.recorded.questions import QuestionSet, RecordedQuestion, load_questions, number_categories
 from eval.recorded.rows import Recorded, read_rows, without_thoughts
 from eval.recorded.run_folder import Origin, write_run
 from eval.recorded.shapes import column_shape, make_shape
@@ -304,8 +305,31 @@ def test_own_answers_have_the_protocol_of_a_run(
 
 
 @pytest.mark.parametrize(
+    "order",
+    [
+        ["FILE", "SETTING", "--dataset", "custom", "--as", "RUN"],
+        ["FILE", "--as", "RUN", "--dataset", "custom", "SETTING"],
+        ["FILE", "--as", "RUN", "dataset=custom", "SETTING"],
+    ],
+)
+def test_own_answers_to_own_data(tmp_path: Path, order: list[str]) -> None:
+    """The setting that says where the data lie was asked for, and then refused."""
+    sample = [f"dataset.data_dir={sample_path('custom', 'sample')}", "conversations=[ines-and-tom]"]
+    asked = load_questions("custom", {"data_dir": str(sample_path("custom", "sample"))}).questions
+    table = tmp_path / "a=b.csv"
+    table.write_text("question_id,prediction\n" + "".join(f"{one.question_id},Pixel\n" for one in asked[:2]))
+    given = {"FILE": [str(table)], "SETTING": sample, "RUN": [str(tmp_path / "run")]}
+    assert main(["import", *(word for part in order for word in given.get(part, [part]))]) == 0
+    record = load_json(tmp_path / "run" / "run.json")
+    assert record["config"]["dataset"] == {"name": "custom", "conversations": ["ines-and-tom"]}
+    assert load_answers(tmp_path / "run").keys() == {one.question_id for one in asked[:2]}
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--as", "RUN", "--dataset", "own", "data_dir=x"], "dataset.data_dir=: --dataset own has no settings"),
+        (["--as", "RUN", "--dataset", "custom", "folder=x"], "dataset custom has no setting folder"),
         (["--as", " ", "--dataset", "own"], "--as is empty"),
         (["--as", "RUN", "--dataset", "own", "--cutoff", "10"], "--cutoff 10: this shape has no cut-offs"),
         (["--as", "RUN", "--entry", "x", "--dataset", "own"], "--entry x has files, shape and data set of its own"),
