@@ -153,9 +153,12 @@ def _from_files(options: argparse.Namespace, name: str) -> Any:
 def _guessed(path: Path) -> Any:
     """Shape of a table or of flat rows from the names of its columns."""
     from eval.recorded.shapes import column_shape
-    from eval.recorded.source import read_tree
+    from eval.recorded.source import is_table, read_tree
 
     tree = read_tree(path)
+    if tree == []:
+        header = is_table(path) and path.stat().st_size > 0
+        raise DataError(f"{path}: has {'a header and ' if header else ''}no rows; write one for each answer")
     if not isinstance(tree, list) or not tree or not isinstance(tree[0], dict):
         raise DataError(f"{path}: is no list of rows; say with --shape where the rows and their values stand")
     return column_shape([str(key) for key in tree[0]], path)

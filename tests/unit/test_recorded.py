@@ -156,8 +156,13 @@ def test_compressed_lines_and_tables_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.json", b'[{"question":', r"a.json is not JSON"),
-        ("a.jsonl", b'{"a": 1}\n{"a"\n', r"a.jsonl:2 is not JSON"),
+        (
+            "a.json",
+            b'[\n{"question":',
+            r"a.json is not JSON \(Expecting .* at line 2, column 13\); correct it there",
+        ),
+        ("a.json", b"[" * 10**6, r"a.json is no JSON that can be read \(.*\); correct it"),
+        ("a.jsonl", b'{"a": 1}\n{"a"\n', r"a.jsonl:2 is not JSON \(.* at line 2, column 5\)"),
         ("a.json.gz", b"no gzip", r"a.json.gz cannot be read"),
         ("a.json", b'["\xa1\xaf"]', r"is not utf-8 text .* name its `encoding`"),
         ("a.csv", b"a,b\n1\n", r"a.csv:2: has another number of columns"),
@@ -332,6 +337,10 @@ def test_own_answers_to_own_data(tmp_path: Path, order: list[str]) -> None:
         (["--as", "RUN", "--dataset", "custom", "folder=x"], "dataset custom has no setting folder"),
         (["--as", " ", "--dataset", "own"], "--as is empty"),
         (["--as", "RUN", "--dataset", "own", "--cutoff", "10"], "--cutoff 10: this shape has no cut-offs"),
+        (
+            ["--as", "RUN", "--dataset", "own", "EMPTY"],
+            "empty.csv: has a header and no rows; write one",
+        ),
         (["--as", "RUN", "--entry", "x", "--dataset", "own"], "--entry x has files, shape and data set of its own"),
         (["--as", "RUN", "--dataset", "locomo_sample"], "none of the 1 recorded rows asks a question of locomo_sample"),
     ],
@@ -342,8 +351,11 @@ def test_what_cannot_be_imported_leaves_no_run(
     """Options that do not go together were left out without a word, and a run without any answer was written."""
     table = tmp_path / "answers.csv"
     table.write_text("question,gold,prediction\nWhat is the cat called?,Pixel,Pixel\n")
-    options = [str(tmp_path / "run") if option == "RUN" else option for option in options]
-    assert main(["import", str(table), *options]) == 2
+    empty = tmp_path / "empty.csv"
+    empty.write_text("question,gold,prediction\n")
+    files = [] if "EMPTY" in options else [str(table)]
+    places = {"RUN": str(tmp_path / "run"), "EMPTY": str(empty)}
+    assert main(["import", *files, *(places.get(option, option) for option in options)]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "run").exists()
 
