@@ -115,9 +115,10 @@ def _check_names(options: argparse.Namespace) -> None:
 
 
 def _from_files(options: argparse.Namespace, name: str) -> Any:
+    from eval.loaders.registry import OWN
     from eval.recorded.catalogue import load_catalogue, question_set
     from eval.recorded.importing import checksum, import_rows
-    from eval.recorded.questions import OWN, load_questions
+    from eval.recorded.questions import load_questions
     from eval.recorded.run_folder import Origin
     from eval.recorded.shapes import read_shape
     from eval.recorded.source import files_of

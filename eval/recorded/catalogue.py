@@ -9,8 +9,9 @@ from typing import Any
 
 from eval.configs.presets import read_settings
 from eval.loaders.contract import PinnedFile
+from eval.loaders.registry import OWN
 from eval.recorded.importing import Imported, import_rows
-from eval.recorded.questions import OWN, QuestionSet, load_questions, own_questions
+from eval.recorded.questions import QuestionSet, load_questions, own_questions
 from eval.recorded.rows import read_rows
 from eval.recorded.run_folder import Origin
 from eval.recorded.shapes import Shape, make_shape

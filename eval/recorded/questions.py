@@ -6,15 +6,16 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from eval.inspect_data import read_config
+from eval.loaders.registry import OWN
 from eval.recorded.rows import Recorded
 from eval.runs.records import ReferenceRecord
 from memsys.errors import DataError
 from memsys.vocabulary import Json, Sample
 
-#: Name of a data set for answers whose questions no loader has: questions and gold are the file's.
-OWN = "own"
 #: A category that is a number as a data set writes it; longer ones are no numbers of categories.
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
+#: Kind of questions whose file names no category.
+UNCATEGORISED = "without_category"
 #: First number of a category that has a name alone.
 _FIRST_OWN = 101
 
@@ -136,7 +137,7 @@ def own_questions(rows: Sequence[Recorded], sha256: str, *, apart: bool = False)
             unresolved_evidence=[],
             evidence_texts=[],
             extra={"category_name": row.category} if row.category else {},
-            kind=f"category_{numbers[row.category or '']}",  # a 5 here need not be what it is in LoCoMo
+            kind=f"category_{row.category}" if row.category else UNCATEGORISED,  # a 5 need not be what it is in LoCoMo
         )
         found.setdefault(question_id, RecordedQuestion(row.question or "", record))
     conversations = tuple(dict.fromkeys(one.conversation_id for one in found.values()))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from eval.compare.__main__ import main as compare
 from eval.compare.rows import system_rows
 from eval.judge.store import load_judged
 from eval.loaders.locate import sample_path
@@ -23,6 +24,7 @@ from eval.recorded.shapes import column_shape, make_shape
 from eval.recorded.source import read_tree
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_answers, load_json
+from eval.score import main as score
 from eval.scoring.protocols import load_protocol
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
@@ -307,6 +309,18 @@ def test_own_answers_have_the_protocol_of_a_run(
     assert main(["import", *own, "--protocol", "nope", "--as", str(tmp_path / "run")]) == 2
     assert "protocol='nope' is unknown; choose one of beam, clag" in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "run").exists()
+
+
+def test_a_file_without_categories_is_no_gap_of_a_protocol(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its questions were of the kind category_101, which no protocol has a label for."""
+    table, run = tmp_path / "a.csv", str(tmp_path / "run")
+    table.write_text("question,prediction,gold\nWho?,Bob,Bob\nWhere?,here,there\n")
+    assert main(["import", str(table), "--as", run, "--dataset", "own"]) == 0
+    assert score([run, "--metrics", "f1_set"]) == 0
+    assert compare([run, "--out", str(tmp_path / "out")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "no label for questions" not in shown
+    assert summarise(tmp_path / "run")["protocols"]["clag"]["unlabelled_kinds"] == ["without_category"]
 
 
 @pytest.mark.parametrize(
