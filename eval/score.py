@@ -216,12 +216,16 @@ def _answer_table(summary: Any) -> "Table":
 
 
 def _warn_of_unlabelled(run: Path, summary: Any) -> None:
-    """Name the kinds that the run's own protocol has no label for, or none has."""
+    """Name the kinds that the run's own protocol has no label for, or none has; kinds of one's own are expected."""
     from eval.cli.terminal import console
+    from eval.loaders.registry import is_own
     from eval.runs.run_json import read_record
 
     record = read_record(run)
-    own = ((record or {}).get("config", {}).get("protocol") or {}).get("name")
+    config = (record or {}).get("config", {})
+    if is_own(str((config.get("dataset") or {}).get("name"))):
+        return
+    own = (config.get("protocol") or {}).get("name")
     protocols = summary["protocols"]
     nowhere = set.intersection(*(set(protocol["unlabelled_kinds"]) for protocol in protocols.values()))
     kinds = sorted({*nowhere, *protocols.get(own, {}).get("unlabelled_kinds", ())})

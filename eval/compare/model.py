@@ -70,9 +70,10 @@ class Report:
     @property
     def warnings(self) -> list[str]:
         """What a reader of the means should know of the protocol, and of judges that are left out."""
-        if not self.unlabelled:
+        published = (score for row in self.rows if not row.run.of_own_data for score in row.run.rows)
+        names = ", ".join(unlabelled_kinds(published, self.protocol))
+        if not names:
             return list(self.left_out)
-        names = ", ".join(self.unlabelled)
         return [
             *self.left_out,
             f"warning: protocol {self.protocol.name} has no label for questions of the kind {names}: they count in all "

@@ -61,6 +61,12 @@ def read_settings(path: Path) -> dict[str, Any]:
     return settings
 
 
+def default_choice(part: str) -> str:
+    """Return the choice of a part, such as ``protocol``, that a run has where nothing names another."""
+    entries = read_settings(CONF / "config.yaml")["defaults"]
+    return next(str(entry[part]) for entry in entries if isinstance(entry, dict) and part in entry)
+
+
 def make_preset(kind: type[T], path: Path) -> T:
     """Make the configuration object of a YAML file; its ``_target_`` is Hydra's alone.
 

@@ -21,6 +21,8 @@ from memsys.vocabulary import Conversation, Reference, Sample, Turn
 _SHAREGPT = {"human": "user", "gpt": "assistant"}
 #: Fields that hold the turns of a ShareGPT chat; the first one that is there counts.
 _SHAREGPT_LISTS = ("conversations", "items")
+#: Endings of files that are no JSON.
+_TABLES = (".csv", ".tsv")
 #: Fields of an object that a message names.
 _NAMED_FIELDS = 5
 
@@ -54,6 +56,8 @@ def read_export(form: str, path: Path) -> list[Sample]:
     expected = f"expected {FORMATS[form].holds}"
     if is_empty(path):
         raise DataError(f"{path}: is empty; {expected}")
+    if path.suffix.lower() in _TABLES:
+        raise DataError(f"{path}: is a table ({path.suffix}), where {form} expects JSON: {FORMATS[form].holds}")
     samples = [_without_blank(sample) for sample in FORMATS[form].read(path)]
     if not any(sample.conversation.turns for sample in samples):
         raise DataError(f"{path}: holds no turn that could be converted from {form}; {expected}")

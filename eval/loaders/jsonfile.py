@@ -22,6 +22,10 @@ _LONGEST_MESSAGE = 300
 #: Half of a surrogate pair as JSON can write it; in UTF-8 itself there are none.
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
+#: What to do about text that is no JSON: of JSON Lines, and of a whole file, which may be one's own or a download.
+_ADVICE_LINE = "write one whole JSON object a line"
+_ADVICE = "correct it there; a file that was fetched may be cut off: fetch it again"
+
 _TYPE_NAMES = {str: "string", bool: "boolean", int: "number", float: "number", list: "array", dict: "object"}
 
 
@@ -164,15 +168,14 @@ def is_empty(path: Path) -> bool:
     Raises:
         DataError: the file cannot be read.
     """
-    return not _content(path).removeprefix(codecs.BOM_UTF8).strip()
+    return not _content(path, "check the path").removeprefix(codecs.BOM_UTF8).strip()
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, advice: str = "check the path (of a data set: dataset.path, dataset.data_dir)") -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        problem = f"{path}: cannot be read ({error.strerror})"
-        raise DataError(f"{problem}; check the path (of a data set: dataset.path, dataset.data_dir)") from error
+        raise DataError(f"{path}: cannot be read ({error.strerror}); {advice}") from error
 
 
 def _tree(path: Path, text: str, line: int = 0) -> JsonNode:
@@ -196,12 +199,12 @@ def _parsed(path: Path, text: str, line: int, faults: "_Faults") -> Json:
         )
     except json.JSONDecodeError as error:
         place = f"line {line or error.lineno}, column {error.colno}"
-        advice = "write one whole JSON object a line" if line else "the file may be cut off: fetch it again"
+        advice = _ADVICE_LINE if line else _ADVICE
         raise DataError(
             f"{path}: no valid JSON at {place} ({error.msg}, {len(text.encode())} bytes read); {advice}"
         ) from error
     except RecursionError as error:
-        raise DataError(f"{path}: arrays or objects lie too deep inside each other; fetch the file again") from error
+        raise DataError(f"{path}: arrays or objects lie too deep inside each other; correct the file") from error
 
 
 def _decoded(path: Path, content: bytes) -> str:

@@ -8,6 +8,9 @@ from eval import loaders
 from eval.loaders.contract import DatasetInfo
 from memsys.errors import ConfigError
 
+#: Name of a data set for answers whose questions no loader has: questions and gold are those of the file of answers.
+OWN = "own"
+
 
 def find_datasets() -> dict[str, DatasetInfo]:
     """Import the modules of :mod:`eval.loaders` and collect the data sets that they declare, by key, sorted.
@@ -34,3 +37,8 @@ def info_of(preset: str) -> DatasetInfo | None:
     """The data set that a preset of ``conf/dataset`` reads, by the key that its name begins with; ``None``: unknown."""
     keys = sorted((key for key in DATASETS if preset.startswith(key)), key=len, reverse=True)
     return DATASETS[keys[0]] if keys else None
+
+
+def is_own(preset: str) -> bool:
+    """Whether questions, and the words for their kinds, are the user's own and no published data set's."""
+    return preset == OWN or info_of(preset) is DATASETS["custom"]

@@ -9,6 +9,7 @@ from typing import Any
 from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import RESULTS
 from eval.cli.terminal import console, say, stage
+from eval.configs.presets import default_choice
 from memsys.errors import ConfigError, DataError
 
 #: Where run folders are put, beside those of experiments.
@@ -18,7 +19,13 @@ RUNS = RESULTS / "runs" / "recorded"
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and do what it says; returns the exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, late = parser.parse_known_args(arguments)
+    unknown = [word for word in late if options.do is not _import or word.startswith("-")]
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if options.do is _import:
+        _read_words([*options.words, *late], options, parser)
     status: int = options.do(options)
     return status
 
@@ -27,7 +34,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program("recorded"), description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     make = commands.add_parser("import", help="make a run folder from recorded answers")
-    make.add_argument("files", nargs="*", type=Path, metavar="FILE", help="JSON, JSON lines, CSV, .gz, or a folder")
+    make.add_argument(
+        "words",
+        nargs="*",
+        metavar="FILE",
+        help="JSON, JSON lines, CSV, .gz, or a folder; also settings of the data set, such as dataset.data_dir=FOLDER",
+    )
     make.add_argument("--as", dest="name", required=True, metavar="NAME", help="name of the run, or of a folder for it")
     make.add_argument("--entry", metavar="NAME", help="run of the catalogue, instead of files")
     make.add_argument("--shape", metavar="NAME|YAML", help="shape of the catalogue, or a YAML of your own")
@@ -35,6 +47,11 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("--cutoff", metavar="NAME", help="which cut-off to take, where a file holds several")
     make.add_argument("--system", default="", help="what answered (default: NAME)")
     make.add_argument("--backbone", default="", help="language model that answered")
+    make.add_argument(
+        "--protocol",
+        metavar="NAME",
+        help="preset of conf/protocol by which the run is compared (default: that of a run; with --entry xmemory)",
+    )
     make.add_argument(
         "--reference", action="store_true", help="bounds what a memory can do (gold evidence, everything): not ranked"
     )
@@ -46,11 +63,26 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _read_words(words: Sequence[str], options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Tell files from settings of the data set, ``dataset.KEY=VALUE``; ``dataset=NAME`` is ``--dataset NAME``."""
+    from eval.inspect_data import read_overrides
+
+    settings = [word for word in words if "=" in word and not Path(word).exists()]
+    options.files = [Path(word) for word in words if word not in settings]
+    options.settings = read_overrides(settings, parser)
+    named = options.settings.pop("dataset", None)
+    if named is not None and options.dataset:
+        parser.error(f"--dataset {options.dataset} and dataset={named} are both given; leave one out")
+    options.dataset = options.dataset or (None if named is None else str(named))
+
+
 def _import(options: argparse.Namespace) -> int:
-    from eval.recorded.catalogue import find_entry, import_entry
+    from eval.recorded.catalogue import PROTOCOL, find_entry, import_entry
     from eval.recorded.run_folder import write_run
+    from eval.scoring.protocols import load_protocol
 
     _check_names(options)
+    protocol = load_protocol(options.protocol or (PROTOCOL if options.entry else default_choice("protocol"))).name
     folder = Path(options.name) if Path(options.name).parent != Path() else RUNS / options.name
     with stage("reading and aligning"):
         if options.entry:
@@ -67,7 +99,7 @@ def _import(options: argparse.Namespace) -> int:
             f"none of the {len(imported.rows)} recorded rows asks a question of {options.dataset or options.entry}; "
             "name the data set that was asked, or --dataset own for the gold answers of the file"
         )
-    report = write_run(imported, folder, origin)
+    report = write_run(imported, folder, origin, protocol)
     _say(folder, report["counts"])
     return 0
 
@@ -77,15 +109,16 @@ def _check_names(options: argparse.Namespace) -> None:
     if not options.name.strip():
         raise ConfigError("--as is empty; name the run, or a folder for it")
     beside = [f"--{key}" for key in ("dataset", "shape", "cutoff") if getattr(options, key)]
-    beside += [str(path) for path in options.files]
+    beside += [*map(str, options.files), *(f"dataset.{key}=" for key in options.settings)]
     if options.entry and beside:
         raise ConfigError(f"--entry {options.entry} has files, shape and data set of its own; leave {beside[0]} out")
 
 
 def _from_files(options: argparse.Namespace, name: str) -> Any:
+    from eval.loaders.registry import OWN
     from eval.recorded.catalogue import load_catalogue, question_set
     from eval.recorded.importing import checksum, import_rows
-    from eval.recorded.questions import OWN
+    from eval.recorded.questions import load_questions
     from eval.recorded.run_folder import Origin
     from eval.recorded.shapes import read_shape
     from eval.recorded.source import files_of
@@ -94,6 +127,8 @@ def _from_files(options: argparse.Namespace, name: str) -> Any:
         raise ConfigError("name a file or folder to import, or a run of the catalogue with --entry")
     if not options.dataset:
         raise ConfigError("--dataset is missing: a preset of conf/dataset, or `own` for the file's own gold answers")
+    if options.settings and options.dataset == OWN:
+        raise ConfigError(f"dataset.{next(iter(options.settings))}=: --dataset own has no settings; leave it out")
     files = [file for path in options.files for file in files_of(path)]
     shapes = load_catalogue().shapes
     if options.shape is None:
@@ -106,7 +141,12 @@ def _from_files(options: argparse.Namespace, name: str) -> Any:
         raise ConfigError(f"--shape {options.shape}: choose one of {', '.join(shapes)}, or name a YAML file")
     if options.cutoff and not shape.cutoffs:
         raise ConfigError(f"--cutoff {options.cutoff}: this shape has no cut-offs; leave it out")
-    questions = None if options.dataset == OWN else question_set(options.dataset)
+    if options.dataset == OWN:
+        questions = None
+    elif options.settings:
+        questions = load_questions(options.dataset, options.settings)
+    else:
+        questions = question_set(options.dataset)
     origin = Origin(system=name, path=" ".join(file.name for file in files), sha256=checksum(files))
     return import_rows(files, shape, questions, options.cutoff), origin
 
@@ -114,9 +154,12 @@ def _from_files(options: argparse.Namespace, name: str) -> Any:
 def _guessed(path: Path) -> Any:
     """Shape of a table or of flat rows from the names of its columns."""
     from eval.recorded.shapes import column_shape
-    from eval.recorded.source import read_tree
+    from eval.recorded.source import is_table, read_tree
 
     tree = read_tree(path)
+    if tree == []:
+        header = is_table(path) and path.stat().st_size > 0
+        raise DataError(f"{path}: has {'a header and ' if header else ''}no rows; write one for each answer")
     if not isinstance(tree, list) or not tree or not isinstance(tree[0], dict):
         raise DataError(f"{path}: is no list of rows; say with --shape where the rows and their values stand")
     return column_shape([str(key) for key in tree[0]], path)

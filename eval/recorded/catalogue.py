@@ -9,8 +9,9 @@ from typing import Any
 
 from eval.configs.presets import read_settings
 from eval.loaders.contract import PinnedFile
+from eval.loaders.registry import OWN
 from eval.recorded.importing import Imported, import_rows
-from eval.recorded.questions import OWN, QuestionSet, load_questions, own_questions
+from eval.recorded.questions import QuestionSet, load_questions, own_questions
 from eval.recorded.rows import read_rows
 from eval.recorded.run_folder import Origin
 from eval.recorded.shapes import Shape, make_shape
@@ -18,6 +19,8 @@ from memsys.errors import ConfigError, DataError
 
 FILE = Path(__file__).parent / "catalogue.yaml"
 ROOT = Path(__file__).resolve().parents[2]
+#: How the means of the catalogue's runs are taken: most of them leave category 5 out.
+PROTOCOL = "xmemory"
 #: Environment variable that names the folder of the recorded files.
 VARIABLE = "MEMSYS_RECORDED"
 
@@ -191,8 +194,9 @@ def question_set(name: str) -> QuestionSet:
     entry = load_catalogue().entries.get(name)
     if entry is None or entry.kind != "questions":
         return load_questions(name)
-    rows = read_rows(paths_of(entry), load_catalogue().shapes[entry.shape])
-    made = own_questions(rows, next(iter(entry.files.values())))
+    shape = load_catalogue().shapes[entry.shape]
+    rows = read_rows(paths_of(entry), shape)
+    made = own_questions(rows, next(iter(entry.files.values())), apart=shape.conversation_is == "question")
     return QuestionSet(name, made.sha256, made.questions, made.conversations, made.data)
 
 

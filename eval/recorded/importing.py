@@ -104,7 +104,7 @@ def import_rows(
     rows = read_rows(files, shape, cutoff)
     if question_set is None:
         rows = with_own_ids(rows)
-        question_set = own_questions(rows, checksum(files))
+        question_set = own_questions(rows, checksum(files), apart=shape.conversation_is == "question")
     positions = question_set.positions if shape.conversation_is != "id" else {}
     alignment = align(rows, question_set.questions, positions)
     wanted = {*alignment.rows, *alignment.missing}

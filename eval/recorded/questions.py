@@ -6,15 +6,16 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from eval.inspect_data import read_config
+from eval.loaders.registry import OWN
 from eval.recorded.rows import Recorded
 from eval.runs.records import ReferenceRecord
 from memsys.errors import DataError
 from memsys.vocabulary import Json, Sample
 
-#: Name of a data set for answers whose questions no loader has: questions and gold are the file's.
-OWN = "own"
 #: A category that is a number as a data set writes it; longer ones are no numbers of categories.
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
+#: Kind of questions whose file names no category.
+UNCATEGORISED = "without_category"
 #: First number of a category that has a name alone.
 _FIRST_OWN = 101
 
@@ -57,6 +58,7 @@ class QuestionSet:
         questions: in the order of the file.
         conversations: ids, in the order of the file; answers often name conversations by position.
         data: what ``run.json`` says of the data.
+        settings: of the data set that are not its preset's, without those of this machine.
     """
 
     name: str
@@ -64,6 +66,7 @@ class QuestionSet:
     questions: tuple[RecordedQuestion, ...]
     conversations: tuple[str, ...]
     data: Mapping[str, Json] = field(default_factory=dict)
+    settings: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def positions(self) -> dict[str, str]:
@@ -71,20 +74,26 @@ class QuestionSet:
         return {str(number): name for number, name in enumerate(self.conversations)}
 
 
-def load_questions(name: str) -> QuestionSet:
-    """Load the questions of a data set by the name of its preset in ``conf/dataset``.
+def load_questions(name: str, overrides: Mapping[str, Json] | None = None) -> QuestionSet:
+    """Load the questions of a data set.
+
+    Args:
+        name: of its preset in ``conf/dataset``.
+        overrides: settings that replace the preset's.
 
     Raises:
-        ConfigError: there is no such preset.
+        ConfigError: there is no such preset, or it has no such setting.
         DataError: the data set's file is not there.
     """
-    loaded = read_config(name, {}).load()
+    overrides = overrides or {}
+    loaded = read_config(name, overrides).load()
     return QuestionSet(
         name=name,
         sha256=loaded.sha256,
         questions=tuple(one for sample in loaded.samples for one in _asked(sample)),
         conversations=tuple(sample.conversation.conversation_id for sample in loaded.samples),
         data={"source": loaded.source_name, **loaded.counts, "notes": dict(loaded.notes)},
+        settings={key: value for key, value in overrides.items() if key not in ("path", "data_dir")},
     )
 
 
@@ -95,14 +104,15 @@ def _asked(sample: Sample) -> list[RecordedQuestion]:
     return [RecordedQuestion(question.text, record) for question, record in zip(sample.questions, records, strict=True)]
 
 
-def own_questions(rows: Sequence[Recorded], sha256: str) -> QuestionSet:
+def own_questions(rows: Sequence[Recorded], sha256: str, *, apart: bool = False) -> QuestionSet:
     """Make the question set of answers whose file holds questions and gold.
 
-    Each conversation of the file is one; a file without is one conversation per question, as in LongMemEval.
+    Each conversation of the file is one; rows that name none are one together.
 
     Args:
         rows: with ids that are unique in the file, see :func:`with_own_ids`.
         sha256: of the file.
+        apart: each question that names no conversation has one of its own, as in LongMemEval.
 
     Raises:
         DataError: a row has no gold, or neither id nor text of a question.
@@ -119,7 +129,7 @@ def own_questions(rows: Sequence[Recorded], sha256: str) -> QuestionSet:
             )
         record = ReferenceRecord(
             question_id=question_id,
-            conversation_id=row.conversation or question_id,
+            conversation_id=row.conversation or (question_id if apart else OWN),
             category=numbers[row.category or ""],
             answers=[row.gold],
             adversarial_answer=None,
@@ -127,7 +137,7 @@ def own_questions(rows: Sequence[Recorded], sha256: str) -> QuestionSet:
             unresolved_evidence=[],
             evidence_texts=[],
             extra={"category_name": row.category} if row.category else {},
-            kind=f"category_{numbers[row.category or '']}",  # a 5 here need not be what it is in LoCoMo
+            kind=f"category_{row.category}" if row.category else UNCATEGORISED,  # a 5 need not be what it is in LoCoMo
         )
         found.setdefault(question_id, RecordedQuestion(row.question or "", record))
     conversations = tuple(dict.fromkeys(one.conversation_id for one in found.values()))

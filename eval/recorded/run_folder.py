@@ -45,13 +45,14 @@ class Origin:
     reference: bool = False
 
 
-def write_run(imported: Imported, folder: Path, origin: Origin) -> dict[str, Json]:
+def write_run(imported: Imported, folder: Path, origin: Origin, protocol: str) -> dict[str, Json]:
     """Write the run folder.
 
     Args:
         imported: the answers.
         folder: must not exist, or be empty.
         origin: for ``run.json``.
+        protocol: name in ``conf/protocol`` by which the run is read unless another is asked for.
 
     Returns:
         The report that was written to ``import.json``.
@@ -80,7 +81,7 @@ def write_run(imported: Imported, folder: Path, origin: Origin) -> dict[str, Jso
         _write_lines(folder / "retrievals.jsonl", contexts)
     report = {"counts": imported.counts(), "lists": imported.lists(), "categories": imported.category_labels()}
     write_json(folder / REPORT, report)
-    write_json(folder / "run.json", asdict(_record(imported, folder, origin, bool(contexts))))
+    write_json(folder / "run.json", asdict(_record(imported, folder, origin, protocol, bool(contexts))))
     for judge in sorted({name for _, row in pairs for name in row.verdicts}):
         _write_verdicts(folder, judge, pairs, {one.question_id: one for one in references})
     return report
@@ -129,7 +130,7 @@ def _retrieval(one: RecordedQuestion, row: Recorded) -> RetrievalRecord:
     )
 
 
-def _record(imported: Imported, folder: Path, origin: Origin, has_context: bool) -> RunRecord:
+def _record(imported: Imported, folder: Path, origin: Origin, protocol: str, has_context: bool) -> RunRecord:
     code, source = commit(), imported.question_set
     origin_settings = {key: value for key, value in asdict(origin).items() if key != "reference"}
     identity = {"recorded": origin_settings, "data": source.sha256}
@@ -143,9 +144,9 @@ def _record(imported: Imported, folder: Path, origin: Origin, has_context: bool)
         config={
             "memory": {"name": origin.system},
             "backbone": {"name": origin.backbone or "not named"},
-            "dataset": {"name": source.name},
+            "dataset": {"name": source.name, **source.settings},
             "reader": {"name": "recorded"},
-            "protocol": {"name": "xmemory"},
+            "protocol": {"name": protocol},
         },
         identity=identity,
         data={

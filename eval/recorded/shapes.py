@@ -8,9 +8,10 @@ from typing import Any, Literal, get_args
 
 from memsys.errors import ConfigError, DataError
 
-#: What the conversation of a row is: the data set's own id, a position among its conversations, or a position counted
-#: from the first conversation of the part file that the row stands in.
-ConversationKind = Literal["id", "index", "index_in_file"]
+#: What the conversation of a row is: the data set's own id, a position among its conversations, a position counted
+#: from the first conversation of the part file that the row stands in, or none but that of the question, as in
+#: LongMemEval, where each has a conversation of its own.
+ConversationKind = Literal["id", "index", "index_in_file", "question"]
 
 
 @dataclass(frozen=True, slots=True)

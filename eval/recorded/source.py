@@ -40,6 +40,11 @@ def _suffix(path: Path) -> str:
     return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
+def is_table(path: Path) -> bool:
+    """Tell by its name whether a file is a table with a header."""
+    return _suffix(path) in _TABLES
+
+
 def read_tree(path: Path, encoding: str = "utf-8") -> Any:
     """Parse a file.
 
@@ -66,8 +71,8 @@ def _tree(path: Path, suffix: str, encoding: str) -> Any:
     if suffix in _TABLES:
         return list(_table(path, text, _TABLES[suffix]))
     if suffix in _LINES:
-        return [_parsed(line, f"{path}:{number}") for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    return _parsed(text, str(path))
+        return [_parsed(line, path, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    return _parsed(text, path)
 
 
 def _text(path: Path, encoding: str) -> str:
@@ -76,22 +81,28 @@ def _text(path: Path, encoding: str) -> str:
         data = gzip.decompress(data) if path.suffix.lower() == ".gz" else data
         return data.decode(encoding).removeprefix("\ufeff")
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
+        raise DataError(f"{path} cannot be read ({error}); check the file, or fetch it again") from error
     except (UnicodeDecodeError, LookupError) as error:
         raise DataError(f"{path} is not {encoding} text ({error}); name its `encoding` in the shape") from error
 
 
-def _parsed(text: str, where: str) -> Any:
-    """Parse JSON; ``NaN``, which programs write for a missing value, is none.
+def _parsed(text: str, path: Path, line: int = 0) -> Any:
+    """Parse a file's text, or one line of it, counted from 1; ``NaN``, which programs write for no value, is none.
 
     Raises:
         DataError: it is no JSON, or holds half of a surrogate pair (a reply that was cut in the middle of an emoji),
             which no file of a run can hold.
     """
+    where = f"{path}:{line}" if line else str(path)
     try:
         found = json.loads(text, parse_constant=lambda name: None)
+    except json.JSONDecodeError as error:
+        place = f"line {line or error.lineno}, column {error.colno}"
+        raise DataError(
+            f"{where} is not JSON ({error.msg} at {place}); correct it there, or fetch the file again if it was fetched"
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{where} is not JSON ({error}); fetch the file again") from error
+        raise DataError(f"{where} is no JSON that can be read ({error}); correct it") from error
     if _SURROGATE_ESCAPE.search(text):
         try:
             json.dumps(found, ensure_ascii=False).encode()
@@ -112,4 +123,4 @@ def _table(path: Path, text: str, delimiter: str) -> Iterator[dict[str, str]]:
                 raise DataError(f"{path}:{reader.line_num}: has another number of columns than the header")
             yield row
     except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}: {error}; fetch the file again") from error
+        raise DataError(f"{path}:{reader.line_num}: {error}; correct it there") from error

@@ -11,7 +11,7 @@ from eval.configs.answer_prompts import prompts_of
 from eval.configs.choices import current_name
 from eval.judge.store import with_judgements
 from eval.loaders.kinds import ADVERSARIAL
-from eval.loaders.registry import info_of
+from eval.loaders.registry import info_of, is_own
 from eval.runs.folders import find_run_folders
 from eval.runs.identity import identity_hash, without_name
 from eval.runs.records import SCHEMA_VERSION
@@ -102,6 +102,11 @@ class StoredRun:
     def of_sample(self) -> bool:
         """Whether it ran on a sample of the project's own, which is not the published data set."""
         return bool((self.record["config"].get("dataset") or {}).get("sample"))
+
+    @property
+    def of_own_data(self) -> bool:
+        """Whether its questions, and the words for their kinds, are the user's own."""
+        return is_own(self.dataset)
 
     @property
     def reader(self) -> str:

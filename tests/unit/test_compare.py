@@ -379,3 +379,14 @@ def test_answer_prompts_of_another_wording_are_a_difference_besides_the_memory(t
     other_memory = replace(run, record={**run.record, "prompts": {**asked, "clag.router": "c" * 64}})
     assert differing_parts(one, reworded) == ("answer prompts",)
     assert differing_parts(one, other_memory) == differing_parts(one, run) == ()
+
+
+def test_the_kinds_of_ones_own_data_are_no_gap_of_a_protocol(tmp_path: Path) -> None:
+    """A word of one's own is allowed, and was warned of as if it should have a label."""
+    run = stored(tmp_path)
+    rows = tuple(replace(row, kind="opinion") for row in run.rows)
+    for name, warned in (("locomo", True), ("custom", False), ("custom_sample", False), ("own", False)):
+        record = {**run.record, "config": {**run.record["config"], "dataset": {"name": name}}}
+        report = make_report([replace(run, rows=rows, record=record)], CLAG)
+        assert report.unlabelled == ["opinion"]
+        assert any("no label for questions of the kind opinion" in line for line in report.warnings) is warned

@@ -15,6 +15,7 @@ from eval.convert_data import main as convert
 from eval.inspect_data import main as inspect
 from eval.loaders.custom import CustomConfig, number_kinds
 from eval.loaders.custom_files import read_custom, schema
+from eval.loaders.exports import read_export
 from eval.loaders.locate import sample_path
 from eval.loaders.locomo import LocomoConfig
 from eval.loaders.longmemeval import LongmemevalConfig
@@ -428,6 +429,22 @@ def test_locomo_comes_through_with_questions_and_evidence(tmp_path: Path, capsys
     assert {key: after.counts[key] for key in shown} == {key: before.counts[key] for key in shown}
     for old, new in zip(before.samples, after.samples, strict=True):
         assert new.questions == old.questions
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("answers.csv", r"answers.csv: is a table \(.csv\), where openai expects JSON: objects with messages"),
+        ("nofile.json", r"nofile.json: cannot be read \(No such file or directory\); check the path$"),
+        ("broken.json", r"broken.json: no valid JSON at line 2, column 5 .*; correct it there; "),
+    ],
+)
+def test_advice_fits_a_file_of_ones_own(tmp_path: Path, name: str, message: str) -> None:
+    """It was to fetch the file again, or to check settings that the command does not have."""
+    (tmp_path / "answers.csv").write_text("question,prediction\nWho?,Ann\n")
+    (tmp_path / "broken.json").write_text('[{"role": "user",\n    content: "x"}]')
+    with pytest.raises(DataError, match=message):
+        read_export("openai", tmp_path / name)
 
 
 @pytest.mark.parametrize(

@@ -3,25 +3,32 @@
 import errno
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from eval.compare.__main__ import main as compare
+from eval.compare.rows import system_rows
 from eval.judge.store import load_judged
+from eval.loaders.locate import sample_path
 from eval.recorded.__main__ import main
 from eval.recorded.align import align
 from eval.recorded.catalogue import load_catalogue
 from eval.recorded.fetching import fetch_entry
 from eval.recorded.importing import Imported, import_rows
-from eval.recorded.questions import QuestionSet, RecordedQuestion, number_categories
+from eval.recorded.questions import QuestionSet, RecordedQuestion, load_questions, number_categories
 from eval.recorded.rows import Recorded, read_rows, without_thoughts
 from eval.recorded.run_folder import Origin, write_run
 from eval.recorded.shapes import column_shape, make_shape
 from eval.recorded.source import read_tree
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_answers, load_json
+from eval.score import main as score
+from eval.scoring.protocols import load_protocol
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
+from eval.tables.stored import Skipped, read_run
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 
 
@@ -151,8 +158,13 @@ def test_compressed_lines_and_tables_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.json", b'[{"question":', r"a.json is not JSON"),
-        ("a.jsonl", b'{"a": 1}\n{"a"\n', r"a.jsonl:2 is not JSON"),
+        (
+            "a.json",
+            b'[\n{"question":',
+            r"a.json is not JSON \(Expecting .* at line 2, column 13\); correct it there",
+        ),
+        ("a.json", b"[" * 10**6, r"a.json is no JSON that can be read \(.*\); correct it"),
+        ("a.jsonl", b'{"a": 1}\n{"a"\n', r"a.jsonl:2 is not JSON \(.* at line 2, column 5\)"),
         ("a.json.gz", b"no gzip", r"a.json.gz cannot be read"),
         ("a.json", b'["\xa1\xaf"]', r"is not utf-8 text .* name its `encoding`"),
         ("a.csv", b"a,b\n1\n", r"a.csv:2: has another number of columns"),
@@ -212,6 +224,24 @@ def test_questions_of_two_conversations_may_have_one_id_or_one_text(tmp_path: Pa
     assert found.counts()["repeated"] == found.counts()["unaligned"] == 0
 
 
+def test_rows_without_a_conversation_are_one_together(tmp_path: Path) -> None:
+    """Each question was a conversation, and intervals over questions were shown as intervals over conversations."""
+    tree = [{"question": f"Who sings {n}?", "gold": "Ann", "prediction": "Ann" if n % 3 else "x"} for n in range(6)]
+    (tmp_path / "a.json").write_text(json.dumps(tree))
+    shape = column_shape(list(tree[0]), tmp_path)
+    write_run(import_rows([tmp_path / "a.json"], shape, None), tmp_path / "run", Origin(system="sys"), "clag")
+    score_run(tmp_path / "run")
+    stored = read_run(tmp_path / "run")
+    assert not isinstance(stored, Skipped)
+    assert {row.conversation_id for row in stored.rows} == {"own"}
+    (row,) = system_rows([stored], load_protocol("clag"))
+    interval = row.estimates["F1"].interval
+    assert interval is not None and interval.by == "question"
+    apart = replace(shape, conversation_is="question")
+    found = import_rows([tmp_path / "a.json"], apart, None)
+    assert len(found.question_set.conversations) == 6
+
+
 def test_no_two_categories_share_a_number() -> None:
     """``food`` stands second, so it was 102 as the other."""
     assert number_categories({"102", "food"}) == {"102": 102, "food": 103}
@@ -225,7 +255,7 @@ def test_a_category_of_ones_own_is_no_category_of_locomo(tmp_path: Path) -> None
     (tmp_path / "a.json").write_text(json.dumps([{**places, "category": "5", "grade": "CORRECT"}]))
     shape = make_shape("mine", {**places, "verdicts": {"x": "grade"}}, "mine.yaml")
     imported = import_rows([tmp_path / "a.json"], shape, None)
-    write_run(imported, tmp_path / "run", Origin(system="sys"))
+    write_run(imported, tmp_path / "run", Origin(system="sys"), "clag")
     assert [(one.category, one.reference.kind) for one in imported.questions] == [(5, "category_5")]
     assert not load_json(tmp_path / "run" / "judgements" / "recorded-x.json")["adversarial"]
 
@@ -233,7 +263,7 @@ def test_a_category_of_ones_own_is_no_category_of_locomo(tmp_path: Path) -> None
 def test_a_run_folder_is_scored_and_says_what_it_lacks(tmp_path: Path) -> None:
     imported = _import(tmp_path, {"0": [_mem0("Who dances?", "Bob", "Bob", "2")]}, "mem0_eval")
     run = tmp_path / "run"
-    write_run(imported, run, Origin(system="sys"))
+    write_run(imported, run, Origin(system="sys"), "clag")
     rows = score_run(run)
     summary = summarise(run)
     answer = load_answers(run)["c0:q1"]
@@ -244,11 +274,11 @@ def test_a_run_folder_is_scored_and_says_what_it_lacks(tmp_path: Path) -> None:
     assert load_judged(run)[0].shares() == {"c0:q1": 1.0}
     assert "recorded elsewhere; lacks the reader's context" in load_json(run / "run.json")["problems"]
     with pytest.raises(RunDirectoryError, match="is not empty"):
-        write_run(imported, run, Origin(system="sys"))
+        write_run(imported, run, Origin(system="sys"), "clag")
     with pytest.raises(RunDirectoryError, match=r"answers\.json is a file; choose another --as"):
-        write_run(imported, tmp_path / "answers.json", Origin(system="sys"))
+        write_run(imported, tmp_path / "answers.json", Origin(system="sys"), "clag")
     with pytest.raises(RunDirectoryError, match=r"cannot make .* choose another --as"):
-        write_run(imported, tmp_path / "answers.json" / "run", Origin(system="sys"))
+        write_run(imported, tmp_path / "answers.json" / "run", Origin(system="sys"), "clag")
 
 
 def test_two_columns_and_own_gold_suffice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -262,11 +292,69 @@ def test_two_columns_and_own_gold_suffice(tmp_path: Path, capsys: pytest.Capture
     assert "needs `prediction`" in capsys.readouterr().err
 
 
+def test_own_answers_have_the_protocol_of_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They had that of the catalogue's runs, and were not compared with a run unless ``--protocol`` was named."""
+    table = tmp_path / "a.csv"
+    table.write_text("question,prediction,gold\nWho?,Bob,Bob\n")
+    theirs = _import(tmp_path, {"0": [_mem0("Who dances?", "Bob", "Bob", "2")]}, "mem0_eval")
+    monkeypatch.setattr("eval.recorded.catalogue.import_entry", lambda entry: theirs)
+    own, entry = [str(table), "--dataset", "own"], ["--entry", "sage_sage"]
+    found = []
+    for number, options in enumerate((own, [*own, "--protocol", "sage"], entry, [*entry, "--protocol", "sage"])):
+        assert main(["import", *options, "--as", str(tmp_path / f"run{number}")]) == 0
+        found.append(load_json(tmp_path / f"run{number}" / "run.json")["config"]["protocol"]["name"])
+    assert found == ["clag", "sage", "xmemory", "sage"]
+    assert main(["import", *own, "--protocol", "nope", "--as", str(tmp_path / "run")]) == 2
+    assert "protocol='nope' is unknown; choose one of beam, clag" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_without_categories_is_no_gap_of_a_protocol(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its questions were of the kind category_101, which no protocol has a label for."""
+    table, run = tmp_path / "a.csv", str(tmp_path / "run")
+    table.write_text("question,prediction,gold\nWho?,Bob,Bob\nWhere?,here,there\n")
+    assert main(["import", str(table), "--as", run, "--dataset", "own"]) == 0
+    assert score([run, "--metrics", "f1_set"]) == 0
+    assert compare([run, "--out", str(tmp_path / "out")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "no label for questions" not in shown
+    assert summarise(tmp_path / "run")["protocols"]["clag"]["unlabelled_kinds"] == ["without_category"]
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ["FILE", "SETTING", "--dataset", "custom", "--as", "RUN"],
+        ["FILE", "--as", "RUN", "--dataset", "custom", "SETTING"],
+        ["FILE", "--as", "RUN", "dataset=custom", "SETTING"],
+    ],
+)
+def test_own_answers_to_own_data(tmp_path: Path, order: list[str]) -> None:
+    """The setting that says where the data lie was asked for, and then refused."""
+    sample = [f"dataset.data_dir={sample_path('custom', 'sample')}", "conversations=[ines-and-tom]"]
+    asked = load_questions("custom", {"data_dir": str(sample_path("custom", "sample"))}).questions
+    table = tmp_path / "a=b.csv"
+    table.write_text("question_id,prediction\n" + "".join(f"{one.question_id},Pixel\n" for one in asked[:2]))
+    given = {"FILE": [str(table)], "SETTING": sample, "RUN": [str(tmp_path / "run")]}
+    assert main(["import", *(word for part in order for word in given.get(part, [part]))]) == 0
+    record = load_json(tmp_path / "run" / "run.json")
+    assert record["config"]["dataset"] == {"name": "custom", "conversations": ["ines-and-tom"]}
+    assert load_answers(tmp_path / "run").keys() == {one.question_id for one in asked[:2]}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--as", "RUN", "--dataset", "own", "data_dir=x"], "dataset.data_dir=: --dataset own has no settings"),
+        (["--as", "RUN", "--dataset", "custom", "folder=x"], "dataset custom has no setting folder"),
         (["--as", " ", "--dataset", "own"], "--as is empty"),
         (["--as", "RUN", "--dataset", "own", "--cutoff", "10"], "--cutoff 10: this shape has no cut-offs"),
+        (
+            ["--as", "RUN", "--dataset", "own", "EMPTY"],
+            "empty.csv: has a header and no rows; write one",
+        ),
         (["--as", "RUN", "--entry", "x", "--dataset", "own"], "--entry x has files, shape and data set of its own"),
         (["--as", "RUN", "--dataset", "locomo_sample"], "none of the 1 recorded rows asks a question of locomo_sample"),
     ],
@@ -277,8 +365,11 @@ def test_what_cannot_be_imported_leaves_no_run(
     """Options that do not go together were left out without a word, and a run without any answer was written."""
     table = tmp_path / "answers.csv"
     table.write_text("question,gold,prediction\nWhat is the cat called?,Pixel,Pixel\n")
-    options = [str(tmp_path / "run") if option == "RUN" else option for option in options]
-    assert main(["import", str(table), *options]) == 2
+    empty = tmp_path / "empty.csv"
+    empty.write_text("question,gold,prediction\n")
+    files = [] if "EMPTY" in options else [str(table)]
+    places = {"RUN": str(tmp_path / "run"), "EMPTY": str(empty)}
+    assert main(["import", *files, *(places.get(option, option) for option in options)]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "run").exists()
 

@@ -7,7 +7,7 @@ import pytest
 
 from eval.explain.__main__ import main as explain
 from eval.export import export_run
-from eval.recorded.catalogue import load_catalogue
+from eval.recorded.catalogue import PROTOCOL, load_catalogue
 from eval.recorded.importing import import_rows
 from eval.recorded.questions import QuestionSet, RecordedQuestion
 from eval.recorded.run_folder import Origin, write_run
@@ -49,7 +49,7 @@ def _recorded(root: Path, name: str, row: dict[str, str], *, reference: bool = F
     origin = Origin(
         "SAGE", "gpt-4o-mini", "them/code", "abcdef0123456789", "answers.json", row=row, reference=reference
     )
-    write_run(imported, root / name, origin)
+    write_run(imported, root / name, origin, PROTOCOL)
     score_run(root / name, ScoringConfig(metrics=("f1_set", "bleu1")))
     summarise(root / name)
 
