@@ -14,6 +14,7 @@ from eval.loaders.contract import LoadedData
 from eval.loaders.kinds import kind_of
 from eval.running.budgets import check_prices
 from eval.running.completeness import check_prompt_files, finished, note_changed_code, run_totals, whole
+from eval.running.faults import first_fault
 from eval.running.loading import Loading, tell_when_loaded
 from eval.running.models import (
     backbone_traffic,
@@ -109,7 +110,7 @@ def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directo
     except BaseExceptionGroup as group:
         ours = group.subgroup(MemsysError)
         if ours is None:
-            raise
+            raise first_fault(group) from None
         raise _found(ours, BudgetSpentError) or first_error(ours) from group
 
 
