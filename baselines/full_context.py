@@ -56,6 +56,11 @@ class FullContextConfig:
         """Never; see :class:`memsys.protocol.TellsEmbedding`."""
         return False
 
+    @property
+    def counts_tokens(self) -> bool:
+        """Each line, to see what fits; see :class:`memsys.protocol.CountsTokens`."""
+        return True
+
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
         """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
         return []

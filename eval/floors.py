@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from eval.cli.commands import explains_errors, program, start
-from eval.cli.places import check_folder
+from eval.cli.places import check_folder, tracked_remark
 from eval.cli.terminal import say
 from eval.configs.presets import CONF, find_preset, read_settings
 from eval.inspect_data import read_config, read_overrides
@@ -183,6 +183,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for dataset in datasets:
         for path in write_floors(dataset, options.reader, options.out, overrides):
             say(f"written: {path}")
+    if remark := tracked_remark(options.out):
+        say(remark)
     return 0
 
 

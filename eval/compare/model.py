@@ -29,6 +29,7 @@ _UNANSWERABLE = {
 _ANSWERABLE_TESTS = (
     f"{ANSWERABLE}: the tests of F1 without the questions that have no answer; Holm's correction over these alone"
 )
+_RECALL_TESTS = "no run here has answers: the primary metric is {heading}, and Holm's correction runs over its tests"
 _BY_SESSION = (
     "session any, all: share of the questions with any or all of their gold sessions among the first 5 or 10 sessions "
     "retrieved"
@@ -98,9 +99,12 @@ class Report:
     @property
     def pair_notes(self) -> list[str]:
         """What the columns of the paired tests mean."""
-        if all(pair.column != ANSWERABLE for pair in self.pairs):
-            return list(PAIR_LEGEND)
-        return [*PAIR_LEGEND[:2], _ANSWERABLE_TESTS, *PAIR_LEGEND[2:]]
+        notes = []
+        if all(row.run.retrieval_only for row in self.rows):
+            notes = [_RECALL_TESTS.format(heading=self.lead)]
+        elif any(pair.column == ANSWERABLE for pair in self.pairs):
+            notes = [_ANSWERABLE_TESTS]
+        return [*PAIR_LEGEND[:2], *notes, *PAIR_LEGEND[2:]]
 
     @property
     def legend(self) -> list[str]:

@@ -1,6 +1,7 @@
 """Each system against one of them on the questions that both answered."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from eval.compare.columns import ANSWERABLE, columns
 from eval.compare.rows import SystemRow, answerable_alone, lead_metric, recall_metric
@@ -13,6 +14,8 @@ from eval.tables.stored import StoredRun
 
 def compare_with(baseline: SystemRow, rows: Sequence[SystemRow], protocol: Protocol) -> list[Pair]:
     """Compare every other system with one of them on the lead metric and on evidence recall.
+
+    Where no run has answers, evidence recall is the primary metric, whatever the protocol's is.
 
     Where the protocol's F1 counts questions that have no answer, F1 without them is tested beside it: its tests are a
     family of their own in Holm's correction.
@@ -39,7 +42,7 @@ def _tested(rows: Sequence[SystemRow], protocol: Protocol) -> dict[str, tuple[st
     recall, recalled = recall_metric(runs)
     heading = next(column.heading for column in columns() if column.name == recall)
     if metric == recalled:
-        return {heading: (metric, protocol)}
+        return {heading: (metric, replace(protocol, primary=metric))}
     found = {column: (metric, protocol)}
     unanswerable = any(run.asks_unanswerable for run in runs)
     if unanswerable and protocol.counts(ADVERSARIAL):  # elsewhere they would be the tests of F1 once more

@@ -116,7 +116,7 @@ def delegated_roles(settings: Mapping[str, Any]) -> tuple[str, ...]:
             "second and second_roles belong together: `+backbone@second=NAME second_roles=[ROLE]` lets another "
             "backbone answer a memory's role"
         )
-    own = _role_names(settings["memory"])
+    own = role_names(settings["memory"])
     foreign = set(wanted) - own
     if foreign:
         unknown = sorted(foreign - set().union(*_preset_roles()))
@@ -126,14 +126,14 @@ def delegated_roles(settings: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(role for role in wanted if role in own)
 
 
-def _role_names(memory: Mapping[str, Any]) -> set[str]:
+def role_names(memory: Mapping[str, Any]) -> set[str]:
     """Roles of a memory's settings, and of the memory that it hosts."""
     host = memory.get("host")
-    return set(memory.get("roles") or ()) | (_role_names(host) if isinstance(host, Mapping) else set())
+    return set(memory.get("roles") or ()) | (role_names(host) if isinstance(host, Mapping) else set())
 
 
 def _preset_roles() -> Iterable[set[str]]:
-    return (_role_names(settings_of(preset)) for preset in presets().values())
+    return (role_names(settings_of(preset)) for preset in presets().values())
 
 
 _ENGINES: dict[str, Engine] = {}

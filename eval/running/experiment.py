@@ -14,6 +14,7 @@ from eval.loaders.contract import LoadedData
 from eval.loaders.kinds import kind_of
 from eval.running.budgets import check_prices
 from eval.running.completeness import check_prompt_files, finished, note_changed_code, run_totals, whole
+from eval.running.faults import first_fault
 from eval.running.loading import Loading, tell_when_loaded
 from eval.running.models import (
     backbone_traffic,
@@ -24,6 +25,7 @@ from eval.running.models import (
     paid_parts,
     run_meters,
 )
+from eval.running.needs import check_backbones, check_memory_has_model
 from eval.running.plan import EVALUATION, Plan, identity_of, run_path
 from eval.running.progress import DisplayState, LineProgress, TerminalProgress, make_progress
 from eval.running.recording import make_record, recordable, reference_records, updates_records
@@ -32,7 +34,7 @@ from eval.running.stopping import StopRequest
 from eval.runs.run_json import RunRecord, now
 from eval.runs.rundir import RunDirectory
 from memsys.credentials import redacted
-from memsys.errors import BudgetSpentError, MemsysError, first_error
+from memsys.errors import AssetError, BudgetSpentError, ConfigError, MemsysError, first_error
 from memsys.index.settings import using_index
 from memsys.protocol import NeedsAssets
 from memsys.vocabulary import Json
@@ -62,6 +64,9 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
         data = plan.dataset.load()
     identity = identity_of(plan, data.sha256)
     path = run_path(plan, identity)
+    new = not (path / "run.json").is_file()
+    if new:  # one that cannot begin leaves no folder
+        check_before_models(plan, data)
     directory = RunDirectory(path, wait_s=lock_wait_s)
     try:
         note_changed_code(directory, identity, plan.memory)
@@ -71,6 +76,8 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
             note_evaluation(plan, directory)
             complete = True
         else:
+            if not new:
+                check_before_models(plan, data)
             complete = _run_to_end(plan, data, identity, directory)
         if complete and plan.score:
             score_and_show(plan, path)
@@ -92,7 +99,6 @@ def note_evaluation(plan: Plan, directory: RunDirectory) -> None:
 
 def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory) -> bool:
     """Run the loop; tasks raise in groups, a user reads one message."""
-    check_before_models(plan, data)
     stop = StopRequest()
     try:
         with using_index(plan.index):
@@ -104,17 +110,20 @@ def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directo
     except BaseExceptionGroup as group:
         ours = group.subgroup(MemsysError)
         if ours is None:
-            raise
-        raise _budget_error(ours) or first_error(ours) from group
+            raise first_fault(group) from None
+        raise _found(ours, BudgetSpentError) or first_error(ours) from group
 
 
 def check_before_models(plan: Plan, data: LoadedData) -> None:
     """Refuse what cannot work while it costs nothing: before a server starts or a model is loaded.
 
     Raises:
-        ConfigError: the reader lacks a prompt for a category that is asked, a prompt or the embedder is not usable, or
-            dollars are limited and a price is not known.
+        ConfigError: the reader lacks a prompt for a category that is asked, a prompt or the embedder is not usable,
+            dollars are limited and a price is not known, a key is missing, or the memory asks a model
+            and there is none.
+        AssetError: a file or a package that the memory or the backbone needs is missing.
     """
+    check_memory_has_model(plan, data)
     embedder_for(plan)
     check_prices(plan.budget, paid_parts(plan))
     if plan.backbone is not None:
@@ -126,13 +135,14 @@ def check_before_models(plan: Plan, data: LoadedData) -> None:
         asked = {number: (data.category_names.get(number, ""), kinds[number]) for number in sorted(kinds)}
         plan.reader.check(plan.dataset.name, asked)
         plan.reader.build(plan.seed)
+    check_backbones(plan)
+    if isinstance(plan.memory, NeedsAssets):
+        plan.memory.check_assets()
 
 
 async def _run(
     plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory, stop: StopRequest
 ) -> bool:
-    if isinstance(plan.memory, NeedsAssets):
-        plan.memory.check_assets()
     loading = Loading()
     async with AsyncExitStack() as stack:
         stack.enter_context(stop.watched())
@@ -181,19 +191,19 @@ async def _drive(plan: Plan, data: LoadedData, directory: RunDirectory, record: 
             outcome = await _run_beside_loading(plan, data, directory, driven, progress)
     except BaseException:
         record.status, record.finished = "interrupted", now()
-        if (spent := _budget_error(sys.exception())) is not None:
-            record.status, record.problems = "incomplete", [str(spent)]
+        if (known := _found(sys.exception(), BudgetSpentError, ConfigError, AssetError)) is not None:
+            record.status, record.problems = "incomplete", [redacted(str(known))]
         directory.save(record)
         raise
     return _close(directory, record, data, plan, outcome)
 
 
-def _budget_error(error: BaseException | None) -> BudgetSpentError | None:
-    """The spent budget that an error is about, alone or in a group of errors."""
+def _found(error: BaseException | None, *kinds: type[MemsysError]) -> BaseException | None:
+    """The first error of some kinds, which stands alone or in a group of errors; ``None`` where there is none."""
     if isinstance(error, BaseExceptionGroup):
-        group = error.subgroup(BudgetSpentError)
+        group = error.subgroup(kinds)
         error = error if group is None else first_error(group)
-    return error if isinstance(error, BudgetSpentError) else None
+    return error if isinstance(error, kinds) else None
 
 
 async def _run_beside_loading(

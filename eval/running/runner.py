@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from eval.running.clocks import Clock, ConversationClock
+from eval.running.faults import AtWork
 from eval.running.ingestion import ConversationIngestion
 from eval.running.progress import ProgressListener
 from eval.running.prompt_recording import PromptRecordingModel
@@ -83,7 +84,8 @@ class Runner:
     async def _guarded(self, sample: Sample, snapshots: Snapshots, outcome: RunOutcome) -> None:
         async with self._conversations:
             try:
-                await self._conversation(sample, snapshots)
+                with AtWork("conversation", sample.conversation.conversation_id):
+                    await self._conversation(sample, snapshots)
             except* (BackboneError, WorkerError) as errors:
                 outcome.failures[sample.conversation.conversation_id] = str(first_error(errors))
 
@@ -133,11 +135,12 @@ class Runner:
         self, memory: MemorySystem, llm: LanguageModel, question: Question, reference: Reference
     ) -> None:
         async with self._questions:
-            if self._warmup_left:
-                self._warmup_left -= 1
-                await self._ask(memory, llm, question, reference, warm_up=True)
-            asked = await self._ask(memory, llm, question, reference)
-            tokens = await self._context_tokens(llm, asked.retrieval.context)
+            with AtWork("question", question.question_id):
+                if self._warmup_left:
+                    self._warmup_left -= 1
+                    await self._ask(memory, llm, question, reference, warm_up=True)
+                asked = await self._ask(memory, llm, question, reference)
+                tokens = await self._context_tokens(llm, asked.retrieval.context)
             self._store(question, asked, tokens)
         self._progress.answered(asked.answer_seconds)
 

@@ -4,31 +4,11 @@ Systems know their own calls (:class:`memsys.call_model.PlansCalls`); ``python -
 the ledgers of real runs.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval.loaders.contract import DatasetConfig, LoadedData
-from eval.loaders.kinds import kind_of
-from memsys.call_model import CHARS_PER_TOKEN, SHORT_TOKENS, DataShape, ExpectedCalls, PlansCalls, reply_tokens
+from memsys.call_model import SHORT_TOKENS, DataShape, ExpectedCalls, PlansCalls, reply_tokens
 from memsys.protocol import MayAnswer, MemoryConfig
-
-
-def shape_of(config: DatasetConfig, data: LoadedData) -> DataShape:
-    """Sizes of loaded data."""
-    turns = [turn for sample in data.samples for turn in sample.conversation.turns]
-    questions = [question for sample in data.samples for question in sample.questions]
-    chars = sum(len(config.turn_format.render(turn)) for turn in turns)
-    sessions = Counter(
-        (s.conversation.conversation_id, t.session_id) for s in data.samples for t in s.conversation.turns
-    )
-    return DataShape(
-        turns=[len(sample.conversation.turns) for sample in data.samples],
-        sessions=list(sessions.values()),
-        questions=dict(sorted(Counter(kind_of(question.kind, question.category) for question in questions).items())),
-        turn_tokens=chars / CHARS_PER_TOKEN / max(len(turns), 1),
-        question_tokens=sum(len(q.text) for q in questions) / CHARS_PER_TOKEN / max(len(questions), 1),
-    )
 
 
 def shape_of_counts(counts: Mapping[str, Any], by_kind: Mapping[str, int]) -> DataShape:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eval.cli.terminal import stage
-from eval.sweep.calls import memory_calls, reader_calls, shape_of
+from eval.loaders.shapes import shape_of
+from eval.sweep.calls import memory_calls, reader_calls
 from eval.sweep.cells import Sweep, SweepCell
 from eval.sweep.launching import needs
 from eval.sweep.status import Standing, cell_status

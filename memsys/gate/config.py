@@ -8,7 +8,7 @@ from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.gate.decisions import GateRule
 from memsys.gate.vmf import KappaRule
-from memsys.protocol import MayAnswer, MemoryConfig, MemorySystem, NeedsAssets, Parts
+from memsys.protocol import CountsTokens, MayAnswer, MemoryConfig, MemorySystem, NeedsAssets, Parts
 from memsys.settings import check_choices, check_cosines, check_minimum
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Json
@@ -97,6 +97,11 @@ class GatedConfig:
     def answers(self) -> bool:
         """Whether the host answers questions itself; see :class:`memsys.protocol.MayAnswer`."""
         return isinstance(self.host, MayAnswer) and self.host.answers
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether the host counts tokens; see :class:`memsys.protocol.CountsTokens`."""
+        return isinstance(self.host, CountsTokens) and self.host.counts_tokens
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls] | None:
         """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""

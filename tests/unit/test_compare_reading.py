@@ -19,6 +19,7 @@ from eval.compare.formats import render_csv, render_markdown
 from eval.compare.model import Report, cell, make_report
 from eval.compare.report import compare
 from eval.runs.folders import SUMMARIES, find_run_folders
+from eval.scoring.paired import holm
 from eval.scoring.protocols import load_protocol
 from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import ConfigError, RunDirectoryError
@@ -133,6 +134,25 @@ def test_the_conclusion_does_not_say_that_a_test_fails_which_was_not_declared(tm
         "On 100 questions of 10 conversations amem leads rag by 30.0 points F1; the paired 95 % interval [30.0, 30.0] "
         "leaves out 0; its test is exploratory (p = 0.002, not corrected), so no difference can be claimed."
     )
+
+
+def test_recall_is_the_primary_metric_where_no_run_has_answers(tmp_path: Path) -> None:
+    """No difference could ever be claimed, and an uncorrected p stood below p (Holm)."""
+    ten = tuple(f"conv-{number}" for number in range(10))
+    values = (("rag", 0.2), ("bm25_turn", 0.5), ("hybrid_turn", 0.4))
+    runs = [stored(tmp_path, *each, mode="retrieval_only", conversations=ten) for each in values]
+    report = make_report(runs, CLAG)
+    assert {pair.column for pair in report.pairs} == {"R@10 (turn ids)"}
+    assert not any(pair.exploratory for pair in report.pairs)
+    assert [pair.adjusted for pair in report.pairs] == list(holm([pair.result.p_value or 0.0 for pair in report.pairs]))
+    assert report.conclusion == (
+        "On 100 questions of 10 conversations bm25_turn leads rag by 30.0 points R@10; the paired 95 % interval "
+        "[30.0, 30.0] leaves out 0 (p = 0.004 after Holm's correction), so the lead holds."
+    )
+    assert "no run here has answers: the primary metric is R@10" in render_markdown(report)
+    answered = make_report([stored(tmp_path, "amem", 0.3, conversations=ten), *runs], CLAG)
+    assert {pair.column: pair.exploratory for pair in answered.pairs}["R@10 (turn ids)"]
+    assert "no run here has answers" not in render_markdown(answered)
 
 
 def test_an_interval_of_a_share_is_shown_as_far_as_a_share_goes(

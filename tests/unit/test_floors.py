@@ -103,6 +103,17 @@ def test_floors_of_ones_own_data_stand_beside_its_runs(
     assert record["config"]["dataset"] == {"name": "custom"} and str(tmp_path) not in json.dumps(record)
 
 
+def test_a_place_that_git_tracks_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Floors of one's own data were written into results/summaries, which git tracks, without a word of it."""
+    monkeypatch.setattr("eval.floors.write_floors", lambda *_: [])
+    assert main(["locomo_sample"]) == 0
+    assert "results/summaries is tracked by git" in " ".join(capsys.readouterr().out.split())
+    assert main(["locomo_sample", "--out", str(tmp_path)]) == 0
+    assert "git" not in capsys.readouterr().out
+
+
 def test_settings_belong_to_one_data_set(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["sample=true"], ["custom", "locomo", "sample=true"]):
         with pytest.raises(SystemExit):

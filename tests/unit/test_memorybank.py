@@ -20,7 +20,8 @@ from baselines.memorybank.rules import MemoryBankContextRules, SummaryRules
 from baselines.memorybank.summaries import dated_entries, first_sentences, parts_of
 from eval.configs.choices import presets
 from eval.inspect_data import read_config
-from eval.sweep.calls import memory_calls, shape_of
+from eval.loaders.shapes import shape_of
+from eval.sweep.calls import memory_calls
 from memsys.call_model import DataShape
 from memsys.errors import ConfigError
 from memsys.turns import TurnFormat

@@ -20,7 +20,8 @@ from baselines.readagent.paragraphs import TranscriptParagraph, paragraphs_of
 from baselines.readagent.rules import PageRules
 from eval.configs.choices import presets
 from eval.inspect_data import read_config
-from eval.sweep.calls import memory_calls, shape_of
+from eval.loaders.shapes import shape_of
+from eval.sweep.calls import memory_calls
 from memsys.call_model import DataShape
 from memsys.errors import ConfigError
 from memsys.llm.contract import Reply

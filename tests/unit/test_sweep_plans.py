@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from eval.configs.choices import presets
+from eval.loaders.shapes import shape_of
 from eval.runs.folders import SUMMARIES
-from eval.sweep.calls import memory_calls, shape_of
+from eval.sweep.calls import memory_calls
 from eval.sweep.cells import Composer
 from eval.sweep.checking import check_runs
 from eval.sweep.costing import GPUS, CostTotals, busy_hours, parameters, plan_sweep, step_seconds, total

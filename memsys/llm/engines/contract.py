@@ -68,6 +68,19 @@ class EngineConfig(Protocol):
 
 
 @runtime_checkable
+class ChecksStart(Protocol):
+    """An engine's settings that can tell, before anything is loaded, that the engine could not start."""
+
+    def check_start(self) -> None:
+        """Look for what a start needs here.
+
+        Raises:
+            AssetError: the model's file is missing.
+            ConfigError: the key's environment variable is not set, or holds what is no key.
+        """
+
+
+@runtime_checkable
 class LoadsModelFile(Protocol):
     """An engine's settings that name the file of the model, so that the model's name can be compared with it."""
 

@@ -98,6 +98,31 @@ class LlamaCppEngineConfig:
                 "set the first alone, the second follows it"
             )
 
+    def check_start(self) -> None:
+        """See :class:`~memsys.llm.engines.contract.ChecksStart`.
+
+        Raises:
+            AssetError: the model's file is missing.
+        """
+        self.model_path()
+
+    def model_path(self) -> Path:
+        """The model file.
+
+        Raises:
+            AssetError: it is missing.
+        """
+        name = self.model_file
+        if name in CATALOG:
+            return asset_path(name)
+        for path in (Path(name).expanduser(), models_dir() / name, workplace(name)):
+            if path.is_file():
+                return path.resolve()
+        raise AssetError(
+            f"model file {name} (backbone.engine.model_file) is neither an asset ({', '.join(CATALOG)}) nor a file, "
+            f"also not under {models_dir()}; run `make models`, or name an existing GGUF file"
+        )
+
     def build(self) -> Engine:
         """Make the engine without starting it."""
         return LlamaCppEngine(self)
@@ -134,7 +159,7 @@ class LlamaCppEngine:
         with self._lock:
             if self._server is None:
                 self._launch(log_dir)
-            return [Endpoint(base_url=f"{self._server.listening_address}/v1", model=self._path().stem)]
+            return [Endpoint(base_url=f"{self._server.listening_address}/v1", model=self._config.model_path().stem)]
 
     def recover(self, log_dir: Path) -> Sequence[Endpoint]:
         """Start the server again unless it answers.
@@ -159,13 +184,13 @@ class LlamaCppEngine:
     def fingerprint(self) -> Mapping[str, Json]:
         """Say what was served."""
         config = self._config
-        self._sha256 = self._sha256 or self._known_sha256() or remembered_sha256(self._path())
+        self._sha256 = self._sha256 or self._known_sha256() or remembered_sha256(self._config.model_path())
         # What batches together can move a reply, unless the arithmetic is chosen so that it cannot.
         batch = {} if config.batch_invariant else {"parallel": config.parallel}
         return {
             "engine": self.name,
             "version": version("xllamacpp"),
-            "file": self._path().name,
+            "file": self._config.model_path().name,
             "sha256": self._sha256,
             "context_length": config.context_length,
             "batch_invariant": config.batch_invariant,
@@ -177,25 +202,8 @@ class LlamaCppEngine:
         name = self._config.model_file
         return known_sha256(CATALOG[name]) if name in CATALOG else None
 
-    def _path(self) -> Path:
-        """The model file.
-
-        Raises:
-            AssetError: it is missing.
-        """
-        name = self._config.model_file
-        if name in CATALOG:
-            return asset_path(name)
-        for path in (Path(name).expanduser(), models_dir() / name, workplace(name)):
-            if path.is_file():
-                return path.resolve()
-        raise AssetError(
-            f"model file {name} (backbone.engine.model_file) is neither an asset ({', '.join(CATALOG)}) nor a file, "
-            f"also not under {models_dir()}; run `make models`, or name an existing GGUF file"
-        )
-
     def _launch(self, log_dir: Path) -> None:
-        path = self._path()
+        path = self._config.model_path()
         log_dir.mkdir(parents=True, exist_ok=True)
         log = log_dir / "llamacpp.log"
         xllamacpp = _import_xllamacpp()

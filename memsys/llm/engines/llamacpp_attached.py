@@ -42,6 +42,14 @@ class AttachedLlamaCppConfig:
             check_url("backbone.engine.urls", url, "http://host:8080")
         check_variable("backbone.engine.api_key_env", self.api_key_env)
 
+    def check_start(self) -> None:
+        """See :class:`~memsys.llm.engines.contract.ChecksStart`.
+
+        Raises:
+            ConfigError: the key's environment variable is not set, or holds what is no key.
+        """
+        bearer(self.api_key_env, "backbone.engine.api_key_env", OTHERWISE)
+
     def build(self) -> Engine:
         """Make the engine."""
         return AttachedLlamaCpp(self)

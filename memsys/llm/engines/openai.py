@@ -46,6 +46,14 @@ class OpenAIEngineConfig:
         if not self.model:
             raise ConfigError("backbone.engine.model is empty; it must be the provider's name of the model")
 
+    def check_start(self) -> None:
+        """See :class:`~memsys.llm.engines.contract.ChecksStart`.
+
+        Raises:
+            ConfigError: the key's environment variable is not set, or holds what is no key.
+        """
+        bearer(self.api_key_env, "backbone.engine.api_key_env", OTHERWISE)
+
     def build(self) -> Engine:
         """Make the engine."""
         return OpenAIEngine(self)
@@ -65,8 +73,8 @@ class OpenAIEngine:
         Raises:
             ConfigError: the key's environment variable is not set, or holds what is no key.
         """
+        self._config.check_start()
         variable = self._config.api_key_env
-        bearer(variable, "backbone.engine.api_key_env", OTHERWISE)
         return [Endpoint(url.rstrip("/"), self._config.model, variable) for url in self._config.base_urls]
 
     def recover(self, log_dir: Path) -> Sequence[Endpoint]:

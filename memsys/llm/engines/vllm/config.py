@@ -143,6 +143,17 @@ class VllmEngineConfig:
             "extra_args": list(self.extra_args),
         }
 
+    def check_start(self) -> None:
+        """See :class:`~memsys.llm.engines.contract.ChecksStart`; what a server of ours needs, it says when it starts.
+
+        Raises:
+            ConfigError: the key's environment variable is not set, or holds what is no key.
+        """
+        from memsys.llm.engines.vllm.server import authorization
+
+        if self.mode == "attached":
+            authorization(self.api_key_env)
+
     def build(self) -> Engine:
         """Make the engine without starting it."""
         from memsys.llm.engines.vllm.attached import AttachedVllm

@@ -1,0 +1,58 @@
+"""Faults of a memory system or of memsys: which question or conversation they are of, and one error for many."""
+
+from collections import Counter
+from collections.abc import Iterator
+from types import TracebackType
+
+#: Begins the note that says what an error is of.
+_AT = "at "
+
+
+class AtWork:
+    """Says of an error that leaves the block what was worked at; of errors in a group, of each that does not say yet.
+
+    Args:
+        kind: ``question`` or ``conversation``.
+        name: its id.
+    """
+
+    def __init__(self, kind: str, name: str) -> None:
+        self._note = f"{_AT}{kind} {name}"
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Add the note."""
+        for each in _plain(error):
+            if not _note_of(each):
+                each.add_note(self._note)
+
+
+def first_fault(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error of a group, whose traceback ends with a line on all: how many of what failed, and the first."""
+    errors = list(_plain(group))
+    first = errors[0]
+    where = _note_of(first).removeprefix(_AT)
+    counts = Counter((type(each).__name__, (_note_of(each).removeprefix(_AT) or "task").split()[0]) for each in errors)
+    failed = ", ".join(
+        f"{count} {kind}{'' if count == 1 else 's'} failed with {name}" for (name, kind), count in counts.items()
+    )
+    first.__notes__ = [note for note in getattr(first, "__notes__", []) if note != _note_of(first)]
+    first.add_note(f"{failed}; the first is {where}" if where else failed)
+    return first
+
+
+def _plain(error: BaseException | None) -> Iterator[BaseException]:
+    """The errors inside nested groups, or the error itself."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _plain(each)
+    elif error is not None:
+        yield error
+
+
+def _note_of(error: BaseException) -> str:
+    return next((note for note in getattr(error, "__notes__", []) if note.startswith(_AT)), "")
