@@ -11,7 +11,7 @@ from typing import Any
 from eval.analysis.answer_coverage import Retrieved, content_words, coverage, hit_shares, hits_of, mean
 from eval.loaders.kinds import ADVERSARIAL
 from eval.runs.records import ReferenceRecord, RetrievalRecord
-from eval.scoring.shown import shown_hits
+from eval.scoring.shown import shown_texts
 
 
 def evidence_density(
@@ -48,11 +48,10 @@ def retrieved(reference: ReferenceRecord, retrieval: RetrievalRecord) -> Retriev
     Returns:
         ``None`` where the blocks are not known.
     """
-    shown = shown_hits(retrieval)
-    if shown is None or (retrieval.hits and not any(hit.text for hit in retrieval.hits)):
+    blocks = shown_texts(retrieval)
+    if blocks is None:
         return None
     words = content_words(reference.answers[0]) if reference.answers else frozenset()
-    blocks = [hit.text for hit in shown]
     return Retrieved(words, blocks, _tokens(retrieval, blocks))
 
 

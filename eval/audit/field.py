@@ -252,6 +252,5 @@ def _deviation(means: Sequence[float]) -> float | None:
 
 def _least_difference(means: Sequence[float]) -> float | None:
     """What two single runs must differ by for chance not to explain it, 95 %: t times the error of a difference."""
-    if len(means) < 2:
-        return None
-    return t_quantile((1 + LEVEL) / 2, len(means) - 1) * sqrt(2) * stdev(means)
+    deviation = _deviation(means)
+    return None if deviation is None else t_quantile((1 + LEVEL) / 2, len(means) - 1) * sqrt(2) * deviation

@@ -12,10 +12,9 @@ from typing import Literal, get_args
 from eval.compare.rows import f1_metric
 from eval.metrics.evidence import DEPTH, SHOWN_RECALL, STORED_RECALL
 from eval.metrics.registry import scale_of
-from eval.papers.expectations import method_counts
 from eval.scoring.protocols import Protocol, recorded_protocol
 from eval.scoring.rows import ScoreRow
-from eval.scoring.shown import LEFT_OUT
+from eval.tables import older_rows
 from eval.tables.measure import mean_value
 from eval.tables.stored import StoredRun, category_names
 
@@ -64,16 +63,8 @@ def stored_share_of(row: ScoreRow) -> float | None:
 
 
 def shows_all_hits(run: StoredRun) -> bool:
-    """Whether the contexts of a run show all that was retrieved, as far as its summary says.
-
-    Asked of runs that were scored before it was stored which hits a context shows. Where a system counts what had no
-    room and the summary does not have the count, it is not known.
-    """
-    numbers = (run.summary.get("trace") or {}).get("numbers") or {}
-    counts = [numbers[name] for name in LEFT_OUT if name in numbers]
-    if counts:
-        return not any(count["max"] for count in counts)
-    return all(count.statistic not in LEFT_OUT for count in method_counts(run.record["config"].get("memory") or {}))
+    """See :func:`eval.tables.older_rows.shows_all_hits`."""
+    return older_rows.shows_all_hits(run.summary, run.record["config"].get("memory") or {})
 
 
 def shown_share_of(row: ScoreRow, *, all_hits: bool = True) -> float | None:

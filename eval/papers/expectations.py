@@ -8,14 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from eval.loaders.registry import DATASETS, info_of
-from eval.tables.stored import StoredRun
 from memsys.departures import system_of
 from memsys.errors import ConfigError
 from memsys.rows import RowError, record_from
 from memsys.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from eval.tables.stored import StoredRun
 
 FILE = "expectations.yaml"
 #: A measured value may be so many times a stated number, or so small a part of it.
@@ -126,7 +128,7 @@ def _count(entry: Any, place: str) -> MethodCount:
     return count
 
 
-def fit(expected: ExpectedValue | None, value: float | None, run: StoredRun) -> bool | None:
+def fit(expected: ExpectedValue | None, value: float | None, run: "StoredRun") -> bool | None:
     """Whether a value of a run fits what is stated.
 
     Returns:
@@ -140,7 +142,7 @@ def fit(expected: ExpectedValue | None, value: float | None, run: StoredRun) -> 
     return expected.fits(value)
 
 
-def measured(count: MethodCount, run: StoredRun) -> float | None:
+def measured(count: MethodCount, run: "StoredRun") -> float | None:
     """The value of a count in a run; ``None`` where the run does not have it."""
     if count.where == "trace":
         return _traced(count, run.summary.get("trace") or {}, len(run.rows))
@@ -152,7 +154,7 @@ def measured(count: MethodCount, run: StoredRun) -> float | None:
     return 100 * float(found["sum"]) / total if total else None
 
 
-def _total(name: str, run: StoredRun, statistics: Mapping[str, Any]) -> float:
+def _total(name: str, run: "StoredRun", statistics: Mapping[str, Any]) -> float:
     sizes = (run.summary.get("memory") or {}).get("sizes") or {}
     found = sizes.get(name) if name == _TURNS else statistics.get(name)
     return float((found or {}).get("sum", 0.0))
@@ -169,7 +171,7 @@ def _traced(count: MethodCount, trace: Mapping[str, Any], questions: int) -> flo
     return 100 * words.get(word, 0) / questions if questions else None
 
 
-def dataset_key(run: StoredRun) -> str:
+def dataset_key(run: "StoredRun") -> str:
     """Key of a run's data set; its preset for one that is unknown, and for a sample of our own."""
     info = info_of(run.dataset)
     sample = (run.record["data"].get("notes") or {}).get("sample")

@@ -7,7 +7,6 @@ from itertools import combinations
 from pathlib import Path
 
 from eval.cli.terminal import stage
-from eval.funnel.shown import with_shown
 from eval.loaders.kinds import ADVERSARIAL
 from eval.report.answer import Board, group_answer
 from eval.report.cache import Cache, fingerprint
@@ -63,7 +62,7 @@ def collect(roots: Sequence[Path]) -> Collected:
         places.setdefault(str(read_json(folder / "run.json").get("run_id")), folder)
     whole = run_directories(roots)
     return Collected(
-        tuple(with_shown(run) for run in runs),
+        tuple(runs),
         tuple(whole.get(run.run_id) for run in runs),
         tuple(skipped),
         tuple(waiting),

@@ -13,9 +13,9 @@ from eval.metrics.evidence import (
 from eval.metrics.items import ITEM_SUFFIXES, item_scores
 from eval.metrics.sessions import EVIDENCE_SESSIONS, session_scores
 from eval.metrics.updates import Update, update_scores
-from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.records import ReferenceRecord, RetrievalRecord
 from eval.scoring.rows import Scores, ScoringConfig
-from eval.scoring.shown import SHOWN_CHARS, shown_hits
+from eval.scoring.shown import SHOWN_CHARS, shown_hits, shown_texts
 from eval.scoring.stored_turns import StoredTurns, stored_share
 from memsys.vocabulary import OVERRULED
 
@@ -41,8 +41,7 @@ def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, con
     }
     if not whole and not ranked:
         return size
-    in_context = shown_hits(retrieval)
-    shown = in_context if traced else None
+    shown, shown_text = shown_hits(retrieval) if traced else None, shown_texts(retrieval)
     by_session = (
         session_scores(origins, gold, reference.extra[EVIDENCE_SESSIONS], ranked=ranked)
         if EVIDENCE_SESSIONS in reference.extra and traced
@@ -63,16 +62,9 @@ def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, con
         **_item_scores(retrieval, reference),
         **size,
         "hit_chars": float(sum(map(len, texts))),
-        SHOWN_CHARS: _characters(in_context),
+        SHOWN_CHARS: None if shown_text is None else float(sum(map(len, shown_text))),
         "hits": float(len(texts)),
     }
-
-
-def _characters(shown: Sequence[HitRecord] | None) -> float | None:
-    """Size of the memories in a context; ``None`` where these are not known, or hold no text of their own."""
-    if shown is None or (shown and not any(hit.text for hit in shown)):
-        return None
-    return float(sum(len(hit.text) for hit in shown))
 
 
 def _ranking_scores(retrieval: RetrievalRecord, evidence: Sequence[str]) -> Scores:

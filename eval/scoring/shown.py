@@ -23,3 +23,16 @@ def shown_hits(retrieval: RetrievalRecord) -> Sequence[HitRecord] | None:
     if any(retrieval.trace.get(name) for name in LEFT_OUT):
         return None
     return retrieval.hits
+
+
+def shown_texts(retrieval: RetrievalRecord) -> list[str] | None:
+    """Texts of the memories in a context.
+
+    Returns:
+        ``None`` where they are not known: see :func:`shown_hits`; or the hits hold no text of their own, and stand for
+        a conversation that is shown as a whole.
+    """
+    shown = shown_hits(retrieval)
+    if shown is None or (retrieval.hits and not any(hit.text for hit in retrieval.hits)):
+        return None
+    return [hit.text for hit in shown]

@@ -13,7 +13,6 @@ from eval.cli.whole_numbers import count
 from eval.funnel.report import FORMATS as QUALITY_FORMATS
 from eval.funnel.report import NAME as QUALITY
 from eval.funnel.report import quality_groups
-from eval.funnel.shown import with_shown
 from eval.funnel.updates import FORMATS as UPDATES_FORMATS
 from eval.funnel.updates import NAME as UPDATES
 from eval.funnel.updates import update_groups
@@ -113,7 +112,6 @@ def _check_tables(papers: Sequence[str], numbers: Sequence[int]) -> None:
 def _runs(folders: Sequence[Path], labels: LabelView) -> list[StoredRun]:
     """Runs under a view of disputed labels; those that cannot be shown are named."""
     runs, skipped = read_runs(folders)
-    runs = [with_shown(run) for run in runs]
     runs, reasons = all_under_labels(runs, labels)
     for reason in [*(f"{short_path(run.path)}: {run.reason}" for run in skipped), *reasons]:
         console().print(f"left out: {reason}", style="yellow", highlight=False, markup=False)

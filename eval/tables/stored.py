@@ -19,6 +19,7 @@ from eval.runs.rows import read_rows
 from eval.runs.run_json import RunRecord
 from eval.scoring.latency import measured_latencies
 from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, load_scores
+from eval.tables.older_rows import with_shown
 from eval.tables.spec import NO_BACKBONE
 from memsys.errors import RunDirectoryError, ScoringError
 from memsys.rows import RowError, check_fields
@@ -220,6 +221,7 @@ def read_run(path: Path) -> StoredRun | Skipped:
     if whole:
         rows = _with_latency(path, record, rows)
     summary = read_json(path / "summary.json") if (path / "summary.json").is_file() else {}
+    rows = with_shown(rows, summary, record["config"].get("memory") or {})
     return StoredRun(record, read_json(path / SCORES_META), summary, tuple(rows))
 
 

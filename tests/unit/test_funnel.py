@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from eval.export import export_run
 from eval.funnel.rankings import ranking_remarks
 from eval.funnel.report import FORMATS, evidence_table, quality_groups, render_csv, render_latex, render_markdown
-from eval.funnel.shown import with_shown
 from eval.funnel.stages import EvidenceFunnel, MeanScore, evidence_funnels, reach_of
 from eval.plots.draw import draw_sheet
 from eval.plots.funnel import funnel_sheets
@@ -28,10 +27,11 @@ from eval.scoring.score_run import score_run
 from eval.scoring.storage import read_entries, storage
 from eval.scoring.stored_turns import stored_share
 from eval.scoring.summary import summarise
+from eval.tables.older_rows import with_shown
 from eval.tables.stored import StoredRun, read_run
 from memsys.errors import ConfigError, ScoringError
 from memsys.vocabulary import OVERRULED, Hit, Retrieval
-from tests.support.fake_run import FakeRun
+from tests.support.fake_run import FakeRun, rewrite
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "memory_quality.md"
 RAG = {"memory": {"_target_": "baselines.rag.config.RagConfig"}}
@@ -313,16 +313,28 @@ def test_what_had_no_room_in_the_context_is_not_in_it(tmp_path: Path) -> None:
 def test_an_older_run_gets_the_size_of_what_its_contexts_show_where_that_follows(tmp_path: Path) -> None:
     """Scored before: with nothing left out the size of all hits; with a limit, or hits without text, it is unknown."""
     run = stored(made(tmp_path))
-    assert with_shown(run) is run
+    assert with_shown(run.rows, run.summary, {}) is run.rows
     old = replace(run, rows=tuple(replace(row, metrics=_without_shown_chars(row.metrics)) for row in run.rows))
     sizes = [row.metrics["shown_chars"] for row in run.rows]
-    assert [row.metrics["shown_chars"] for row in with_shown(old).rows] == sizes and any(sizes)
+    assert [row.metrics["shown_chars"] for row in _completed(old).rows] == sizes and any(sizes)
     limited = replace(old, summary={**old.summary, "trace": {"numbers": {"dropped": {"mean": 1, "max": 2}}}})
-    facts = with_shown(replace(limited, rows=(replace(old.rows[0], metrics={"newest_in_context": 1.0, "hits": 3.0}),)))
+    facts = _completed(replace(limited, rows=(replace(old.rows[0], metrics={"newest_in_context": 1.0, "hits": 3.0}),)))
     assert facts.rows[0].metrics == {"newest_in_context": None, "hits": 3.0}
-    assert all("shown_chars" not in row.metrics for row in with_shown(limited).rows)
+    assert all("shown_chars" not in row.metrics for row in _completed(limited).rows)
     whole = replace(old, rows=(replace(old.rows[0], metrics={"hit_chars": 0.0, "hits": 1.0}),))
-    assert with_shown(whole).rows[0].metrics["shown_chars"] is None
+    assert _completed(whole).rows[0].metrics["shown_chars"] is None
+
+
+def _completed(run: StoredRun) -> StoredRun:
+    return replace(run, rows=tuple(with_shown(run.rows, run.summary, run.record["config"].get("memory") or {})))
+
+
+def test_every_reader_of_an_older_run_gets_it(tmp_path: Path) -> None:
+    """``memsys explain`` read the rows without it, and showed another run than the table."""
+    path = made(tmp_path)
+    sizes = [row.metrics["shown_chars"] for row in stored(path).rows]
+    rewrite(path, "scores.jsonl", lambda _, row: row["metrics"].pop("shown_chars"))
+    assert [row.metrics["shown_chars"] for row in stored(path).rows] == sizes
 
 
 def _without_shown_chars(metrics: Mapping[str, float | None]) -> dict[str, float | None]:
