@@ -221,8 +221,8 @@ def read_run(path: Path) -> StoredRun | Skipped:
     if whole:
         rows = _with_latency(path, record, rows)
     summary = read_json(path / "summary.json") if (path / "summary.json").is_file() else {}
-    rows = with_shown(rows, summary, record["config"].get("memory") or {})
-    return StoredRun(record, read_json(path / SCORES_META), summary, tuple(rows))
+    known = with_shown(rows, summary, record["config"].get("memory") or {})
+    return StoredRun(record, read_json(path / SCORES_META), summary, tuple(known))
 
 
 def _check(record: Mapping[str, Any], path: Path) -> None:
