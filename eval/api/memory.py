@@ -161,7 +161,7 @@ class AsyncMemory:
         engine = backbone.engine.build()
         self._stack.callback(engine.stop)
         logs = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="memsys-logs-")))
-        cache = ReplyCache(self._cache_dir) if self._cache_dir else None
+        cache = ReplyCache(self._cache_dir, shared=True) if self._cache_dir else None
         opened = Backbone(backbone, engine, cache=cache, on_call=self.calls.append, log_dir=logs, run_seed=self._seed)
         return (await self._stack.enter_async_context(opened)).bind(_CONVERSATION)
 

@@ -307,7 +307,7 @@ async def judge_backbone(
     backbone = Backbone(
         plan.backbone,
         engines_for([plan.backbone])[0],
-        cache=ReplyCache(plan.cache_dir) if plan.use_cache else None,
+        cache=ReplyCache(plan.cache_dir, shared=True) if plan.use_cache else None,
         on_call=on_call,
         log_dir=log_dir,
         run_seed=plan.seed,

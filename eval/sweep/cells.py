@@ -21,7 +21,7 @@ from memsys.errors import ConfigError, DataError, MemsysError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-#: Settings that a launcher adds to a cell's overrides; they do not name another cell.
+#: Settings of how a cell is run, which launchers add to its overrides; they do not name another cell.
 LAUNCH_KEYS = ("cache_shared=", "serving.")
 
 

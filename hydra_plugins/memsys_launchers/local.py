@@ -28,11 +28,10 @@ class MemsysJoblibLauncher(JoblibLauncher):  # type: ignore[misc]
         first, workers = initial_job_idx, self.joblib["n_jobs"]
         with terminated_as_interrupted(), cells_follow_this_process():
             for portion in portions(open_cells(all_cells(job_overrides)), self._sharing):
-                added = ["cache_shared=true"]
                 # Each of these starts a server of its own: one at a time.
                 self.joblib["n_jobs"] = 1 if portion.gpus and not portion.shared else workers
                 with local_servers(portion) as overrides:
-                    super().launch([[*cell.overrides, *added, *overrides] for cell in portion.cells], first)
+                    super().launch([[*cell.overrides, *overrides] for cell in portion.cells], first)
                     _end_workers()
                 first += len(portion.cells)
         return returned(job_overrides)

@@ -58,7 +58,7 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
 
         parameters = self._parameters("cells" if portion.shared or not portion.gpus else "servers", portion.gpus)
         parameters["array_parallelism"] = self.params["cells"]["array_parallelism"]
-        added = ["cache_shared=true"]
+        added: list[str] = []
         if portion.shared:
             servers = self._request_servers(portion)
             added.append("serving.shared=true")

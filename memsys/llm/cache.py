@@ -7,6 +7,8 @@ same reply.
 """
 
 import asyncio
+import logging
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -20,6 +22,10 @@ _REFRESH_SECONDS = 5.0
 #: Seconds until one that waits for another's call tries again, at first and at most.
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 2.0
+#: Seconds of waiting after which the log says so: the other process may be stopped or hang.
+_LONG_WAIT = 300.0
+
+logger = logging.getLogger(__name__)
 
 
 class ReplyCache:
@@ -100,7 +106,7 @@ class ReplyCache:
 
     async def _claim_and_call(self, key: str, call: Callable[[], Awaitable[Completion]]) -> tuple[Completion, bool]:
         """Make a call that no other process makes, or take the reply of the one that does."""
-        pause = _FIRST_PAUSE
+        pause, said, began = _FIRST_PAUSE, False, time.monotonic()
         while True:
             self._files.refresh(after=_REFRESH_SECONDS)
             known = self.get(key)
@@ -109,6 +115,12 @@ class ReplyCache:
             with self._claims.hold(key) as claim:
                 if claim is not None:
                     return await self._call_under(claim, key, call)
+            if not said and time.monotonic() - began > _LONG_WAIT:
+                said = True
+                logger.warning(
+                    "reply cache %s: a call waits since %.0f s for its reply, which another process is making; if that "
+                    "process is stopped, end it or let it go on", self.folder, _LONG_WAIT,
+                )  # fmt: skip
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 

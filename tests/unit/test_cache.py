@@ -415,6 +415,32 @@ def test_a_call_that_ends_after_the_cache_was_closed_says_nothing_of_its_claim(t
         assert again is not None
 
 
+def test_a_call_that_waits_long_for_another_process_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("memsys.llm.cache._LONG_WAIT", 0.0)
+    hanging = _SHARING.replace("asyncio.sleep(0.02)", "asyncio.sleep(600)")
+    job = subprocess.Popen([sys.executable, "-c", hanging, "stopped", str(tmp_path), "1"], cwd=ROOT)
+    try:
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "claims").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+        async def never() -> Completion:
+            raise AssertionError("paid twice")
+
+        with pytest.raises(TimeoutError):
+            waiting = ReplyCache(tmp_path, shared=True).fetch(f"{0:064x}", never)
+            asyncio.run(asyncio.wait_for(waiting, 1.5))
+    finally:
+        job.kill()
+        job.wait()
+    assert [record.getMessage() for record in caplog.records if "another process" in record.getMessage()] == [
+        f"reply cache {tmp_path}: a call waits since 0 s for its reply, which another process is making; if that "
+        "process is stopped, end it or let it go on"
+    ]
+
+
 def test_a_failed_call_frees_the_claim(tmp_path: Path) -> None:
     first, second = ReplyCache(tmp_path, shared=True), ReplyCache(tmp_path, shared=True)
 
