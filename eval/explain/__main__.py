@@ -11,7 +11,7 @@ from eval.cli.whole_numbers import count
 from eval.explain.find import CellPlace, find_cells
 from eval.explain.questions import read_questions, worst
 from eval.explain.settings import differences
-from eval.explain.show import cell_lines, heading, question_lines, run_lines, setting_lines
+from eval.explain.show import cell_lines, further_lines, heading, question_lines, run_lines, setting_lines
 from eval.runs.folders import find_run_folders, short_path, stored_folders
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
@@ -29,8 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs, _ = read_runs(folders)
     table = _table(options.table, runs)
     by_id, folder_of = {run.run_id: run for run in runs}, run_folders(folders)
-    for place in _worth_showing(find_cells(table, options.row, options.column, options.block)):
+    shown, further = _worth_showing(find_cells(table, options.row, options.column, options.block))
+    for place in shown:
         _explain(place, by_id, folder_of, options.worst)
+    _print(further_lines(further))
     return 0
 
 
@@ -56,9 +58,12 @@ def _table(name: str, runs: Sequence[StoredRun]) -> Table:
     return build_tables(paper or "clag", runs, [int(number)])[0][0]
 
 
-def _worth_showing(places: Sequence[CellPlace]) -> Sequence[CellPlace]:
-    """Measured cells, or all of them where none was measured."""
-    return [place for place in places if place.cell.measured is not None] or places
+def _worth_showing(places: Sequence[CellPlace]) -> tuple[Sequence[CellPlace], Sequence[CellPlace]]:
+    """Measured cells, or all of them where none was measured; behind those of the paper's blocks come the others."""
+    measured = [place for place in places if place.cell.measured is not None]
+    papers = [place for place in measured if place.block.in_paper]
+    others = [place for place in measured if not place.block.in_paper]
+    return (papers, others) if papers else (others or places, [])
 
 
 def run_folders(roots: Iterable[Path]) -> dict[str, Path]:

@@ -9,6 +9,7 @@ from eval.explain.find import CellPlace
 from eval.explain.questions import ExplainedQuestion, is_trap
 from eval.explain.settings import SettingDifference
 from eval.metrics.registry import METRICS
+from eval.scoring.equivalence import Equivalence
 from eval.tables.measure import Measured
 from eval.tables.places import without_places
 from eval.tables.stored import StoredRun
@@ -25,10 +26,12 @@ def heading(place: CellPlace) -> str:
 
 
 def cell_lines(place: CellPlace, protocol: str) -> Iterator[str]:
-    """Printed number, measured number, metric."""
+    """Printed number, measured number, verdict, metric."""
     printed, measured = place.cell.printed, place.cell.measured
     yield f"printed    {printed.text if printed else NOTHING}{_note(printed.note) if printed else ''}"
     yield f"measured   {_measured(measured) if measured else f'{NOTHING}: {place.cell.missing}'}"
+    if place.cell.equivalence is not None:
+        yield f"verdict    {_verdict(place.cell.equivalence)}"
     name = measured.metric if measured else place.table.paper.metric_of(place.column.metric, place.row.key.backbone)
     source = f" ({METRICS[name].source})" if name in METRICS else ""
     category = "all counted categories" if place.column.category is None else f"category {place.column.category}"
@@ -48,6 +51,25 @@ def _measured(measured: Measured) -> str:
         text += f" [{number(interval.low)}, {number(interval.high)}], 95 % over {interval.units} {interval.by}s"
     seeds = f", mean of seeds {', '.join(map(str, measured.seeds))}" if len(measured.seeds) > 1 else ""
     return f"{text}; {measured.questions} of {measured.covered} questions{seeds}"
+
+
+def _verdict(found: Equivalence) -> str:
+    """The answer and what it rests on."""
+    text = f"{found.answer}: {number(found.difference)} from the printed number, where up to {number(found.margin)} is none"
+    if found.low is not None and found.high is not None and found.low < found.high:
+        text += f"; the difference lies between {number(found.low)} and {number(found.high)}"
+    if found.needed is not None:
+        text += f"; {found.needed} seeds would decide"
+    return text + (f" ({found.reason})" if found.reason else "")
+
+
+def further_lines(places: Sequence[CellPlace]) -> Iterator[str]:
+    """Measured cells of blocks that the paper does not have, and how to see them whole."""
+    if places:
+        yield "measured too, in blocks that the paper does not have (--block LABEL shows one whole):"
+    for place in places:
+        if place.cell.measured is not None:
+            yield f"  {number(place.cell.measured.value):>8}  {place.block.label}, {place.row.label}"
 
 
 def _code(made_by: Mapping[str, Any]) -> str:

@@ -11,9 +11,10 @@ from eval.explain.__main__ import main
 from eval.explain.find import find_cells
 from eval.explain.questions import evidence_ranks, worst
 from eval.explain.settings import differences
-from eval.explain.show import run_lines
+from eval.explain.show import cell_lines, run_lines
 from eval.export import export_run
 from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord
+from eval.scoring.equivalence import Equivalence
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.model import Table
@@ -62,16 +63,42 @@ def test_a_measured_cell_leads_to_its_run_and_its_worst_questions(
     assert "/somewhere" not in shown
 
 
-def test_rows_are_found_in_every_block_that_measured_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_blocks_that_the_paper_has_are_shown_whole_and_others_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     SMALL.write(tmp_path)
     FakeRun(memory="rag", backbone="qwen3_06b").write(tmp_path)
     _, shown = explained(capsys, "clag:3", "rag", "temporal f1", "--runs", tmp_path)
-    assert "Qwen3-0.6B, RAG" in shown
-    assert "SmolLM2-135M (not in the paper's table), RAG" in shown
+    assert "Qwen3-0.6B, RAG" in shown and shown.count("printed    ") == 1
+    assert "(--block LABEL shows one whole):\n" in shown
+    assert re.search(r"^ +[0-9.]+  SmolLM2-135M \(not in the paper's table\), RAG$", shown, re.MULTILINE)
+    _, shown = explained(
+        capsys, 3, "rag", "temporal f1", "--runs", tmp_path, "--block", "SmolLM2-135M (not in the paper's table)"
+    )
+    assert "SmolLM2-135M (not in the paper's table), RAG, Temporal F1" in shown and "--block" not in shown
     _, shown = explained(capsys, 3, "rag", "temporal f1", "--runs", tmp_path, "--block", "qwen3_06b")
     assert "SmolLM2" not in shown
     assert "printed    8.34" in shown
     assert "not compared with the printed number: 2 of 10 conversations" in shown
+
+
+def test_the_verdict_and_what_it_rests_on_stand_below_the_numbers(
+    tmp_path: Path,
+) -> None:
+    place = find_cells(table(SMALL.write(tmp_path).parent), "RAG", "Temporal F1")[0]
+    tests = {
+        "not reproduced: 1.50 from the printed number, where up to 0.50 is none; the difference lies between 1.20 and "
+        "1.80": Equivalence("not reproduced", 1.5, 0.5, 1.2, 1.8, 0.9, 3),
+        "reproduced: 0.10 from the printed number, where up to 0.50 is none (repeats exactly)": Equivalence(
+            "reproduced", 0.1, 0.5, 0.1, 0.1, None, 1, reason="repeats exactly"
+        ),
+        "cannot say: 0.10 from the printed number, where up to 0.50 is none; 4 seeds would decide (one run)": Equivalence(
+            "cannot say", 0.1, 0.5, None, None, None, 1, 4, "one run"
+        ),
+    }
+    for text, found in tests.items():
+        lines = list(cell_lines(replace(place, cell=replace(place.cell, equivalence=found)), "clag"))
+        assert lines[2] == f"verdict    {text}"
 
 
 def test_a_judges_cell_names_its_column_and_the_answers_called_wrong(
