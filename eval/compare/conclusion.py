@@ -32,7 +32,15 @@ class _Lead:
 
     @property
     def text(self) -> str:
-        return f"{self.leader} leads {self.other} by {self.points:.1f} points {self.pair.column}"
+        """Who leads whom by how much in the pair's column."""
+        return self.in_column(self.pair.column)
+
+    def in_column(self, column: str) -> str:
+        """Who leads whom by how much; two that no shown digit tells apart are level."""
+        points = f"{self.points:.1f}"
+        if not float(points):
+            return f"{self.leader} and {self.other} are level ({points} points {column} apart)"
+        return f"{self.leader} leads {self.other} by {points} points {column}"
 
     @property
     def bracket(self) -> str:
@@ -150,7 +158,7 @@ def _extent(row: SystemRow, pair: Pair | None = None) -> str:
 
 def _sentence(lead: _Lead, column: str) -> str:
     """Who leads whom in the column that the rows are sorted by, and whether that can be claimed."""
-    begin = f"{lead.leader} leads {lead.other} by {lead.points:.1f} points {column}"
+    begin = lead.in_column(column)
     pair, interval = lead.pair, lead.pair.result.interval
     if interval is None:
         return f"{begin}; there are too few conversations for an interval, so no difference can be claimed."

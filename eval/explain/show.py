@@ -55,7 +55,8 @@ def _measured(measured: Measured) -> str:
 
 def _verdict(found: Equivalence) -> str:
     """The answer and what it rests on."""
-    text = f"{found.answer}: {number(found.difference)} from the printed number, where up to {number(found.margin)} is none"
+    distance = f"{number(found.difference)} from the printed number, where up to {number(found.margin)} is none"
+    text = f"{found.answer}: {distance}"
     if found.low is not None and found.high is not None and found.low < found.high:
         text += f"; the difference lies between {number(found.low)} and {number(found.high)}"
     if found.needed is not None:

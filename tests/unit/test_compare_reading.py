@@ -214,6 +214,12 @@ def test_who_leads_on_the_questions_of_both_is_named_first(tmp_path: Path) -> No
     assert report.conclusion.startswith("On 10 questions of one conversation rag leads amem by 10.0 points F1")
 
 
+def test_two_that_no_shown_digit_tells_apart_are_level(tmp_path: Path) -> None:
+    """One of two equal systems "leads by 0.0 points"."""
+    said = make_report([stored(tmp_path, "rag", 0.5), stored(tmp_path, "amem", 0.5)], CLAG).conclusion
+    assert re.search(r"(rag and amem|amem and rag) are level \(0\.0 points F1 apart\);", said) and "leads" not in said
+
+
 def test_constants_stand_beside_the_runs_on_their_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Comparing a run with a constant ended with "protocol='None' is unknown"."""
     rag = FakeRun(values=lambda number, metric: 0.5, data_sha256="7" * 64, questions_each=5).write(tmp_path / "runs")

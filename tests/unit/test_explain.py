@@ -92,8 +92,8 @@ def test_the_verdict_and_what_it_rests_on_stand_below_the_numbers(
         "reproduced: 0.10 from the printed number, where up to 0.50 is none (repeats exactly)": Equivalence(
             "reproduced", 0.1, 0.5, 0.1, 0.1, None, 1, reason="repeats exactly"
         ),
-        "cannot say: 0.10 from the printed number, where up to 0.50 is none; 4 seeds would decide (one run)": Equivalence(
-            "cannot say", 0.1, 0.5, None, None, None, 1, 4, "one run"
+        "cannot say: 0.10 from the printed number, where up to 0.50 is none; 4 seeds would decide (one run)": (
+            Equivalence("cannot say", 0.1, 0.5, None, None, None, 1, 4, "one run")
         ),
     }
     for text, found in tests.items():
