@@ -16,6 +16,7 @@ _DAYS = tuple(
         r"\b(?P<year>\d{4})(?P<mark>[-/])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!\d)",
         r"\b(?P<day>\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>[a-z]{3,9})\.?,?\s+(?P<year>\d{4})\b",
         r"\b(?P<month>[a-z]{3,9})\.?\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s+(?P<year>\d{4})\b",
+        r"(?<![\d.])(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\b",
     )
 )
 
@@ -24,8 +25,9 @@ _DAYS = tuple(
 def parse_date(text: str) -> datetime | None:
     """Read a date, with the time of day where there is one.
 
-    Knows ``2023-05-08T13:56:00``, ``2023/05/08 (Mon) 13:56``, ``1:56 pm on 8 May, 2023``, ``8 May 2023`` and
-    ``May 8, 2023``; any other text, and a date that no calendar has, gives ``None``.
+    Knows ``2023-05-08T13:56:00``, ``2023/05/08 (Mon) 13:56``, ``1:56 pm on 8 May, 2023``, ``8 May 2023``,
+    ``May 8, 2023`` and, with dots, the day first: ``08.05.2023, 13:56:00``; any other text, and a date that no calendar
+    has, gives ``None``.
     """
     for pattern in _DAYS:
         match = pattern.search(text)

@@ -48,10 +48,12 @@ class AsyncMemory:
         self.calls: list[CallRecord] = []
         self._chosen, self._seed, self._cache_dir = chosen, seed, cache_dir
         self._stack = AsyncExitStack()
+        self._logs: Path | None = None
         self._llm: LanguageModel | None = None
         self._turns: list[Turn] = []
         self._sessions = self._questions = 0
         self._built: MemorySystem | None = None
+        self._turns_built = 0
         self._reader = chosen.reader.build(seed)
 
     async def __aenter__(self) -> "AsyncMemory":
@@ -62,14 +64,16 @@ class AsyncMemory:
         """
         if isinstance(self._chosen.memory, NeedsAssets):
             self._chosen.memory.check_assets()
+        self._logs = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="memsys-logs-")))
         self._llm = await self._open_backbone()
+        self._stack.push_async_callback(self._close_built)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the backbone."""
-        self._llm = self._built = None
+        """Close the memory and the backbone."""
+        self._llm = None
         await self._stack.aclose()
 
     def add(self, turns: Iterable[TurnLike]) -> None:
@@ -93,7 +97,6 @@ class AsyncMemory:
             added.append(turn)
         self._turns += added
         self._sessions += 1
-        self._built = None
 
     async def retrieve(self, query: str) -> Retrieval:
         """Find what helps to answer a query: memories best first, and the text that a reader would see.
@@ -133,21 +136,29 @@ class AsyncMemory:
             raise ConfigError(NOT_OPEN)
         if not self._turns:
             raise ConfigError("the conversation is empty; add turns before asking")
-        if self._built is None:
-            self._built = await self._build(self._llm)
+        if self._built is None or self._turns_built != len(self._turns):
+            await self._close_built()
+            await self._build(self._llm)
+        assert self._built is not None
         return self._built
 
-    async def _build(self, llm: LanguageModel) -> MemorySystem:
+    async def _close_built(self) -> None:
+        """Close the memory of the turns so far, which may be a process of its own."""
+        memory, self._built = self._built, None
+        if memory is not None:
+            await close_memory(memory)
+
+    async def _build(self, llm: LanguageModel) -> None:
         chosen = self._chosen
-        memory = chosen.memory.build(Parts(_CONVERSATION, llm, chosen.embedder, self._seed))
-        self._stack.push_async_callback(close_memory, memory)
+        memory = chosen.memory.build(Parts(_CONVERSATION, llm, chosen.embedder, self._seed, log_dir=self._logs))
+        self._built, self._turns_built = memory, 0
         speakers = tuple(dict.fromkeys(turn.speaker for turn in self._turns))
         sample = Sample(Conversation(_CONVERSATION, tuple(self._turns), speakers), (), {})
         nothing: Any = _Nothing()
         await ConversationIngestion(
             sample, memory, Schedule(checkpoint_every=0), nothing, nothing, time.perf_counter
         ).run()
-        return memory
+        self._turns_built = len(self._turns)
 
     async def _open_backbone(self) -> LanguageModel:
         backbone = self._chosen.backbone
@@ -160,9 +171,10 @@ class AsyncMemory:
 
         engine = backbone.engine.build()
         self._stack.callback(engine.stop)
-        logs = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="memsys-logs-")))
         cache = ReplyCache(self._cache_dir, shared=True) if self._cache_dir else None
-        opened = Backbone(backbone, engine, cache=cache, on_call=self.calls.append, log_dir=logs, run_seed=self._seed)
+        opened = Backbone(
+            backbone, engine, cache=cache, on_call=self.calls.append, log_dir=self._logs, run_seed=self._seed
+        )
         return (await self._stack.enter_async_context(opened)).bind(_CONVERSATION)
 
 

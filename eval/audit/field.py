@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median, stdev
 
 from eval.audit.config import AuditConfig
-from eval.audit.readings import COUNTING_TEXT, JUDGE, RunReading, all_readings, applies, estimate
+from eval.audit.readings import COUNTING_TEXT, JUDGE, RunReading, all_readings, applies, estimate, values
 from eval.audit.scores import ScoredRun, cache_path
 from eval.metrics.locomo import ADVERSARIAL
 from eval.runs.files import write_atomic
@@ -24,8 +24,7 @@ ROUNDING = 0.011
 
 
 def leaderboard(run: ScoredRun, config: AuditConfig) -> list[Row]:
-    """One row per reading of a run: mean, interval, questions, median words of an answer."""
-    words = median(answer.words for answer in run.answers)
+    """One row per reading of a run: mean, interval, questions, median words of the answers that count."""
     found: list[Row] = []
     for reading in all_readings(config):
         mean = estimate(run, reading, with_interval=True) if applies(run, reading) else None
@@ -46,7 +45,7 @@ def leaderboard(run: ScoredRun, config: AuditConfig) -> list[Row]:
                 "low": None if interval is None else interval.low,
                 "high": None if interval is None else interval.high,
                 "interval_by": None if interval is None else interval.by,
-                "median_words": words,
+                "median_words": median(answer.words for answer, _ in values(run.answers, reading)),
             }
         )
     return found
@@ -72,6 +71,8 @@ def headlines(runs: Sequence[ScoredRun]) -> list[Row]:
             if by_question is None or by_category is None:
                 continue
             means = {"question mean": by_question.value, "category mean": by_category.value}
+            if printed.metric == JUDGE:  # some authors' mean is of all rows, those of category 5 that slip in too
+                means["mean of all verdicts"] = _mean_verdict(run)
             group = [one for one in runs if run.entry.repeats and one.entry.repeats == run.entry.repeats]
             if len(group) > 1:
                 means["mean of repeats"] = _mean_of_repeats(group, printed.metric)
@@ -91,6 +92,12 @@ def headlines(runs: Sequence[ScoredRun]) -> list[Row]:
                 }
             )
     return found
+
+
+def _mean_verdict(run: ScoredRun) -> float:
+    """Share of right answers among all that have a verdict, percent."""
+    verdicts = [next(iter(answer.verdicts.values())) for answer in run.answers if answer.verdicts]
+    return 100 * sum(verdicts) / len(verdicts)
 
 
 def _mean_of_repeats(group: Sequence[ScoredRun], metric: str) -> float:
@@ -208,17 +215,18 @@ def rerun_only(run: ScoredRun) -> Row:
     """How the errors lie between questions that were run again and the others.
 
     Where only failures are run again, every error that is left is among them; ``p`` is the chance of so many errors
-    there if the questions had been drawn at random (hypergeometric).
+    there if the questions had been drawn at random among those with a verdict (hypergeometric).
     """
     judged = [(answer.rerun, next(iter(answer.verdicts.values()))) for answer in run.answers if answer.verdicts]
     again = sum(rerun for rerun, _ in judged)
+    run_again = sum(answer.rerun for answer in run.answers)
     if not again:
         return {"run_again": 0, "errors": None, "errors_among_run_again": None, "rerun_p": None}
     errors = sum(value < 0.5 for _, value in judged)
     among = sum(rerun and value < 0.5 for rerun, value in judged)
     total = comb(len(judged), errors)
     tail = sum(comb(again, k) * comb(len(judged) - again, errors - k) for k in range(among, min(again, errors) + 1))
-    return {"run_again": again, "errors": errors, "errors_among_run_again": among, "rerun_p": tail / total}
+    return {"run_again": run_again, "errors": errors, "errors_among_run_again": among, "rerun_p": tail / total}
 
 
 def repeat_spread(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:

@@ -8,22 +8,28 @@ import numpy as np
 
 from eval.audit.config import AuditConfig
 from eval.audit.field import Row
-from eval.audit.readings import RunReading, applies, values
+from eval.audit.readings import JUDGE, RunReading, applies, values
 from eval.audit.scores import AnsweredQuestion, ScoredRun
 from eval.scoring.inference import Floats, Ints, MeanRule, MetricScores
-from eval.scoring.paired import compare_paired, holm
+from eval.scoring.paired import compare_paired
 
 #: Questions that two runs must share for a paired test.
 LEAST_SHARED = 100
 
 
 def paired_tests(runs: Sequence[ScoredRun], config: AuditConfig, metric: str) -> list[Row]:
-    """Every two runs on their common questions under one metric, with Holm's correction over all pairs."""
+    """Every two runs on their common questions under one metric; of verdicts, every two of one publisher's judge.
+
+    The tests stand alone. Holm's correction over a thousand pairs, with ten conversations, would confirm nothing: the
+    least p of so few is 2 in 1,024.
+    """
     reading = RunReading(metric, "printed", "question")
     scored = {run.entry.name: list(values(run.answers, reading)) for run in runs if applies(run, reading)}
-    aligned = _Aligned.of(scored)
+    aligned, publishers = _Aligned.of(scored), {run.entry.name: run.entry.repository for run in runs}
     found: list[Row] = []
     for one, two in combinations(sorted(scored), 2):
+        if metric == JUDGE and publishers[one] != publishers[two]:
+            continue  # two judges: what differs need not be the answers
         differences = aligned.differences(one, two)
         if len(differences.values) < LEAST_SHARED:
             continue
@@ -37,14 +43,14 @@ def paired_tests(runs: Sequence[ScoredRun], config: AuditConfig, metric: str) ->
                 "difference": 100 * result.difference,
                 "low": None if result.interval is None else 100 * result.interval.low,
                 "high": None if result.interval is None else 100 * result.interval.high,
+                "interval_by": None if result.interval is None else result.interval.by,
                 "p": result.p_value,
                 "wins": result.wins,
                 "ties": result.ties,
                 "losses": result.losses,
             }
         )
-    adjusted = holm([float(str(row["p"])) for row in found])
-    return [{**row, "p_holm": value} for row, value in zip(found, adjusted, strict=True)]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from eval.scoring.labels import doubtful_adversarial
 from eval.scoring.rows import DIGITS
 
 #: Raised when the same file would give other values.
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from eval.loaders.beam_files import BEAM_PINS
 from eval.loaders.beam_questions import CATEGORIES, KINDS, read_questions
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import JsonNode, read_json
-from eval.loaders.locate import find_source, sample_path
+from eval.loaders.locate import find_source, sample_path, warn_of_missing
 from eval.loaders.records import hash_of_files, read_speaker
 from eval.loaders.selection import Selection, check_choice, check_name, count
 from memsys.errors import DataError
@@ -92,6 +92,7 @@ class BeamConfig(Selection):
             sample_path("beam", "sample") if self.sample else find_source(BEAM, self.folder, self.path, self.data_dir)
         )
         everything, quirks, hashes = read_beam(source, self.chat_file, self.markers)
+        warn_of_missing(source, BEAM, BEAM_PINS if self.folder == FOLDER and not self.sample else (), hashes)
         samples = self.apply(everything, CATEGORIES)
         return LoadedData(
             samples=samples,

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import JsonNode, read_json
 from eval.loaders.kinds import LIST, SINGLE_HOP
-from eval.loaders.locate import find_source, sample_path
+from eval.loaders.locate import find_source, sample_path, warn_of_missing
 from eval.loaders.pooled import PooledQuestion, PooledSelection, PooledText, make_pool
 from eval.loaders.records import hash_of_files
 from eval.loaders.selection import check_choice, count
@@ -94,6 +94,7 @@ class BioasqConfig(PooledSelection):
         else:
             folder = find_source(BIOASQ, FOLDER, self.path, self.data_dir)
         records, skipped, hashes = read_batches(folder, keep_repeats=self.build == "plain")
+        warn_of_missing(folder, BIOASQ, () if self.sample else _PINS, hashes)
         everything = build_pools(records, *self.pool_sizes(len(records)), self.seed, self.date_time)
         samples = self.apply(everything, BIOASQ.category_names)
         return LoadedData(
@@ -133,6 +134,8 @@ def read_batches(folder: Path, keep_repeats: bool) -> tuple[list[BioasqRecord], 
     Raises:
         DataError: no such file, or one of the wrong shape.
     """
+    if folder.is_file():
+        raise DataError(f"{folder} is a file; dataset.path names the folder that holds the files 10B*_golden.json")
     paths = sorted(folder.glob("10B*_golden.json"))
     if not paths:
         raise DataError(f"{folder}: holds no 10B*_golden.json. {BIOASQ.how_to_get}")

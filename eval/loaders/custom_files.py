@@ -273,10 +273,20 @@ def _sample(name: str, turns: Sequence[JsonNode], questions: Sequence[JsonNode])
     said = tuple(_turn(node.value) for node in turns)
     asked = [_question(node.value) for node in questions]
     return ReadSample(
-        conversation=Conversation(name, said, tuple(dict.fromkeys(turn.speaker for turn in said if turn.speaker))),
+        conversation=Conversation(name, said, _speakers(said)),
         questions=tuple(question for question, _ in asked),
         references={question.question_id: reference for question, reference in asked},
     )
+
+
+#: Roles of a chat's messages that are nobody's who talks; some systems take the first speaker for the user.
+_NO_SPEAKERS = ("system", "tool")
+
+
+def _speakers(said: Sequence[Turn]) -> tuple[str, ...]:
+    """In the order of speaking, but for the roles of a chat: ``user`` is first, ``system`` and ``tool`` are last."""
+    found = dict.fromkeys(turn.speaker for turn in said if turn.speaker)
+    return tuple(sorted(found, key=lambda name: (name in _NO_SPEAKERS, name != "user" and "user" in found)))
 
 
 def _turn(row: Mapping[str, str]) -> Turn:

@@ -16,7 +16,7 @@ from eval.loaders.jsonfile import JsonNode, read_json
 from eval.loaders.kinds import MULTI_HOP, SINGLE_HOP
 from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.loaders.locate import find_source, sample_path
-from eval.loaders.selection import Selection, check_positive, count
+from eval.loaders.selection import Selection, check_known, check_positive, count
 from memsys.vocabulary import OVERRULED, Conversation, Json, Question, Reference, Sample, Turn
 
 FILE = "memoryagentbench/Conflict_Resolution.json"
@@ -48,7 +48,7 @@ FACTCONSOLIDATION = DatasetInfo(
     how_to_get="Fetch it with `memsys data factconsolidation`, or write the split Conflict_Resolution of "
     "ai-hyz/MemoryAgentBench as a JSON array; the card (datasets/factconsolidation/README.md) has the lines.",
     note_meanings={
-        "facts": "of all contexts",
+        "facts": "of the contexts that are read: those selected",
         "facts_overruled": "facts that a later one of the same subject and relation overrules",
         "facts_without_form": "facts whose subject and relation cannot be read",
         "questions_found": "newest facts that lead to the gold answer were found",
@@ -97,8 +97,10 @@ class FactConsolidationConfig(Selection):
         top, sha256 = read_json(path)
         quirks: Counter[str] = Counter()
         # Deriving takes a second for all contexts together: what is not selected is not derived.
-        wanted = [node for node in top.elements() if self.conversations is None or _name(node) in self.conversations]
-        everything = [_sample(node, self.facts_per_session, quirks) for node in wanted or top.elements()]
+        names = {_name(node): node for node in top.elements()}
+        check_known("conversations", self.conversations, list(names))
+        wanted = [node for name, node in names.items() if self.conversations is None or name in self.conversations]
+        everything = [_sample(node, self.facts_per_session, quirks) for node in wanted]
         samples = self.apply(everything, FACTCONSOLIDATION.category_names)
         return LoadedData(
             samples=samples,

@@ -1,11 +1,15 @@
 """Where data files lie: an explicit path, a folder, ``MEMSYS_DATA``, or ``data/`` of the checkout."""
 
+import logging
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 from eval.loaders.contract import DatasetInfo
 from memsys.assets.paths import shipped, workplace
 from memsys.errors import DataError
+
+logger = logging.getLogger(__name__)
 
 #: Environment variable that names the folder of the real data sets.
 DATA_VARIABLE = "MEMSYS_DATA"
@@ -61,9 +65,32 @@ def find_source(info: DatasetInfo, name: str, path: str | None, data_dir: str | 
         raise DataError(f"{source}: {error.strerror}; check dataset.path, dataset.data_dir") from error
     if found:
         return source
-    how = info.how_to_get or f"Fetch it with `memsys data {info.key}`."
+    how = info.how_to_get or _how_to_fetch(info, name)
     raise DataError(
         f"{source}: no such file or folder. {info.title} is not part of this project ({info.licence}). {how} "
         f"The folder that holds {name} (from {info.homepage}) is named by the variable {DATA_VARIABLE} or by "
         "dataset.data_dir. Without it, the small sample that comes with the project runs: dataset.sample=true"
     )
+
+
+def _how_to_fetch(info: DatasetInfo, name: str) -> str:
+    fetched = [file.name for file in info.files]
+    if any(one == name or one.startswith(f"{name}/") for one in fetched):
+        return f"Fetch it with `memsys data {info.key}`."
+    return f"`memsys data {info.key}` fetches {', '.join(fetched)} alone; its homepage has this one."
+
+
+def warn_of_missing(source: Path, info: DatasetInfo, published: Collection[str], read: Collection[str]) -> None:
+    """Say which of the published files a folder lacks that has some of them: it would pass for the whole set.
+
+    Args:
+        source: the folder.
+        info: of the data set.
+        published: names of its files.
+        read: names of the files that were read.
+    """
+    missing = sorted(set(published) - set(read))
+    if missing and set(published) & set(read):
+        logger.warning(
+            "%s lacks %s of %s: what is asked is not what was published", source, ", ".join(missing), info.title
+        )

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from eval.loaders import kinds
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
@@ -54,6 +54,7 @@ LOCOMO = DatasetInfo(
         "evidence_strings_repaired": "of these, ids found by pattern",
         "number_answers": "answers that are numbers; written out",
         "questions_without_evidence": "in the whole file",
+        "repeated_questions": "questions that stand twice with the same answer and evidence; all asked",
     },
 )
 
@@ -146,7 +147,13 @@ def _sample(node: JsonNode, quirks: Counter[str]) -> Sample:
         question = read_question(item, question_id, conversation.conversation_id, LOCOMO)
         questions.append(question)
         references[question_id] = _reference(item, question, turn_ids, quirks)
+    asked = Counter((one.text, one.category, _gold_of(references[one.question_id])) for one in questions)
+    quirks["repeated_questions"] += asked.total() - len(asked)
     return Sample(conversation=conversation, questions=tuple(questions), references=references)
+
+
+def _gold_of(reference: Reference) -> tuple[Any, ...]:
+    return reference.answers, reference.adversarial_answer, reference.evidence
 
 
 def _conversation(node: JsonNode, quirks: Counter[str]) -> Conversation:

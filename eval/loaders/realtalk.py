@@ -13,7 +13,7 @@ from pathlib import Path
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import JsonNode, read_json
 from eval.loaders.kinds import MULTI_HOP, OPEN_DOMAIN, TEMPORAL
-from eval.loaders.locate import find_source, sample_path
+from eval.loaders.locate import find_source, sample_path, warn_of_missing
 from eval.loaders.realtalk_evidence import TurnIds, resolve
 from eval.loaders.records import hash_of_files, read_question
 from eval.loaders.selection import Selection, count
@@ -98,6 +98,7 @@ class RealtalkConfig(Selection):
         for file in chat_files(source):
             top, hashes[file.name] = read_json(file)
             everything.append(_sample(top, file.stem, quirks))
+        warn_of_missing(source, REALTALK, () if self.sample or source.is_file() else _PINS, hashes)
         samples = self.apply(everything, REALTALK.category_names)
         return LoadedData(
             samples=samples,

@@ -75,6 +75,8 @@ class Selection:
     ) -> tuple[Sample, ...]:
         """Return the selected part of the data set, in the order of the file.
 
+        A conversation whose questions are all of other categories, or about later sessions, is left out.
+
         Args:
             samples: of the whole set.
             category_names: of the whole set.
@@ -85,7 +87,7 @@ class Selection:
             DataError: the set asks nothing, or an id that must be unique is not.
         """
         check_ids(samples)
-        _check_known("conversations", self.conversations, [sample.conversation.conversation_id for sample in samples])
+        check_known("conversations", self.conversations, [sample.conversation.conversation_id for sample in samples])
         categories = category_numbers(self.categories, category_names, self.info.kinds)
         kept = [
             sample
@@ -102,7 +104,9 @@ class Selection:
             settings = ("conversations", "limit_conversations", "limit_sessions", "categories")
             given = [f"dataset.{key}={getattr(self, key)!r}" for key in settings if getattr(self, key) is not None]
             raise ConfigError(f"the selection leaves no question: {', '.join(given)}; keep more")
-        return picked
+        if self.categories is None and self.limit_sessions is None:
+            return picked
+        return tuple(sample for sample in picked if sample.questions)  # no memory is built that nothing is asked
 
     def _pick_questions(self, sample: Sample, categories: Collection[int] | None) -> Sample:
         asked = [question for question in sample.questions if categories is None or question.category in categories]
@@ -220,7 +224,12 @@ def check_positive(name: str, value: object, hint: str = "") -> None:
         raise ConfigError(f"dataset.{name}={value!r} must be a whole number from 1{hint}")
 
 
-def _check_known(name: str, wanted: Sequence[object] | None, known: Sequence[object]) -> None:
+def check_known(name: str, wanted: Sequence[object] | None, known: Sequence[object]) -> None:
+    """Refuse names that a data set does not have; lists those that it has.
+
+    Raises:
+        ConfigError: there is such a name.
+    """
     unknown = [item for item in wanted or () if item not in known]
     if unknown:
         choices = ", ".join(map(str, known))

@@ -13,8 +13,8 @@ from memsys.assets.paths import ROOT
 
 #: Folders of many systems, in which a system is a package, or a module with files of the same name.
 _SHARED = (ROOT / "memsys", ROOT / "baselines")
-#: Modules, prompts, and texts that stand in YAML files.
-_SUFFIXES = (".py", ".txt", ".yaml")
+#: Modules, prompts, texts that stand in YAML files, and the versions of a package's environment.
+_SUFFIXES = (".py", ".txt", ".yaml", ".lock")
 #: Files that say something about a system and do nothing in it.
 _ABOUT = ("departures.yaml", "entries.yaml", "expectations.yaml")
 
@@ -34,7 +34,7 @@ def memory_code(config: object) -> str | None:
             module = Path(inspect.getfile(type(part))).resolve()
         except (OSError, TypeError):  # made in an interpreter
             return None
-        for source in sorted(set(_sources(module, part))):
+        for source in sorted({*_sources(module, part), *_worker(part)}):
             digest.update(f"{source.name}\0".encode() + source.read_bytes() + b"\0")
     return digest.hexdigest()
 
@@ -48,6 +48,13 @@ def _sources(module: Path, config: object) -> Iterator[Path]:
     else:
         return (path for paths in (_top(folder).rglob("*.py"), (folder / "prompts").glob("*.txt")) for path in paths)
     return (path for path in found if path.suffix in _SUFFIXES and not path.name.endswith(_ABOUT) and path.is_file())
+
+
+def _worker(config: object) -> Iterator[Path]:
+    """The file that a package's worker runs, where the settings name another than the package's own."""
+    named = getattr(config, "worker", None)
+    if isinstance(named, str) and Path(named).is_file():
+        yield Path(named)
 
 
 def _of_package(folder: Path, chosen: object) -> Iterator[Path]:

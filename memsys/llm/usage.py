@@ -64,6 +64,16 @@ def metered() -> Iterator[Usage]:
         _metered.reset(token)
 
 
+@contextmanager
+def unmetered() -> Iterator[None]:
+    """Count no calls inside: they repeat what was counted before."""
+    token = _metered.set(None)
+    try:
+        yield
+    finally:
+        _metered.reset(token)
+
+
 @dataclass(frozen=True, slots=True)
 class MeteredModel:
     """A backbone that notes its calls in the usage that is open where they are made, if there is one."""

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from aiohttp import web
@@ -29,6 +29,8 @@ from memsys.settings import check_choices
 
 _LOG = logging.getLogger(__name__)
 _HOST = "127.0.0.1"
+#: What a program can ask the backbone or the embedder for.
+_CALLS = ("/chat/completions", "/completions", "/embeddings")
 _BACKLOG = 4096
 _CHARS_PER_TOKEN = 4
 #: Headers by which a program says, for one call, what it is doing.
@@ -98,7 +100,8 @@ class ProxyServer:
         self._runner: web.AppRunner | None = None
         self._port = 0
         self.clients = ProxyClients()
-        self._stranger = ProxyClient("a program without access", "")  # for messages about requests without a token
+        #: Stands for programs that show no token of this proxy: their messages, and the first call they did not get.
+        self.without_access = ProxyClient("a program without access", "")
 
     async def __aenter__(self) -> "ProxyServer":
         """Listen.
@@ -109,9 +112,8 @@ class ProxyServer:
         size = int(self._settings.max_body_mb * 1_000_000)
         app = web.Application(client_max_size=size, middlewares=[self._explain_errors, self._authenticate])
         for prefix in ("/v1", "/{token}/v1"):
-            app.router.add_post(f"{prefix}/chat/completions", self._complete)
-            app.router.add_post(f"{prefix}/completions", self._complete)
-            app.router.add_post(f"{prefix}/embeddings", self._embed)
+            for call, handler in zip(_CALLS, (self._complete, self._complete, self._embed), strict=True):
+                app.router.add_post(prefix + call, handler)
             app.router.add_get(f"{prefix}/models", self._models)
             app.router.add_put(f"{prefix}/scope", self._set_scope)
         self._runner = web.AppRunner(app, access_log=None)
@@ -161,6 +163,7 @@ class ProxyServer:
             message = f"no whole request within {self._settings.body_timeout_s:g} s"
             self._complain(request, message)
             _keep_failure(request, MemsysError(message))
+            self._note_failure(request, 408, message)
             return _error(408, error_body(message, 408))
         except ConnectionError:
             message = "it hung up before its request was whole"
@@ -195,6 +198,9 @@ class ProxyServer:
         shown = in_address or request.headers.get("Authorization", "").removeprefix("Bearer ")
         client = self.clients.find(shown)
         if client is None:
+            if request.method == "POST" and _endpoint(request) in _CALLS:
+                failure = f"{_endpoint(request)} was refused: its key is not the one that the worker was given"
+                self.without_access.failure = self.without_access.failure or MemsysError(failure)
             raise RefusedRequestError(
                 "the token is not one of this proxy; use the address or the key that it printed",
                 status=401,
@@ -217,7 +223,7 @@ class ProxyServer:
             client.complain(str(error))
 
     def _complain(self, request: web.Request, message: str) -> None:
-        request.get(_CLIENT, self._stranger).complain(message)
+        request.get(_CLIENT, self.without_access).complain(message)
 
     async def _read(self, request: web.Request) -> Any:
         try:
@@ -313,7 +319,8 @@ class ProxyServer:
             raise RefusedRequestError(f"unknown are {', '.join(sorted(unknown))}; {', '.join(ProxyScope.__slots__)}")
         check_fields(body, SCOPE)
         named: dict[str, Any] = {name: value for name, value in body.items() if value is not None}
-        request[_CLIENT].begin(_checked(ProxyScope(**named)))
+        client = request[_CLIENT]
+        client.scope = _checked(replace(client.scope, **named))
         return web.json_response({"scope": body})
 
     def _model(self, conversation_id: str) -> CompletesCalls:

@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 from memsys.errors import WorkerEndedError, WorkerError
 from memsys.llm.scope import CallScope, call_scope
+from memsys.llm.usage import unmetered
 from memsys.protocol import BaseMemory, Parts, Prepared, State
 from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Hit, Json, Retrieval, Unit
-from memsys.workers.history import WriteHistory
+from memsys.workers.history import WriteHistory, WriteOutcome
 from memsys.workers.messages import (
-    MemoryChange,
     StoredMemory,
     WorkerHit,
     read_changes,
@@ -42,7 +42,8 @@ class PackageMemory(BaseMemory):
 
     The worker is started by the first write or question. Its snapshot is the list of what was written: a worker that
     was killed, or a run that was, starts an empty one and writes all of it again, for which the package's calls have
-    their replies in the cache. A replay that changes other memories than the first time is refused.
+    their replies in the cache. A replay that gets other replies, or changes other memories, than the first time is
+    refused.
 
     Args:
         settings: how the worker is started and asked.
@@ -74,9 +75,8 @@ class PackageMemory(BaseMemory):
         """
         message = unit_message(unit, self._parts.turn_format)
 
-        async def add(session: WorkerSession) -> list[MemoryChange]:
-            scope = CallScope("write", unit.unit_id)
-            return read_changes(await session.perform("add", {"unit": message}, scope), self._settings.name)
+        async def add(session: WorkerSession) -> WriteOutcome:
+            return await self._outcome(session, "add", {"unit": message}, CallScope("write", unit.unit_id))
 
         async with self._lock:
             self._history.write(message, await self._attempt(add))
@@ -86,8 +86,14 @@ class PackageMemory(BaseMemory):
         async with self._lock:
             self._history.finish(await self._attempt(self._finish))
 
-    async def _finish(self, session: WorkerSession) -> list[MemoryChange]:
-        return read_changes(await session.perform("finish", {}, CallScope("consolidate")), self._settings.name)
+    async def _finish(self, session: WorkerSession) -> WriteOutcome:
+        return await self._outcome(session, "finish", {}, CallScope("consolidate"))
+
+    async def _outcome(
+        self, session: WorkerSession, op: str, fields: Mapping[str, Json], scope: CallScope
+    ) -> WriteOutcome:
+        changes = read_changes(await session.perform(op, fields, scope), self._settings.name)
+        return WriteOutcome(changes, session.replies)
 
     async def retrieve(self, query: str) -> Retrieval:
         """Let the package search; raises as :meth:`write`."""
@@ -148,9 +154,25 @@ class PackageMemory(BaseMemory):
                 self._command(), settings.package_settings, self._parts, settings.proxy, settings.limits
             )
             said = self._session.description
-            self._described = {name: getattr(said, name) for name in said.__slots__}
-            await self._replay(self._session)
+            self._describe({name: getattr(said, name) for name in said.__slots__})
+            with unmetered():  # these calls were counted when they were made
+                await self._replay(self._session)
         return self._session
+
+    def _describe(self, described: Mapping[str, Json]) -> None:
+        """Note what the worker says of itself.
+
+        Raises:
+            WorkerError: it runs another package, or another version, than what was written so far.
+        """
+        before, now = (f"{one.get('package')} {one.get('version')}" for one in (self._described, described))
+        if self._history.units and before != now:
+            raise WorkerError(
+                f"{self._settings.name}: conversation {self._parts.conversation_id} was begun with {before}, and "
+                f"the worker runs {now} now: install {before} again, or delete the run directory and start the same "
+                "command again"
+            )
+        self._described = described
 
     def _command(self) -> WorkerCommand:
         settings = self._settings
@@ -164,25 +186,26 @@ class PackageMemory(BaseMemory):
         Raises:
             WorkerError: the package made something else of it.
         """
-        for unit, before in zip(self._history.units, self._history.changes, strict=True):
-            scope = CallScope("write", str(unit["unit_id"]))
-            reply = await session.perform("replay", {"unit": unit}, scope)
-            self._check_same(read_changes(reply, self._settings.name), before, str(unit["unit_id"]))
+        for unit, before in zip(self._history.units, self._history.outcomes, strict=True):
+            name = str(unit["unit_id"])
+            now = await self._outcome(session, "replay", {"unit": unit}, CallScope("write", name))
+            self._check_same(now, before, f"unit {name}")
         if self._history.final is not None:
             self._check_same(await self._finish(session), self._history.final, "the end")
 
-    def _check_same(self, now: Sequence[MemoryChange], before: Sequence[MemoryChange], where: str) -> None:
-        if list(now) != list(before):
-            raise WorkerError(
-                f"{self._settings.name}: written again, unit {where} changed other memories than the first time; the "
-                "replies must come from the cache (use_cache=true, the same cache_dir), or the package decides by "
-                "chance or by the clock. Delete the run directory and start the same command again"
-            )
+    def _check_same(self, now: WriteOutcome, before: WriteOutcome, where: str) -> None:
+        if now.repeats(before):
+            return
+        what = "changed other memories" if list(now.changes) != list(before.changes) else "got other replies"
+        raise WorkerError(
+            f"{self._settings.name}: written again, {where} {what} than the first time; the replies must come from "
+            "the cache (use_cache=true, the same cache_dir), or the package decides by chance or by the clock. Delete "
+            "the run directory and start the same command again"
+        )
 
     def statistics(self) -> Mapping[str, Json]:
         """Package, version and lineage as the worker states them, and memories added, changed and deleted."""
-        everything = [*self._history.changes, self._history.final or ()]
-        counts = Counter(one.change for changes in everything for one in changes)
+        counts = Counter(one.change for one in self._history.changes)
         return {
             **self._described,
             "writes": len(self._history.units),

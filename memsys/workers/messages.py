@@ -1,7 +1,7 @@
 """Messages between memsys and a package's worker: what is sent, and checks of what comes back.
 
 A request is ``{"id": 3, "op": "add", ...}``, its reply ``{"id": 3, "result": {...}}`` or ``{"id": 3, "error": "..."}``,
-one line of JSON each. Requests are ``open``, ``add``, ``replay``, ``finish``, ``retrieve``, ``export`` and ``close``;
+one line of JSON each. Requests are ``open``, ``add``, ``replay``, ``finish``, ``retrieve`` and ``export``;
 :mod:`memsys.workers.worker_loop` says what each holds.
 """
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from memsys.errors import WorkerEndedError, WorkerError
 from memsys.vocabulary import Json
@@ -52,11 +52,10 @@ class WorkerProcess:
         """Start the process with this folder as its current and its home folder.
 
         Raises:
-            WorkerError: the interpreter cannot be started.
+            WorkerError: the log cannot be written, or the interpreter cannot be started.
         """
-        command.log.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with command.log.open("ab") as log:
+        with _opened_log(command) as log:
+            try:
                 process = await asyncio.create_subprocess_exec(
                     os.fspath(command.interpreter),
                     worker_loop.__file__,
@@ -69,8 +68,9 @@ class WorkerProcess:
                     limit=_LONGEST_LINE,
                     start_new_session=True,  # Ctrl-C goes to the run alone, and what the package starts ends with it
                 )
-        except OSError as error:
-            raise WorkerError(f"{command.name}: {command.interpreter} cannot be started ({error.strerror})") from error
+            except OSError as error:
+                problem = f"{command.interpreter} cannot be started ({error.strerror})"
+                raise WorkerError(f"{command.name}: {problem}") from error
         return cls(command, process)
 
     @property
@@ -159,6 +159,17 @@ class WorkerProcess:
                 await self._process.wait()
                 while await self._process.stdout.read(1 << 16):
                     pass  # the pipe's transport closes at its end
+
+
+def _opened_log(command: WorkerCommand) -> BinaryIO:
+    try:
+        command.log.parent.mkdir(parents=True, exist_ok=True)
+        return command.log.open("ab")
+    except OSError as error:
+        raise WorkerError(
+            f"{command.name}: the worker's log {command.log} cannot be written ({error.strerror}); free space, or make "
+            "its folder writable"
+        ) from error
 
 
 def worker_environment(folder: Path) -> dict[str, str]:

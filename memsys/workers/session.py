@@ -1,6 +1,8 @@
 """A worker that is running, with the proxy through which its package calls the backbone and the embedder."""
 
 import asyncio
+import hashlib
+import json
 import time
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -103,10 +105,14 @@ class WorkerModel:
         llm: the backbone.
         context: of the step that the worker is working on.
         package: whose requests they are.
+
+    Attributes:
+        said: what the backbone has replied in this step, as texts.
     """
 
     def __init__(self, llm: LanguageModel, context: CallerContext, package: str) -> None:
         self._llm, self._context, self._package = llm, context, package
+        self.said: list[str] = []
 
     @property
     def context_length(self) -> int:
@@ -119,12 +125,15 @@ class WorkerModel:
 
     async def _complete(self, call: ForeignCall) -> CompletedAttempt:
         try:
-            return await complete(self._llm, call)
+            answered = await complete(self._llm, call)
         except RequestRefusedError as error:
             raise RequestRefusedError(
                 f"{self._package} made a request that this backbone does not take, though its server runs; mend the "
                 f"package's settings, or choose another backbone: {error}"
             ) from error
+        reply = answered.completion
+        self.said.append(json.dumps([reply.text, [dict(one) for one in reply.tool_calls]], sort_keys=True))
+        return answered
 
     async def count_tokens(self, text: str) -> int:
         """See :class:`memsys.llm.contract.LanguageModel`."""
@@ -183,10 +192,10 @@ class WorkerSession:
         self, stack: AsyncExitStack, command: WorkerCommand, settings: Mapping[str, Json], proxy: ProxySettings
     ) -> None:
         parts = self._parts
-        model = WorkerModel(parts.llm, self._context, command.name)
+        self._model = model = WorkerModel(parts.llm, self._context, command.name)
         embedder = WorkerEmbedder(parts.embedder, self._context)
         behind = ProxyParts(_MODEL, lambda conversation_id: model, embedder)
-        server = await stack.enter_async_context(ProxyServer(behind, proxy))
+        self._server = server = await stack.enter_async_context(ProxyServer(behind, proxy))
         self._client, self._log = server.clients.admit(command.name), command.log
         folder = stack.enter_context(TemporaryDirectory(prefix="memsys-worker-", ignore_cleanup_errors=True))
         self._process = await WorkerProcess.start(command, Path(folder))
@@ -224,10 +233,16 @@ class WorkerSession:
         """
         self._client.begin(ProxyScope(self._parts.conversation_id, scope.phase, scope.item))
         self._context.begin(scope)
+        self._model.said.clear()
         step = self._process.request(op, fields, limit_s=self._limits.quiet_s, quiet_s=self._context.quiet_s)
         result = await self._context.unless_failed(step)
         self._check_answered(f"in {op!r}" + (f" of {scope.item}" if scope.item else ""))
         return result
+
+    @property
+    def replies(self) -> str:
+        """Checksum of what the backbone replied in the last step, in whatever order the replies came."""
+        return hashlib.sha256("\n".join(sorted(self._model.said)).encode()).hexdigest()
 
     def _check_answered(self, where: str) -> None:
         """Stop where the proxy gave a request no reply and the package went on: its memory may lack what that was for.
@@ -235,7 +250,7 @@ class WorkerSession:
         Raises:
             WorkerError: says which request, and what to do.
         """
-        failure = self._client.failure
+        failure = self._client.failure or self._server.without_access.failure  # nobody else knows this server
         if failure is not None:
             raise WorkerError(
                 f"{self._client.name}: {where}, conversation {self._parts.conversation_id}, a request of the package "

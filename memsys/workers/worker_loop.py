@@ -13,14 +13,16 @@ package itself prints goes to standard error. The worker file defines a class ``
         def retrieve(self, query, k): ...  # returns hits, best first: [{"memory_id", "text", "score", "date"}]
         def export(self): ...              # returns memories: [{"memory_id", "text"}]
 
-and, where it needs them, ``finish(self)`` (returns changes; the stream of turns has ended), ``replay(self, unit)`` (as
-``add``, for a unit that a killed worker had written; calls ``add`` where it is missing) and ``close(self)``.
+and, where it needs them, ``finish(self)`` (returns changes; the stream of turns has ended) and ``replay(self, unit)``
+(as ``add``, for a unit that a killed worker had written; calls ``add`` where it is missing). There is no goodbye: the
+process and all that it started are killed, and its folder is deleted.
 Released code that parity runs compare with also has ``answer(self, question)`` (returns context and prediction) and
 ``store(self)`` (returns the whole memory in the form that is compared).
 """
 
 import importlib
 import importlib.util
+import io
 import json
 import os
 import queue
@@ -36,11 +38,13 @@ PROTOCOL = 1
 
 
 def main() -> None:
-    """Answer requests until the parent says ``close`` or is gone."""
+    """Answer requests until the parent ends this process or is gone."""
     importlib.import_module("released_code")  # workers of authors' files import it; others do not know of it
     sys.path.pop(0)  # the folder of this file, whose modules are no part of the package
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever the package prints
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # the parent ends this process without warning
     requests: queue.Queue[Any] = queue.Queue()
     threading.Thread(target=_read, args=(requests,), daemon=True).start()
     worker: Any = None
@@ -55,9 +59,6 @@ def main() -> None:
             reply = json.dumps({"id": request["id"], "error": f"{type(error).__name__}: {error}"})
         replies.write(reply + "\n")
         replies.flush()
-        if request["op"] == "close":
-            sys.stderr.flush()
-            os._exit(0)  # threads of the package may never end
 
 
 def _read(requests: queue.Queue[Any]) -> None:
@@ -101,10 +102,6 @@ def _answer(worker: Any, request: dict[str, Any]) -> dict[str, Any]:
         return {"answer": worker.answer(request["question"])}
     if op == "store":
         return {"store": worker.store()}
-    if op == "close":
-        if hasattr(worker, "close"):
-            worker.close()
-        return {}
     raise ValueError(f"unknown op {op!r}")
 
 

@@ -67,6 +67,40 @@ def test_a_printed_number_is_held_against_both_means() -> None:
     assert (row["nearest"], row["holds"]) == ("category mean", True)
 
 
+def test_a_mean_over_all_verdicts_is_the_printed_one() -> None:
+    """memU's headline is of all rows of its file, with the two questions of category 5 that have an answer."""
+    entry = replace(ENTRY, printed=(PrintedScore(80.0, "judge", "here"),))
+    run = _run(*(_answer(number, 4, right=number > 0) for number in range(4)), _answer(4, 5), entry=entry)
+    row = headlines([run])[0]
+    assert (row["nearest"], row["holds"], row["question_mean"]) == ("mean of all verdicts", True, 75.0)
+
+
+def test_the_median_of_words_is_of_the_answers_that_count() -> None:
+    run = _run(*(_answer(number, 4, words=3) for number in range(9)), *(_answer(20 + n, 5, words=9) for n in range(11)))
+    rows = {
+        str(row["counting"]): row["median_words"]
+        for row in leaderboard(run, AuditConfig(("f1_set",), 100, "people", "wrong", 30))
+        if (row["metric"], row["labels"]) == ("f1_set", "printed")
+    }
+    assert rows["1-4, question mean"] == 3 and rows["1-5, category 5 against its false answer"] == 9
+
+
+def test_verdicts_of_two_publishers_judges_are_no_pair() -> None:
+    config = AuditConfig(("f1_set",), 100, "people", "wrong", 30)
+    answers = [_answer(number) for number in range(120)]
+    entries = [replace(ENTRY, name=name, repository=name[0] + "/x") for name in ("a1", "a2", "b1")]
+    runs = [_run(*answers, entry=entry) for entry in entries]
+    assert [(row["first"], row["second"]) for row in paired_tests(runs, config, "judge")] == [("a1", "a2")]
+    assert len(paired_tests(runs, config, "f1_set")) == 3
+
+
+def test_a_question_that_was_run_again_without_a_verdict_counts_as_run_again() -> None:
+    answers = [_answer(number, right=number >= 5, rerun=number < 6) for number in range(40)]
+    found = rerun_only(_run(*answers, _answer(40, rerun=True, verdicts={})))
+    assert (found["run_again"], found["errors_among_run_again"]) == (7, 5)
+    assert float(str(found["rerun_p"])) == pytest.approx(6 / 658_008)
+
+
 def test_running_failures_again_is_found() -> None:
     answers = [_answer(number, right=number >= 5, rerun=number < 6) for number in range(40)]
     found = rerun_only(_run(*answers))
@@ -248,7 +282,10 @@ def test_pairs_are_compared_on_the_questions_that_both_runs_answered() -> None:
     (row,) = paired_tests([whole, part, few], config, "f1_set")
     assert (row["first"], row["second"], row["questions"]) == ("part", "whole", 100)
     assert (row["wins"], row["ties"], row["losses"], row["difference"]) == (30, 70, 0, pytest.approx(30))
-    assert row["p"] == row["p_holm"] == 0.5  # two conversations, one pattern of four as extreme on either side
+    assert (row["p"], row["interval_by"]) == (
+        0.5,
+        "conversation",
+    )  # two conversations, one pattern of four as extreme on either side
 
 
 def test_the_latex_leaderboard_fits_a_page() -> None:

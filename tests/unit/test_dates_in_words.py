@@ -2,7 +2,7 @@
 
 import pytest
 
-from memsys.dates import in_words, parse_date
+from memsys.dates import in_words, iso, parse_date
 from memsys.episodes.context import ContextTexts
 
 
@@ -21,6 +21,21 @@ from memsys.episodes.context import ContextTexts
 def test_a_date_in_words(written: str, words: str) -> None:
     assert in_words(written) == words
     assert parse_date(words) == parse_date(written), "it is read as the same moment"
+
+
+@pytest.mark.parametrize(
+    ("written", "moment"),
+    [
+        ("29.12.2023, 22:42:04", "2023-12-29T22:42:04"),
+        ("8.5.2023", "2023-05-08T00:00:00"),
+        ("version 1.2.3.2023", None),
+        ("31.02.2023", None),
+    ],
+)
+def test_dates_with_dots_begin_with_the_day(written: str, moment: str | None) -> None:
+    """REALTALK writes them so: none of its 8,944 messages had a date that a system could compare."""
+    found = parse_date(written)
+    assert (found and iso(found)) == moment
 
 
 @pytest.mark.parametrize(

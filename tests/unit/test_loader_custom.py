@@ -53,6 +53,21 @@ def test_every_field_arrives() -> None:
     assert data.category_names[101] == "knowledge-update" and data.counts["turns"] == 10
 
 
+@pytest.mark.parametrize(
+    ("said", "speakers"),
+    [
+        (["system", "user", "assistant", "user"], ("user", "assistant", "system")),
+        (["assistant", "tool", "user"], ("user", "assistant", "tool")),
+        (["Ben", "Ann"], ("Ben", "Ann")),
+    ],
+)
+def test_the_user_of_a_chat_is_its_first_speaker(tmp_path: Path, said: list[str], speakers: tuple[str, ...]) -> None:
+    """MemoryOS took the system message for the user, and the whole chat for one page."""
+    turns = [{**TURN, "id": str(number), "speaker": name} for number, name in enumerate(said, start=1)]
+    (sample,) = CustomConfig(data_dir=str(write(tmp_path, turns))).load().samples
+    assert sample.conversation.speakers == speakers
+
+
 def test_numbers_of_kinds_do_not_depend_on_the_order_of_the_file() -> None:
     assert number_kinds({"zebra", "temporal", "apple"}) == {"apple": 101, "temporal": 2, "zebra": 102}
 

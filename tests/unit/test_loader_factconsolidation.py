@@ -15,7 +15,7 @@ from eval.loaders.locate import sample_path
 from eval.metrics.overlap import substring_em
 from eval.metrics.updates import Update, update_scores
 from eval.scoring.protocols import load_protocol
-from memsys.errors import DataError
+from memsys.errors import ConfigError, DataError
 from memsys.vocabulary import OVERRULED
 
 
@@ -73,6 +73,17 @@ def test_every_overruled_turn_of_a_context_is_named_with_what_holds_in_its_place
     assert single.updates == multi.updates == (("0", "5"), ("2", "7"), ("6", "8"))
     cut, _ = load(limit_sessions=2).samples  # facts 0 to 7: of fact 6 nothing is said anew
     assert cut.updates == (("0", "5"), ("2", "7"))
+
+
+def test_a_context_that_is_not_there_is_named_with_all_that_are() -> None:
+    with pytest.raises(ConfigError, match=r"\['sh_7k'\] not in this data set; choose from sh_own, mh_own"):
+        load(conversations=["sh_own", "sh_7k"])
+
+
+def test_no_memory_is_built_that_nothing_is_asked() -> None:
+    """Half of the facts were written for contexts whose questions are all of the other category."""
+    assert [one.conversation.conversation_id for one in load(categories=["multi_hop"]).samples] == ["mh_own"]
+    assert len(load().samples) == 2
 
 
 def test_two_chains_to_the_answer_are_none() -> None:

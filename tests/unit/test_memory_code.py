@@ -1,12 +1,15 @@
 """The checksum of a memory system's source."""
 
 import importlib
+import inspect
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from eval.runs.memory_code import memory_code
+from eval.runs.memory_code import _sources, memory_code
 from tests.support.composing import memory_config
 
 
@@ -39,6 +42,16 @@ def test_modules_and_prompts_of_a_plug_in_count(
     (folder / file).write_text("new")
     assert (memory_code(config) != before) == counts
     monkeypatch.delitem(sys.modules, "some_memory")
+
+
+def test_a_worker_of_ones_own_and_the_versions_of_the_environment_count(tmp_path: Path) -> None:
+    worker = tmp_path / "worker.py"
+    worker.write_text("class Worker: ...\n")
+    config: Any = replace(cast(Any, memory_config("package_mem0")), worker=str(worker))
+    codes = {memory_code(memory_config("package_mem0")), memory_code(config)}
+    worker.write_text("class Worker: x = 1\n")
+    assert len({*codes, memory_code(config)}) == 3
+    assert config.requirements in set(_sources(Path(inspect.getfile(type(config))), config))
 
 
 def test_what_was_typed_in_has_none() -> None:

@@ -30,6 +30,7 @@ from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
 from memsys.llm.ledger import CallRecord
 from memsys.proxy.clients import ProxyClient, ProxyScope
 from memsys.proxy.errors import RefusedRequestError
+from memsys.proxy.fitting import fitted
 from memsys.proxy.requests import read_completion_request, read_embedding_request, read_object
 from memsys.proxy.server import JsonMode, ProxyParts, ProxyServer, ProxySettings, ToolCalls
 from tests.support.backbones import StubEngine, backbone_config, open_backbone
@@ -149,6 +150,25 @@ def test_repetitions_differ_as_samples_do_and_start_again_with_the_next_step(stu
     assert seeds[2] == seeds[3]
     assert seeds[4] == seeds[0]
     assert seeds[5] != seeds[6]
+
+
+def test_a_scope_that_is_said_again_is_the_same_step_and_what_it_leaves_out_stays(
+    stub: StubServer, tmp_path: Path
+) -> None:
+    """Each PUT began anew: the same sample again, in a conversation without a name."""
+
+    async def run() -> tuple[list[tuple[str, str, int]], ProxyScope]:
+        async with opened(stub, tmp_path) as world:
+            for item in ("q1", "q1", "q2", "q1"):
+                body = json.dumps({"phase": "answer", "item": item}).encode()
+                sent = post("/scope", body, world.client.token).replace(b"POST", b"PUT", 1)
+                assert b" 200 " in (await world.raw(sent)).split(b"\r\n")[0]
+                await world.say(temperature=1.0)
+            return [(call.phase, call.item, call.attempt) for call in world.calls], world.client.scope
+
+    calls, scope = asyncio.run(run())
+    assert calls == [("answer", "q1", 0), ("answer", "q1", 1), ("answer", "q2", 0), ("answer", "q1", 2)]
+    assert scope == ProxyScope("conv-1", "answer", "q1")
 
 
 @pytest.mark.parametrize("send_seed", [True, False])
@@ -487,8 +507,12 @@ def test_what_openai_takes_and_packages_send_is_taken(path: str, body: dict[str,
 def test_a_program_that_hangs_and_one_that_dies_are_said_once(
     stub: StubServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    noted: list[tuple[str, int, str]] = []
+
     async def run() -> tuple[bytes, Any]:
         async with opened(stub, tmp_path) as world:
+            parts = world.proxy._parts
+            world.proxy._parts = replace(parts, on_failure=lambda scope, *rest: noted.append(rest))
             half = post("/chat/completions", b'{"mess', world.client.token, length=500)
             hung = await world.raw(half)
             port = int(world.proxy.base_url.split(":")[2][:-3])
@@ -501,6 +525,7 @@ def test_a_program_that_hangs_and_one_that_dies_are_said_once(
 
     hung, reply = asyncio.run(run())
     assert b" 408 " in hung.split(b"\r\n")[0]
+    assert noted == [("/chat/completions", 408, "no whole request within 0.3 s")]
     assert [record.getMessage() for record in caplog.records] == [
         "package: no whole request within 0.3 s",
         "package: it hung up before its request was whole",
@@ -603,7 +628,8 @@ def test_samples_that_are_asked_for_at_once_are_no_repetition_of_one_that_was_le
 @pytest.mark.parametrize(
     ("asked", "sent", "cut"),
     [
-        ({"max_tokens": 100_000}, 4096 - 64 - 5, True),
+        ({"max_tokens": 100_000}, 4096 - 64 - 8 - 2, True),
+        ({"max_tokens": 100_000, "tools": [TOOL]}, 4096 - 64 - 8 - 200 - 12, True),
         ({"max_tokens": 100_000, "prompt": "a"}, 4096 - 64 - 1, True),
         ({"max_tokens": 3_900}, 3_900, False),
         ({"max_tokens": 3_000, "prompt": "word " * 500}, 3_000, False),
@@ -625,6 +651,23 @@ def test_a_limit_is_cut_to_what_the_context_holds(
     assert stub.state.requests[0]["max_tokens"] == sent
     said = [record.getMessage() for record in caplog.records]
     assert any(f"max_tokens={asked['max_tokens']} and the prompt do not fit" in one for one in said) == cut
+
+
+def test_quotes_and_line_breaks_count_once() -> None:
+    """In the JSON of the messages they counted twice: a prompt full of them lost its reply, though both fit."""
+
+    class Characters:
+        context_length = 2_000
+
+        async def count_tokens(self, text: str) -> int:
+            return len(text)
+
+    asked = {"messages": [{"role": "user", "content": '"a"\n' * 300}], "max_tokens": 700}
+    model: Any = Characters()
+    request = read_completion_request("/chat/completions", asked, 64)
+    assert asyncio.run(fitted(request, model)) is request
+    longer = read_completion_request("/chat/completions", {**asked, "max_tokens": 800}, 64)
+    assert asyncio.run(fitted(longer, model)).call.max_tokens == 2_000 - 64 - 8 - len("user\n") - 1_200
 
 
 def test_a_prompt_over_the_context_is_openais_error(stub: StubServer, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import ir_measures
 import pytest
@@ -48,6 +48,38 @@ def test_the_reader_sees_question_and_memories() -> None:
         answer = memory.answer("What is the cat called?")
     assert "What is the cat called?" in answer.prediction and "Pixel" in answer.prediction
     assert "bread" not in answer.prediction and len(model.calls) == 1
+
+
+class ClosingConfig:
+    """RAG that notes when it is built and closed."""
+
+    name, uses_gold = "closing", False
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def build(self, parts: Parts) -> MemorySystem:
+        assert parts.log_dir is not None and parts.log_dir.is_dir()
+        memory: Any = choose("rag", None, "hashing", "sage").memory.build(parts)
+        self.events.append("built")
+
+        async def close() -> None:
+            self.events.append("closed")
+
+        memory.close = close
+        return cast(MemorySystem, memory)
+
+
+def test_a_memory_is_closed_before_another_is_built() -> None:
+    """Those of packages are processes: every round of turns and questions left one more."""
+    config = ClosingConfig()
+    with memsys.open_memory(config, backbone=None, embedder="hashing") as memory:
+        for _ in range(2):
+            memory.add(TURNS[:1])
+            memory.retrieve("cat")
+            memory.retrieve("bread")
+        assert config.events == ["built", "closed", "built"]
+    assert config.events == ["built", "closed", "built", "closed"]
 
 
 class AnsweringConfig:

@@ -19,6 +19,7 @@ from memsys.llm.client import CompletedAttempt
 from memsys.llm.engines.process import running_members
 from memsys.llm.foreign import ForeignCall
 from memsys.llm.none import NoBackbone
+from memsys.llm.usage import MeteredModel, metered
 from memsys.protocol import Parts
 from memsys.proxy import server as proxy_server
 from memsys.turns import TurnFormat
@@ -155,6 +156,97 @@ def test_a_replay_that_makes_something_else_is_refused(tmp_path: Path) -> None:
         asyncio.run(run())
 
 
+class Says(Echo):
+    """A backbone that says one text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    async def complete(self, call: ForeignCall) -> CompletedAttempt:
+        answered = await super().complete(call)
+        return replace(answered, completion=replace(answered.completion, text=self._text))
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_a_replay_that_gets_other_replies_is_refused(tmp_path: Path, older: bool) -> None:
+    """Ids follow from the seed: other memories under the ids of the first time passed for the same."""
+    first, second = memory(tmp_path, Says("a ship")), memory(tmp_path, Says("a boat"))
+
+    async def run() -> str:
+        try:
+            await written(first)
+            state: Any = dict(first.state())
+            if older:  # a snapshot that does not say what the replies were
+                del state["replies"], state["final_replies"]
+            second.load_state(state)
+            return (await second.retrieve("boat")).hits[0].text
+        finally:
+            await first.close()
+            await second.close()
+
+    if older:
+        assert "a boat" in asyncio.run(run())
+    else:
+        with pytest.raises(WorkerError, match="unit D1:1 got other replies than the first time"):
+            asyncio.run(run())
+
+
+def test_another_version_does_not_go_on_with_what_was_written(tmp_path: Path) -> None:
+    first, second = memory(tmp_path), memory(tmp_path)
+
+    async def run() -> None:
+        try:
+            await written(first)
+            second.load_state({**first.state(), "described": {**first.state()["described"], "version": "0"}})
+            await second.resume()
+        finally:
+            await first.close()
+            await second.close()
+
+    with pytest.raises(WorkerError, match=r"conversation c was begun with tiny 0, and the worker runs tiny 1 now"):
+        asyncio.run(run())
+
+
+def test_calls_that_are_made_again_are_counted_once(tmp_path: Path) -> None:
+    """A gate counted the calls of a replay among those of the write before which its host's worker had ended."""
+    model = Echo()
+    one = memory(tmp_path, MeteredModel(model))
+
+    async def run() -> list[int]:
+        units, counted = list(one.units(sample().conversation)), []
+        try:
+            for unit in units[:3]:
+                with metered() as usage:
+                    await one.write(unit, None)
+                counted.append(usage.calls)
+                await one.close()
+            return counted
+        finally:
+            await one.close()
+
+    assert asyncio.run(run()) == [1, 1, 1]
+    assert len(model.calls) == 1 + 2 + 3
+
+
+def test_what_a_package_prints_is_in_its_log(tmp_path: Path) -> None:
+    one = memory(tmp_path)
+
+    async def run() -> None:
+        await written(one)
+        await one.close()
+
+    asyncio.run(run())
+    assert "a package may print what it likes" in (tmp_path / "worker-c.log").read_text()
+
+
+def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    one = memory(tmp_path / "taken")
+    with pytest.raises(WorkerError, match=r"the worker's log .*worker-c\.log cannot be written \(File exists\)"):
+        asyncio.run(one.retrieve("boat"))
+
+
 def test_without_lineage_hits_name_no_turns_and_evidence_is_not_scored(server: StubServer, tmp_path: Path) -> None:
     from eval.runs.records import ReferenceRecord, RetrievalRecord
     from eval.score import load_preset
@@ -252,6 +344,17 @@ def test_a_refused_request_stops_the_run_even_if_the_package_goes_on(server: Stu
     said = outcome.failures["talk"]
     assert said.startswith("tiny: in 'add' of D1:1, conversation talk, a request of the package got no reply")
     assert "/chat/completions was refused: temperature=2.5 must be a number from 0 to 2. Mend that" in said
+
+
+def test_a_request_with_another_key_stops_the_run_even_if_the_package_goes_on(
+    server: StubServer, tmp_path: Path
+) -> None:
+    """Nobody was known to have asked: every unit was lost, and the conversation counted as finished."""
+    run = PackageRun(server, tmp_path, tiny_config(swallow=True, key="sk-none"))
+    outcome = run.go()
+    assert outcome is not None and run.answers() == {}
+    assert "/chat/completions was refused: its key is not the one that the worker was given" in outcome.failures["talk"]
+    assert server.state.count == 0
 
 
 def test_a_fault_of_the_proxy_stops_the_run_even_if_the_package_goes_on(

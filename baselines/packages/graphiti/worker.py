@@ -146,10 +146,6 @@ class Worker:
             for edge in sorted(edges, key=lambda edge: places[edge.uuid])
         ]
 
-    def close(self):
-        """End the server."""
-        self._server.kill()
-
 
 def _start_server(folder):
     """Start Redis with FalkorDB's module as a child in this process group, so that it ends with the worker.

@@ -112,10 +112,6 @@ class Worker:
     def _all(self, user):
         return self._memory.get_all(user_id=user, limit=MOST)["results"]
 
-    def close(self):
-        """Close the history's database."""
-        self._memory.close()
-
 
 def _config(opening, llm):
     served, embedder = opening["llm"], opening["embedder"]

@@ -2,7 +2,8 @@
 
 Settings: ``fault`` is one of ``raise``, ``hang``, ``nonsense``, ``exit``, met at the unit ``at``; ``lineage``;
 ``ask``: whether the backbone is asked when it writes, or the turns are kept as they are; ``temperature`` of its calls;
-``swallow``: it goes on without a reply, as many packages do; ``probe``: it asks, when it is opened, what is not served.
+``key``: what it shows the backbone in place of its own; ``swallow``: it goes on without a reply, as many packages do;
+``probe``: it asks, when it is opened, what is not served.
 """
 
 import contextlib
@@ -101,7 +102,10 @@ class Worker:
         request = urllib.request.Request(
             f"{access['base_url']}/{path}",
             json.dumps({"model": access["model"], **body}).encode(),
-            {"Authorization": f"Bearer {access['api_key']}", "Content-Type": "application/json"},
+            {
+                "Authorization": f"Bearer {self.settings.get('key', access['api_key'])}",
+                "Content-Type": "application/json",
+            },
         )
         with urllib.request.urlopen(request) as reply:
             return json.loads(reply.read())
