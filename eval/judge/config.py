@@ -41,7 +41,7 @@ FORMS = {
     ("answer", True): PROMPTS / "forms" / "reason_and_verdict.txt",
     ("answer", False): PROMPTS / "forms" / "verdict.txt",
     ("rubric", True): PROMPTS / "forms" / "reason_and_rubric_verdict.txt",
-    ("rubric", False): PROMPTS / "forms" / "verdict.txt",
+    ("rubric", False): PROMPTS / "forms" / "rubric_verdict.txt",
 }
 
 

@@ -17,11 +17,14 @@ from eval.judge.people import (
     people_text,
 )
 from eval.judge.probe import RECORDED, judge_name, probe_text
+from eval.loaders.locomo import LOCOMO
 from memsys.errors import DataError
 from memsys.vocabulary import Json
 
 #: What the audit found of judges whose verdicts were recorded with the answers.
 RECORDED_FILE = RESULTS / "audit" / "judges.csv"
+#: The judge of verdicts that are people's own labels.
+PEOPLE = "people"
 #: A judge is better than one verdict for all where chance does as well in fewer cases than this.
 LEVEL = 0.05
 #: Option of the commands that leave judges out.
@@ -96,17 +99,18 @@ class GradeCounts:
         return float(binomtest(better, better + worse, alternative="greater").pvalue)
 
 
-def judge_standing(entry: Mapping[str, Json], repository: str = "") -> JudgeStanding:
+def judge_standing(entry: Mapping[str, Json], repository: str = "", dataset: str = "") -> JudgeStanding:
     """What is known of the judge of some verdicts.
 
     Args:
         entry: of a run's summary, see :func:`eval.judge.report.judge_summary`.
         repository: where recorded answers come from.
+        dataset: preset of the data that recorded answers are about; people labelled answers to LoCoMo alone.
 
     Raises:
         DataError: the file with the figures is damaged.
     """
-    return _of_recorded(entry, repository) if entry["judge"] == RECORDED else _of_own(entry)
+    return _of_recorded(entry, repository, dataset) if entry["judge"] == RECORDED else _of_own(entry)
 
 
 def order_standing(entry: Mapping[str, Json]) -> JudgeStanding | None:
@@ -182,11 +186,17 @@ def _constant_fault(name: str, counts: GradeCounts, what: str = f"answers {BY_PE
     )
 
 
-def _of_recorded(entry: Mapping[str, Json], repository: str) -> JudgeStanding:
+def _of_recorded(entry: Mapping[str, Json], repository: str, dataset: str) -> JudgeStanding:
     """A judge that cannot be asked again; known from answers that are word for word some that people labelled."""
-    name, row = judge_name(entry), _recorded_figures(repository, str(entry["backbone"]))
+    name = judge_name(entry)
+    if entry["backbone"] == PEOPLE:
+        return JudgeStanding(name, f"{name}: labels by people", "", "")
+    elsewhere = bool(dataset) and not dataset.startswith(LOCOMO.key)
+    row = None if elsewhere else _recorded_figures(repository, str(entry["backbone"]))
     if row is None:
         missing = "it cannot be asked again, and its answers share too few with those that people labelled"
+        if elsewhere:
+            missing = f"people labelled answers to {LOCOMO.title} alone"
         return JudgeStanding(name, f"{name}; not probed", missing, _unmeasured(name, missing))
     shares = [float(row[key]) if row[key] else None for key in ("right_rejected", "wrong_accepted")]
     counts = GradeCounts.of(int(row["answers"]), float(row["right_by_people"]), *shares)

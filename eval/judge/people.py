@@ -10,7 +10,7 @@ import csv
 import io
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -68,6 +68,7 @@ class JudgeFigures:
         wrong_accepted_high: upper end.
         right_rejected: share of the right answers that it calls wrong.
         prompt_sha256: of the prompt and the system message that were measured.
+        model: the backbone's model, as its settings name it; one preset may serve many. Empty in older files.
     """
 
     judge: str
@@ -85,6 +86,7 @@ class JudgeFigures:
     wrong_accepted_high: float | None
     right_rejected: float | None
     prompt_sha256: str
+    model: str = ""
 
 
 def known_answers(name: str, size: int) -> list[KnownAnswer]:
@@ -194,6 +196,7 @@ def figures_of(
         wrong_accepted_high=high,
         right_rejected=_share([not called for called, label in pairs if label]),
         prompt_sha256=plan.judge.prompt_sha256,
+        model=plan.backbone.model,
     )
 
 
@@ -211,8 +214,10 @@ def _wilson(count: int, total: int) -> tuple[float | None, float | None]:
 
 
 def keep(found: Sequence[JudgeFigures], path: Path) -> None:
-    """Put figures into the file, in place of older ones of the same judge, backbone and answers."""
-    rows = {_key(one): one for one in (*stored_figures(path), *found)}
+    """Put figures into the file, in place of older ones of the same judge, backbone, model and answers."""
+    replaced = {_key(replace(one, model="")) for one in found}
+    kept = [one for one in stored_figures(path) if one.model or _key(one) not in replaced]
+    rows = {_key(one): one for one in (*kept, *found)}
     text = io.StringIO()
     writer = csv.DictWriter(text, [one.name for one in fields(JudgeFigures)], lineterminator="\n")
     writer.writeheader()
@@ -221,8 +226,8 @@ def keep(found: Sequence[JudgeFigures], path: Path) -> None:
     write_atomic(path, text.getvalue().encode())
 
 
-def _key(one: JudgeFigures) -> tuple[str, str, str]:
-    return one.backbone, one.judge, one.answers_of
+def _key(one: JudgeFigures) -> tuple[str, str, str, str]:
+    return one.backbone, one.judge, one.answers_of, one.model
 
 
 def _written(value: object) -> object:
@@ -240,13 +245,16 @@ def stored_figures(path: Path) -> list[JudgeFigures]:
     found = []
     for number, row in enumerate(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))), start=2):
         try:
-            found.append(JudgeFigures(**{one.name: _read(one.name, row[one.name]) for one in fields(JudgeFigures)}))
+            found.append(
+                JudgeFigures(**{name: _read(name, row[name]) for name in _NAMES if name in row or name != "model"})
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"{path}: line {number}: {error}; delete the file and measure the judges again") from error
     return found
 
 
-_TEXTS = ("judge", "backbone", "answers_of", "prompt_sha256")
+_NAMES = tuple(one.name for one in fields(JudgeFigures))
+_TEXTS = ("judge", "backbone", "answers_of", "prompt_sha256", "model")
 _COUNTS = ("answers", "unreadable")
 
 
@@ -290,15 +298,25 @@ def figures_for(entry: Mapping[str, Json]) -> dict[str, JudgeFigures]:
         one.answers_of: one
         for one in stored_figures(FILE)
         if (one.judge, one.backbone, one.prompt_sha256) == (entry["judge"], entry["backbone"], digest)
+        and _same_model(one, entry)
     }
 
 
 def pair_figures_for(entry: Mapping[str, Json]) -> JudgeFigures | None:
     """What is known of how a judge tells events apart; ``None`` where it was not measured as it is."""
-    wanted = (entry["backbone"], entry["judge"], OF_PAIRS)
-    digest = (entry.get("order") or {}).get("prompt_sha256")
-    found = (one for one in stored_figures(FILE) if _key(one) == wanted and one.prompt_sha256 == digest)
+    wanted = (entry["backbone"], entry["judge"], OF_PAIRS, (entry.get("order") or {}).get("prompt_sha256"))
+    found = (
+        one
+        for one in stored_figures(FILE)
+        if (one.backbone, one.judge, one.answers_of, one.prompt_sha256) == wanted and _same_model(one, entry)
+    )
     return next(found, None)
+
+
+def _same_model(one: JudgeFigures, entry: Mapping[str, Json]) -> bool:
+    """Whether figures are of the model that gave some verdicts, as far as both say which it was."""
+    model = ((entry.get("identity") or {}).get("backbone") or {}).get("model")
+    return not one.model or not model or one.model == model
 
 
 def corrected_share(raw: float, figures: JudgeFigures) -> float | None:

@@ -55,7 +55,7 @@ def probe_sha256(path: Path = FILE) -> str:
 
 
 def judge_accuracy(probes: Sequence[ProbeAnswer], verdicts: Sequence[AnswerVerdict]) -> dict[str, Json]:
-    """How often the judge is right; verdicts that are none count apart.
+    """How often the judge is right; verdicts that are none count apart. An item met in part is not called right.
 
     Returns:
         ``items``, ``verdicts`` (readable ones), ``unscored``, ``accuracy`` over the readable ones; ``false_accept``
@@ -68,7 +68,7 @@ def judge_accuracy(probes: Sequence[ProbeAnswer], verdicts: Sequence[AnswerVerdi
     by_grade: dict[str, list[bool]] = defaultdict(list)
     for verdict in readable:
         probe = grades[verdict.question_id]
-        right = verdict.verdict == probe.grade
+        right = (verdict.verdict == CORRECT) == (probe.grade == CORRECT)
         kinds[probe.kind].append(right)
         by_grade[probe.grade].append(right)
     commonest = max(Counter(probe.grade for probe in probes).values())

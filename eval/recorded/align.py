@@ -129,8 +129,9 @@ def _by_order(
     """Fit rows with unknown texts into the gap between their aligned neighbours.
 
     A gap is filled where it has as many free questions of the rows' categories as rows: their order then says which is
-    which. Otherwise its rows stay unaligned.
+    which. Otherwise its rows stay unaligned, and so does a row whose text is that of a question elsewhere.
     """
+    texts = {normal(one.text) for one in questions}
     gaps: dict[tuple[int, int], list[Recorded]] = defaultdict(list)
     for number, row in left:
         before = next((place for place in reversed(places[:number]) if place is not None), -1)
@@ -142,7 +143,7 @@ def _by_order(
         if None not in wanted:
             free = [one for one in free if str(one.category) in set(wanted)]
         fits = len(free) == len(rows) and (None in wanted or [str(one.category) for one in free] == wanted)
-        if not fits:
+        if not fits or any(row.question is not None and normal(row.question) in texts for row in rows):
             found.unaligned += rows
             continue
         for one, row in zip(free, rows, strict=True):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from eval.export import export_run
 from eval.judge.__main__ import main, make_plan
 from eval.judge.agreement import agreement, cohen_kappa, majority
-from eval.judge.config import CORRECT, WRONG, JudgeConfig
+from eval.judge.config import CORRECT, FORMS, PARTIAL, WRONG, JudgeConfig, JudgedUnit
 from eval.judge.judging import JudgedItem, items_of
 from eval.judge.people import (
     BY_PEOPLE,
@@ -305,6 +305,22 @@ def test_a_judge_that_accepts_everything() -> None:
     assert found["accuracy"] == pytest.approx(right / len(probes))
     assert (found["false_accept"], found["false_reject"]) == (1.0, 0.0)
     assert found["always"] == max(right, len(probes) - right) / len(probes)
+
+
+def test_a_wrong_answer_of_which_a_part_is_right_is_not_called_right() -> None:
+    probes = load_probe()
+    said = [PARTIAL if probe.grade == WRONG else CORRECT for probe in probes]
+    found = judge_accuracy(
+        probes, [AnswerVerdict(probe.item.item_id, 0, word, "", "") for probe, word in zip(probes, said, strict=True)]
+    )
+    assert (found["accuracy"], found["false_accept"]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(("unit", "words"), [("answer", "CORRECT or WRONG"), ("rubric", "CORRECT, PARTIAL or WRONG")])
+def test_a_form_names_all_verdicts_that_may_be_given(unit: JudgedUnit, words: str) -> None:
+    """The form of a rubric's verdict without a reason left PARTIAL out."""
+    for reasoning in (True, False):
+        assert words in FORMS[unit, reasoning].read_text()
 
 
 def test_unreadable_verdicts_are_in_no_share() -> None:

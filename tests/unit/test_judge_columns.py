@@ -10,7 +10,8 @@ import pytest
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import make_report
 from eval.compare.terminal import show
-from eval.judge.people import BY_PEOPLE, ON_PURPOSE, JudgeFigures, keep
+from eval.judge.people import BY_PEOPLE, ON_PURPOSE, JudgeFigures, figures_for, keep, stored_figures
+from eval.judge.probe import RECORDED
 from eval.lens.__main__ import main as lens_command
 from eval.lens.config import load_config
 from eval.lens.markdown import render_markdown as lens_markdown
@@ -172,6 +173,51 @@ def test_judges_of_one_name_and_two_settings_are_two_columns(tmp_path: Path) -> 
     assert all("not with the settings" in column.meaning for column in report.judges)
     found = [{name: round(e.value) for name, e in row.estimates.items() if "judge" in name} for row in report.rows]
     assert sorted(found, key=str) == [{"judge 1": 60}, {"judge 2": 80}]
+
+
+def _recorded(run: StoredRun, repository: str, judge: str = RECORDED) -> StoredRun:
+    """A run whose verdicts came with the answers that a repository published."""
+    (column, entry), *_ = run.summary["judges"].items()
+    changed = {**entry, "judge": RECORDED, "backbone": judge}
+    return replace(
+        run,
+        record={**run.record, "recorded": {"repository": repository}},
+        summary={**run.summary, "judges": {column: changed}},
+    )
+
+
+def test_recorded_verdicts_of_two_publishers_are_two_judges(tmp_path: Path) -> None:
+    """Their files call the judge alike: verdicts of two different judges were ranked in one column."""
+    same: Mapping[str, Any] = {"judge": {"name": RECORDED, "by": RECORDED}, "model": {}}
+    rag, amem = (judged(tmp_path, name, strict=(same, 0.6)) for name in ("rag", "amem"))
+    assert len(judge_groups([_recorded(rag, "one/x"), _recorded(amem, "one/x")])) == 1
+    assert unlike_judges([_recorded(rag, "one/x"), _recorded(amem, "two/y")]) == ["judge_strict_m"]
+
+
+def test_labels_by_people_are_shown_and_recorded_judges_of_other_data_are_not(tmp_path: Path) -> None:
+    run = judged(tmp_path, "rag", strict=({}, 0.6))
+    assert without_unmeasured([_recorded(run, "one/x", "people")])[1] == []
+    other = replace(
+        run, record={**run.record, "config": {**run.record["config"], "dataset": {"name": "longmemeval_s"}}}
+    )
+    (note,) = without_unmeasured([_recorded(other, "one/x")])[1]
+    assert "people labelled answers to LoCoMo (locomo10) alone" in note
+
+
+def test_figures_are_of_the_model_that_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever model stood behind `backbone=endpoint` had the figures of the one that was measured."""
+    path = tmp_path / "figures.csv"
+    monkeypatch.setattr("eval.judge.people.FILE", path)
+    keep([replace(one, model="large") for one in _people("strict", 60, 40, 2, 5)], path)
+    for model, known in (("large", 2), ("tiny", 0)):
+        asked = {"judge": "strict", "backbone": "m", "identity": {"prompt_sha256": "p", "backbone": {"model": model}}}
+        assert len(figures_for(asked)) == known
+    keep([replace(one, model="tiny") for one in _people("strict", 60, 40, 9, 9)], path)
+    assert len(stored_figures(path)) == 4
+    path.write_text("\n".join(line.rpartition(",")[0] for line in path.read_text().splitlines()[:3]) + "\n")
+    assert [one.model for one in stored_figures(path)] == ["", ""]  # a file of before
+    keep([replace(one, model="tiny") for one in _people("strict", 60, 40, 9, 9)], path)
+    assert [one.model for one in stored_figures(path)] == ["tiny", "tiny"]
 
 
 def test_equal_settings_are_one_judge(tmp_path: Path) -> None:

@@ -84,6 +84,16 @@ def test_altered_questions_are_aligned_by_order_and_keep_their_own_gold(tmp_path
     assert gold["c0:q1"] == ["Roberto"] and gold["c0:q0"] == ["Ann"]
 
 
+def test_rows_whose_texts_are_questions_elsewhere_are_not_aligned_by_order(tmp_path: Path) -> None:
+    """In a file whose conversations have other names every row took the question that stands at its place."""
+    path = tmp_path / "answers.csv"
+    texts = ("Who sings?", "Who dances?", "Who sings?", "Who sings?")
+    path.write_text("conversation,question,prediction\n" + "".join(f"x,{text},a\n" for text in texts))
+    shape = column_shape(["conversation", "question", "prediction"], path)
+    alignment = import_rows([path], shape, QUESTIONS).alignment
+    assert alignment.rows == {} and len(alignment.unaligned) == 4
+
+
 def test_a_row_that_fits_nowhere_or_repeats_is_listed(tmp_path: Path) -> None:
     rows = [_mem0("Who dances?", "Bob", "x", "2"), _mem0("Who dances?", "Bob", "y", "2"), _mem0("Why?", "-", "z", "7")]
     imported = _import(tmp_path, {"0": rows}, "mem0_eval")
