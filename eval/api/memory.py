@@ -64,8 +64,8 @@ class AsyncMemory:
         """
         if isinstance(self._chosen.memory, NeedsAssets):
             self._chosen.memory.check_assets()
-        self._logs = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="memsys-logs-")))
-        self._llm = await self._open_backbone()
+        self._logs = logs = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="memsys-logs-")))
+        self._llm = await self._open_backbone(logs)
         self._stack.push_async_callback(self._close_built)
         return self
 
@@ -160,7 +160,7 @@ class AsyncMemory:
         ).run()
         self._turns_built = len(self._turns)
 
-    async def _open_backbone(self) -> LanguageModel:
+    async def _open_backbone(self, logs: Path) -> LanguageModel:
         backbone = self._chosen.backbone
         if backbone is None:
             return NoBackbone(self._chosen.memory.name)
@@ -172,9 +172,7 @@ class AsyncMemory:
         engine = backbone.engine.build()
         self._stack.callback(engine.stop)
         cache = ReplyCache(self._cache_dir, shared=True) if self._cache_dir else None
-        opened = Backbone(
-            backbone, engine, cache=cache, on_call=self.calls.append, log_dir=self._logs, run_seed=self._seed
-        )
+        opened = Backbone(backbone, engine, cache=cache, on_call=self.calls.append, log_dir=logs, run_seed=self._seed)
         return (await self._stack.enter_async_context(opened)).bind(_CONVERSATION)
 
 

@@ -113,6 +113,22 @@ def judge_standing(entry: Mapping[str, Json], repository: str = "", dataset: str
     return _of_recorded(entry, repository, dataset) if entry["judge"] == RECORDED else _of_own(entry)
 
 
+def publisher(entry: Mapping[str, Json], record: Mapping[str, Json]) -> str:
+    """Who recorded verdicts: each publisher had a judge of its own, whatever it is called in the files.
+
+    Args:
+        entry: of a run's summary.
+        record: the run's.
+
+    Returns:
+        Repository or file; empty for verdicts that were given here.
+    """
+    found = record.get("recorded")
+    if entry["judge"] != RECORDED or not isinstance(found, Mapping):
+        return ""
+    return str(found.get("repository") or found.get("path") or "")
+
+
 def order_standing(entry: Mapping[str, Json]) -> JudgeStanding | None:
     """What is known of how a judge tells events apart; ``None`` for one that aligned no order."""
     if not entry.get("order"):

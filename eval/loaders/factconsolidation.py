@@ -97,9 +97,9 @@ class FactConsolidationConfig(Selection):
         top, sha256 = read_json(path)
         quirks: Counter[str] = Counter()
         # Deriving takes a second for all contexts together: what is not selected is not derived.
-        names = {_name(node): node for node in top.elements()}
-        check_known("conversations", self.conversations, list(names))
-        wanted = [node for name, node in names.items() if self.conversations is None or name in self.conversations]
+        contexts = [(_name(node), node) for node in top.elements()]
+        check_known("conversations", self.conversations, [name for name, _ in contexts])
+        wanted = [node for name, node in contexts if self.conversations is None or name in self.conversations]
         everything = [_sample(node, self.facts_per_session, quirks) for node in wanted]
         samples = self.apply(everything, FACTCONSOLIDATION.category_names)
         return LoadedData(

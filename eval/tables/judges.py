@@ -5,8 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eval.judge.measured import SHOW_ANYWAY, JudgeStanding, judge_standing, order_standing
-from eval.judge.probe import RECORDED
+from eval.judge.measured import SHOW_ANYWAY, JudgeStanding, judge_standing, order_standing, publisher
 from eval.scoring.beam import order_columns, rests_on_pairs, score_columns
 from eval.tables.stored import StoredRun
 
@@ -44,7 +43,7 @@ def judge_groups(runs: Sequence[StoredRun]) -> list[JudgeGroup]:
     orders: dict[tuple[str, str], dict[str, JudgeStanding]] = {}
     for run in runs:
         for metric, entry in _judges(run).items():
-            key = metric, json.dumps([entry.get("identity"), _publisher(run, entry)], sort_keys=True)
+            key = metric, json.dumps([entry.get("identity"), publisher(entry, run.record)], sort_keys=True)
             members.setdefault(key, set()).add(run.run_id)
             standings.setdefault(key, _standing(run, entry))
             if (order := order_standing(entry)) is not None:
@@ -64,16 +63,8 @@ def _one(orders: Mapping[str, JudgeStanding] | None) -> JudgeStanding | None:
     return JudgeStanding(name, fault, "", fault)
 
 
-def _publisher(run: StoredRun, entry: Mapping[str, Any]) -> str:
-    """Where verdicts were recorded: each publisher had a judge of its own, whatever it is called in the files."""
-    found = run.record.get("recorded")
-    if entry["judge"] != RECORDED or not isinstance(found, Mapping):
-        return ""
-    return str(found.get("repository") or found.get("path") or "")
-
-
 def _standing(run: StoredRun, entry: Mapping[str, Any]) -> JudgeStanding:
-    return judge_standing(entry, _publisher(run, entry), run.dataset)
+    return judge_standing(entry, publisher(entry, run.record), run.dataset)
 
 
 def without_unmeasured(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], list[str]]:
