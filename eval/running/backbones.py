@@ -156,6 +156,12 @@ def engines_for(configs: Iterable[BackboneConfig], serving: Serving | None = Non
     return [_ENGINES[key] for key in wanted]
 
 
+def stop_engines() -> None:
+    """Stop the servers that runs of this process have left running for the next one."""
+    while _ENGINES:
+        _ENGINES.popitem()[1].stop()
+
+
 def server_group(config: BackboneConfig) -> str:
     """Name of the servers that serve a backbone with these very settings."""
     return f"{config.name}-{hashlib.sha256(repr(config.engine).encode()).hexdigest()[:8]}"

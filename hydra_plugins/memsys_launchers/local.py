@@ -38,7 +38,10 @@ class MemsysJoblibLauncher(JoblibLauncher):  # type: ignore[misc]
 
 
 def _end_workers() -> None:
-    """End idle workers: one may hold a server, and with it the GPU."""
+    """End idle workers and servers of this process, where single jobs run: one holds the GPU that others need."""
     from joblib.externals.loky import get_reusable_executor
 
+    from eval.running.backbones import stop_engines
+
     get_reusable_executor().shutdown(wait=True)
+    stop_engines()

@@ -90,6 +90,9 @@ class Transport:
         self._endpoints = Endpoints(engine.name, ())
         self._recovering = asyncio.Lock()
         self._recoveries = 0
+        self._problem = ""  # why the last recovery failed; what answers before the next one may be another server
+        self._lost = ""  # how the server was lost for which that recovery was
+        self._other: OtherServerError | None = None
 
     async def open(self) -> None:
         """Start the engine and open the session.
@@ -123,12 +126,14 @@ class Transport:
 
         Raises:
             BackboneError: the server refused, or failed more often than ``transport_retries`` allows.
+            OtherServerError: another server stands in the place of ours.
         """
         retries, endpoint = 0, None
         while True:
             known = self._recoveries
             endpoint = self._endpoints.take(affinity, avoid=endpoint)
             try:
+                await self._check_server()
                 payload, seconds = await self._post(endpoint, path, body)
                 return Sent(read(payload, seconds), retries, self._endpoints.label(endpoint))
             except (_TransientServerError, MalformedReplyError) as error:
@@ -172,6 +177,8 @@ class Transport:
         repair = ""
         if isinstance(failure, _ConnectionLostError):
             repair = await self._recover(known)
+            if repair:
+                self._lost = self._lost or str(failure)
         if retries >= self._config.transport_retries:
             raise BackboneError(
                 f"backbone {self._config.name} ({label}, {endpoint.base_url}) failed {retries + 1} times, last: "
@@ -182,6 +189,21 @@ class Transport:
         pause = min(self._config.backoff_s * 2**retries, _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
         await asyncio.sleep(max(pause, min(asked, 2 * _LONGEST_PAUSE)))
 
+    async def _check_server(self) -> None:
+        """See that the server is ours before anything is sent, where it was lost and has not been found since.
+
+        Raises:
+            OtherServerError: another one is in its place.
+            _ConnectionLostError: it is not there yet.
+        """
+        self._refuse_other()
+        if self._problem and (problem := await self._recover(self._recoveries)):
+            raise _ConnectionLostError(f"{self._lost}{problem}")
+
+    def _refuse_other(self) -> None:
+        if self._other is not None:
+            raise OtherServerError(str(self._other)) from self._other
+
     async def _recover(self, known: int) -> str:
         """Let the engine repair its server, once for all callers that lost it; returns what went wrong, if anything.
 
@@ -189,17 +211,21 @@ class Transport:
             OtherServerError: another one is in its place, which would answer if the request were sent again.
         """
         async with self._recovering:
+            self._refuse_other()
             if self._recoveries != known:
-                return ""  # another caller's recovery has come since the request was sent
+                return self._problem  # another caller's recovery has come since the request was sent
             try:
                 found = await asyncio.to_thread(self._engine.recover, self._log_dir)
-            except OtherServerError:
+            except OtherServerError as error:
+                self._other = error
                 raise
             except BackboneError as error:
-                return f" ({error})"
+                self._problem = f" ({error})"
+                return self._problem
             finally:
                 self._recoveries += 1
             self._endpoints.replace(found)
+            self._problem = self._lost = ""
             return ""
 
 

@@ -140,12 +140,16 @@ def test_a_server_that_is_not_ours_may_come_back_by_itself(server: StubServer, t
     engine = StubEngine([server.url])
     engine.recover_error = "not ours to restart"
 
+    def back() -> None:
+        server.start()
+        engine.recover_error = ""
+
     async def run() -> Reply:
         enter()
         config = backbone_config(transport_retries=5, backoff_s=0.1)
         async with open_backbone(engine, tmp_path, config=config) as backbone:
             server.stop_listening()
-            asyncio.get_running_loop().call_later(0.15, server.start)
+            asyncio.get_running_loop().call_later(0.15, back)
             return await backbone.bind("c1").ask(role(), {"text": "x"}, key="x")
 
     assert asyncio.run(run()).value is not None and engine.recoveries >= 1
@@ -163,6 +167,33 @@ def test_another_server_in_the_place_of_ours_is_asked_nothing(server: StubServer
     server.stop_listening()
     with pytest.raises(BackboneError, match=r"version '0\.8\.0'"):
         ask(server, tmp_path, engine=engine)
+    assert server.state.count == 0
+
+
+def test_another_server_that_comes_up_later_is_asked_nothing(server: StubServer, tmp_path: Path) -> None:
+    """While ours was away requests were sent without a look at who answers: the other one's replies were taken."""
+    engine = StubEngine([server.url])
+    engine.recover_error = "nobody answers"
+
+    def another() -> None:
+        raise OtherServerError("says version '0.8.0'")
+
+    def up() -> None:
+        server.start()
+        engine.recover_error, engine.on_recover = "", another
+
+    async def run() -> list[Any]:
+        enter()
+        config = backbone_config(transport_retries=6, backoff_s=0.1, max_in_flight=4)
+        async with open_backbone(engine, tmp_path, config=config) as backbone:
+            model = backbone.bind("c1")
+            server.stop_listening()
+            asyncio.get_running_loop().call_later(0.15, up)
+            asks = [model.ask(role(), {"text": str(number)}, key=str(number)) for number in range(4)]
+            return await asyncio.gather(*asks, return_exceptions=True)
+
+    errors = asyncio.run(run())
+    assert all("says version '0.8.0'" in str(error) for error in errors)
     assert server.state.count == 0
 
 

@@ -366,7 +366,7 @@ def test_a_server_outlasts_a_disk_that_fails_for_a_moment(
     def flaky() -> int:
         asked.append(1)
         if len(asked) < 3:
-            raise OSError(errno.ESTALE, "Stale file handle")
+            raise OSError(errno.ESTALE, "Stale file handle") if len(asked) == 1 else MemsysError("cannot make it")
         return leases()
 
     monkeypatch.setattr("memsys.heartbeat.os.utime", stale)

@@ -485,7 +485,9 @@ def test_command_line_holds_the_settings(interpreter: Path) -> None:
     assert line[-2:] == ["--x", "1"]
 
 
-def test_local_model_is_served_offline_under_its_folder_name(interpreter: Path, tmp_path: Path) -> None:
+def test_local_model_is_served_offline_under_its_folder_name(
+    interpreter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "tiny-hf"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
@@ -493,7 +495,10 @@ def test_local_model_is_served_offline_under_its_folder_name(interpreter: Path, 
     settings = config(model=str(folder), batch_invariant=True, cpu_kvcache_space_gb=2, cpu_reserved_cores=0)
     line = command(settings, str(folder), 80)
     assert dict(pairwise(line))["--served-model-name"] == "tiny-hf"
+    monkeypatch.setenv("VLLM_API_KEY", "of a server elsewhere")
     variables = environment(settings, str(folder))
+    assert "VLLM_API_KEY" not in variables  # ours would refuse every call
+    assert environment(config(model=str(folder), host="0.0.0.0"), str(folder))["VLLM_API_KEY"]
     assert variables["HF_HUB_OFFLINE"] == variables["VLLM_BATCH_INVARIANT"] == "1"
     assert variables["VLLM_CPU_KVCACHE_SPACE"] == "2"
     assert variables["VLLM_CPU_NUM_OF_RESERVED_CPU"] == "0"

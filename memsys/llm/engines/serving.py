@@ -65,8 +65,8 @@ def _is_needed(registry: Registry) -> bool:
     """Whether a job needs the server; also where the disk cannot say, so that jobs do not lose it for that."""
     try:
         return registry.leases() > 0
-    except OSError as error:
-        logger.warning("cannot read %s (%s); trying again", registry.folder, error.strerror)
+    except (OSError, MemsysError) as error:
+        logger.warning("cannot read %s (%s); trying again", registry.folder, error)
         return True
 
 

@@ -135,8 +135,14 @@ def hub_commit(model: str, revision: str) -> str | None:
 
 
 def environment(config: VllmEngineConfig, model: str) -> Mapping[str, str]:
-    """Environment of the server: ours without what belongs to our own interpreter."""
+    """Environment of the server: ours without what belongs to our own interpreter.
+
+    A server that only this machine reaches takes no key: ``VLLM_API_KEY`` is one for a server elsewhere, and our own
+    would refuse every call that does not show it.
+    """
     ours = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
+    if config.host == "127.0.0.1":
+        ours.add("VLLM_API_KEY")
     variables = {name: value for name, value in os.environ.items() if name not in ours}
     variables |= {"PYTHONUNBUFFERED": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
     if local_model(model):
