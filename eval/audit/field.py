@@ -71,7 +71,7 @@ def headlines(runs: Sequence[ScoredRun]) -> list[Row]:
             if by_question is None or by_category is None:
                 continue
             means = {"question mean": by_question.value, "category mean": by_category.value}
-            if printed.metric == JUDGE:  # some authors' mean is of all rows, those of category 5 that slip in too
+            if printed.metric == JUDGE and _few_of_five(run):  # some authors' mean is of all rows, of those too
                 means["mean of all verdicts"] = _mean_verdict(run)
             group = [one for one in runs if run.entry.repeats and one.entry.repeats == run.entry.repeats]
             if len(group) > 1:

@@ -53,6 +53,7 @@ def test_irregularities(published: LoadedData) -> None:
         "evidence_strings_repaired": 6,
         "number_answers": 6,
         "questions_without_evidence": 4,
+        "repeated_questions": 11,
     }
 
 

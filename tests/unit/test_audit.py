@@ -71,6 +71,7 @@ def test_a_mean_over_all_verdicts_is_the_printed_one() -> None:
     """memU's headline is of all rows of its file, with the two questions of category 5 that have an answer."""
     entry = replace(ENTRY, printed=(PrintedScore(80.0, "judge", "here"),))
     run = _run(*(_answer(number, 4, right=number > 0) for number in range(4)), _answer(4, 5), entry=entry)
+    assert run.entry.dataset == "locomo"
     row = headlines([run])[0]
     assert (row["nearest"], row["holds"], row["question_mean"]) == ("mean of all verdicts", True, 75.0)
 
