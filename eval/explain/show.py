@@ -55,10 +55,9 @@ def _measured(measured: Measured) -> str:
 
 def _verdict(found: Equivalence) -> str:
     """The answer and what it rests on."""
-    distance = f"{number(found.difference)} from the printed number, where up to {number(found.margin)} is none"
-    text = f"{found.answer}: {distance}"
+    text = f"{found.answer}: measured minus printed {number(found.difference)}, margin {number(found.margin)}"
     if found.low is not None and found.high is not None and found.low < found.high:
-        text += f"; the difference lies between {number(found.low)} and {number(found.high)}"
+        text += f"; the test's interval of the difference {number(found.low)} to {number(found.high)}"
     if found.needed is not None:
         text += f"; {found.needed} seeds would decide"
     return text + (f" ({found.reason})" if found.reason else "")

@@ -210,9 +210,8 @@ def _of_recorded(entry: Mapping[str, Json], repository: str, dataset: str) -> Ju
     elsewhere = bool(dataset) and not dataset.startswith(LOCOMO.key)
     row = None if elsewhere else _recorded_figures(repository, str(entry["backbone"]))
     if row is None:
-        missing = "it cannot be asked again, and its answers share too few with those that people labelled"
-        if elsewhere:
-            missing = f"people labelled answers to {LOCOMO.title} alone"
+        unknown = "it cannot be asked again, and its answers share too few with those that people labelled"
+        missing = f"people labelled answers to {LOCOMO.title} alone" if elsewhere else unknown
         return JudgeStanding(name, f"{name}; not probed", missing, _unmeasured(name, missing))
     shares = [float(row[key]) if row[key] else None for key in ("right_rejected", "wrong_accepted")]
     counts = GradeCounts.of(int(row["answers"]), float(row["right_by_people"]), *shares)

@@ -9,7 +9,7 @@ import asyncio
 import csv
 import io
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -291,32 +291,25 @@ def figures_for(entry: Mapping[str, Json]) -> dict[str, JudgeFigures]:
         entry: of a run's summary, see :func:`eval.judge.report.judge_summary`.
     """
     identity = entry.get("identity") or {}
-    digest = identity.get("prompt_sha256")
     if settings_that_change_verdicts(identity.get("judge") or {}):
         return {}
-    return {
-        one.answers_of: one
-        for one in stored_figures(FILE)
-        if (one.judge, one.backbone, one.prompt_sha256) == (entry["judge"], entry["backbone"], digest)
-        and _same_model(one, entry)
-    }
+    return {one.answers_of: one for one in _figures_of_judge(entry, identity.get("prompt_sha256"))}
 
 
 def pair_figures_for(entry: Mapping[str, Json]) -> JudgeFigures | None:
     """What is known of how a judge tells events apart; ``None`` where it was not measured as it is."""
-    wanted = (entry["backbone"], entry["judge"], OF_PAIRS, (entry.get("order") or {}).get("prompt_sha256"))
-    found = (
-        one
-        for one in stored_figures(FILE)
-        if (one.backbone, one.judge, one.answers_of, one.prompt_sha256) == wanted and _same_model(one, entry)
-    )
-    return next(found, None)
+    found = _figures_of_judge(entry, (entry.get("order") or {}).get("prompt_sha256"))
+    return next((one for one in found if one.answers_of == OF_PAIRS), None)
 
 
-def _same_model(one: JudgeFigures, entry: Mapping[str, Json]) -> bool:
-    """Whether figures are of the model that gave some verdicts, as far as both say which it was."""
+def _figures_of_judge(entry: Mapping[str, Json], prompt_sha256: str | None) -> Iterator[JudgeFigures]:
+    """Stored figures of the judge, the prompt and, as far as both say which it was, the model of some verdicts."""
+    wanted = (entry["judge"], entry["backbone"], prompt_sha256)
     model = ((entry.get("identity") or {}).get("backbone") or {}).get("model")
-    return not one.model or not model or one.model == model
+    for one in stored_figures(FILE):
+        same_model = not one.model or not model or one.model == model
+        if (one.judge, one.backbone, one.prompt_sha256) == wanted and same_model:
+            yield one
 
 
 def corrected_share(raw: float, figures: JudgeFigures) -> float | None:

@@ -129,7 +129,7 @@ def _by_order(
     """Fit rows with unknown texts into the gap between their aligned neighbours.
 
     A gap is filled where it has as many free questions of the rows' categories as rows: their order then says which is
-    which. Otherwise its rows stay unaligned, and so does a row whose text is that of a question elsewhere.
+    which. Otherwise its rows stay unaligned, as they do where the text of one is that of a question elsewhere.
     """
     texts = {normal(one.text) for one in questions}
     gaps: dict[tuple[int, int], list[Recorded]] = defaultdict(list)

@@ -58,10 +58,9 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
 
         parameters = self._parameters("cells" if portion.shared or not portion.gpus else "servers", portion.gpus)
         parameters["array_parallelism"] = self.params["cells"]["array_parallelism"]
-        added: list[str] = []
+        added = ["serving.shared=true"] if portion.shared else []
         if portion.shared:
             servers = self._request_servers(portion)
-            added.append("serving.shared=true")
             extra = parameters.get("additional_parameters") or {}
             # Cells begin when a server has begun; waiting in the queue costs nobody a core.
             begun = "?".join(f"after:{job}" for job in servers)

@@ -118,7 +118,7 @@ class ReplyCache:
             if not said and time.monotonic() - began > _LONG_WAIT:
                 said = True
                 logger.warning(
-                    "reply cache %s: a call waits since %.0f s for its reply, which another process is making; if that "
+                    "reply cache %s: a call has waited %.0f s for a reply that another process is making; if that "
                     "process is stopped, end it or let it go on", self.folder, _LONG_WAIT,
                 )  # fmt: skip
             await asyncio.sleep(pause)

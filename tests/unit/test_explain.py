@@ -87,12 +87,12 @@ def test_the_verdict_and_what_it_rests_on_stand_below_the_numbers(
 ) -> None:
     place = find_cells(table(SMALL.write(tmp_path).parent), "RAG", "Temporal F1")[0]
     tests = {
-        "not reproduced: 1.50 from the printed number, where up to 0.50 is none; the difference lies between 1.20 and "
-        "1.80": Equivalence("not reproduced", 1.5, 0.5, 1.2, 1.8, 0.9, 3),
-        "reproduced: 0.10 from the printed number, where up to 0.50 is none (repeats exactly)": Equivalence(
+        "not reproduced: measured minus printed 1.50, margin 0.50; the test's interval of the difference 1.20 "
+        "to 1.80": Equivalence("not reproduced", 1.5, 0.5, 1.2, 1.8, 0.9, 3),
+        "reproduced: measured minus printed 0.10, margin 0.50 (repeats exactly)": Equivalence(
             "reproduced", 0.1, 0.5, 0.1, 0.1, None, 1, reason="repeats exactly"
         ),
-        "cannot say: 0.10 from the printed number, where up to 0.50 is none; 4 seeds would decide (one run)": (
+        "cannot say: measured minus printed 0.10, margin 0.50; 4 seeds would decide (one run)": (
             Equivalence("cannot say", 0.1, 0.5, None, None, None, 1, 4, "one run")
         ),
     }

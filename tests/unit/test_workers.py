@@ -5,7 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,16 @@ async def written(one: PackageMemory) -> list[Unit]:
     return units
 
 
+@asynccontextmanager
+async def closed(*memories: PackageMemory) -> AsyncIterator[None]:
+    """Close memories at the end, whatever happens before."""
+    try:
+        yield
+    finally:
+        for one in memories:
+            await one.close()
+
+
 def test_units_are_turns_of_one_session_and_lineage_follows_adds_updates_and_deletes(tmp_path: Path) -> None:
     one = memory(tmp_path)
 
@@ -102,14 +113,11 @@ def test_a_snapshot_is_written_again_by_another_worker(tmp_path: Path) -> None:
     first, second = memory(tmp_path), memory(tmp_path)
 
     async def run() -> tuple[Any, Any]:
-        try:
+        async with closed(first, second):
             await written(first)
             save_snapshot(tmp_path / "m.npz", first.state())
             second.load_state(load_snapshot(tmp_path / "m.npz"))
             return await first.retrieve("boat"), await second.retrieve("boat")
-        finally:
-            await first.close()
-            await second.close()
 
     straight, resumed = asyncio.run(run())
     assert straight == resumed
@@ -121,7 +129,7 @@ def test_a_resumed_memory_is_up_to_date_before_it_is_asked(tmp_path: Path) -> No
     first, second = memory(tmp_path), memory(tmp_path)
 
     async def run() -> None:
-        try:
+        async with closed(first, second):
             await second.resume()  # nothing was written: no worker is needed yet
             assert second._session is None
             await written(first)
@@ -131,9 +139,6 @@ def test_a_resumed_memory_is_up_to_date_before_it_is_asked(tmp_path: Path) -> No
             assert session is not None
             assert await second.retrieve("boat") == await first.retrieve("boat")
             assert second._session is session
-        finally:
-            await first.close()
-            await second.close()
 
     asyncio.run(run())
 
@@ -142,15 +147,12 @@ def test_a_replay_that_makes_something_else_is_refused(tmp_path: Path) -> None:
     first, second = memory(tmp_path), memory(tmp_path)
 
     async def run() -> None:
-        try:
+        async with closed(first, second):
             await written(first)
             state: Any = dict(first.state())
             state["changes"] = [[["another", "add"]], *state["changes"][1:]]
             second.load_state(state)
             await second.retrieve("boat")
-        finally:
-            await first.close()
-            await second.close()
 
     with pytest.raises(WorkerError, match="unit D1:1 changed other memories than the first time"):
         asyncio.run(run())
@@ -174,16 +176,13 @@ def test_a_replay_that_gets_other_replies_is_refused(tmp_path: Path, older: bool
     first, second = memory(tmp_path, Says("a ship")), memory(tmp_path, Says("a boat"))
 
     async def run() -> str:
-        try:
+        async with closed(first, second):
             await written(first)
             state: Any = dict(first.state())
             if older:  # a snapshot that does not say what the replies were
                 del state["replies"], state["final_replies"]
             second.load_state(state)
             return (await second.retrieve("boat")).hits[0].text
-        finally:
-            await first.close()
-            await second.close()
 
     if older:
         assert "a boat" in asyncio.run(run())
@@ -196,13 +195,10 @@ def test_another_version_does_not_go_on_with_what_was_written(tmp_path: Path) ->
     first, second = memory(tmp_path), memory(tmp_path)
 
     async def run() -> None:
-        try:
+        async with closed(first, second):
             await written(first)
             second.load_state({**first.state(), "described": {**first.state()["described"], "version": "0"}})
             await second.resume()
-        finally:
-            await first.close()
-            await second.close()
 
     with pytest.raises(WorkerError, match=r"conversation c was begun with tiny 0, and the worker runs tiny 1 now"):
         asyncio.run(run())
