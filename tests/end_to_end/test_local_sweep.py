@@ -88,8 +88,9 @@ def test_cells_share_one_embedded_server(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fatal", [signal.SIGTERM, signal.SIGKILL])
 def test_cells_end_with_their_sweep(tmp_path: Path, fatal: signal.Signals) -> None:
+    # Both systems write 73 turns, one call after the other: neither can end before the other has begun.
     with stub_server(delay=0.5) as slow:
-        line = command(tmp_path, "dataset=locomo_sample", "memory=rag_quickstart,amem_quickstart", *attached(slow))
+        line = command(tmp_path, "dataset=locomo_sample", "memory=amem_quickstart,clag_quickstart", *attached(slow))
         process = subprocess.Popen(
             line, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
