@@ -65,9 +65,20 @@ def export_run(path: Path, out: Path = SUMMARIES) -> Path:
 
 
 def reduced_record(run: StoredRun) -> dict[str, Any]:
-    """Keep provenance, drop problems, identity and every place; note what makes runs repetitions of each other."""
+    """Keep provenance, drop problems, identity and every place; note what makes runs repetitions of each other.
+
+    Of what the loader noted, texts are counted: they may quote the data.
+    """
     record = {key: run.record[key] for key in _KEPT if key in run.record}
+    data = record.get("data") or {}
+    if data.get("notes"):
+        record["data"] = {**data, "notes": {name: _counted(value) for name, value in data["notes"].items()}}
     return {**without_places(record), "settings": run.settings_hash()}
+
+
+def _counted(note: Json) -> Json:
+    """A loader's note; of a list of texts their number."""
+    return len(note) if isinstance(note, list) and any(isinstance(each, str) for each in note) else note
 
 
 def _without_words(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from eval.runs.files import write_atomic, write_json
 from eval.runs.folders import SUMMARIES
 from eval.runs.identity import identity_hash
 from eval.runs.records import SCHEMA_VERSION, ReferenceRecord
-from eval.scoring.answers import gold_answers, score_answer
+from eval.scoring.answers import gold_answers, in_known_words, score_answer
 from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow, Scores
 from eval.tables.stored import FLOOR
 from memsys.vocabulary import Json
@@ -64,23 +64,26 @@ def floor_row(policy: Policy, reference: ReferenceRecord, abstention: str) -> Sc
     """
     if policy == "coin_flip":
         sides: tuple[Policy, ...] = ("always_abstain", "always_trap")
-        heads, tails = (_scores(floor_answer(side, reference, abstention), reference) for side in sides)
+        heads, tails = (_scores(floor_answer(side, reference, abstention), reference, abstention) for side in sides)
         scores = {name: _middle(heads[name], tails[name]) for name in heads}
     else:
-        scores = _scores(floor_answer(policy, reference, abstention), reference)
+        scores = _scores(floor_answer(policy, reference, abstention), reference, abstention)
     rounded = {name: None if value is None else round(value, DIGITS) for name, value in scores.items()}
     return ScoreRow(reference.question_id, reference.conversation_id, reference.category, rounded, reference.kind)
 
 
-def _scores(answer: str, reference: ReferenceRecord) -> Scores:
+def _scores(answer: str, reference: ReferenceRecord, abstention: str) -> Scores:
     gold = gold_answers(reference)
+    false_answer = reference.adversarial_answer if reference.kind == ADVERSARIAL else None
+    reply = in_known_words(answer, (abstention,), false_answer)
     scores: Scores = {
-        metric.name: score_answer(metric, answer, gold, reference.category) if gold else None
+        metric.name: score_answer(metric, answer if metric.rule is None else reply, gold, reference.category)
+        if gold
+        else None
         for metric in floor_metrics()
     }
-    false_answer = reference.adversarial_answer if reference.kind == ADVERSARIAL else None
-    scores["abstained"] = float(abstains(answer))
-    scores["trapped"] = None if false_answer is None else float(is_trapped(answer, false_answer))
+    scores["abstained"] = float(answer == abstention or abstains(reply))
+    scores["trapped"] = None if false_answer is None else float(is_trapped(reply, false_answer))
     return scores
 
 

@@ -180,6 +180,13 @@ def _percent(mean: float | None) -> str:
     return "–" if mean is None else f"{100 * mean:.2f}"
 
 
+def _in_unit(metric: str, mean: float | None) -> str:
+    """A mean in the unit of its metric: percent of a share, seconds, words."""
+    from eval.metrics.registry import scale_of
+
+    return "–" if mean is None else f"{scale_of(metric) * mean:.2f}"
+
+
 def _table(title: str) -> "Table":
     from rich import box
     from rich.table import Table
@@ -205,12 +212,19 @@ def _answer_table(summary: Any) -> "Table":
         for column, overall in protocol["overall"].items():
             if overall["scored"] == 0:
                 continue
-            cells = [_cell(protocol["categories"].get(str(number)), column) for number in sorted(labels)]
-            count = f"{overall['scored']} ({overall['unscored']})"
             metric = protocol["metrics"][column]
+            cells = [_cell(protocol["categories"].get(str(number)), column, metric) for number in sorted(labels)]
+            count = f"{overall['scored']} ({overall['unscored']})"
             without = _audited_cells(summary, name, column)
             table.add_row(
-                name, column, metric, protocol["adversarial"], *cells, _percent(overall["mean"]), count, *without
+                name,
+                column,
+                metric,
+                protocol["adversarial"],
+                *cells,
+                _in_unit(metric, overall["mean"]),
+                count,
+                *without,
             )
     return table
 
@@ -241,11 +255,12 @@ def _audited_cells(summary: Any, protocol: str, column: str) -> list[str]:
     if not summary["audited"]:
         return []
     mean = summary["audited"]["protocols"][protocol][column]
-    return [_percent(mean["mean"]), str(mean["scored"])]
+    metric = summary["protocols"][protocol]["metrics"][column]
+    return [_in_unit(metric, mean["mean"]), str(mean["scored"])]
 
 
-def _cell(category: Any, column: str) -> str:
-    return "" if category is None else _percent(category["columns"][column]["mean"])
+def _cell(category: Any, column: str, metric: str) -> str:
+    return "" if category is None else _in_unit(metric, category["columns"][column]["mean"])
 
 
 def _evidence_table(summary: Any) -> "Table":
@@ -270,13 +285,14 @@ def _asked_table(summary: Any, asked: Sequence[str]) -> "Table":
     from eval.metrics.registry import select_metrics
 
     groups = summary["metrics"]
-    table = _table("metrics asked for, percent, every category as it is")
+    table = _table("metrics asked for, percent unless a unit is named, every category as it is")
     table.add_column("metric", no_wrap=True)
     for name in groups:
         table.add_column(name.replace("_", " "), justify="right")
     for metric in select_metrics(asked):
         means = [groups[name].get(metric.name, {}).get("mean") for name in groups]
-        table.add_row(metric.name, *map(_percent, means))
+        unit = "" if metric.unit == "percent" else f" ({metric.unit})"
+        table.add_row(metric.name + unit, *(_in_unit(metric.name, mean) for mean in means))
     return table
 
 

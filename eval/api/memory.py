@@ -1,5 +1,6 @@
 """A memory of one's own conversation, for programs with an event loop."""
 
+import asyncio
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,6 +55,7 @@ class AsyncMemory:
         self._sessions = self._questions = 0
         self._built: MemorySystem | None = None
         self._turns_built = 0
+        self._building = asyncio.Lock()
         self._reader = chosen.reader.build(seed)
 
     async def __aenter__(self) -> "AsyncMemory":
@@ -136,11 +138,12 @@ class AsyncMemory:
             raise ConfigError(NOT_OPEN)
         if not self._turns:
             raise ConfigError("the conversation is empty; add turns before asking")
-        if self._built is None or self._turns_built != len(self._turns):
-            await self._close_built()
-            await self._build(self._llm)
-        assert self._built is not None
-        return self._built
+        async with self._building:  # who asks meanwhile waits for this memory, and builds none of its own
+            if self._built is None or self._turns_built != len(self._turns):
+                await self._close_built()
+                await self._build(self._llm)
+            assert self._built is not None
+            return self._built
 
     async def _close_built(self) -> None:
         """Close the memory of the turns so far, which may be a process of its own."""
@@ -152,13 +155,14 @@ class AsyncMemory:
         chosen = self._chosen
         memory = chosen.memory.build(Parts(_CONVERSATION, llm, chosen.embedder, self._seed, log_dir=self._logs))
         self._built, self._turns_built = memory, 0
-        speakers = tuple(dict.fromkeys(turn.speaker for turn in self._turns))
-        sample = Sample(Conversation(_CONVERSATION, tuple(self._turns), speakers), (), {})
+        turns = tuple(self._turns)  # of now: more may be added while they are written
+        speakers = tuple(dict.fromkeys(turn.speaker for turn in turns))
+        sample = Sample(Conversation(_CONVERSATION, turns, speakers), (), {})
         nothing: Any = _Nothing()
         await ConversationIngestion(
             sample, memory, Schedule(checkpoint_every=0), nothing, nothing, time.perf_counter
         ).run()
-        self._turns_built = len(self._turns)
+        self._turns_built = len(turns)
 
     async def _open_backbone(self, logs: Path) -> LanguageModel:
         backbone = self._chosen.backbone

@@ -1,10 +1,10 @@
 """The columns of a comparison: names, decimals, and what each says."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eval.metrics.metric import Metric
-from eval.metrics.registry import listed, matching
+from eval.metrics.registry import METRICS, listed, matching
 from eval.metrics.sessions import BY_SESSION
 from eval.scoring.beam import meaning, missing_kinds, score_columns, title
 from eval.tables.judges import JudgeGroup, judge_groups, unlike_judges
@@ -44,6 +44,13 @@ def answer_columns() -> tuple[ComparisonColumn, ...]:
         *(_column(metric) for metric in listed(retrieval=False)),
         ComparisonColumn("abstain", 1, "questions without an answer that were declined, percent"),
     )
+
+
+def lead_column(name: str, metric: str) -> tuple[ComparisonColumn, ...]:
+    """The column of a protocol's primary metric, for one that no comparison has by itself."""
+    if any(column.name == name for column in columns()):
+        return ()
+    return (replace(_column(METRICS[metric]), name=name, matching=""),)
 
 
 def evidence_columns() -> tuple[ComparisonColumn, ...]:

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eval.compare.baseline import choose_baseline
-from eval.compare.columns import ANSWERABLE, ComparisonColumn, columns, judge_columns, session_columns
+from eval.compare.columns import (
+    ANSWERABLE,
+    ComparisonColumn,
+    columns,
+    judge_columns,
+    lead_column,
+    session_columns,
+)
 from eval.compare.conclusion import conclusion, no_evidence
 from eval.compare.pairs import compare_with
 from eval.compare.rows import ComparisonEstimate, SystemRow, lead_metric, price_dates, system_rows
@@ -18,6 +25,7 @@ from eval.tables.pairs import Pair
 from eval.tables.stored import StoredRun
 from eval.tables.text import PAIR_LEGEND
 
+_REFUSAL = "questions without an answer scored against the data set's own refusal, by words"
 _UNANSWERABLE = {
     "paper_trap": (
         "questions without an answer (category 5) scored against the false answer, so that being fooled counts as right"
@@ -69,6 +77,11 @@ class Report:
         return lead_metric([row.run for row in self.rows], self.protocol)[0]
 
     @property
+    def lead_columns(self) -> tuple[ComparisonColumn, ...]:
+        """That column, where the protocol's primary metric is none of those that every comparison has."""
+        return lead_column(*lead_metric([row.run for row in self.rows], self.protocol))
+
+    @property
     def warnings(self) -> list[str]:
         """What a reader of the means should know of the protocol, and of judges that are left out."""
         published = (score for row in self.rows if not row.run.of_own_data for score in row.run.rows)
@@ -84,7 +97,7 @@ class Report:
     @property
     def columns(self) -> tuple[ComparisonColumn, ...]:
         """All columns, judges last."""
-        return (*columns(), *self.judges)
+        return (*self.lead_columns, *columns(), *self.judges)
 
     def _scored_on_fewer(self) -> str:
         """``F1 answerable: 152; E-F1, R@10: 197``: the columns whose means are over fewer questions than were asked."""
@@ -95,6 +108,12 @@ class Report:
             if any(count is not None and count < row.questions for count, row in known):
                 found.setdefault(" to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))), []).append(column.name)
         return "; ".join(f"{', '.join(names)}: {count}" for count, names in found.items())
+
+    def _unanswerable(self) -> str:
+        """What the protocol does with questions that have no answer, on these data."""
+        trap = self.protocol.adversarial == "paper_trap"
+        false_answers = any(row.run.has_false_answers for row in self.rows)
+        return _REFUSAL if trap and not false_answers else _UNANSWERABLE[self.protocol.adversarial]
 
     @property
     def pair_notes(self) -> list[str]:
@@ -118,7 +137,7 @@ class Report:
         unanswerable = any(row.run.asks_unanswerable for row in self.rows)
         lines = [f"protocol {self.protocol.name}"]
         if answered and unanswerable:
-            lines[0] += f": {_UNANSWERABLE[self.protocol.adversarial]}"
+            lines[0] += f": {self._unanswerable()}"
         if scored := self._scored_on_fewer():
             lines.append(f"n: questions asked; means over fewer: {scored}")
         if shown_columns(self, session_columns()):

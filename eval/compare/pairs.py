@@ -45,7 +45,9 @@ def _tested(rows: Sequence[SystemRow], protocol: Protocol) -> dict[str, tuple[st
         return {heading: (metric, replace(protocol, primary=metric))}
     found = {column: (metric, protocol)}
     unanswerable = any(run.asks_unanswerable for run in runs)
-    if unanswerable and protocol.counts(ADVERSARIAL):  # elsewhere they would be the tests of F1 once more
+    if (
+        unanswerable and column == "F1" and protocol.counts(ADVERSARIAL)
+    ):  # elsewhere they would be the tests of F1 once more
         found[ANSWERABLE] = (metric, answerable_alone(protocol))
     return {**found, heading: (recalled, protocol)}
 

@@ -153,7 +153,8 @@ def plot(report: Report, out: Path) -> list[Path]:
     """Draw the comparison."""
     column, _ = lead_metric([row.run for row in report.rows], report.protocol)
     cost = "tokens" if any("tokens" in row.estimates for row in report.rows) else "context"
-    fooled = column == "F1" and report.protocol.adversarial == "paper_trap"
+    false_answers = any(row.run.has_false_answers for row in report.rows)
+    fooled = column == "F1" and report.protocol.adversarial == "paper_trap" and false_answers
     kinds = {question.category: question.kind for row in report.rows for question in row.run.rows}
     series = [
         Series(

@@ -90,9 +90,15 @@ def answerable_alone(protocol: Protocol) -> Protocol:
 
 
 def lead_metric(runs: Sequence[StoredRun], protocol: Protocol) -> tuple[str, str]:
-    """Column and metric that the plot shows: F1, or recall where no run answered."""
-    if all(run.retrieval_only for run in runs):
-        return recall_metric(runs)
+    """Column and metric that rows are sorted by: that of answers, or recall where no run answered."""
+    return recall_metric(runs) if all(run.retrieval_only for run in runs) else answer_metric(protocol)
+
+
+def answer_metric(protocol: Protocol) -> tuple[str, str]:
+    """Column and metric of answers: F1, or the protocol's primary metric where it has a column and F1 has none."""
+    named = {metric: column for column, metric in protocol.columns.items()}
+    if "F1" not in protocol.columns and protocol.primary in named:
+        return named[protocol.primary], protocol.primary
     return "F1", f1_metric(protocol)
 
 
@@ -193,7 +199,8 @@ def _with_spread(
     if len(system.runs) == 1:
         return dict(estimates)
     shown = (*listed(retrieval=False), *listed(retrieval=True))
-    metrics = {**{metric.heading: metric.name for metric in shown}, "F1": f1_metric(protocol)}
+    column, lead = answer_metric(protocol)
+    metrics = {**{metric.heading: metric.name for metric in shown}, "F1": f1_metric(protocol), column: lead}
 
     def spread(name: str) -> float | None:
         found = (
@@ -211,18 +218,25 @@ def _estimates(
     shown = (*listed(retrieval=False), *listed(retrieval=True))
     found = {metric.heading: estimate(run, metric.name, protocol) for metric in shown}
     if not run.retrieval_only:
-        found["F1"] = estimate(run, f1_metric(protocol), protocol)
+        column, lead = answer_metric(protocol)
+        found |= {column: estimate(run, lead, protocol), "F1": estimate(run, f1_metric(protocol), protocol)}
         if run.asks_unanswerable:  # elsewhere it would be F1 once more
             found[ANSWERABLE] = estimate(run, f1_metric(protocol), answerable_alone(protocol))
         found["abstain"] = _abstentions(run)
-    graded = {column.name: group.metric for column, group in judges.items() if run.run_id in group.runs}
     found |= {
-        name: estimate(run, metric, AVERAGING if is_beam_score(metric) else protocol) for name, metric in graded.items()
+        name: estimate(run, metric, AVERAGING if is_beam_score(metric) else protocol)
+        for name, metric in graded_columns(system, judges).items()
     }
     found |= _audited(run, protocol)
     context = mean_value(run.rows, "context_tokens", None, protocol)
     found["context"] = None if context is None else ComparisonEstimate(context)
     return {name: value for name, value in found.items() if value is not None} | _mean_cost(system.runs)
+
+
+def graded_columns(system: Repeats, judges: Mapping[ComparisonColumn, JudgeGroup]) -> dict[str, str]:
+    """Columns of the judges that graded all runs of a system, with their metrics: a mean over seeds is of one judge."""
+    own = {run.run_id for run in system.runs}
+    return {column.name: group.metric for column, group in judges.items() if own <= group.runs}
 
 
 def _audited(run: StoredRun, protocol: Protocol) -> dict[str, ComparisonEstimate | None]:
@@ -275,7 +289,7 @@ def _embedding_dollars(run: StoredRun) -> float | None:
         return 0.0
     if counted is None:
         return None
-    return price.of(sum(counted["by_phase"].get(phase, 0) for phase in READ_PHASES)) / max(len(run.rows), 1)
+    return price.of(sum(counted["by_phase"].get(phase, 0) for phase in READ_PHASES)) / max(run.asked, 1)
 
 
 def price_dates(runs: Iterable[StoredRun]) -> str:

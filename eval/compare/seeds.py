@@ -72,7 +72,8 @@ def _key(run: StoredRun) -> tuple[object, ...]:
 def _together(runs: Sequence[StoredRun]) -> Repeats:
     if len(runs) == 1:
         return Repeats(tuple(runs), runs[0])
-    return Repeats(tuple(runs), replace(runs[0], rows=averaged_rows(runs)))
+    seeds = tuple(seed_of(run) for run in runs)
+    return Repeats(tuple(runs), replace(runs[0], rows=averaged_rows(runs), seeds=seeds))
 
 
 def averaged_rows(runs: Sequence[StoredRun]) -> tuple[ScoreRow, ...]:

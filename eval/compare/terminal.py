@@ -17,9 +17,9 @@ from eval.compare.model import Report, cell, interval_text, seeds_text, shown_co
 from eval.tables.text import PAIR_HEADINGS, pair_cells
 
 
-def _terminal_tables() -> tuple[tuple[str, Sequence[ComparisonColumn]], ...]:
+def _terminal_tables(report: Report) -> tuple[tuple[str, Sequence[ComparisonColumn]], ...]:
     return (
-        ("Answers", answer_columns()),
+        ("Answers", (*report.lead_columns, *answer_columns())),
         ("Evidence by turn ids", evidence_columns()),
         ("Evidence by session", session_columns()),
         ("Without doubtful gold, evidence by turn ids", AUDITED_COLUMNS),
@@ -39,7 +39,7 @@ def show(report: Report) -> None:
     for name, row in zip(names, report.rows, strict=True):
         if name != row.label:
             console().print(f"{name}: {row.label}", highlight=False, markup=False)
-    for title, columns in (*_terminal_tables(), ("Judges", report.judges)):
+    for title, columns in (*_terminal_tables(report), ("Judges", report.judges)):
         shown = shown_columns(report, columns)
         if shown:
             show_folded(title, _keys(report, names), [each for column in shown for each in _shown(report, column)])

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folders = options.runs or stored_folders()
     runs, _ = read_runs(folders)
     table = _table(options.table, runs)
-    by_id, folder_of = {run.run_id: run for run in runs}, run_folders(folders)
+    by_id, folder_of = {run.run_id: run for run in runs}, run_folders(folders, {run.run_id: run for run in runs})
     shown, further = _worth_showing(find_cells(table, options.row, options.column, options.block))
     for place in shown:
         _explain(place, by_id, folder_of, options.worst)
@@ -66,11 +66,14 @@ def _worth_showing(places: Sequence[CellPlace]) -> tuple[Sequence[CellPlace], Se
     return (papers, others) if papers else (others or places, [])
 
 
-def run_folders(roots: Iterable[Path]) -> dict[str, Path]:
-    """Folder of each run; of a run and its summary the run's, which has the texts."""
+def run_folders(roots: Iterable[Path], runs: Mapping[str, StoredRun]) -> dict[str, Path]:
+    """Folder of each run; of a run and its summary the run's, which has the texts; of another of its name none."""
     found: dict[str, Path] = {}
     for folder in find_run_folders(list(roots)):
-        run_id = str(read_json(folder / "run.json").get("run_id"))
+        record = read_json(folder / "run.json")
+        run_id = str(record.get("run_id"))
+        if run_id in runs and runs[run_id].record["started"] != record.get("started"):
+            continue
         if run_id not in found or (folder / "references.jsonl").is_file():
             found[run_id] = folder
     return found

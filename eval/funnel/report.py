@@ -186,7 +186,7 @@ def _size_cells(sizes: StoredSizes | None) -> list[str]:
         figure(_per(sizes.origins, sizes.total)),
         figure(sizes.context_turns),
         _part(sizes.duplicates, sizes.total),
-        DASH if sizes.overruled is None else _part(sizes.overruled, sizes.total),
+        _part(sizes.overruled, sizes.total),
         ", ".join(f"{count:,} {kind}" for kind, count in sizes.entries.items()),
     ]
 
@@ -195,7 +195,9 @@ def _per(value: float | None, count: int) -> float | None:
     return None if value is None or not count else value / count
 
 
-def _part(count: int, total: int) -> str:
+def _part(count: int | None, total: int) -> str:
+    if count is None:
+        return DASH
     return f"{count:,} ({100 * count / total:.1f} %)" if total else str(count)
 
 

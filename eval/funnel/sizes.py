@@ -21,7 +21,8 @@ class StoredSizes:
         entries: kind -> how many.
         tokens: of all entries, estimated from their characters; ``None`` where the rate is not known.
         characters: of all entries.
-        duplicates: entries that repeat the main text of an earlier one of their conversation and kind.
+        duplicates: entries that repeat the main text of an earlier one of their conversation and kind; ``None`` where
+            the run was scored by a version that compared a relation's source alone.
         overruled: entries from overruled turns without those that hold in their place; ``None`` where the run does not
             say what is overruled, or was scored by a version that knew the questions' own facts alone.
         origins: turns that entries came from, counted for each entry.
@@ -33,7 +34,7 @@ class StoredSizes:
     entries: Mapping[str, int]
     tokens: float | None
     characters: int
-    duplicates: int
+    duplicates: int | None
     overruled: int | None
     origins: int
     context_turns: float | None
@@ -65,8 +66,8 @@ def stored_sizes(run: StoredRun, rate: float | None) -> StoredSizes | None:
         entries={name: kind["entries"] for name, kind in kinds.items()},
         tokens=0.0 if not characters else None if rate is None else characters / rate,
         characters=characters,
-        duplicates=sum(kind["duplicates"] for kind in kinds.values()),
-        overruled=_overruled(kinds.values()) if found["judged"] else None,
+        duplicates=_known_of_all(kinds.values(), "duplicates"),
+        overruled=_known_of_all(kinds.values(), "overruled") if found["judged"] else None,
         origins=sum(kind["origins"] for kind in kinds.values()),
         context_turns=_context_turns(run, found),
     )
@@ -79,8 +80,8 @@ def _context_turns(run: StoredRun, found: Mapping[str, Any]) -> float | None:
     return found["context_turns"] if known else None
 
 
-def _overruled(kinds: Iterable[Mapping[str, int]]) -> int | None:
-    counts = [kind.get("overruled") for kind in kinds]
+def _known_of_all(kinds: Iterable[Mapping[str, int]], name: str) -> int | None:
+    counts = [kind.get(name) for kind in kinds]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 
@@ -110,7 +111,10 @@ def _storage_remarks(run: StoredRun) -> Iterator[str]:
     else:
         if found["kinds"] is None:
             yield "its system does not say where a snapshot keeps its entries (entries.yaml)"
-        elif gold and any(stored_share_of(row) is None for row in gold):
+            return
+        if any("duplicates" not in kind for kind in found["kinds"].values()):
+            yield "scored by a version that took two relations of one source for the same"
+        if gold and any(stored_share_of(row) is None for row in gold):
             yield "the snapshots do not name the turns that entries came from, or some are missing"
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from eval.lens.readings import MetricReading
 from eval.loaders.kinds import ADVERSARIAL
@@ -141,5 +142,18 @@ def _unsure(
 ) -> bool:
     first, other = pair
     differences = [(first[name][0] - other[name][0], *first[name][1:]) for name in common]
-    interval = cluster_interval(*_spread(differences, reading, counts))
+    if reading.weights == "conversation":
+        interval = cluster_interval(MetricScores.of(_conversation_means(differences)))
+    else:
+        interval = cluster_interval(*_spread(differences, reading, counts))
     return interval is None or interval.low <= 0
+
+
+def _conversation_means(values: Sequence[tuple[float, str, int]]) -> Sequence[tuple[float, str, int]]:
+    """One value for each conversation; of a single one its questions, over which its interval is taken."""
+    by_conversation: dict[str, list[float]] = {}
+    for value, conversation, _ in values:
+        by_conversation.setdefault(conversation, []).append(value)
+    if len(by_conversation) == 1:
+        return values
+    return [(fsum(found) / len(found), conversation, 0) for conversation, found in by_conversation.items()]

@@ -17,6 +17,8 @@ ADVERSARIAL_TEXT: Mapping[str, str] = {
     "abstain": "no answer: abstention",
     "exclude": "no answer: left out",
 }
+#: In place of the trap, where the data set's gold for such a question says that there is no answer (LongMemEval, BEAM).
+REFUSAL_TEXT = "no answer: the data set's refusal as gold"
 WEIGHTS_TEXT: Mapping[str, str] = {
     "question": "mean over questions (micro)",
     "category": "mean of category means (macro)",
@@ -75,6 +77,13 @@ class Holdings:
     judges: Mapping[str, str]
     faulty: Mapping[str, str]
 
+    @property
+    def adversarial_text(self) -> Mapping[str, str]:
+        """What each treatment of unanswerable questions does with these data."""
+        if ADVERSARIAL not in self.kinds or "trapped" in self.metrics:
+            return ADVERSARIAL_TEXT
+        return {**ADVERSARIAL_TEXT, "paper_trap": REFUSAL_TEXT}
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -94,10 +103,10 @@ def sections(config: LensConfig, holdings: Holdings, protocols: Sequence[Protoco
     """
     found = [_definitions(config, holdings)]
     if ADVERSARIAL in holdings.kinds:
-        found.append(_category_five(config, holdings.metrics))
+        found.append(_category_five(config, holdings))
     if len(holdings.weights) > 1:
         found.append(_weights(config, holdings))
-    found.append(_papers(protocols, holdings.metrics))
+    found.append(_papers(protocols, holdings))
     return [section for section in found if section.readings]
 
 
@@ -117,12 +126,11 @@ def _definitions(config: LensConfig, holdings: Holdings) -> Section:
     return Section(f"Definitions{left_out}, mean over questions", tuple(readings))
 
 
-def _category_five(config: LensConfig, metrics: frozenset[str]) -> Section:
-    lead = config.lead
-    whole = [
-        MetricReading(f"all, {text}", lead, adversarial=name) for name, text in _treatments(frozenset({ADVERSARIAL}))
-    ]
-    alone = MetricReading(f"they alone, {lead} against the false answer", lead, (ADVERSARIAL,), "paper_trap")
+def _category_five(config: LensConfig, holdings: Holdings) -> Section:
+    lead, metrics = config.lead, holdings.metrics
+    whole = [MetricReading(f"all, {text}", lead, adversarial=name) for name, text in _treatments(holdings)]
+    gold = "the false answer" if "trapped" in metrics else "the data set's refusal"
+    alone = MetricReading(f"they alone, {lead} against {gold}", lead, (ADVERSARIAL,), "paper_trap")
     shares = [
         MetricReading(f"they alone, {text}", name, (ADVERSARIAL,), "paper_trap")
         for name, text in (("trapped", "share that gives the false answer"), ("abstained", "share that declines"))
@@ -131,17 +139,17 @@ def _category_five(config: LensConfig, metrics: frozenset[str]) -> Section:
     return Section(f"Questions without an answer, {lead}, mean over questions", (*whole, alone, *shares))
 
 
-def _treatments(kinds: frozenset[str]) -> list[tuple[Adversarial, str]]:
+def _treatments(holdings: Holdings) -> list[tuple[Adversarial, str]]:
     """Readings of unanswerable questions with their texts; where there are none, one, of which nothing is said."""
-    if ADVERSARIAL not in kinds:
+    if ADVERSARIAL not in holdings.kinds:
         return [("exclude", "")]
-    return [(name, ADVERSARIAL_TEXT[name]) for name in get_args(Adversarial)]
+    return [(name, holdings.adversarial_text[name]) for name in get_args(Adversarial)]
 
 
 def _weights(config: LensConfig, holdings: Holdings) -> Section:
     readings = [
         MetricReading(_joined(WEIGHTS_TEXT[weights], text), config.lead, adversarial=name, weights=weights)
-        for name, text in _treatments(holdings.kinds)
+        for name, text in _treatments(holdings)
         if name != "abstain"
         for weights in holdings.weights
     ]
@@ -152,10 +160,10 @@ def _joined(*texts: str) -> str:
     return ", ".join(text for text in texts if text)
 
 
-def _papers(protocols: Sequence[Protocol], metrics: frozenset[str]) -> Section:
+def _papers(protocols: Sequence[Protocol], holdings: Holdings) -> Section:
     readings = [
         MetricReading(
-            f"{protocol.name}: {column} ({metric}, {ADVERSARIAL_TEXT[protocol.adversarial]})",
+            f"{protocol.name}: {column} ({metric}, {holdings.adversarial_text[protocol.adversarial]})",
             metric,
             None,
             protocol.adversarial,
@@ -164,7 +172,7 @@ def _papers(protocols: Sequence[Protocol], metrics: frozenset[str]) -> Section:
         )
         for protocol in protocols
         for column, metric in protocol.columns.items()
-        if metric in metrics
+        if metric in holdings.metrics
     ]
     return Section("As the papers print", tuple(readings))
 
@@ -175,6 +183,6 @@ def grid(config: LensConfig, holdings: Holdings) -> list[MetricReading]:
         MetricReading(_joined(metric, text, weights), metric, adversarial=name, weights=weights)
         for metric in config.grid
         if metric in holdings.shared
-        for name, text in _treatments(holdings.kinds)
+        for name, text in _treatments(holdings)
         for weights in holdings.weights
     ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from eval.compare.rows import told_apart
+from eval.compare.seeds import group_repeats, listed_seeds
 from eval.lens.config import LensConfig
 from eval.lens.ranking import RankedField, Standing, StandingsRow, rank_systems
 from eval.lens.readings import Holdings, Section, Weights, grid, sections
@@ -98,10 +99,14 @@ def compare_readings(
 def lenses_of(
     runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]
 ) -> tuple[list[Lens], list[str]]:
-    """Lenses of all groups of answering runs, and why a group has none: its runs may share no question."""
+    """Lenses of all groups of answering runs, and why a group has none: its runs may share no question.
+
+    Runs that differ in their seed alone are one system, with the means of their scores.
+    """
     found: list[Lens] = []
     missing: list[str] = []
-    for group in lens_groups([run for run in runs if not run.retrieval_only]):
+    systems = [system.averaged for system in group_repeats([run for run in runs if not run.retrieval_only])]
+    for group in lens_groups(systems):
         try:
             found.append(make_lens(group, config, protocols))
         except RunDirectoryError as error:
@@ -143,7 +148,8 @@ def system_names(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def _system(run: StoredRun) -> str:
-    return f"{label_of(run.memory, run.record)}{' (no model)' if run.floor else ''}"
+    seeds = f", seeds {listed_seeds(run.seeds)}" if run.seeds else ""
+    return f"{label_of(run.memory, run.record)}{seeds}{' (no model)' if run.floor else ''}"
 
 
 def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> Lens:

@@ -19,7 +19,8 @@ LEGEND = (
     "so that neither the mark nor its absence says anything about other conversations",
     "order: pairs of systems that stand the other way round than in the section's first line, or tie in one of the two",
     "5 as trap: the data set's false answer counts as right; a reader that always declines gets about 0 there and 100 "
-    "under abstention, one that is always fooled the reverse, a coin 50",
+    "under abstention, one that is always fooled the reverse, a coin 50; LongMemEval and BEAM have no false answers: "
+    "their gold for such a question says that it cannot be answered",
 )
 
 

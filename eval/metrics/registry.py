@@ -87,10 +87,18 @@ _NEURAL = (
 #: Evidence metrics with a column in comparisons (by turn ids), and its heading.
 _EVIDENCE_LABELS = {"e_f1": "E-F1", "recall@5": "R@5", "recall@10": "R@10", "ndcg@10": "nDCG@10"}
 
+#: Those whose definition is not the one of their paper, or needs a word.
+_OWN_SOURCES = {
+    "ndcg@10": "standard nDCG, not CLAG's reading: a memory gains once if it is the first with some gold turn, the "
+    "ideal once for each gold turn, so that one with several cannot reach 100",
+    "ndcg@10_clipped": "standard nDCG, every memory with gold gains, cut at 100",
+    "ndcg@10_retrieved": f"{_CLAG}: the ideal is the same memories in the best order",
+}
+
 _EVIDENCE = tuple(
     Metric(
         name + suffix,
-        source,
+        _OWN_SOURCES.get(name, source),
         needs=("retrievals",),
         label=_EVIDENCE_LABELS.get(name, ""),
         listed=name in _EVIDENCE_LABELS and not suffix,
@@ -102,7 +110,11 @@ _EVIDENCE = tuple(
 
 #: Evidence of a part of the hits, for systems that tell it apart.
 _RANKINGS = tuple(
-    _variant(f"{name}_{ranking}", f"{_CLAG}, over the hits that were {ranking}", needs=("retrievals",))
+    _variant(
+        f"{name}_{ranking}",
+        f"{_OWN_SOURCES.get(name, _CLAG)}, over the hits that were {ranking}",
+        needs=("retrievals",),
+    )
     for ranking in RANKINGS
     for name in EVIDENCE_METRICS
 )
@@ -111,10 +123,15 @@ _RANKINGS = tuple(
 _ITEM_LABELS = {"recall@10_items": "R@10 items", "ndcg@10_items": "nDCG@10 items"}
 
 _ITEMS = tuple(
-    Metric(name, f"{_CLAG}, over items", needs=("retrievals",), label=_ITEM_LABELS.get(name, ""),
-           listed=name in _ITEM_LABELS)
+    Metric(
+        name,
+        f"{_OWN_SOURCES.get(name.removesuffix('_items'), _CLAG)}, over items",
+        needs=("retrievals",),
+        label=_ITEM_LABELS.get(name, ""),
+        listed=name in _ITEM_LABELS,
+    )
     for name in ITEM_METRICS
-)  # fmt: skip
+)
 
 _STORED = (
     _variant(STORED_RECALL, "ours, by lineage", needs=("retrievals",)),

@@ -145,7 +145,7 @@ def fit(expected: ExpectedValue | None, value: float | None, run: "StoredRun") -
 def measured(count: MethodCount, run: "StoredRun") -> float | None:
     """The value of a count in a run; ``None`` where the run does not have it."""
     if count.where == "trace":
-        return _traced(count, run.summary.get("trace") or {}, len(run.rows))
+        return _traced(count, run.summary.get("trace") or {}, run.asked)
     statistics = (run.summary.get("memory") or {}).get("statistics") or {}
     found = statistics.get(count.statistic)
     if found is None or not count.of:

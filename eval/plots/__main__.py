@@ -17,6 +17,7 @@ from eval.runs.folders import chosen_folders
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.stored import StoredRun, read_runs
+from memsys.errors import RunDirectoryError
 
 OUT = RESULTS / "figures"
 
@@ -55,7 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     check_folder(options.out)
     load_protocol(options.protocol)
-    runs, _ = read_runs(chosen_folders(options.runs))
+    runs, skipped = read_runs(chosen_folders(options.runs))
+    for each in skipped:
+        console().print(f"left out: {each.path}: {each.reason}", style="dim", highlight=False, markup=False)
+    if not runs and options.runs:
+        raise RunDirectoryError("none of the runs that --runs names can be drawn")
     for sheet in sheets(runs, options.protocol):
         svg, _ = draw_sheet(sheet, options.out)
         say(f"drawn: {svg.with_suffix('')}.{{svg,png}}")

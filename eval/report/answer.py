@@ -96,7 +96,7 @@ def _tokens(board: Board, number: int) -> float | None:
     run, costs = board.runs[number], board.costs[number]
     if "tokens" not in costs:
         return None
-    return float(costs["tokens"]) + float(costs.get("write", 0.0)) * turns_written(run.summary) / len(run.rows)
+    return float(costs["tokens"]) + float(costs.get("write", 0.0)) * turns_written(run.summary) / run.asked
 
 
 def _setting(found: Scored, group: RunGroup, board: Board, metric: str, five: str) -> str:

@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval.runs.stored import load_calls
+from eval.scoring.call_costs import READ_PHASES
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
 #: What is shown of a request's checksum.
 _HASH = 10
+#: Phases of calls about a question; those of the others are about turns.
+_OF_QUESTIONS = frozenset({*READ_PHASES, "judge"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ def read_ledger(folder: Path, questions: Sequence[str]) -> Ledger:
     by_question: dict[str, list[CallRecord]] = {}
     writing: dict[str, list[CallRecord]] = {}
     for call in load_calls(folder):
-        if call.item in known:
+        if call.phase in _OF_QUESTIONS and call.item in known:  # a turn may be called as a question is
             by_question.setdefault(call.item, []).append(call)
         else:
             writing.setdefault(call.conversation_id, []).append(call)

@@ -7,6 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 from eval.cli.terminal import stage
+from eval.compare.seeds import group_repeats
 from eval.loaders.kinds import ADVERSARIAL
 from eval.report.answer import Board, group_answer
 from eval.report.cache import Cache, fingerprint
@@ -57,25 +58,31 @@ def collect(roots: Sequence[Path]) -> Collected:
     if not runs and not waiting:
         reasons = "; ".join(f"{one.path}: {one.reason}" for one in skipped) or "no run directory"
         raise RunDirectoryError(f"nothing to report under {', '.join(map(str, roots))}: {reasons}")
-    places: dict[str, Path] = {}
+    places: dict[tuple[str, str], Path] = {}
     for folder in folders:
-        places.setdefault(str(read_json(folder / "run.json").get("run_id")), folder)
+        places.setdefault(_identity(read_json(folder / "run.json")), folder)
     whole = run_directories(roots)
+    identities = [_identity(run.record) for run in runs]
     return Collected(
         tuple(runs),
-        tuple(whole.get(run.run_id) for run in runs),
+        tuple(map(whole.get, identities)),
         tuple(skipped),
         tuple(waiting),
-        tuple(whole.get(run.run_id, places[run.run_id]) for run in runs),
+        tuple(whole.get(identity, places[identity]) for identity in identities),
     )
 
 
-def run_directories(roots: Iterable[Path]) -> dict[str, Path]:
-    """Directories that hold a run's texts, by run id."""
-    found: dict[str, Path] = {}
+def _identity(record: Mapping[str, object]) -> tuple[str, str]:
+    """Tells a run from another of its id; its exported summary is the same run."""
+    return str(record.get("run_id")), str(record.get("started"))
+
+
+def run_directories(roots: Iterable[Path]) -> dict[tuple[str, str], Path]:
+    """Directories that hold a run's texts, by run id and start."""
+    found: dict[tuple[str, str], Path] = {}
     for folder in find_run_folders(list(roots)):
         if (folder / "references.jsonl").is_file():
-            found.setdefault(str(read_json(folder / "run.json").get("run_id")), folder)
+            found.setdefault(_identity(read_json(folder / "run.json")), folder)
     return found
 
 
@@ -111,6 +118,7 @@ def page_data(
         "judgesLeftOut": [line.replace("`", "") for line in left_out],
         "categories": _categories(runs, names),
         "adversarial": _adversarial(runs, names),
+        "falseAnswers": sorted({name for run, name in zip(runs, names, strict=True) if run.has_false_answers}),
         "scores": _scores(collected, [metric["name"] for metric in metrics], cache),
         "tables": cache.get("tables", [everything], partial(tables, whole)),
         "ownTables": own_tables(runs),
@@ -146,21 +154,36 @@ def _cards(collected: Collected, read: Mapping[int, Read]) -> list[Json]:
 
 
 def _groups(collected: Collected, read: Mapping[int, Read], config: PageConfig, cache: Cache) -> list[Json]:
-    runs, found = collected.runs, []
+    found = []
+    runs, repeats = _systems(collected.runs)
+    further = {number for same in repeats.values() for number in same[1:]}
     names = dataset_names(runs)
     costs = [run_costs(run) for run in runs]
-    groups = [group for group in find_groups(runs) if group.questions]
+    groups = [group for group in find_groups(runs, left_out=further) if group.questions]
     for place, group in enumerate(groups):
         title = f"comparing the runs of group {place + 1} of {len(groups)}"
         board = Board(runs, group_labels(runs, group.members), costs, names[group.members[0]])
         metrics = _metrics(runs, group, config)
+        every = [number for member in group.members for number in repeats[member]]
         with stage(title):
-            inputs = [collected.inputs(group.members), list(group.members), board.dataset, metrics, judge_faults(runs)]
+            inputs = [collected.inputs(every), list(group.members), board.dataset, metrics, judge_faults(runs)]
             answer = cache.get("group", inputs, partial(group_answer, group, board, metrics))
-        answer["slices"] = _slices(group, collected, read, answer)
-        answer["writing"] = _writing(group, read)
+        answer["textLabels"] = {str(number): label for number, label in group_labels(collected.runs, every).items()}
+        answer["slices"] = _slices(group, runs, read, answer)
+        answer["writing"] = _writing(every, read)
         found.append(answer)
     return found
+
+
+def _systems(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], dict[int, list[int]]]:
+    """Runs with the first of each system's seeds standing for all of them; and by its number those of its runs."""
+    number_of = {id(run): number for number, run in enumerate(runs)}
+    found, repeats = list(runs), {}
+    for system in group_repeats(runs):
+        numbers = [number_of[id(run)] for run in system.runs]
+        found[numbers[0]] = system.averaged
+        repeats[numbers[0]] = numbers
+    return found, repeats
 
 
 def _metrics(runs: Sequence[StoredRun], group: RunGroup, config: PageConfig) -> list[str]:
@@ -169,28 +192,28 @@ def _metrics(runs: Sequence[StoredRun], group: RunGroup, config: PageConfig) -> 
     return [*config.answer, *sorted(judges)]
 
 
-def _slices(group: RunGroup, collected: Collected, read: Mapping[int, Read], answer: Json) -> Json:
+def _slices(group: RunGroup, runs: Sequence[StoredRun], read: Mapping[int, Read], answer: Json) -> Json:
     """Slices under the first metric, category 5 left out where there are others."""
     metric = next(iter(answer["boards"]), None)
     if metric is None:
         return None
     five = next(iter(answer["boards"][metric]))
-    found = scored(collected.runs, group, metric, five)
+    found = scored(runs, group, metric, five)
     if found is None:
         return None
     own = [read[number] for number in group.members if number in read]
     references = {name: one for part in own for name, one in part.references.items()}
     places, ages = distances(references, [part.memories for part in own])
-    names = {k: v for number in group.members for k, v in category_names(collected.runs[number]).items()}
+    names = {k: v for number in group.members for k, v in category_names(runs[number]).items()}
     with stage("slices"):
         kinds = slices(found, Known(references, places, ages, names))
     return {"metric": metric, "five": five, "runs": list(found.runs), "kinds": kinds}
 
 
-def _writing(group: RunGroup, read: Mapping[int, Read]) -> dict[str, dict[str, str]]:
+def _writing(numbers: Sequence[int], read: Mapping[int, Read]) -> dict[str, dict[str, str]]:
     """By two runs and conversation: the first call of writing in which they differ."""
     found: dict[str, dict[str, str]] = {}
-    for one, other in combinations([number for number in group.members if number in read], 2):
+    for one, other in combinations([number for number in numbers if number in read], 2):
         ours, theirs = read[one].ledger.writing, read[other].ledger.writing
         texts = {name: first_difference(ours.get(name, ()), theirs.get(name, ())) for name in {*ours, *theirs}}
         found[f"{one}-{other}"] = {name: text for name, text in sorted(texts.items()) if text}

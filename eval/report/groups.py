@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eval.loaders.kinds import ADVERSARIAL
-from eval.metrics.registry import METRICS
+from eval.metrics.registry import METRICS, scale_of
 from eval.scoring.aggregate import ABSTENTION
 from eval.scoring.inference import Floats
 from eval.scoring.protocols import Adversarial
@@ -57,7 +57,7 @@ def scored(runs: Sequence[StoredRun], group: RunGroup, metric: str, five: Advers
     if not whole:
         return None
     values = np.array([[columns[number][i] for number in kept] for i in whole], dtype=np.float64)
-    return Scored(kept, tuple(first[i] for i in whole), 100 * values)
+    return Scored(kept, tuple(first[i] for i in whole), scale_of(metric) * values)
 
 
 def _values(rows: Sequence[ScoreRow], metric: str, five: Adversarial) -> list[float | None]:

@@ -84,8 +84,9 @@ def _effective(way: _Way, metric: str, categories: Sequence[int], has_adversaria
     adversarial, weighting = way
     if is_beam_score(metric):  # the mean of its kinds, whatever is chosen
         return AVERAGING.adversarial, AVERAGING.weighting
-    if metric not in METRICS:  # verdicts and shares are plain means over what was judged
-        return _WAYS[0] if weighting == "question_mean" else None
+    if metric not in METRICS:  # verdicts and shares are plain means over what was judged; a verdict stays what it is
+        kept: Adversarial = "exclude" if adversarial == "exclude" and has_adversarial else "paper_trap"
+        return (kept, "question_mean") if weighting == "question_mean" else None
     retrieval = "retrievals" in METRICS[metric].needs
     if not has_adversarial or (retrieval and adversarial == "abstain"):
         adversarial = "paper_trap"

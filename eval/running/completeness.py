@@ -100,6 +100,20 @@ def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool
     return not lost
 
 
+def check_resumed(directory: RunDirectory) -> None:
+    """Refuse to take up a run whose ledger has lost the calls of answers that are stored.
+
+    Raises:
+        RunDirectoryError: naming how many, and what to do.
+    """
+    if lost := directory.answers_without_calls():
+        raise RunDirectoryError(
+            f"{directory.path / 'calls.jsonl'} lacks the calls of {len(lost)} stored answers (the first: {lost[0]}), "
+            "and costs would be wrong; restore the file, or delete the run directory and start again: replies come "
+            "from the cache"
+        )
+
+
 def _check_ledger(directory: RunDirectory) -> None:
     """Refuse a complete run whose ledger has lost calls."""
     if lost := lost_calls(directory.path, directory.booked_calls, directory.stored_record() or {}):

@@ -13,7 +13,7 @@ from eval.cli.terminal import announced, complain, console, say, stage
 from eval.loaders.contract import LoadedData
 from eval.loaders.kinds import kind_of
 from eval.running.budgets import check_prices
-from eval.running.completeness import check_prompt_files, finished, note_changed_code, run_totals, whole
+from eval.running.completeness import check_prompt_files, check_resumed, finished, note_changed_code, run_totals, whole
 from eval.running.faults import first_fault
 from eval.running.loading import Loading, tell_when_loaded
 from eval.running.models import (
@@ -77,6 +77,7 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
             complete = True
         else:
             if not new:
+                check_resumed(directory)
                 check_before_models(plan, data)
             complete = _run_to_end(plan, data, identity, directory)
         if complete and plan.score:

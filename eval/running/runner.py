@@ -7,7 +7,7 @@ result.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eval.running.clocks import Clock, ConversationClock
@@ -24,6 +24,7 @@ from memsys.embedding.contract import Embedder
 from memsys.errors import BackboneError, WorkerError, first_error
 from memsys.llm.contract import LanguageModel
 from memsys.llm.scope import CallScope, call_scope
+from memsys.llm.transport import ContextLengthError, RequestRefusedError
 from memsys.protocol import MemoryConfig, MemorySystem, Parts, close_memory
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Question, Reference, Sample
@@ -52,6 +53,13 @@ class RunResources:
     save_prompts: Callable[[], None] = lambda: None
 
 
+def _all_refused(refused: Mapping[str, BackboneError], asked: int) -> BackboneError:
+    """One error for the questions of a conversation that the server refused, after all others were answered."""
+    name, first = next(iter(refused.items()))
+    others = f" ({len(refused)} of {asked} questions were refused: {', '.join(refused)})" if len(refused) > 1 else ""
+    return type(first)(f"question {name}: {first}{others}")
+
+
 class Runner:
     """Runs samples into a run directory."""
 
@@ -71,7 +79,8 @@ class Runner:
         """Work through all samples.
 
         A conversation whose backbone or worker fails is given up, the others go on; the run is then incomplete and can
-        be resumed. Any other error, and cancellation, stops everything.
+        be resumed. Where the server refuses a question's request itself, its conversation's other questions are asked
+        all the same. Any other error, and cancellation, stops everything.
         """
         outcome = RunOutcome()
         snapshots = self._directory.snapshots([sample.conversation.conversation_id for sample in samples])
@@ -98,10 +107,13 @@ class Runner:
         memory = self._resources.memory.build(self._parts(sample, llm))
         try:
             await self._ingest(sample, memory, snapshots)
+            refused: dict[str, BackboneError] = {}
             async with asyncio.TaskGroup() as group:
                 for question in left:
                     reference = sample.references[question.question_id]
-                    group.create_task(self._question(memory, llm, question, reference))
+                    group.create_task(self._unless_refused(memory, llm, question, reference, refused))
+            if refused:
+                raise _all_refused(refused, len(left))
         finally:
             await close_memory(memory)
 
@@ -130,6 +142,20 @@ class Runner:
         if record.conversation_id not in self._ingested:
             self._directory.add_conversation(record)
             self._ingested.add(record.conversation_id)
+
+    async def _unless_refused(
+        self,
+        memory: MemorySystem,
+        llm: LanguageModel,
+        question: Question,
+        reference: Reference,
+        refused: dict[str, BackboneError],
+    ) -> None:
+        """Answer a question; one whose request the server would take from nobody does not stop the others."""
+        try:
+            await self._question(memory, llm, question, reference)
+        except (RequestRefusedError, ContextLengthError) as error:
+            refused[question.question_id] = error
 
     async def _question(
         self, memory: MemorySystem, llm: LanguageModel, question: Question, reference: Reference

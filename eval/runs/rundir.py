@@ -204,6 +204,12 @@ class RunDirectory(CallFolder):
             self._finished = self._rows_of(mode), found
         return self._finished[1]
 
+    def answers_without_calls(self) -> list[str]:
+        """Questions whose stored answer took tokens of which the ledger has no call: a crash lost rows of it."""
+        booked = {item for _, phase, _, _, item, _ in self._known_calls if phase in ("retrieve", "answer")}
+        answers = rows.answers(self._file("answers"))
+        return sorted(one.question_id for one in answers if one.prompt_tokens and one.question_id not in booked)
+
     def _rows_of(self, mode: str) -> tuple[str, int, int]:
         return mode, self._files["retrievals"].size, self._files["answers"].size
 

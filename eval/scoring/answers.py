@@ -12,6 +12,8 @@ from eval.scoring.rows import Scores
 
 #: Joins reference answers for metrics that take one text, as the BioASQ references of CLAG are joined.
 JOINER = " ; "
+#: An abstention in words that every rule takes for one.
+DECLINED = "Not mentioned in the conversation"
 #: Ends the name of a score against a corrected gold answer (:mod:`eval.scoring.labels`).
 CORRECTED = "@corrected"
 
@@ -61,19 +63,37 @@ def answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Seq
     answers = gold_answers(reference)
     scores: Scores = {}
     adversarial = reference.kind == ADVERSARIAL
+    false_answer = reference.adversarial_answer if adversarial else None
     # A bare letter names an option; the official rule maps it back before it looks for the abstention.
-    reply = chosen_option(answer.prediction, answer.options)
+    reply = in_known_words(chosen_option(answer.prediction, answer.options), answer.options, false_answer)
     # LoCoMo's rules go by its own numbers: a 5 that is not adversarial, or the reverse, is another data set's.
     category = answer.category if (answer.category == LOCOMO_ADVERSARIAL) == adversarial else 0
     for metric in metrics:
         if metric.lexical:
             prediction = reply if metric.rule is not None else answer.prediction
             scores[metric.name] = score_answer(metric, prediction, answers, category) if answers else None
-    false_answer = reference.adversarial_answer if adversarial else None
     scores |= order_scores(answer.prediction, reference.extra.get(ORDERED_ITEMS, ()))
     scores["abstained"] = float(abstains(reply))
     scores["trapped"] = None if false_answer is None else float(is_trapped(reply, false_answer))
     return scores
+
+
+def in_known_words(reply: str, options: Sequence[str], false_answer: str | None) -> str:
+    """A reply; a reader's own words for an abstention (``reader.abstention``) become those that LoCoMo's rules know.
+
+    Args:
+        reply: as it was given.
+        options: what was offered: the abstention beside the false answer; empty where nothing was.
+        false_answer: of the question; ``None`` where it has none.
+    """
+    if false_answer is None:
+        return reply
+    declining = {_plain(option) for option in options} - {_plain(false_answer)}
+    return DECLINED if _plain(reply) in declining else reply
+
+
+def _plain(text: str) -> str:
+    return text.strip().rstrip(".").lower()
 
 
 def corrected_scores(answer: AnswerRecord, correction: str, metrics: Sequence[Metric]) -> Scores:

@@ -2,7 +2,8 @@
 
 An entry is what the memory's search can return, or what its context is made of: a note, a fact, an episode, a page.
 The file names each kind of entry with the keys that lead to it in the system's state (``*``: every element of a list
-or mapping) and the fields that hold its text, the main one first.
+or mapping) and the fields that hold its text, the main one first. Fields that are one text only together (the two ends
+of a relation and what joins them) stand in a list of their own.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,14 +31,15 @@ class EntryPlace:
     Attributes:
         kind: what tables call it.
         at: keys that lead from the state to each entry.
-        text: keys that lead from an entry to its texts, the main text first; none where the entry is a text itself.
+        text: keys that lead from an entry to its texts, the main text first, several where they make one text together;
+            none where the entry is a text itself.
         origin: field that names the entry it was made from, by the field of the same name there; empty where the entry
             names its turns itself.
     """
 
     kind: str
     at: KeyPath
-    text: tuple[KeyPath, ...]
+    text: tuple[tuple[KeyPath, ...], ...]
     origin: str = ""
 
 
@@ -80,7 +82,8 @@ def _place(kind: str, entry: Any, where: str) -> EntryPlace:
     texts = entry.get("text", [])
     if not isinstance(entry["at"], str) or not isinstance(texts, list):
         raise ConfigError(f"{where}: at must be keys joined by points, and text a list of such; {entry!r} is not")
-    return EntryPlace(kind, _keys(entry["at"]), tuple(_keys(str(text)) for text in texts), str(entry.get("origin", "")))
+    together = tuple(tuple(_keys(str(key)) for key in (text if isinstance(text, list) else [text])) for text in texts)
+    return EntryPlace(kind, _keys(entry["at"]), together, str(entry.get("origin", "")))
 
 
 def _keys(text: str) -> KeyPath:

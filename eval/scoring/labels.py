@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Literal, get_args
 
-from eval.loaders.label_problems import DOUBTFUL_ANSWER
+from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.loaders.locomo import LOCOMO
 from eval.loaders.locomo_category5 import read_category5
 from eval.metrics.registry import METRICS
@@ -20,9 +20,10 @@ from eval.scoring.answers import CORRECTED
 from eval.scoring.rows import ScoreRow
 from memsys.errors import ConfigError, ScoringError
 
-#: ``printed``: the published gold; ``masked``: without questions whose gold answer is disputed; ``corrected``: these
-#: against the answer that an audit of the labels gives; ``adversarial_masked``: without the adversarial questions that
-#: the audit of category 5 calls answerable or ambiguous. Its readers were language models, not people.
+#: ``printed``: the published gold; ``masked``: without questions whose gold answer is disputed, and without the scores
+#: of evidence where the gold evidence is; ``corrected``: these against the answer that an audit of the labels gives, by
+#: words alone, without what a judge or a model said of the printed one; ``adversarial_masked``: without the adversarial
+#: questions that the audit of category 5 calls answerable or ambiguous. Its readers were language models, not people.
 LabelView = Literal["printed", "masked", "corrected", "adversarial_masked"]
 VIEW_TEXT: Mapping[str, str] = {
     "printed": "labels as printed",
@@ -30,6 +31,8 @@ VIEW_TEXT: Mapping[str, str] = {
     "corrected": "disputed labels corrected",
     "adversarial_masked": "without adversarial questions that language models read as answerable or ambiguous",
 }
+#: Begins the name of a judge's scores.
+JUDGE = "judge_"
 #: For the help of commands.
 VIEW_HELP = " | ".join(get_args(LabelView))
 
@@ -61,7 +64,7 @@ def under(rows: Sequence[ScoreRow], view: LabelView, name: str = "the run", data
     if view == "printed":
         return list(rows)
     if view == "masked":
-        return undoubted(rows, DOUBTFUL_ANSWER)
+        return [_without_doubtful_evidence(row) for row in undoubted(rows, DOUBTFUL_ANSWER)]
     if view == "adversarial_masked":
         left_out = doubtful_adversarial() if data_sha256 == LOCOMO.files[0].sha256 else frozenset()
         return [row for row in rows if row.question_id not in left_out]
@@ -87,4 +90,19 @@ def _answered(row: ScoreRow) -> bool:
 
 def _corrected(row: ScoreRow) -> ScoreRow:
     own = {key.removesuffix(CORRECTED): value for key, value in row.metrics.items() if key.endswith(CORRECTED)}
-    return replace(row, metrics={**row.metrics, **own}) if own else row
+    if not own:
+        return row
+    printed = {name: None for name in row.metrics if _by_a_model(name)}
+    return replace(row, metrics={**row.metrics, **printed, **own})
+
+
+def _by_a_model(name: str) -> bool:
+    """Whether a score was given by a judge or an encoder, which saw the printed answer and no corrected one."""
+    return METRICS[name].neural if name in METRICS else name.startswith(JUDGE)
+
+
+def _without_doubtful_evidence(row: ScoreRow) -> ScoreRow:
+    if not row.metrics.get(DOUBTFUL_EVIDENCE):
+        return row
+    evidence = {name: None for name in row.metrics if name in METRICS and "retrievals" in METRICS[name].needs}
+    return replace(row, metrics={**row.metrics, **evidence})

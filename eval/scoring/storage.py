@@ -25,13 +25,13 @@ class StoredEntry:
 
     Attributes:
         kind: what tables call it.
-        text: its main text.
+        text: its main text, in the parts that it is stored in.
         characters: of all its texts.
         turns: ids of the turns it came from; empty where it does not say.
     """
 
     kind: str
-    text: str
+    text: tuple[str, ...]
     characters: int
     turns: frozenset[str]
 
@@ -76,15 +76,17 @@ def read_entries(state: Any, places: Iterable[EntryPlace]) -> list[StoredEntry]:
 def _of_place(state: Any, place: EntryPlace) -> Iterator[StoredEntry]:
     origins = _origins(state, place.origin) if place.origin else {}
     for node in reach(state, place.at):
-        texts = _texts(node, place)
+        main, *others = _texts(node, place) or [[]]
         turns = _turns(node) | origins.get(_name(node, place.origin), frozenset())
-        yield StoredEntry(place.kind, texts[0] if texts else "", sum(map(len, texts)), turns)
+        characters = sum(len(text) for texts in (main, *others) for text in texts)
+        yield StoredEntry(place.kind, tuple(main), characters, turns)
 
 
-def _texts(node: Any, place: EntryPlace) -> list[str]:
+def _texts(node: Any, place: EntryPlace) -> list[list[str]]:
+    """The main text and the others, each in the parts that it is stored in."""
     if isinstance(node, str):
-        return [node]
-    return [text for keys in place.text for text in reach(node, keys) if isinstance(text, str)]
+        return [[node]]
+    return [[part for keys in text for part in reach(node, keys) if isinstance(part, str)] for text in place.text]
 
 
 def _turns(node: Any) -> frozenset[str]:

@@ -217,16 +217,16 @@ def measured_cost(run: StoredRun) -> Cost | None:
         return None
     totals = construction_totals(run.summary)
     write_tokens = write_per_turn * turns
-    read_tokens = (read["prompt_tokens"] + read["completion_tokens"]) * len(run.rows)
+    read_tokens = (read["prompt_tokens"] + read["completion_tokens"]) * run.asked
     return Cost(
         turns=turns,
-        questions=len(run.rows),
+        questions=run.asked,
         calls=sum(total["calls"] - total["second_attempts"] for total in totals),
         write_tokens=write_tokens,
         read_tokens=read_tokens,
         all_tokens=write_tokens + read_tokens,
         write_hours=_call_hours(totals),
-        read_hours=_timed_hours(run.summary, len(run.rows)) or _call_hours(read_totals(run.summary)),
+        read_hours=_timed_hours(run.summary, run.asked) or _call_hours(read_totals(run.summary)),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from eval.metrics.registry import METRICS
+from eval.metrics.registry import METRICS, scale_of
 from eval.scoring.inference import MetricScores
 from eval.scoring.paired import PairedComparison, compare_paired, holm
 from eval.scoring.protocols import Protocol
@@ -49,8 +49,9 @@ class Contestant:
 def paired_differences(
     ours: Sequence[ScoreRow], theirs: Sequence[ScoreRow], metric: str, protocol: Protocol
 ) -> MetricScores:
-    """Score differences, percent, on the questions of the protocol that both runs scored."""
+    """Score differences in the metric's unit on the questions of the protocol that both runs scored."""
     other = {row.question_id: row for row in theirs}
+    scale = scale_of(metric)
     found = []
     for row in ours:
         if row.question_id not in other or not protocol.counts(row.kind):
@@ -58,7 +59,7 @@ def paired_differences(
         name = score_name(metric, row.kind, protocol)
         mine, its = row.metrics.get(name), other[row.question_id].metrics.get(name)
         if mine is not None and its is not None:
-            found.append((100 * (mine - its), row.conversation_id, row.category))
+            found.append((scale * (mine - its), row.conversation_id, row.category))
     return MetricScores.of(found)
 
 

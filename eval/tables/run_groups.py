@@ -1,6 +1,6 @@
 """Runs that are held against each other: same part of the same data, backbone and wording, on common questions."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from eval.tables.stored import StoredRun
@@ -28,12 +28,15 @@ class RunGroup:
         return self.systems + self.references
 
 
-def find_groups(runs: Sequence[StoredRun], *, backbones_apart: bool = True) -> list[RunGroup]:
+def find_groups(
+    runs: Sequence[StoredRun], *, backbones_apart: bool = True, left_out: Collection[int] = ()
+) -> list[RunGroup]:
     """Sort runs into groups; floors join each group on their data file that they cover.
 
     Args:
         runs: complete runs.
         backbones_apart: runs with different backbones are no group.
+        left_out: numbers of runs that are in no group.
 
     Returns:
         Groups, those with most systems and questions first.
@@ -41,7 +44,7 @@ def find_groups(runs: Sequence[StoredRun], *, backbones_apart: bool = True) -> l
     members: dict[tuple[object, ...], list[int]] = {}
     floors = [number for number, run in enumerate(runs) if run.floor]
     for number, run in enumerate(runs):
-        if not run.floor:
+        if not run.floor and number not in left_out:
             members.setdefault((*_scope(run), run.backbone if backbones_apart else ""), []).append(number)
     found = [_group(runs, numbers, floors) for numbers in members.values()]
     return sorted(found, key=lambda group: (_only_retrieves(runs, group), -len(group.systems), -len(group.questions)))
@@ -52,9 +55,12 @@ def _only_retrieves(runs: Sequence[StoredRun], group: RunGroup) -> bool:
 
 
 def _scope(run: StoredRun) -> tuple[object, ...]:
-    """What must be equal: the data file, how many turns of how many conversations were written, the wording."""
+    """What must be equal: the data file, how many turns of how many conversations were written, the wording.
+
+    Runs that time a few questions are apart: the others would be left with these few in common.
+    """
     data = run.record["data"]
-    return run.data_sha256, data.get("turns"), data.get("conversations"), run.prompts
+    return run.data_sha256, data.get("turns"), data.get("conversations"), run.prompts, run.times_questions
 
 
 def _group(runs: Sequence[StoredRun], numbers: Sequence[int], floors: Sequence[int]) -> RunGroup:

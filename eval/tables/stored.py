@@ -53,6 +53,7 @@ class StoredRun:
         summary: ``summary.json``; empty when the run has none.
         rows: values of every question; latencies in milliseconds where they were measured.
         labels: view of disputed labels that the rows are under, where it changes them.
+        seeds: of the runs whose scores the rows are the means of; empty for the rows of one run.
     """
 
     record: Mapping[str, Any]
@@ -60,6 +61,7 @@ class StoredRun:
     summary: Mapping[str, Any]
     rows: tuple[ScoreRow, ...]
     labels: str = "printed"
+    seeds: tuple[int, ...] = ()
 
     @property
     def run_id(self) -> str:
@@ -90,9 +92,19 @@ class StoredRun:
         return str(self.record["data"].get("sha256"))
 
     @property
+    def asked(self) -> int:
+        """Questions that it scored, those that a view of labels leaves out too: what its summary's totals are of."""
+        return int((self.summary.get("counts") or {}).get("rows") or len(self.rows))
+
+    @property
     def asks_unanswerable(self) -> bool:
         """Whether some of its questions have no answer (LoCoMo's category 5)."""
         return any(row.kind == ADVERSARIAL for row in self.rows)
+
+    @property
+    def has_false_answers(self) -> bool:
+        """Whether some of its questions without an answer have a false one (LoCoMo's), not a refusal as gold."""
+        return any(row.kind == ADVERSARIAL and row.metrics.get("trapped", 0.0) is not None for row in self.rows)
 
     @property
     def prompts(self) -> str:
@@ -278,7 +290,9 @@ def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:
         if isinstance(run, Skipped):
             skipped.append(run)
         elif runs.setdefault(run.run_id, run).record["started"] != run.record["started"]:
-            skipped.append(Skipped(folder, f"another run is called {run.run_id} too; rename one of the folders"))
+            skipped.append(
+                Skipped(folder, f"another run has the id {run.run_id} too (run.json); name one of the two at a time")
+            )
     return [runs[name] for name in sorted(runs)], skipped
 
 

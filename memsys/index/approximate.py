@@ -110,4 +110,7 @@ class ApproximateCandidates:
         if self.changes:
             self._index.add_with_ids(block, rows)
         else:
-            self._index.add(block)  # numbered in the order of their coming, without gaps
+            # One by one, as a run adds them: FAISS orders a block by level, so that a resumed run, which adds all that
+            # is stored at once, would have another graph.
+            for row in block:
+                self._index.add(row[None])  # numbered in the order of their coming, without gaps

@@ -71,3 +71,12 @@ def test_named_statistics_are_statistics_of_the_system(system: str) -> None:
     found = set(numbers_by_path([written(preset).statistics()])) | {"turns"}
     named = {name for count in counts if count.where == "memory" for name in (count.statistic, *count.of)}
     assert named <= found, f"{file}: {', '.join(sorted(named - found))} is no statistic of {preset}"
+
+
+@pytest.mark.parametrize("system", ONE_EACH)
+def test_statistics_name_nobody(system: str) -> None:
+    """They are exported, and an export holds no word of the data."""
+    memory = written(ONE_EACH[system])
+    speakers = {"ann", "ben"}
+    paths = [path.lower() for path in numbers_by_path([memory.statistics()])]
+    assert not [path for path in paths if any(speaker in path.split(".") for speaker in speakers)]

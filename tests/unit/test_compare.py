@@ -13,16 +13,20 @@ from eval.compare import ComparisonChoices, compare
 from eval.compare.__main__ import main
 from eval.compare.answers import show_answers
 from eval.compare.baseline import choose_baseline
+from eval.compare.columns import ComparisonColumn
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import make_report
 from eval.compare.pairs import compare_with
-from eval.compare.rows import labels, system_rows
+from eval.compare.rows import graded_columns, labels, system_rows
+from eval.compare.seeds import Repeats
 from eval.compare.terminal import short_names, show
 from eval.export import export_run
 from eval.metrics.sessions import SESSION_METRICS
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.scoring.paired import holm
 from eval.scoring.protocols import load_protocol
+from eval.scoring.rows import ScoreRow
+from eval.tables.judges import JudgeGroup
 from eval.tables.pairs import paired_differences
 from eval.tables.stored import Skipped, StoredRun, read_run
 from eval.tables.terms import differing_parts
@@ -390,3 +394,24 @@ def test_the_kinds_of_ones_own_data_are_no_gap_of_a_protocol(tmp_path: Path) -> 
         report = make_report([replace(run, rows=rows, record=record)], CLAG)
         assert report.unlabelled == ["opinion"]
         assert any("no label for questions of the kind opinion" in line for line in report.warnings) is warned
+
+
+def test_a_protocol_without_f1_leads_with_its_own_metric(tmp_path: Path) -> None:
+    """FactConsolidation declares substring exact match: it is shown, sorts the rows, and its test is declared."""
+    good = stored(tmp_path, extra_metrics=("substring_em",), values=lambda n, metric: float(metric == "substring_em"))
+    poor = stored(tmp_path, memory="amem", extra_metrics=("substring_em",), values=lambda n, m: 0.2 * (m == "f1_set"))
+    report = make_report([poor, good], load_protocol("factconsolidation"))
+    assert [row.label for row in report.rows] == ["rag", "amem"] and report.lead == "SubEM"
+    assert report.columns[0].name == "SubEM" and report.columns[0].meaning.startswith("substring_em")
+    (declared,) = [pair for pair in report.pairs if not pair.exploratory]
+    assert (declared.column, abs(declared.result.difference)) == ("SubEM", 100.0)
+    assert "SubEM" in render_csv(report).splitlines()[0]
+
+
+def test_a_judges_column_is_of_one_judge_over_all_seeds() -> None:
+    run = StoredRun({"run_id": "r0", "config": {}}, {}, {}, (ScoreRow("q", "c", 1, {"judge_a_m": 0.0}),))
+    system = Repeats((run, replace(run, record={"run_id": "r1", "config": {}})), run)
+    column = ComparisonColumn("judge 1", 1, "")
+    graded = (["r0"], ["r0", "r1"])
+    seen = [graded_columns(system, {column: JudgeGroup("judge_a_m", "a", frozenset(runs))}) for runs in graded]
+    assert seen == [{}, {"judge 1": "judge_a_m"}]

@@ -141,3 +141,11 @@ def test_exporting_twice_changes_nothing(tmp_path: Path) -> None:
     assert before == {file.name: file.read_bytes() for file in target.iterdir()}
     again = export_run(target, tmp_path / "again")
     assert (again / "scores.jsonl").read_bytes() == before["scores.jsonl"]
+
+
+def test_a_loaders_notes_are_counted_where_they_quote_the_data(tmp_path: Path) -> None:
+    unread = 'turns.jsonl: line 7: date "the day after the surgery"'
+    notes = {"unread_dates": [unread], "per_pool": [3, 4], "pinned": True}
+    target = export_run(FakeRun(notes=notes).write(tmp_path / "runs"), tmp_path / "summaries")
+    kept = json.loads((target / "run.json").read_text())["data"]["notes"]
+    assert kept == {"unread_dates": 1, "per_pool": [3, 4], "pinned": True}

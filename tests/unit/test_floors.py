@@ -8,6 +8,7 @@ import pytest
 from eval.floors import PRESETS, floor_row, main, policies_of
 from eval.loaders.custom import CustomConfig
 from eval.runs.records import ReferenceRecord
+from eval.scoring.answers import DECLINED, in_known_words
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.measure import mean_value
@@ -179,3 +180,11 @@ def test_committed_floors_are_those_of_the_data(
 
     for file in sorted((tmp_path / "floors").rglob("*.json*")):
         assert file.read_bytes() == (SUMMARIES / "floors" / file.relative_to(tmp_path / "floors")).read_bytes()
+
+
+def test_a_readers_own_words_for_an_abstention_are_one() -> None:
+    row = floor_row("always_abstain", reference(5, None, "Paris"), "The facts do not say")
+    assert (row.metrics["abstained"], row.metrics["trapped"], row.metrics["locomo_official"]) == (1.0, 0.0, 1.0)
+    assert in_known_words("the facts do not say.", ("The facts do not say", "Paris"), "Paris") == DECLINED
+    assert in_known_words("Paris", ("The facts do not say", "Paris"), "Paris") == "Paris"
+    assert in_known_words("The facts do not say", (), None) == "The facts do not say"

@@ -24,7 +24,7 @@ from eval.runs.snapshots import snapshot_name
 from eval.scoring.entry_places import EntryPlace, entry_places, reach
 from eval.scoring.rows import ScoreRow, load_scores
 from eval.scoring.score_run import score_run
-from eval.scoring.storage import read_entries, storage
+from eval.scoring.storage import EntryCounts, read_entries, storage
 from eval.scoring.stored_turns import stored_share
 from eval.scoring.summary import summarise
 from eval.tables.older_rows import with_shown
@@ -215,16 +215,25 @@ def test_facts_come_from_the_turns_of_their_episode() -> None:
         "summaries": {"x": "short"},
     }
     places = (
-        EntryPlace("facts", ("facts", "*"), (("text",),), "id"),
-        EntryPlace("episodes", ("episodes", "*"), (("messages", "*", "line"),)),
+        EntryPlace("facts", ("facts", "*"), ((("text",),),), "id"),
+        EntryPlace("episodes", ("episodes", "*"), ((("messages", "*", "line"),),)),
         EntryPlace("summaries", ("summaries", "*"), ()),
     )
     found = [(one.kind, one.text, one.characters, sorted(one.turns)) for one in read_entries(state, places)]
     assert found == [
-        ("facts", "one", 3, ["t1", "t2"]), ("facts", "two", 3, []), ("episodes", "a", 3, ["t1", "t2"]),
-        ("summaries", "short", 5, []),
+        ("facts", ("one",), 3, ["t1", "t2"]), ("facts", ("two",), 3, []), ("episodes", ("a", "bc"), 3, ["t1", "t2"]),
+        ("summaries", ("short",), 5, []),
     ]  # fmt: skip
     assert list(reach({"a": [{"b": 1}, {}, 3]}, ("a", "*", "b"))) == [1]
+
+
+def test_relations_of_one_source_are_no_repetitions_of_each_other() -> None:
+    places = entry_places({"_target_": "baselines.mem0.config.Mem0Config"}) or ()
+    said = [("Ann", "likes", "tea"), ("Ann", "likes", "tea"), ("Ann", "likes", "jam"), ("Bo", "likes", "tea")]
+    edges = [dict(zip(("source", "relation", "destination"), one, strict=True)) for one in said]
+    counts = EntryCounts()
+    counts.add(read_entries({"scopes": {"a": {"memories": [], "graph": {"edges": edges}}}}, places), {})
+    assert (counts.entries, counts.duplicates, counts.characters) == (4, 1, 11 + 11 + 11 + 10)
 
 
 @pytest.mark.parametrize("text", ["notes: 3", "notes: {text: [a]}", "notes: {at: a, colour: b}", "notes: {at: [a]}"])

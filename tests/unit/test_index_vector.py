@@ -384,3 +384,16 @@ def test_a_run_with_the_exact_index_is_the_run_that_it_was() -> None:
         exact, hnsw = make_plan(compose("config")), make_plan(compose("config", overrides=["index.kind=hnsw"]))
     assert "index" not in identity_of(exact, "x")
     assert identity_of(hnsw, "x")["index"]["kind"] == hnsw.index.kind == "hnsw"
+
+
+def test_a_graph_made_at_once_is_the_graph_that_grew() -> None:
+    """A run adds vectors one by one; a resumed one adds all stored ones at once, and must find the same."""
+    rows, few = unit_rows(600), {"neighbours": 4, "build_depth": 8, "search_depth": 4, "exact_below": 50}
+    grown, resumed = (VectorIndex(8, settings=IndexSettings(kind="hnsw", **few)) for _ in range(2))
+    grown.add([f"n{row}" for row in range(60)], rows[:60])
+    for number in range(60, 600):
+        grown.search(rows[0], 1)  # makes the graph, which then grows
+        grown.add([f"n{number}"], rows[number : number + 1])
+    resumed.load_state(grown.state())
+    queries = unit_rows(40, seed=3)
+    assert [resumed.search(query, 5) for query in queries] == [grown.search(query, 5) for query in queries]

@@ -91,3 +91,26 @@ def test_the_audit_reads_category_5_under_its_view_where_it_counts() -> None:
     readings = all_readings(AuditConfig(["f1_set"], 200, "", "", 1))
     found = {one.counting for one in readings if one.labels == "adversarial_masked"}
     assert found == {"fooled", "abstain"}
+
+
+def test_a_corrected_row_keeps_no_verdict_on_the_printed_answer() -> None:
+    scores = {"f1_set": 0.0, "f1_set@corrected": 1.0, "judge_strict_m": 0.0, "bert_f1": 0.7, "recall@10": 1.0}
+    disputed = ScoreRow("q", "c", 1, {**scores, "doubtful_answer": 1.0})
+    (seen,) = under_labels(_run(disputed), "corrected").rows
+    assert seen.metrics["f1_set"] == 1.0 and seen.metrics["recall@10"] == 1.0
+    assert seen.metrics["judge_strict_m"] is None and seen.metrics["bert_f1"] is None
+
+
+def test_a_doubtful_citation_takes_the_scores_of_evidence_alone() -> None:
+    rows = [
+        ScoreRow("a", "c", 1, {"f1_set": 1.0, "recall@10": 0.0, "doubtful_evidence": 1.0}),
+        ScoreRow("b", "c", 1, {"f1_set": 0.5, "recall@10": 1.0, "doubtful_answer": 1.0, "doubtful_evidence": 1.0}),
+        ScoreRow("c", "c", 1, {"f1_set": 0.2, "recall@10": 0.5}),
+    ]
+    run = replace(_run(*rows), summary={"counts": {"rows": 3}})
+    seen = under_labels(run, "masked")
+    assert [(row.question_id, row.metrics["f1_set"], row.metrics["recall@10"]) for row in seen.rows] == [
+        ("a", 1.0, None),
+        ("c", 0.2, 0.5),
+    ]
+    assert seen.asked == 3 and len(seen.rows) == 2  # totals of the run's ledger are of three questions

@@ -302,3 +302,35 @@ def test_questions_of_one_conversation_are_marked(tmp_path: Path) -> None:
     several = [stored(tmp_path / "two", memory=name) for name in ("rag", "amem")]
     assert lens(*one).by_question and not lens(*several).by_question
     assert "‡" in heading(lens(*one)) and "‡" not in heading(lens(*several))
+
+
+def test_chance_is_told_of_means_of_conversations_too(tmp_path: Path) -> None:
+    """Far apart in both conversations, one of twice the weight: the difference is certain under every mean."""
+    first = stored(tmp_path, memory="rag", values=lambda n, metric: 0.9 + 0.01 * (n % 3))
+    other = stored(tmp_path, memory="amem", values=lambda n, metric: 0.1)
+    found = lines(lens(first, other))
+    for label in ("mean over questions (micro)", "mean of conversation means"):
+        assert not found[f"{label}, no answer: left out"].standings[1].unsure, label
+
+
+def test_runs_that_time_questions_take_none_from_the_others(tmp_path: Path) -> None:
+    whole = [stored(tmp_path, memory=name) for name in ("rag", "amem")]
+    timed = stored(tmp_path, memory="rag", questions_each=2, timing="latency")
+    both, alone = sorted(compare_readings([*whole, timed], CONFIG, PROTOCOLS), key=lambda one: -one.questions)
+    assert (both.systems, both.questions, alone.questions) == (("rag", "amem"), 20, 4)
+
+
+def test_seeds_of_one_system_are_no_rivals(tmp_path: Path) -> None:
+    seeds = [stored(tmp_path, seed=seed, values=lambda n, metric, s=seed: 0.2 + 0.2 * s) for seed in (0, 1, 2)]
+    found = lens(*seeds, stored(tmp_path, memory="amem", values=lambda n, metric: 0.1))
+    assert found.systems == ("rag, seeds 0-2", "amem")
+    assert values(lines(found)["all, no answer: left out"]) == [40.0, 10.0]
+
+
+def test_a_refusal_as_gold_is_no_trap(tmp_path: Path) -> None:
+    run = stored(tmp_path)
+    untrapped = replace(run, rows=tuple(replace(row, metrics={**row.metrics, "trapped": None}) for row in run.rows))
+    found = lines(lens(untrapped))
+    assert "all, no answer: the data set's refusal as gold" in found
+    assert "they alone, f1_set against the data set's refusal" in found
+    assert not any("trap" in label or "false answer" in label for label in found)

@@ -282,3 +282,11 @@ def test_the_command_draws_and_names_an_unknown_protocol(tmp_path: Path, capsys:
     assert "nope" in capsys.readouterr().err
     assert main(arguments) == 0
     assert len(list((tmp_path / "figures").glob("*.svg"))) == len(list((tmp_path / "figures").glob("*.png"))) == 11
+
+
+def test_runs_that_cannot_be_drawn_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = FakeRun(status="incomplete").write(tmp_path / "runs")
+    assert main(["--runs", str(path), "--out", str(tmp_path / "figures")]) == 2
+    said = capsys.readouterr()
+    assert "not complete" in " ".join(said.out.split()) and "none of the runs that --runs names" in said.err
+    assert not list(tmp_path.glob("figures/*.svg"))

@@ -227,3 +227,19 @@ def test_a_run_without_ranking_is_refused(tmp_path: Path) -> None:
     path = retrieval_run(tmp_path, "no_memory")
     assert export([str(path), "--trec"]) == 2
     assert not (path / "trec").exists()
+
+
+def test_questions_asked_together_share_one_memory_and_turns_added_meanwhile_are_not_lost() -> None:
+    async def run() -> tuple[set[int], int, list[str]]:
+        async with memsys.open_async_memory("bm25_turn", backbone=None, embedder="hashing") as memory:
+            memory.add([memsys.Turn(str(number), "s", "Ann", f"turn {number}") for number in range(8)])
+            asked = [asyncio.create_task(memory.retrieve("turn")) for _ in range(3)]
+            await asyncio.sleep(0)
+            memory.add([memsys.Turn("cat", "s", "Ann", "A cat called Pixel.")])
+            found = [len(one.hits) for one in await asyncio.gather(*asked)]
+            last = await memory.retrieve("Pixel")
+            statistics: Any = await memory.statistics()
+            return set(found), len(statistics), [hit.memory_id for hit in last.hits][:1]
+
+    found, _, last = asyncio.run(run())
+    assert min(found) == 8 and last == ["cat"]

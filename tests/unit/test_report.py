@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from eval.compare.rows import estimate
+from eval.explain.__main__ import run_folders
 from eval.export import export_run
 from eval.report.__main__ import main
+from eval.report.calls import read_ledger
 from eval.report.config import PageConfig, load_config
 from eval.report.data import collect, page_data
 from eval.report.page import SCRIPTS, TEMPLATES, render_page, script_json
@@ -21,6 +23,12 @@ from eval.scoring.protocols import load_protocol
 from eval.tables.stored import StoredRun, read_run
 from memsys.errors import ConfigError, RunDirectoryError
 from tests.support.fake_run import FakeRun, rewrite
+
+CALL = {
+    "conversation_id": "c", "role": "r", "key": "k", "attempt": 0, "prompt_tokens": 1, "completion_tokens": 1,
+    "seconds": 0.1, "queue_seconds": 0.0, "finish_reason": "stop", "cache_hit": False, "malformed": False,
+    "repaired": False, "transport_retries": 0, "request_hash": "h", "endpoint": "e",
+}  # fmt: skip
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- \u2028 & ${alert(2)} \ud800"
 
@@ -276,3 +284,33 @@ def test_unknown_scores_are_refused() -> None:
         PageConfig([], {}, ["f1_sets"])
     with pytest.raises(ConfigError, match="'f1_sets' is no score"):
         PageConfig(["f1_sets"], {}, [])
+
+
+def test_seeds_of_one_system_are_one_row_and_each_keeps_its_texts(tmp_path: Path) -> None:
+    for seed in (0, 1, 2):
+        FakeRun(seed=seed, values=lambda n, metric, s=seed: 0.3 + 0.1 * s).write(tmp_path)  # type: ignore[misc]
+    FakeRun(memory="amem", values=lambda n, metric: 0.1).write(tmp_path)
+    found = data_of(tmp_path)
+    (group,) = found["groups"]
+    assert sorted(group["labels"].values()) == ["amem", "rag, seeds 0-2"] and len(group["systems"]) == 2
+    board = group["boards"]["f1_set"]["exclude"]
+    assert sorted(figures[0] for figures in board["figures"]) == [10.0, 40.0] and len(board["differences"]) == 1
+    assert len(group["textLabels"]) == len(found["runs"]) == 4
+
+
+def test_a_call_about_a_turn_is_none_of_a_question_of_its_name(tmp_path: Path) -> None:
+    calls = [{**CALL, "phase": phase, "item": "1"} for phase in ("prepare", "write", "retrieve", "answer")]
+    (tmp_path / "calls.jsonl").write_text("".join(json.dumps(one) + "\n" for one in calls))
+    ledger = read_ledger(tmp_path, ["1"])
+    assert [one[0] for one in ledger.question("1")] == ["retrieve", "answer"]
+    assert [call.phase for call in ledger.writing["c"]] == ["prepare", "write"]
+
+
+def test_the_texts_of_another_run_of_one_id_are_not_shown(tmp_path: Path) -> None:
+    first, second = (FakeRun(seed=seed).write(tmp_path / str(seed)) for seed in (0, 1))
+    for path, status, started in ((first, "incomplete", "2026-01-01"), (second, "complete", "2026-01-02")):
+        record = json.loads((path / "run.json").read_text())
+        (path / "run.json").write_text(json.dumps({**record, "run_id": "run", "status": status, "started": started}))
+    found = collect([tmp_path])
+    assert [run.record["started"] for run in found.runs] == ["2026-01-02"] and found.folders == (second,)
+    assert run_folders([tmp_path], {run.run_id: run for run in found.runs}) == {"run": second}

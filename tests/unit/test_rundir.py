@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from eval.running.completeness import check_resumed
 from eval.runs.files import read_json_lines
 from eval.runs.identity import differences, identity_hash
 from eval.runs.provenance import commit
@@ -227,4 +228,20 @@ def test_identity_hash_ignores_order_of_keys() -> None:
 def test_snapshot_names_are_safe(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
     assert directory.snapshots(["../a/b"]).path("../a/b").parent == tmp_path / "snapshots"
+    directory.close()
+
+
+def test_answers_whose_calls_a_crash_lost_are_named(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.begin(record())
+    for name in ("q1", "q2"):
+        directory.add_answer(answer(name))
+    directory.add_answer(replace(answer("q3"), prompt_tokens=0))  # the memory's own
+    directory.add_call(replace(call("q1"), phase="answer"))
+    directory.add_call(call("q2"))  # a turn of that name: no call of the question
+    assert directory.answers_without_calls() == ["q2"]
+    with pytest.raises(RunDirectoryError, match=r"calls\.jsonl lacks the calls of 1 stored answers \(the first: q2\)"):
+        check_resumed(directory)
+    directory.add_call(replace(call("q2"), phase="retrieve"))
+    check_resumed(directory)
     directory.close()

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from memsys.embedding.contract import Vectors
 from memsys.errors import BackboneError
 from memsys.llm.contract import Reply, Role
 from memsys.llm.scope import call_scope
+from memsys.llm.transport import RequestRefusedError
 from memsys.protocol import BaseMemory, Parts
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Completion, Conversation, Hit, Question, Reference, Retrieval, Sample, Turn, Unit
@@ -283,3 +284,27 @@ def test_retrieval_only_asks_no_backbone(tmp_path: Path) -> None:
     run(tmp_path, [sample("a")], llm, reader=False)
     assert llm.asked == 0 and list(read_json_lines(tmp_path / "answers.jsonl")) == []
     assert len(list(read_json_lines(tmp_path / "retrievals.jsonl"))) == 5
+
+
+class Picky(Echo):
+    """Takes some questions from nobody, at once, while others are asked."""
+
+    def __init__(self, refused: Collection[str]) -> None:
+        super().__init__()
+        self.refused = refused
+
+    async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
+        if call_scope.get().item in self.refused:
+            raise RequestRefusedError("the content filter refuses it")
+        return await super().ask(role, values, key=key)
+
+
+def test_a_refused_question_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+    llm = Picky({"a:q1", "a:q3"})
+    outcome, _ = run(tmp_path, [sample("a")], llm)
+    (message,) = outcome.failures.values()
+    assert message.startswith("question a:q1: the content filter refuses it (2 of 5 questions were refused: a:q1, a:q3")
+    assert set(answers(tmp_path)) == {"a:q0", "a:q2", "a:q4"} and llm.asked == 3
+    again = Echo()
+    assert run(tmp_path, [sample("a")], again)[0].failures == {} and again.asked == 2
+    assert len(answers(tmp_path)) == 5

@@ -1,5 +1,6 @@
 // Two runs side by side: what one gained and lost against the other, and the first call that differs.
-const textRuns = (group) => [...group.systems, ...group.references].filter((number) => DATA.runs[number].hasTexts);
+const textRuns = (group) => Object.keys(group.textLabels).map(Number).filter((number) => DATA.runs[number].hasTexts);
+const textName = (group, number) => group.textLabels[number];
 
 function compareView() {
   const body = el("div");
@@ -9,7 +10,7 @@ function compareView() {
 }
 
 function pairSettings(group) {
-  const options = textRuns(group).map((number) => option(DATA.runs[number].id, nameIn(group, number)));
+  const options = textRuns(group).map((number) => option(DATA.runs[number].id, textName(group, number)));
   return [setting("a", "First run", options, options[0]?.value), setting("b", "Second run", options, options[1]?.value)];
 }
 
@@ -37,7 +38,7 @@ function pairParts(group, a, b, metric) {
   const gained = both.filter((one) => one.change > 1e-9).sort((one, two) => two.change - one.change);
   const lost = both.filter((one) => one.change < -1e-9).sort((one, two) => one.change - two.change);
   const total = both.reduce((sum, one) => sum + one.change, 0);
-  const [from, to] = [nameIn(group, a), nameIn(group, b)];
+  const [from, to] = [textName(group, a), textName(group, b)];
   const beyond = both.length ? chanceOf(group, a, b, metric, both.length) : "";
   return [
     el(
@@ -66,7 +67,7 @@ function chanceOf(group, a, b, metric, questions) {
 function writingNote(group, a, b) {
   const found = group.writing[`${a}-${b}`] ?? group.writing[`${b}-${a}`] ?? {};
   const swapped = group.writing[`${a}-${b}`] === undefined;
-  const order = swapped ? ` (first: ${nameIn(group, b)})` : ` (first: ${nameIn(group, a)})`;
+  const order = swapped ? ` (first: ${textName(group, b)})` : ` (first: ${textName(group, a)})`;
   const lines = Object.entries(found);
   return el(
     "div",

@@ -144,11 +144,12 @@ function boardsOf(numbers) {
   return unique(all).sort((one, two) => size(two) - size(one));
 }
 
-/** In category 5 a word overlap counts what agrees with the false answer: said where such a mean is shown. */
+/** A word overlap counts what agrees with a false answer, where the data set has them: said where such a mean is shown. */
 function fooledNote(rows, metric, key) {
   const overlap = metricOf(metric)?.group === "answers";
   const fooled = rows.some(({ number }) => {
     const { dataset } = DATA.runs[number];
+    if (!DATA.falseAnswers.includes(dataset)) return false;
     const trapped = DATA.adversarial[dataset].filter((category) => DATA.scores[number][metric]?.[category]);
     return key.startsWith("paper_trap") ? trapped.length > 0 : trapped.includes(key);
   });
