@@ -21,11 +21,13 @@ DEFINITIONS = (
     "n: questions with gold evidence. A share is taken over the gold turns of a question (each turn once) and averaged "
     "over these questions; a system's first line leaves out the kinds of questions that its protocol does not count",
     "evidence is matched by lineage: an entry of the memory names the turns it came from, through every rewriting and "
-    "merging; that its wording still holds what the turn said is not checked, so entries of many turns count for "
-    "much. Turns per entry, and distinct turns that the memories in one context came from, say how coarse it is",
+    "merging (a note of A-Mem or CLAG those of its content alone, not the turn behind a new context or new tags); that "
+    "its wording still holds what the turn said is not checked, so entries of many turns count for much. Turns per "
+    "entry, and distinct turns that the memories in one context came from, say how coarse it is",
     "stored: share of the gold turns that some entry came from; R@5, R@10: that one of the first 5 or 10 retrieved "
-    "memories came from; in context: that one of the memories in the answer prompt came from. What was retrieved and "
-    "had no room there does not count; of older runs whose limit left something out the share is not known",
+    "memories came from; in context: that one of the retrieved memories in the answer prompt came from. What was "
+    "retrieved and had no room there does not count, nor what is shown without having been retrieved: notes by a link "
+    "(A-Mem, CLAG), pages of a queue (MemoryOS); of older runs whose limit left something out the share is not known",
     "F1: token F1 of the run's protocol, percent, plain mean over the questions; behind it F1 by how far the evidence "
     "of a question came, with the number of such questions in brackets: all of it in the context, a part of it, none "
     "of it though some is stored, none of it and none stored",
