@@ -339,7 +339,7 @@ def _check_kind(override: Any, config: "DictConfig") -> None:
 
 
 def check_effect(config: "DictConfig", overrides: Sequence[str]) -> None:
-    """Refuse settings of the parts that a run without a backbone does not have.
+    """Refuse settings of the parts that a run without a backbone does not have, and answers to show that nothing scores.
 
     Args:
         config: as composed.
@@ -348,6 +348,12 @@ def check_effect(config: "DictConfig", overrides: Sequence[str]) -> None:
     Raises:
         ConfigError: names the setting.
     """
+    asked = any(text.partition("=")[0] == "show_answers" for text in overrides)  # an experiment may say it for others
+    if asked and config.get("show_answers") and not config.get("score", True):
+        raise ConfigError(
+            f"show_answers={config.show_answers} changes nothing: answers are shown with their scores, and score=false "
+            "makes none; leave one of them out"
+        )
     if config.get("mode") != "retrieval_only":
         return
     for text in overrides:

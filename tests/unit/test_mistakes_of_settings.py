@@ -319,6 +319,14 @@ def test_a_run_without_a_backbone_refuses_settings_of_one(setting: str) -> None:
     check_effect(compose(config_loader(), []), [setting])
 
 
+def test_answers_are_not_shown_without_scores() -> None:
+    line = ["score=false", "show_answers=3"]
+    with pytest.raises(ConfigError, match="show_answers=3 changes nothing: answers are shown with their scores"):
+        check_effect(compose(config_loader(), line), line)
+    quickstart = ["+experiment=quickstart", "score=false"]
+    check_effect(compose(config_loader(), quickstart), quickstart)
+
+
 def test_the_memory_of_another_system_has_no_parity(tmp_path: Path) -> None:
     """The message was about a setting that nobody had written."""
     with pytest.raises(ConfigError, match=r"^against=authors_clag is code of clag; memory=rag is another$"):
