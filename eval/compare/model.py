@@ -34,6 +34,9 @@ _UNANSWERABLE = {
     "exclude": "questions without an answer left out",
 }
 
+#: Stands for a model where a test needs none.
+TEST_EMBEDDER = "hashing"
+
 _ANSWERABLE_TESTS = (
     f"{ANSWERABLE}: the tests of F1 without the questions that have no answer; Holm's correction over these alone"
 )
@@ -86,12 +89,36 @@ class Report:
         """What a reader of the means should know of the protocol, and of judges that are left out."""
         published = (score for row in self.rows if not row.run.of_own_data for score in row.run.rows)
         names = ", ".join(unlabelled_kinds(published, self.protocol))
+        found = [*self.left_out, *self._unlike_questions(), *self._test_embedder()]
         if not names:
-            return list(self.left_out)
+            return found
         return [
-            *self.left_out,
+            *found,
             f"warning: protocol {self.protocol.name} has no label for questions of the kind {names}: they count in all "
             "means and have rows of their own; name them in the protocol's labels",
+        ]
+
+    def _unlike_questions(self) -> list[str]:
+        """That means are over different questions of one data set: the tests alone are over common ones."""
+        asked: dict[str, dict[frozenset[str], list[str]]] = {}
+        for row in self.rows:
+            questions = frozenset(score.question_id for score in row.run.rows)
+            asked.setdefault(row.run.data_sha256, {}).setdefault(questions, []).append(row.label)
+        return [
+            "warning: means are over different questions: "
+            + "; ".join(f"{', '.join(names)}: {len(questions)}" for questions, names in same.items())
+            + f" ({len(frozenset.intersection(*same))} in common, which the tests are over)"
+            for same in asked.values()
+            if len(same) > 1
+        ]
+
+    def _test_embedder(self) -> list[str]:
+        names = [row.label for row in self.rows if row.run.embedder == TEST_EMBEDDER]
+        if not names:
+            return []
+        return [
+            f"warning: {', '.join(names)}: embedder={TEST_EMBEDDER} compares words and is for tests; it measures no "
+            "system that embeds"
         ]
 
     @property

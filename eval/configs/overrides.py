@@ -339,7 +339,7 @@ def _check_kind(override: Any, config: "DictConfig") -> None:
 
 
 def check_effect(config: "DictConfig", overrides: Sequence[str]) -> None:
-    """Refuse settings of the parts that a run without a backbone does not have, and answers to show that nothing scores.
+    """Refuse settings of parts that a run without a backbone has not, and answers to show where nothing is scored.
 
     Args:
         config: as composed.

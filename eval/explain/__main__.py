@@ -54,16 +54,24 @@ def _parser() -> argparse.ArgumentParser:
 def _table(name: str, runs: Sequence[StoredRun]) -> Table:
     paper, _, number = name.rpartition(":")
     if not number.isdecimal():
-        raise ConfigError(f"table {name!r}: write a number, or PAPER:NUMBER, e.g. 3 or clag:3")
+        raise ConfigError(
+            f"table {name!r}: write a number, or PAPER:NUMBER, e.g. 3 or clag:3; a run's questions are on the page "
+            "of `memsys report --runs FOLDER`"
+        )
     return build_tables(paper or "clag", runs, [int(number)])[0][0]
 
 
 def _worth_showing(places: Sequence[CellPlace]) -> tuple[Sequence[CellPlace], Sequence[CellPlace]]:
-    """Measured cells, or all of them where none was measured; behind those of the paper's blocks come the others."""
+    """Measured cells, or all of them where none was measured; behind those of the paper's blocks come the others.
+
+    Where nothing of the paper's blocks was measured, what it printed there comes first.
+    """
     measured = [place for place in places if place.cell.measured is not None]
     papers = [place for place in measured if place.block.in_paper]
     others = [place for place in measured if not place.block.in_paper]
-    return (papers, others) if papers else (others or places, [])
+    if papers or not others:
+        return papers or places, others
+    return [*(place for place in places if place.block.in_paper), *others], []
 
 
 def run_folders(roots: Iterable[Path], runs: Mapping[str, StoredRun]) -> dict[str, Path]:

@@ -166,12 +166,16 @@ def _guessed(path: Path) -> Any:
 
 
 def _say(folder: Path, counts: Mapping[str, int]) -> None:
-    problems = {key: value for key, value in counts.items() if value and key not in ("rows", "aligned")}
-    say(f"{folder}: {counts['aligned']} of {counts['rows']} rows aligned")
+    shown = ("rows", "aligned", "data_set_questions")
+    problems = {key: value for key, value in counts.items() if value and key not in shown}
+    say(
+        f"{folder}: {counts['aligned']} of {counts['rows']} rows aligned, of {counts['data_set_questions']} "
+        "questions of the data set"
+    )
     for key, value in problems.items():
         console().print(f"  {key.replace('_', ' ')}: {value}", highlight=False, markup=False)
     if problems:
-        console().print("  each is listed in import.json of the run folder", highlight=False, markup=False)
+        console().print("  import.json of the run folder lists them", highlight=False, markup=False)
     say(f"next: memsys score {folder}")
 
 

@@ -14,7 +14,9 @@ class Alignment:
 
     Attributes:
         rows: question id -> its row.
-        by_order: ids of questions that were found by their place alone: their text in the file is another.
+        by_order: ids of questions that were found by their place alone: their text in the file is another, or is not
+            there.
+        contradicting: rows whose id is that of one question and whose text that of another; they answer none.
         repeated: rows whose question an earlier row answers.
         unaligned: rows that no question of the data set fits.
         unanswered: rows without a prediction.
@@ -27,6 +29,7 @@ class Alignment:
     unaligned: list[Recorded] = field(default_factory=list)
     unanswered: list[Recorded] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    contradicting: list[Recorded] = field(default_factory=list)
 
 
 def normal(text: str) -> str:
@@ -52,6 +55,10 @@ def align(
     left: list[tuple[int, Recorded]] = []
     places: list[int | None] = []
     for number, row in enumerate(answered):
+        if index.contradicts(row):
+            places.append(None)
+            found.contradicting.append(row)
+            continue
         place, repeated = index.take(row)
         places.append(place)
         if place is not None:
@@ -95,6 +102,13 @@ class _Index:
             self._texts[normal(one.text)].append(place)
         self._taken: set[int] = set()
 
+    def contradicts(self, row: Recorded) -> bool:
+        """Whether a row has the id of one question and the text of another."""
+        if not row.question or row.question_id not in self._ids:
+            return False
+        places = self._texts.get(normal(row.question), [])
+        return bool(places) and self._ids[row.question_id] not in places
+
     def take(self, row: Recorded) -> tuple[int | None, bool]:
         """Take the question of a row; else say whether an earlier row has taken it."""
         places = self._candidates(row)
@@ -129,7 +143,8 @@ def _by_order(
     """Fit rows with unknown texts into the gap between their aligned neighbours.
 
     A gap is filled where it has as many free questions of the rows' categories as rows: their order then says which is
-    which. Otherwise its rows stay unaligned, as they do where the text of one is that of a question elsewhere.
+    which. Otherwise its rows stay unaligned, as they do where the text of one is that of a question elsewhere, or where
+    one has an id alone, which is none of the data set's.
     """
     texts = {normal(one.text) for one in questions}
     gaps: dict[tuple[int, int], list[Recorded]] = defaultdict(list)
@@ -143,7 +158,8 @@ def _by_order(
         if None not in wanted:
             free = [one for one in free if str(one.category) in set(wanted)]
         fits = len(free) == len(rows) and (None in wanted or [str(one.category) for one in free] == wanted)
-        if not fits or any(row.question is not None and normal(row.question) in texts for row in rows):
+        named = any(not row.question and row.question_id is not None for row in rows)
+        if not fits or named or any(row.question is not None and normal(row.question) in texts for row in rows):
             found.unaligned += rows
             continue
         for one, row in zip(free, rows, strict=True):

@@ -46,10 +46,12 @@ class Imported:
         pairs = [(one, found.rows[one.question_id]) for one in self.questions if one.question_id in found.rows]
         return {
             "rows": len(self.rows),
+            "data_set_questions": len(self.question_set.questions),
             "aligned": len(found.rows),
             "aligned_by_order_alone": len(found.by_order),
             "repeated": len(found.repeated),
             "unaligned": len(found.unaligned),
+            "id_and_text_of_two_questions": len(found.contradicting),
             "without_prediction": len(found.unanswered),
             "questions_missing": len(found.missing),
             "think_blocks_cut": sum(row.thought for _, row in pairs),
@@ -63,8 +65,9 @@ class Imported:
         found = self.alignment
         return {
             "aligned_by_order_alone": sorted(found.by_order),
-            "repeated": [row.where for row in found.repeated],
-            "unaligned": [row.where for row in found.unaligned],
+            "repeated": [_place(row) for row in found.repeated],
+            "unaligned": [_place(row) for row in found.unaligned],
+            "id_and_text_of_two_questions": [_place(row) for row in found.contradicting],
             "without_prediction": [row.where for row in found.unanswered],
             "questions_missing": found.missing,
         }
@@ -77,6 +80,11 @@ class Imported:
             if row is not None and row.category is not None:
                 table.setdefault(row.category, Counter())[str(one.category)] += 1
         return {label: dict(sorted(counts.items())) for label, counts in sorted(table.items())}
+
+
+def _place(row: Recorded) -> str:
+    """Where a row stands, with its id where it has one."""
+    return row.where if row.question_id is None else f"{row.where} ({row.question_id})"
 
 
 def _gold_differs(one: RecordedQuestion, row: Recorded) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from eval.configs.answer_prompts import AUTHORS, prompts_of
 from eval.configs.choices import MEMORY, find, settings_of
 from eval.configs.former_constants import with_former_constants
+from eval.configs.plugins import plugin_folders
 from eval.configs.prompt_choice import settings_with_prompts
 from eval.tables.places import without_places
 from memsys.prompt_packs.local import is_reference
@@ -21,8 +22,16 @@ _SHOWN = 3
 @cache
 def default_settings(name: str, folder: Path) -> Mapping[str, Any] | None:
     """Settings of a preset by its name, choice or old name, with those it starts from, flat; ``None`` without one."""
-    preset = find(name, folder)
-    return None if preset is None else flat(settings_of(preset, folder))
+    for place in (folder, *_of_plugins(folder)):
+        preset = find(name, place)
+        if preset is not None:
+            return flat(settings_of(preset, place))
+    return None
+
+
+def _of_plugins(folder: Path) -> list[Path]:
+    """The folders of the packages of others for the same part."""
+    return [own for conf in plugin_folders() if (own := conf / folder.name).is_dir()]
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

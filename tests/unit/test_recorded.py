@@ -403,3 +403,24 @@ def test_a_folder_that_cannot_be_written_is_one_message_for_each_file(
     monkeypatch.setattr("eval.recorded.fetching.fetch", full)
     assert not fetch_entry(next(iter(load_catalogue().entries.values())), tmp_path)
     assert "No space left on device" in capsys.readouterr().err
+
+
+def _rows_with_ids(tmp_path: Path, *rows: str) -> Imported:
+    path = tmp_path / "answers.csv"
+    path.write_text("\n".join(["question_id,question,prediction", *rows]) + "\n")
+    return import_rows([path], column_shape(["question_id", "question", "prediction"], path), QUESTIONS)
+
+
+def test_an_unknown_id_answers_nothing(tmp_path: Path) -> None:
+    """It took the question that no row had, as if it stood at its place."""
+    imported = _rows_with_ids(tmp_path, "c0:q0,,a", "c0:qX,,b", "c0:q2,,c")
+    assert set(imported.alignment.rows) == {"c0:q0", "c0:q2"} and not imported.alignment.by_order
+    assert imported.counts()["unaligned"] == 1
+    (place,) = imported.lists()["unaligned"]
+    assert place.endswith("(c0:qX)")
+
+
+def test_an_id_and_a_text_of_two_questions_answer_neither(tmp_path: Path) -> None:
+    imported = _rows_with_ids(tmp_path, "c0:q0,Who dances?,a", "c0:q1,Who dances?,b")
+    assert {name: row.prediction for name, row in imported.alignment.rows.items()} == {"c0:q1": "b"}
+    assert imported.counts()["id_and_text_of_two_questions"] == 1
