@@ -3,8 +3,9 @@
 import asyncio
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -56,6 +57,7 @@ class AsyncMemory:
         self._built: MemorySystem | None = None
         self._turns_built = 0
         self._building = asyncio.Lock()
+        self._users: Counter[int] = Counter()  # questions under way, by the memory's id
         self._reader = chosen.reader.build(seed)
 
     async def __aenter__(self) -> "AsyncMemory":
@@ -108,9 +110,9 @@ class AsyncMemory:
         """
         if not isinstance(query, str) or not query.strip():
             raise ConfigError(f"a question or a query is a text that asks for something, not {query!r}")
-        memory = await self._memory()
-        call_scope.set(CallScope("retrieve", query))
-        return await memory.retrieve(query)
+        async with self._borrowed() as memory:
+            call_scope.set(CallScope("retrieve", query))
+            return await memory.retrieve(query)
 
     async def answer(self, question: str) -> Answer:
         """Answer a question from the memory; the reader is asked unless the memory answers itself, as in a run.
@@ -131,24 +133,37 @@ class AsyncMemory:
 
     async def statistics(self) -> Mapping[str, Any]:
         """What happened while the memory was built: sizes, causes, fallbacks."""
-        return (await self._memory()).statistics()
+        async with self._borrowed() as memory:
+            return memory.statistics()
 
     async def _memory(self) -> MemorySystem:
         if self._llm is None:
             raise ConfigError(NOT_OPEN)
         if not self._turns:
             raise ConfigError("the conversation is empty; add turns before asking")
-        async with self._building:  # who asks meanwhile waits for this memory, and builds none of its own
+        async with self._building:  # one memory is built at a time: who asks meanwhile waits
             if self._built is None or self._turns_built != len(self._turns):
                 await self._close_built()
                 await self._build(self._llm)
             assert self._built is not None
             return self._built
 
+    @asynccontextmanager
+    async def _borrowed(self) -> AsyncIterator[MemorySystem]:
+        """The memory of the turns so far; one that was replaced meanwhile is closed when its last question ends."""
+        memory = await self._memory()
+        self._users[id(memory)] += 1
+        try:
+            yield memory
+        finally:
+            self._users[id(memory)] -= 1
+            if memory is not self._built and not self._users[id(memory)]:
+                await close_memory(memory)
+
     async def _close_built(self) -> None:
-        """Close the memory of the turns so far, which may be a process of its own."""
+        """Close the memory of the turns so far, which may be a process of its own, unless a question is asked of it."""
         memory, self._built = self._built, None
-        if memory is not None:
+        if memory is not None and not self._users[id(memory)]:
             await close_memory(memory)
 
     async def _build(self, llm: LanguageModel) -> None:

@@ -47,6 +47,11 @@ _BY_SESSION = (
 )
 
 
+def _may_embed(run: StoredRun) -> bool:
+    """Whether a run's memory may embed texts, by what its settings say: references and BM25 do not."""
+    return not run.reference and (run.record["config"].get("memory") or {}).get("scorer") != "bm25"
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """All that a comparison shows.
@@ -99,26 +104,26 @@ class Report:
         ]
 
     def _unlike_questions(self) -> list[str]:
-        """That means are over different questions of one data set: the tests alone are over common ones."""
-        asked: dict[str, dict[frozenset[str], list[str]]] = {}
+        """That means are over different questions of one data set; a test is over those that both systems answered."""
+        asked: dict[tuple[str, str], dict[frozenset[str], list[str]]] = {}
         for row in self.rows:
             questions = frozenset(score.question_id for score in row.run.rows)
-            asked.setdefault(row.run.data_sha256, {}).setdefault(questions, []).append(row.label)
+            asked.setdefault((row.run.data_sha256, row.run.dataset), {}).setdefault(questions, []).append(row.label)
         return [
             "warning: means are over different questions: "
             + "; ".join(f"{', '.join(names)}: {len(questions)}" for questions, names in same.items())
-            + f" ({len(frozenset.intersection(*same))} in common, which the tests are over)"
+            + "; each test is over the questions that its two systems share"
             for same in asked.values()
             if len(same) > 1
         ]
 
     def _test_embedder(self) -> list[str]:
-        names = [row.label for row in self.rows if row.run.embedder == TEST_EMBEDDER]
+        names = [row.label for row in self.rows if row.run.embedder == TEST_EMBEDDER and _may_embed(row.run)]
         if not names:
             return []
         return [
-            f"warning: {', '.join(names)}: embedder={TEST_EMBEDDER} compares words and is for tests; it measures no "
-            "system that embeds"
+            f"warning: {', '.join(names)}: embedder={TEST_EMBEDDER} compares words and is for tests; what a system "
+            "finds with its embeddings is not measured by it"
         ]
 
     @property

@@ -6,6 +6,7 @@ from math import fsum
 from statistics import stdev
 
 from eval.scoring.rows import ScoreRow
+from eval.tables.judges import judge_groups
 from eval.tables.stored import StoredRun
 
 
@@ -73,7 +74,21 @@ def _together(runs: Sequence[StoredRun]) -> Repeats:
     if len(runs) == 1:
         return Repeats(tuple(runs), runs[0])
     seeds = tuple(seed_of(run) for run in runs)
-    return Repeats(tuple(runs), replace(runs[0], rows=averaged_rows(runs), seeds=seeds))
+    partial = _judges_of_some(runs)
+    rows = tuple(
+        replace(row, metrics={name: value for name, value in row.metrics.items() if not name.startswith(partial)})
+        if partial
+        else row
+        for row in averaged_rows(runs)
+    )
+    return Repeats(tuple(runs), replace(runs[0], rows=rows, seeds=seeds))
+
+
+def _judges_of_some(runs: Sequence[StoredRun]) -> tuple[str, ...]:
+    """Metrics of judges that did not grade all runs with the same settings and model: their means are of no one."""
+    groups = judge_groups(runs)
+    whole = {group.metric for group in groups if {run.run_id for run in runs} <= group.runs}
+    return tuple({group.metric for group in groups} - whole)
 
 
 def averaged_rows(runs: Sequence[StoredRun]) -> tuple[ScoreRow, ...]:

@@ -58,6 +58,7 @@ def align(
         if index.contradicts(row):
             places.append(None)
             found.contradicting.append(row)
+            left.append((number, row))  # it stands in a gap as others do, and fills none
             continue
         place, repeated = index.take(row)
         places.append(place)
@@ -158,7 +159,11 @@ def _by_order(
         if None not in wanted:
             free = [one for one in free if str(one.category) in set(wanted)]
         fits = len(free) == len(rows) and (None in wanted or [str(one.category) for one in free] == wanted)
-        named = any(not row.question and row.question_id is not None for row in rows)
+        contradicting = [row for row in rows if row in found.contradicting]
+        if contradicting:
+            found.unaligned += [row for row in rows if row not in contradicting]
+            continue
+        named = any(row.question_id and not row.question for row in rows)
         if not fits or named or any(row.question is not None and normal(row.question) in texts for row in rows):
             found.unaligned += rows
             continue

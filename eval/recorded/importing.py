@@ -84,7 +84,7 @@ class Imported:
 
 def _place(row: Recorded) -> str:
     """Where a row stands, with its id where it has one."""
-    return row.where if row.question_id is None else f"{row.where} ({row.question_id})"
+    return f"{row.where} ({row.question_id})" if row.question_id else row.where
 
 
 def _gold_differs(one: RecordedQuestion, row: Recorded) -> bool:

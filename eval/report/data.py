@@ -19,7 +19,7 @@ from eval.report.own_tables import own_tables
 from eval.report.papers import tables
 from eval.report.progress import Unfinished, unfinished
 from eval.report.questions import Browser, Read
-from eval.report.runs import dataset_names, group_labels, run_cards, run_costs
+from eval.report.runs import dataset_names, group_labels, mean_costs, run_cards, run_costs
 from eval.report.scores import metric_list, run_scores
 from eval.report.slices import Known, distances, slices
 from eval.runs.folders import find_run_folders
@@ -158,7 +158,12 @@ def _groups(collected: Collected, read: Mapping[int, Read], config: PageConfig, 
     runs, repeats = _systems(collected.runs)
     further = {number for same in repeats.values() for number in same[1:]}
     names = dataset_names(runs)
-    costs = [run_costs(run) for run in runs]
+    costs = [run_costs(run) for run in collected.runs]
+    for number, own in read.items():
+        if own.seconds is not None:
+            costs[number]["seconds"] = round(own.seconds, 3)
+    for first, numbers in repeats.items():
+        costs[first] = mean_costs([costs[number] for number in numbers])
     groups = [group for group in find_groups(runs, left_out=further) if group.questions]
     for place, group in enumerate(groups):
         title = f"comparing the runs of group {place + 1} of {len(groups)}"
@@ -168,6 +173,8 @@ def _groups(collected: Collected, read: Mapping[int, Read], config: PageConfig, 
         with stage(title):
             inputs = [collected.inputs(every), list(group.members), board.dataset, metrics, judge_faults(runs)]
             answer = cache.get("group", inputs, partial(group_answer, group, board, metrics))
+        answer["costs"] = {str(number): costs[number] for number in group.members}
+        answer["averaged"] = [number for number in group.members if len(repeats[number]) > 1]
         answer["textLabels"] = {str(number): label for number, label in group_labels(collected.runs, every).items()}
         answer["slices"] = _slices(group, runs, read, answer)
         answer["writing"] = _writing(every, read)

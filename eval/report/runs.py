@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
+from math import fsum
 from typing import Any
 
 from eval.compare.rows import cost_estimates, dollars_per_question, price_dates
@@ -112,6 +113,14 @@ def run_costs(run: StoredRun) -> dict[str, float]:
     if dollars is not None:
         found["dollars"] = dollars
     return {name: round(found[name], 6 if name == "dollars" else 2) for name in _COSTS if name in found}
+
+
+def mean_costs(costs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Means over a system's seeds of what all of them recorded, as :func:`run_costs` rounds."""
+    shared = [name for name in costs[0] if all(name in cost for cost in costs)]
+    return {
+        name: round(fsum(cost[name] for cost in costs) / len(costs), 6 if name == "dollars" else 2) for name in shared
+    }
 
 
 def _agreements(run: StoredRun) -> list[list[Json]]:

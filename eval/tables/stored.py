@@ -104,7 +104,7 @@ class StoredRun:
     @property
     def has_false_answers(self) -> bool:
         """Whether some of its questions without an answer have a false one (LoCoMo's), not a refusal as gold."""
-        return any(row.kind == ADVERSARIAL and row.metrics.get("trapped", 0.0) is not None for row in self.rows)
+        return any(row.kind == ADVERSARIAL and row.metrics.get("trapped") is not None for row in self.rows)
 
     @property
     def prompts(self) -> str:

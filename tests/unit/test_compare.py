@@ -18,7 +18,7 @@ from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import make_report
 from eval.compare.pairs import compare_with
 from eval.compare.rows import graded_columns, labels, system_rows
-from eval.compare.seeds import Repeats
+from eval.compare.seeds import Repeats, group_repeats
 from eval.compare.terminal import short_names, show
 from eval.export import export_run
 from eval.metrics.sessions import SESSION_METRICS
@@ -415,3 +415,37 @@ def test_a_judges_column_is_of_one_judge_over_all_seeds() -> None:
     graded = (["r0"], ["r0", "r1"])
     seen = [graded_columns(system, {column: JudgeGroup("judge_a_m", "a", frozenset(runs))}) for runs in graded]
     assert seen == [{}, {"judge 1": "judge_a_m"}]
+
+
+def test_seeds_that_different_judges_graded_have_no_mean_verdict() -> None:
+    def graded(run_id: str, seed: int, identity: str) -> StoredRun:
+        record = {"run_id": run_id, "seed": seed, "config": {}, "data": {}, "mode": "answers"}
+        judges = {"judge_a_m": {"judge": "a", "backbone": "m", "identity": {"model": identity}}}
+        row = ScoreRow("q", "c", 1, {"judge_a_m": float(seed), "f1": 1.0})
+        return StoredRun(record, {}, {"judges": judges}, (row,))
+
+    (alike,) = group_repeats([graded("r0", 0, "x"), graded("r1", 1, "x")])
+    (unlike,) = group_repeats([graded("r0", 0, "x"), graded("r1", 1, "y")])
+    assert alike.averaged.rows[0].metrics == {"judge_a_m": 0.5, "f1": 1.0}
+    assert unlike.averaged.rows[0].metrics == {"f1": 1.0}
+
+
+def test_means_over_other_questions_and_a_test_embedder_are_told(tmp_path: Path) -> None:
+    whole, part = stored(tmp_path, memory="rag"), stored(tmp_path, memory="amem", questions_each=5)
+    assert make_report([whole, stored(tmp_path, memory="clag")], CLAG).warnings == []
+    (told,) = make_report([whole, part], CLAG).warnings
+    assert told.startswith("warning: means are over different questions: ") and "rag: 20" in told and "amem: 10" in told
+
+    def hashed(run: StoredRun, scorer: str) -> StoredRun:
+        memory = {**run.record["config"]["memory"], "scorer": scorer}
+        config = {**run.record["config"], "embedder": {"name": "hashing"}, "memory": memory}
+        return replace(run, record={**run.record, "config": config})
+
+    (told,) = make_report([hashed(whole, "dense"), stored(tmp_path, memory="mem0")], CLAG).warnings
+    assert "embedder=hashing compares words" in told
+    assert make_report([hashed(whole, "bm25"), stored(tmp_path, memory="sage")], CLAG).warnings == []
+
+
+def test_a_run_that_only_retrieves_says_nothing_of_false_answers(tmp_path: Path) -> None:
+    assert stored(tmp_path).has_false_answers
+    assert not stored(tmp_path, mode="retrieval_only").has_false_answers

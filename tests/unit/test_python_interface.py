@@ -12,6 +12,7 @@ import ir_measures
 import pytest
 
 import memsys
+from baselines.rag.memory import RagMemory
 from eval.api.parts import choose
 from eval.export import main as export
 from eval.runs.trec import _id, ranked_turns
@@ -243,3 +244,34 @@ def test_questions_asked_together_share_one_memory_and_turns_added_meanwhile_are
 
     found, _, last = asyncio.run(run())
     assert min(found) == 8 and last == ["cat"]
+
+
+def test_a_memory_is_not_closed_while_a_question_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first question is under way when more turns come and the next question builds another memory."""
+    under_way: list[object] = []
+    closed: list[bool] = []
+    plain = RagMemory.retrieve
+
+    async def slow(self: Any, query: str) -> Any:
+        under_way.append(self)
+        await asyncio.sleep(0.05)
+        under_way.remove(self)
+        return await plain(self, query)
+
+    async def close(memory: Any) -> None:
+        closed.append(any(memory is each for each in under_way))
+
+    monkeypatch.setattr(RagMemory, "retrieve", slow)
+    monkeypatch.setattr("eval.api.memory.close_memory", close)
+
+    async def run() -> None:
+        async with memsys.open_async_memory("bm25_turn", backbone=None, embedder="hashing") as memory:
+            memory.add([memsys.Turn("one", "s", "Ann", "A cat called Pixel.")])
+            first = asyncio.create_task(memory.retrieve("Pixel"))
+            while not under_way:
+                await asyncio.sleep(0)
+            memory.add([memsys.Turn("two", "s", "Ann", "A dog called Byte.")])
+            assert len((await memory.retrieve("Byte")).hits) == 2 and len((await first).hits) == 1
+
+    asyncio.run(run())
+    assert closed == [False, False]

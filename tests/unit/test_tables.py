@@ -691,7 +691,7 @@ def test_a_copy_counts_once_and_a_namesake_is_told(tmp_path: Path) -> None:
     (copy / "run.json").write_text(text)
     runs, skipped = read_runs([tmp_path])
     assert len(runs) == 1
-    assert "another run is called" in skipped[0].reason
+    assert "another run has the id" in skipped[0].reason
 
 
 @pytest.mark.parametrize("name", protocol_names())

@@ -210,7 +210,7 @@ function boardTable(group, board, baseline) {
   const recall = group.boards["recall@10"]?.[valueOf(groupFive(group))];
   const metric = valueOf(groupMetric(group));
   const names = ["tier", "system", words(metric), `difference to ${nameIn(group, board.runs[base])}`, "gained / lost", "R@10", "tokens", "calls", "write", "s", "$ / 1,000"];
-  const texts = board.runs.map((_, index) => boardTexts(board, index, base, recall));
+  const texts = board.runs.map((_, index) => boardTexts(group, board, index, base, recall));
   const known = (column) => column < 5 || texts.some((own) => own[column]); // evidence and costs may be unknown to all
   const shown = names.map((_, column) => column).filter((column) => known(column) && (column !== 5 || metric !== "recall@10"));
   const line = (index) => boardLine(group, board, index, base, texts[index], shown);
@@ -227,9 +227,9 @@ function boardTable(group, board, baseline) {
 }
 
 /** Texts of one system's columns; that of the second, its name, is a link. */
-function boardTexts(board, index, base, recall) {
+function boardTexts(group, board, index, base, recall) {
   const number = board.runs[index],
-    costs = DATA.runs[number].costs;
+    costs = group.costs[number];
   const place = recall ? recall.runs.indexOf(number) : -1;
   const interval = ([, low, high]) => (low === undefined ? "" : ` [${fixed(low)},\u00a0${fixed(high)}]`);
   const step = index === base ? null : differenceTo(board, index, base);

@@ -58,6 +58,7 @@ function chanceOf(group, a, b, metric, questions) {
   const board = group.boards[metric]?.[params.get("with5") === "1" ? "paper_trap" : "exclude"] ?? group.boards[metric]?.paper_trap;
   const [first, second] = [a, b].map((number) => board?.runs.indexOf(number) ?? -1);
   if (first < 0 || second < 0 || board.questions !== questions) return "";
+  if ([a, b].some((number) => group.averaged.includes(number))) return ""; // the first view has the mean of all seeds there
   const step = differenceTo(board, second, first);
   if (!step || step.low === null) return "";
   const only = board.by === "question" ? ", on the questions of one conversation" : "";
