@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -417,17 +417,19 @@ def test_a_judges_column_is_of_one_judge_over_all_seeds() -> None:
     assert seen == [{}, {"judge 1": "judge_a_m"}]
 
 
-def test_seeds_that_different_judges_graded_have_no_mean_verdict() -> None:
-    def graded(run_id: str, seed: int, identity: str) -> StoredRun:
+def test_seeds_that_different_judges_graded_have_no_mean_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    def graded(run_id: str, seed: int) -> StoredRun:
         record = {"run_id": run_id, "seed": seed, "config": {}, "data": {}, "mode": "answers"}
-        judges = {"judge_a_m": {"judge": "a", "backbone": "m", "identity": {"model": identity}}}
-        row = ScoreRow("q", "c", 1, {"judge_a_m": float(seed), "f1": 1.0})
-        return StoredRun(record, {}, {"judges": judges}, (row,))
+        return StoredRun(record, {}, {}, (ScoreRow("q", "c", 1, {"judge_a_m": float(seed), "f1": 1.0}),))
 
-    (alike,) = group_repeats([graded("r0", 0, "x"), graded("r1", 1, "x")])
-    (unlike,) = group_repeats([graded("r0", 0, "x"), graded("r1", 1, "y")])
-    assert alike.averaged.rows[0].metrics == {"judge_a_m": 0.5, "f1": 1.0}
-    assert unlike.averaged.rows[0].metrics == {"f1": 1.0}
+    def metrics(*groups: Sequence[str]) -> Mapping[str, float | None]:
+        judges = [JudgeGroup("judge_a_m", "a", frozenset(runs)) for runs in groups]
+        monkeypatch.setattr("eval.compare.seeds.judge_groups", lambda runs: judges)
+        (system,) = group_repeats([graded("r0", 0), graded("r1", 1)])
+        return system.averaged.rows[0].metrics
+
+    assert metrics(["r0", "r1"]) == {"judge_a_m": 0.5, "f1": 1.0}
+    assert metrics(["r0"], ["r1"]) == metrics(["r0"]) == {"f1": 1.0}
 
 
 def test_means_over_other_questions_and_a_test_embedder_are_told(tmp_path: Path) -> None:
