@@ -1,10 +1,11 @@
 """Runs that differ in their seed alone are one system: their scores are averaged question by question."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from math import fsum
 from statistics import stdev
 
+from eval.scoring.beam import order_columns, score_columns
 from eval.scoring.rows import ScoreRow
 from eval.tables.judges import judge_groups
 from eval.tables.stored import StoredRun
@@ -44,6 +45,11 @@ def listed_seeds(seeds: Sequence[int]) -> str:
     return f"{seeds[0]}-{seeds[-1]}" if whole and len(seeds) > 1 else ",".join(map(str, seeds))
 
 
+def with_seeds(name: str, run: StoredRun) -> str:
+    """A system's name, with the seeds that its scores are the means of."""
+    return f"{name}, seeds {listed_seeds(run.seeds)}" if run.seeds else name
+
+
 def group_repeats(runs: Sequence[StoredRun]) -> list[Repeats]:
     """Put runs together that differ in nothing but the seed, in the order of their first.
 
@@ -74,21 +80,25 @@ def _together(runs: Sequence[StoredRun]) -> Repeats:
     if len(runs) == 1:
         return Repeats(tuple(runs), runs[0])
     seeds = tuple(seed_of(run) for run in runs)
-    partial = _judges_of_some(runs)
-    rows = tuple(
-        replace(row, metrics={name: value for name, value in row.metrics.items() if not name.startswith(partial)})
-        if partial
-        else row
-        for row in averaged_rows(runs)
-    )
+    rows = _without(_columns_of_no_one_judge(runs), averaged_rows(runs))
     return Repeats(tuple(runs), replace(runs[0], rows=rows, seeds=seeds))
 
 
-def _judges_of_some(runs: Sequence[StoredRun]) -> tuple[str, ...]:
-    """Metrics of judges that did not grade all runs with the same settings and model: their means are of no one."""
+def _columns_of_no_one_judge(runs: Sequence[StoredRun]) -> Set[str]:
+    """Columns of judges that did not grade all runs with the same settings and model."""
     groups = judge_groups(runs)
     whole = {group.metric for group in groups if {run.run_id for run in runs} <= group.runs}
-    return tuple({group.metric for group in groups} - whole)
+    partial = {group.metric for group in groups} - whole
+    return partial | {column for judge in partial for column in (*score_columns(judge), *order_columns(judge))}
+
+
+def _without(columns: Set[str], rows: tuple[ScoreRow, ...]) -> tuple[ScoreRow, ...]:
+    if not columns:
+        return rows
+    return tuple(
+        replace(row, metrics={name: value for name, value in row.metrics.items() if name not in columns})
+        for row in rows
+    )
 
 
 def averaged_rows(runs: Sequence[StoredRun]) -> tuple[ScoreRow, ...]:

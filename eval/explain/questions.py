@@ -10,9 +10,9 @@ from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.stored import load_answers, load_references, load_retrievals
 from eval.scoring.answers import gold_answers
 from eval.scoring.protocols import Protocol
-from eval.scoring.rows import ScoreRow
+from eval.scoring.rows import ScoreRow, is_verdict
 from eval.tables.candidates import LATENCY_METRICS
-from eval.tables.measure import is_verdict, scored_rows
+from eval.tables.measure import scored_rows
 
 
 @dataclass(frozen=True, slots=True)

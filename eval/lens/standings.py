@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from eval.compare.rows import told_apart
-from eval.compare.seeds import group_repeats, listed_seeds
+from eval.compare.seeds import group_repeats, with_seeds
 from eval.lens.config import LensConfig
 from eval.lens.ranking import RankedField, Standing, StandingsRow, rank_systems
 from eval.lens.readings import Holdings, Section, Weights, grid, sections
@@ -148,8 +148,7 @@ def system_names(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def _system(run: StoredRun) -> str:
-    seeds = f", seeds {listed_seeds(run.seeds)}" if run.seeds else ""
-    return f"{label_of(run.memory, run.record)}{seeds}{' (no model)' if run.floor else ''}"
+    return f"{with_seeds(label_of(run.memory, run.record), run)}{' (no model)' if run.floor else ''}"
 
 
 def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]) -> Lens:

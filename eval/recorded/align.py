@@ -148,6 +148,7 @@ def _by_order(
     one has an id alone, which is none of the data set's.
     """
     texts = {normal(one.text) for one in questions}
+    contradicting = {id(row) for row in found.contradicting}  # the text of each is that of a question elsewhere
     gaps: dict[tuple[int, int], list[Recorded]] = defaultdict(list)
     for number, row in left:
         before = next((place for place in reversed(places[:number]) if place is not None), -1)
@@ -159,13 +160,9 @@ def _by_order(
         if None not in wanted:
             free = [one for one in free if str(one.category) in set(wanted)]
         fits = len(free) == len(rows) and (None in wanted or [str(one.category) for one in free] == wanted)
-        contradicting = [row for row in rows if row in found.contradicting]
-        if contradicting:
-            found.unaligned += [row for row in rows if row not in contradicting]
-            continue
         named = any(row.question_id and not row.question for row in rows)
         if not fits or named or any(row.question is not None and normal(row.question) in texts for row in rows):
-            found.unaligned += rows
+            found.unaligned += [row for row in rows if id(row) not in contradicting]
             continue
         for one, row in zip(free, rows, strict=True):
             found.rows[one.question_id] = row

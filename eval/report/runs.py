@@ -7,7 +7,7 @@ from math import fsum
 from typing import Any
 
 from eval.compare.rows import cost_estimates, dollars_per_question, price_dates
-from eval.compare.seeds import listed_seeds
+from eval.compare.seeds import with_seeds
 from eval.configs.presets import CONF
 from eval.judge.agreement import agreement, majority
 from eval.scoring.aggregate import mean_of
@@ -97,10 +97,7 @@ def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int,
     for longer in steps:
         repeated = Counter(found.values())
         found = {number: longer(runs[number]) if repeated[text] > 1 else text for number, text in found.items()}
-    return {
-        number: f"{text}, seeds {listed_seeds(runs[number].seeds)}" if runs[number].seeds else text
-        for number, text in found.items()
-    }
+    return {number: with_seeds(text, runs[number]) for number, text in found.items()}
 
 
 def run_costs(run: StoredRun) -> dict[str, float]:

@@ -17,7 +17,7 @@ from eval.loaders.locomo_category5 import read_category5
 from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import undoubted
 from eval.scoring.answers import CORRECTED
-from eval.scoring.rows import ScoreRow
+from eval.scoring.rows import ScoreRow, is_verdict
 from memsys.errors import ConfigError, ScoringError
 
 #: ``printed``: the published gold; ``masked``: without questions whose gold answer is disputed, and without the scores
@@ -31,8 +31,6 @@ VIEW_TEXT: Mapping[str, str] = {
     "corrected": "disputed labels corrected",
     "adversarial_masked": "without adversarial questions that language models read as answerable or ambiguous",
 }
-#: Begins the name of a judge's scores.
-JUDGE = "judge_"
 #: For the help of commands.
 VIEW_HELP = " | ".join(get_args(LabelView))
 
@@ -98,7 +96,7 @@ def _corrected(row: ScoreRow) -> ScoreRow:
 
 def _by_a_model(name: str) -> bool:
     """Whether a score was given by a judge or an encoder, which saw the printed answer and no corrected one."""
-    return METRICS[name].neural if name in METRICS else name.startswith(JUDGE)
+    return METRICS[name].neural if name in METRICS else is_verdict(name)
 
 
 def _without_doubtful_evidence(row: ScoreRow) -> ScoreRow:

@@ -70,6 +70,11 @@ class ScoringConfig:
         return SubstringMatching(nfkc=self.evidence_nfkc, deduplicate=self.evidence_deduplicated)
 
 
+def is_verdict(metric: str) -> bool:
+    """Whether a metric holds a judge's verdicts, which are averaged as scores are."""
+    return metric.startswith("judge_")
+
+
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
     """All scores of one question; ``None`` where there is nothing to score.

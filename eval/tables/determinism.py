@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eval.metrics.registry import METRICS
+from eval.scoring.rows import is_verdict
 from eval.tables.candidates import LATENCY_METRICS, RECORDED_JUDGE, asks_the_question, is_retrieval
 from eval.tables.stored import StoredRun
 
@@ -32,7 +33,7 @@ def repeats_exactly(run: StoredRun, metric: str) -> str:
 
 
 def _scored_without_sampling(metric: str) -> bool:
-    return metric in METRICS or not metric.startswith("judge_")
+    return metric in METRICS or not is_verdict(metric)
 
 
 def _greedy(config: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MICRO, Interval, MeanRule, MetricScores, point
 from eval.scoring.paired import minimum_detectable_difference
 from eval.scoring.protocols import Adversarial, Averaging, Protocol
-from eval.scoring.rows import ScoreRow
+from eval.scoring.rows import ScoreRow, is_verdict
 from eval.tables.candidates import LATENCY_METRICS, Selected, is_retrieval, run_figure
 from eval.tables.determinism import repeats_exactly
 from eval.tables.label_view import views
@@ -191,11 +191,6 @@ def scored_rows(
 def _is_plain(metric: str) -> bool:
     """Whether all questions count alike in every averaging: so for latencies and sizes."""
     return metric not in METRICS and not is_verdict(metric)
-
-
-def is_verdict(metric: str) -> bool:
-    """Whether a metric holds a judge's verdicts, which are averaged as scores are."""
-    return metric.startswith("judge_")
 
 
 def mean_rule(rows: Sequence[ScoreRow], averaging: Averaging) -> MeanRule:

@@ -211,7 +211,7 @@ def test_plans_agree_with_the_ledgers_of_real_runs() -> None:
         if "memoryos" in row.run and row.role in ("continues", "topics"):
             rel = 0.025  # a page has 1.91 turns in LoCoMo, 1.95 in conv-26
         if "memgpt" in row.run and row.role == "search":
-            rel = 0.05  # the agent decides: 18 of 199 questions took a call more than the plan has
+            rel = 0.03  # the agent decides: 615 searches for 199 questions, where the plan has 597
         if "gam_small" in row.run and row.role == "abstract":
             rel = 0.15  # its pages end at 512 tokens, and a record does not have the length of the turns
         unsure = {"abs": 3} if rel is None else {"rel": rel}
