@@ -101,7 +101,7 @@ class Watch:
 async def ceiling(url: str, model: str, requests: int, prompt: int, new: int, in_flight: int) -> None:
     """Send requests of one length with nothing between them."""
     slots = asyncio.Semaphore(in_flight)
-    draw = random.Random(0)
+    draw = random.Random(in_flight)  # no prompt of another measurement, which would be in the cache of prefixes
     prompts = [[draw.randint(FIRST_TOKEN, LAST_TOKEN) for _ in range(prompt)] for _ in range(requests)]
     connector = aiohttp.TCPConnector(limit=in_flight)
     async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None)) as session:
