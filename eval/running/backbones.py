@@ -5,7 +5,7 @@ import atexit
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from memsys.llm.backbone import Backbone, Traffic
     from memsys.llm.cache import ReplyCache
+
+#: Settings of an engine that say where a server listens and how it is watched.
+_SERVER_ONLY = frozenset({"host", "port", "start_timeout_s", "max_restarts"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +166,16 @@ def stop_engines() -> None:
 
 
 def server_group(config: BackboneConfig) -> str:
-    """Name of the servers that serve a backbone with these very settings."""
-    return f"{config.name}-{hashlib.sha256(repr(config.engine).encode()).hexdigest()[:8]}"
+    """Name of the servers that serve a backbone with these very settings.
+
+    Where a server listens and how it is watched does not count, so that one that was started on a port of one's own is
+    found by runs that name none.
+    """
+    engine: Any = config.engine
+    if is_dataclass(engine):  # a plug-in's may be none
+        counted = {each.name: getattr(engine, each.name) for each in fields(engine) if each.name not in _SERVER_ONLY}
+        engine = (type(engine).__name__, counted)
+    return f"{config.name}-{hashlib.sha256(repr(engine).encode()).hexdigest()[:8]}"
 
 
 def _shared_engine(config: BackboneConfig, serving: Serving) -> Engine:

@@ -18,7 +18,7 @@ from memsys.vocabulary import Json
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "prompt_mode": ("chat", "completion"),
     "thinking": ("off", "on", "none"),
-    "structured": ("json_schema", "json_compact", "json_object", "off"),
+    "structured": ("json_schema", "json_compact", "json_spaced", "json_object", "off"),
 }
 _TOKEN_COUNTERS = ("server", "characters", "transformers:<folder or hub name>")
 
@@ -39,9 +39,10 @@ class BackboneConfig:
             empty for ``none``. Sent in chat mode only: a raw prompt passes no template.
         sampling: one value for each of :data:`SAMPLING_FIELDS`; ``None`` is not sent.
         temperature: overrides every role's temperature; ``None`` keeps the role's.
-        structured: how a role's schema binds the server: ``json_schema`` constrains decoding to it, ``json_compact``
-            (llama.cpp) does so without white space between the parts, ``json_object`` binds to
-            any JSON object, ``off`` leaves it to prompt and parser.
+        structured: how a role's schema binds the server: ``json_schema`` leaves the grammar to the engine, which
+            decides where white space may stand; ``json_spaced`` (a blank after colons and commas) and ``json_compact``
+            (none) send one of ours to llama.cpp and vLLM; ``json_object`` binds to any JSON object, ``off`` leaves it
+            to prompt and parser.
         json_repair: whether a reply that does not parse may be repaired (counted as ``repaired``), where the role's
             ``reading`` allows it too.
         token_counter: ``server`` asks its ``/tokenize``; ``transformers:<name>`` loads a tokenizer here;

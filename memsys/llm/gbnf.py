@@ -1,11 +1,14 @@
-"""Grammars (llama.cpp's GBNF) for JSON without any white space between its parts.
+"""Grammars (GBNF, which llama.cpp reads and vLLM's xgrammar too) for JSON with given white space between its parts.
 
-llama.cpp turns a schema into a grammar that allows line breaks and up to twenty blanks between parts. A small model
-spends half of its tokens on them, and its replies are cut before they end. Only what the roles' schemas use is covered.
+An engine that is given a schema writes its grammar itself: llama.cpp's and vLLM's allow line breaks and many blanks
+between parts, on which a small model spends half of its tokens, and vLLM told to allow none writes `{"a":"b"}` or
+`{"a": "b"}` as its version has it. Which of the two it is moves answers (docs/results.md), so it is an option here.
+Only what the roles' schemas use is covered.
 """
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 _STRING_CHARACTER = r'([^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4}))'
@@ -18,7 +21,7 @@ _PRIMITIVES = {
 
 
 def compact_grammar(schema: Mapping[str, Any]) -> str:
-    """Write the grammar of the schema's values as compact JSON.
+    """Write the grammar of the schema's values as JSON without white space: ``{"a":1,"b":[2,3]}``.
 
     Args:
         schema: objects (all properties, in their order), lists, strings, numbers, booleans, enums; ``maxItems``,
@@ -27,40 +30,62 @@ def compact_grammar(schema: Mapping[str, Any]) -> str:
     Raises:
         ValueError: the schema uses something else.
     """
-    return f"root ::= {_rule(schema)}"
+    return _Spacing(comma=",", colon=":").grammar(schema)
 
 
-def _rule(node: Mapping[str, Any]) -> str:
-    if "enum" in node:
-        return "(" + " | ".join(_literal(json.dumps(value, ensure_ascii=False)) for value in node["enum"]) + ")"
-    kind = node.get("type")
-    if kind == "object":
-        return _object(node.get("properties", {}))
-    if kind == "array":
-        return _array(node)
-    if kind == "string":
-        return f'"\\"" {_STRING_CHARACTER}{_times(0, node.get("maxLength"))} "\\""'
-    if kind in _PRIMITIVES:
-        return _PRIMITIVES[kind]
-    raise ValueError(f"no compact grammar for the schema part {json.dumps(node)}")
+def spaced_grammar(schema: Mapping[str, Any]) -> str:
+    """Write the grammar of the schema's values as JSON with a blank after colons and commas: ``{"a": 1, "b": [2, 3]}``.
+
+    It is what Python's ``json.dumps`` writes, and what models have seen most of.
+
+    Args:
+        schema: as of :func:`compact_grammar`.
+
+    Raises:
+        ValueError: as of :func:`compact_grammar`.
+    """
+    return _Spacing(comma=", ", colon=": ").grammar(schema)
 
 
-def _object(properties: Mapping[str, Mapping[str, Any]]) -> str:
-    parts = []
-    for index, (name, part) in enumerate(properties.items()):
-        key = ("," if index else "") + json.dumps(name, ensure_ascii=False) + ":"
-        parts.append(f"{_literal(key)} {_rule(part)}")
-    return f'"{{" {" ".join(parts)} "}}"'
+@dataclass(frozen=True, slots=True)
+class _Spacing:
+    """What stands between the parts of objects and lists."""
 
+    comma: str
+    colon: str
 
-def _array(node: Mapping[str, Any]) -> str:
-    least, most = node.get("minItems", 0), node.get("maxItems")
-    if most == 0:
-        return '"[]"'
-    item = f"({_rule(node.get('items', {'type': 'string'}))})"
-    rest = f'("," {item}){_times(max(least - 1, 0), None if most is None else most - 1)}'
-    some = f'"[" {item} {rest} "]"'
-    return some if least else f'("[]" | {some})'
+    def grammar(self, schema: Mapping[str, Any]) -> str:
+        return f"root ::= {self._rule(schema)}"
+
+    def _rule(self, node: Mapping[str, Any]) -> str:
+        if "enum" in node:
+            return "(" + " | ".join(_literal(json.dumps(value, ensure_ascii=False)) for value in node["enum"]) + ")"
+        kind = node.get("type")
+        if kind == "object":
+            return self._object(node.get("properties", {}))
+        if kind == "array":
+            return self._array(node)
+        if kind == "string":
+            return f'"\\"" {_STRING_CHARACTER}{_times(0, node.get("maxLength"))} "\\""'
+        if kind in _PRIMITIVES:
+            return _PRIMITIVES[kind]
+        raise ValueError(f"no grammar for the schema part {json.dumps(node)}")
+
+    def _object(self, properties: Mapping[str, Mapping[str, Any]]) -> str:
+        parts = []
+        for index, (name, part) in enumerate(properties.items()):
+            key = (self.comma if index else "") + json.dumps(name, ensure_ascii=False) + self.colon
+            parts.append(f"{_literal(key)} {self._rule(part)}")
+        return f'"{{" {" ".join(parts)} "}}"'
+
+    def _array(self, node: Mapping[str, Any]) -> str:
+        least, most = node.get("minItems", 0), node.get("maxItems")
+        if most == 0:
+            return '"[]"'
+        item = f"({self._rule(node.get('items', {'type': 'string'}))})"
+        rest = f'("{self.comma}" {item}){_times(max(least - 1, 0), None if most is None else most - 1)}'
+        some = f'"[" {item} {rest} "]"'
+        return some if least else f'("[]" | {some})'
 
 
 def _times(least: int, most: int | None) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import Role
-from memsys.llm.gbnf import compact_grammar
+from memsys.llm.gbnf import compact_grammar, spaced_grammar
 from memsys.llm.sampling import SAMPLING_FIELDS
 from memsys.llm.structured import clean
 from memsys.llm.values import finite
@@ -21,6 +21,15 @@ from memsys.vocabulary import Completion, Json, TokenLogprob
 #: Names of our sampling fields that llama.cpp knows by another.
 _LLAMACPP_NAMES = {"repetition_penalty": "repeat_penalty"}
 
+#: Ways of ``backbone.structured`` that send a grammar of ours, and the field by which an engine takes one.
+_GRAMMARS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "json_compact": compact_grammar,
+    "json_spaced": spaced_grammar,
+}
+_GRAMMAR_FIELDS: Mapping[str, Callable[[str], dict[str, Json]]] = {
+    "llamacpp": lambda grammar: {"grammar": grammar},
+    "vllm": lambda grammar: {"structured_outputs": {"grammar": grammar}},
+}
 _MOST_TOKENS = 2**53
 #: Characters of the reason for which a reply ended; the protocol's words for it have at most 14.
 _REASON_CHARS = 40
@@ -114,10 +123,12 @@ def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dic
     if structured == "json_object":
         return {"response_format": {"type": "json_object"}}
     schema = dict(role.schema)
-    if structured == "json_compact":
-        if dialect != "llamacpp":
-            raise ConfigError("backbone.structured=json_compact is for llama.cpp; use json_schema with other engines")
-        return {"grammar": compact_grammar(schema)}
+    if structured in _GRAMMARS:
+        if dialect not in _GRAMMAR_FIELDS:
+            raise ConfigError(
+                f"backbone.structured={structured} is for llama.cpp and vLLM; use json_schema with other engines"
+            )
+        return _GRAMMAR_FIELDS[dialect](_GRAMMARS[structured](schema))
     if dialect == "llamacpp" and not chat:
         return {"json_schema": schema}  # its raw completions do not read response_format
     name = re.sub(r"[^A-Za-z0-9_-]", "_", role.name)[:64]

@@ -468,6 +468,19 @@ def test_only_vllm_serves_other_machines_and_with_a_password(tmp_path: Path, mon
         serve_plan(plan(tmp_path, "mode=retrieval_only"), "127.0.0.1")
 
 
+def test_runs_find_a_server_that_listens_elsewhere(tmp_path: Path) -> None:
+    """A server that was started with ``backbone.engine.port=8000`` serves runs that name no port."""
+
+    def group(*overrides: str) -> str:
+        backbone = plan(tmp_path, "backbone=qwen3_06b", *overrides).backbone
+        assert backbone is not None
+        return server_group(backbone)
+
+    assert group() == group("backbone.engine.port=8000", "backbone.engine.start_timeout_s=60")
+    assert group() != group("backbone.engine.dtype=float16")
+    assert group() != group("backbone.engine.tensor_parallel_size=2")
+
+
 def test_a_model_on_a_shared_disk_needs_no_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder under ``$MEMSYS_MODELS`` with the hub's name stands for the hub's model; the hub is not asked."""
     folder = tmp_path / "Qwen" / "Qwen3-0.6B"

@@ -539,6 +539,8 @@ def test_known_failures_get_a_hint(tmp_path: Path) -> None:
     assert "chunked_prefill=false" in told
     assert "earlier start" not in told
     assert "gpu_memory_utilization" in explain(log, 0) or "chunked_prefill" in explain(log, 0)
+    log.write_text("ModuleNotFoundError: No module named 'flashinfer'\n")
+    assert "VLLM_USE_FLASHINFER_SAMPLER=0" in explain(log, 0)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,11 @@ _HINTS: tuple[tuple[str, str], ...] = (
         "the model is neither here nor to be had from the hub: download it first, or set backbone.engine.model to a"
         " local folder (a gated model needs HF_TOKEN in the environment)",
     ),
+    (
+        "No module named '?flashinfer",
+        "this vLLM samples with FlashInfer where it is not told otherwise: install FlashInfer beside it, or set"
+        " VLLM_USE_FLASHINFER_SAMPLER=0 in the environment",
+    ),
     (r"No module named '?vllm", "the interpreter has no vLLM: run `make serve-env`"),
 )
 #: On a CPU each step allocates its tensors anew. By default glibc returns their memory to the system and has it page by
