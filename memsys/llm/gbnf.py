@@ -1,4 +1,4 @@
-"""Grammars (GBNF, which llama.cpp reads and vLLM's xgrammar too) for JSON with given white space between its parts.
+"""Grammars (GBNF) for llama.cpp: JSON with given white space between its parts.
 
 An engine that is given a schema writes its grammar itself: llama.cpp's and vLLM's allow line breaks and many blanks
 between parts, on which a small model spends half of its tokens, and vLLM told to allow none writes `{"a":"b"}` or

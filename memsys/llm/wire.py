@@ -21,14 +21,15 @@ from memsys.vocabulary import Completion, Json, TokenLogprob
 #: Names of our sampling fields that llama.cpp knows by another.
 _LLAMACPP_NAMES = {"repetition_penalty": "repeat_penalty"}
 
-#: Ways of ``backbone.structured`` that send a grammar of ours, and the field by which an engine takes one.
+#: Ways of ``backbone.structured`` that say where white space stands: the grammar that llama.cpp gets, and what vLLM's
+#: backend llguidance reads in the schema (a grammar of ours would keep xgrammar busy for half a second a token).
 _GRAMMARS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "json_compact": compact_grammar,
     "json_spaced": spaced_grammar,
 }
-_GRAMMAR_FIELDS: Mapping[str, Callable[[str], dict[str, Json]]] = {
-    "llamacpp": lambda grammar: {"grammar": grammar},
-    "vllm": lambda grammar: {"structured_outputs": {"grammar": grammar}},
+_GUIDANCE: Mapping[str, Mapping[str, Json]] = {
+    "json_compact": {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"},
+    "json_spaced": {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "},
 }
 _MOST_TOKENS = 2**53
 #: Characters of the reason for which a reply ended; the protocol's words for it have at most 14.
@@ -124,11 +125,13 @@ def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dic
         return {"response_format": {"type": "json_object"}}
     schema = dict(role.schema)
     if structured in _GRAMMARS:
-        if dialect not in _GRAMMAR_FIELDS:
+        if dialect == "llamacpp":
+            return {"grammar": _GRAMMARS[structured](schema)}
+        if dialect != "vllm":
             raise ConfigError(
                 f"backbone.structured={structured} is for llama.cpp and vLLM; use json_schema with other engines"
             )
-        return _GRAMMAR_FIELDS[dialect](_GRAMMARS[structured](schema))
+        schema["x-guidance"] = dict(_GUIDANCE[structured])
     if dialect == "llamacpp" and not chat:
         return {"json_schema": schema}  # its raw completions do not read response_format
     name = re.sub(r"[^A-Za-z0-9_-]", "_", role.name)[:64]

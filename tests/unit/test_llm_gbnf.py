@@ -1,11 +1,14 @@
-"""Compact grammars: hand-written expectations, and what the real roles need."""
+"""Grammars with and without blanks: hand-written expectations, and what the real roles need."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
 from eval.running.reader import ANSWER_SCHEMA
 from memsys.clag.roles import SCHEMAS as CLAG_SCHEMAS
 from memsys.errors import ConfigError
-from memsys.llm.gbnf import compact_grammar
+from memsys.llm.gbnf import compact_grammar, spaced_grammar
 from memsys.llm.wire import make_request
 from memsys.notes.roles import SCHEMAS as NOTE_SCHEMAS
 from tests.support.backbones import backbone_config, role
@@ -38,21 +41,41 @@ def test_string_length_is_bounded() -> None:
 
 
 def test_unknown_schema_is_refused() -> None:
-    with pytest.raises(ValueError, match="no compact grammar"):
+    with pytest.raises(ValueError, match="no grammar"):
         compact_grammar({"anyOf": []})
 
 
-def test_request_carries_the_grammar_for_llama_cpp_alone() -> None:
+def test_a_blank_after_colons_and_commas() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "yes": {"type": "boolean"},
+            "ids": {"type": "array", "items": {"type": "null"}, "minItems": 2},
+        },
+    }
+    assert spaced_grammar(schema) == (
+        'root ::= "{" "\\"yes\\": " ("true" | "false") ", \\"ids\\": " "[" ("null") (", " ("null")){1,} "]" "}"'
+    )
+
+
+@pytest.mark.parametrize(("way", "grammar"), [("json_compact", compact_grammar), ("json_spaced", spaced_grammar)])
+def test_request_carries_the_grammar_as_the_engine_takes_it(
+    way: str, grammar: Callable[[Mapping[str, Any]], str]
+) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
-    config = backbone_config(structured="json_compact")
+    config = backbone_config(structured=way)
     body = make_request(config, "llamacpp", role(schema=schema), "hello", 1).body
-    assert body["grammar"] == compact_grammar(schema) and "response_format" not in body
-    with pytest.raises(ConfigError, match="json_compact is for llama"):
-        make_request(config, "vllm", role(schema=schema), "hello", 1)
+    assert body["grammar"] == grammar(schema) and "response_format" not in body
+    body = make_request(config, "vllm", role(schema=schema), "hello", 1).body
+    assert body["structured_outputs"] == {"grammar": grammar(schema)} and "response_format" not in body
+    with pytest.raises(ConfigError, match=f"{way} is for llama.cpp and vLLM"):
+        make_request(config, "openai", role(schema=schema), "hello", 1)
 
 
 def test_every_role_of_every_preset_has_a_compact_grammar() -> None:
     for schemas in (NOTE_SCHEMAS, CLAG_SCHEMAS):
         for schema in schemas.values():
             assert compact_grammar(schema).startswith("root ::= ")
+            assert spaced_grammar(schema).startswith("root ::= ")
     assert compact_grammar(ANSWER_SCHEMA)
+    assert spaced_grammar(ANSWER_SCHEMA)
