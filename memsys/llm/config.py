@@ -41,8 +41,8 @@ class BackboneConfig:
         temperature: overrides every role's temperature; ``None`` keeps the role's.
         structured: how a role's schema binds the server: ``json_schema`` leaves the grammar to the engine, which
             decides where white space may stand; ``json_spaced`` (a blank after colons and commas) and ``json_compact``
-            (none) send one of ours to llama.cpp and vLLM; ``json_object`` binds to any JSON object, ``off`` leaves it
-            to prompt and parser.
+            (none) say it, to llama.cpp by a grammar of ours, to vLLM by the schema; ``json_object`` binds to any JSON
+            object, ``off`` leaves it to prompt and parser.
         json_repair: whether a reply that does not parse may be repaired (counted as ``repaired``), where the role's
             ``reading`` allows it too.
         token_counter: ``server`` asks its ``/tokenize``; ``transformers:<name>`` loads a tokenizer here;
@@ -114,8 +114,18 @@ class BackboneConfig:
         known = counter in _TOKEN_COUNTERS[:2] or counter.startswith("transformers:")
         _require(known, "token_counter", counter, f"one of {', '.join(_TOKEN_COUNTERS)}")
         self._check_thinking()
+        self._check_structured()
         if isinstance(self.engine, LoadsModelFile):
             self.engine.check_backbone(self.model, self.context_length)
+
+    def _check_structured(self) -> None:
+        arguments = getattr(self.engine, "extra_args", None)  # vLLM's alone
+        spaced = self.structured in ("json_compact", "json_spaced")
+        if spaced and arguments is not None and "guidance" not in " ".join(map(str, arguments)):
+            raise ConfigError(
+                f"backbone.structured={self.structured} says where white space stands, which only vLLM's backend guidance"
+                ' reads: add --structured-outputs-config, \'{"backend": "guidance"}\' to backbone.engine.extra_args'
+            )
 
     def _check_thinking(self) -> None:
         switched = bool(self.thinking_switch)

@@ -1,10 +1,12 @@
 """Grammars with and without blanks: hand-written expectations, and what the real roles need."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from eval.running.composed import compose_plan
 from eval.running.reader import ANSWER_SCHEMA
 from memsys.clag.roles import SCHEMAS as CLAG_SCHEMAS
 from memsys.errors import ConfigError
@@ -66,10 +68,22 @@ def test_request_carries_the_grammar_as_the_engine_takes_it(
     config = backbone_config(structured=way)
     body = make_request(config, "llamacpp", role(schema=schema), "hello", 1).body
     assert body["grammar"] == grammar(schema) and "response_format" not in body
-    body = make_request(config, "vllm", role(schema=schema), "hello", 1).body
-    assert body["structured_outputs"] == {"grammar": grammar(schema)} and "response_format" not in body
+    sent: Any = make_request(config, "vllm", role(schema=schema), "hello", 1).body["response_format"]
+    blank = " " if way == "json_spaced" else ""
+    separators = {"item_separator": f",{blank}", "key_separator": f":{blank}"}
+    assert sent["json_schema"]["schema"] == {**schema, "x-guidance": {"whitespace_flexible": False, **separators}}
     with pytest.raises(ConfigError, match=f"{way} is for llama.cpp and vLLM"):
         make_request(config, "openai", role(schema=schema), "hello", 1)
+
+
+def test_vllm_is_told_by_which_backend_it_reads_the_blanks() -> None:
+    guided = ["--structured-outputs-config", '{"backend": "guidance"}']
+    told = compose_plan(["backbone=qwen3_06b", "backbone.structured=json_schema"]).backbone
+    assert told is not None
+    with pytest.raises(ConfigError, match="backend guidance"):
+        replace(told, structured="json_spaced")
+    engine: Any = told.engine
+    assert replace(told, structured="json_spaced", engine=replace(engine, extra_args=guided)).structured
 
 
 def test_every_role_of_every_preset_has_a_compact_grammar() -> None:
