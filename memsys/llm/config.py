@@ -123,8 +123,8 @@ class BackboneConfig:
         spaced = self.structured in ("json_compact", "json_spaced")
         if spaced and arguments is not None and "guidance" not in " ".join(map(str, arguments)):
             raise ConfigError(
-                f"backbone.structured={self.structured} says where white space stands, which vLLM's backend guidance"
-                ' alone reads: add --structured-outputs-config, \'{"backend": "guidance"}\' to backbone.engine.extra_args'
+                f"backbone.structured={self.structured} says where blanks stand, which vLLM's backend guidance"
+                ' alone reads: add --structured-outputs-config, {"backend": "guidance"} to backbone.engine.extra_args'
             )
 
     def _check_thinking(self) -> None:

@@ -91,11 +91,13 @@ class Documented:
         header: how its first line begins.
         folder: of its runs, below ``results/summaries``.
         chosen: preset -> end of its run's name, where the folder has several runs with our prompts and seed 0.
+        backbone: of its runs.
     """
 
     header: str
     folder: str
     chosen: Mapping[str, str] = field(default_factory=dict)
+    backbone: str = "qwen25_coder_05b_vllm"
 
 
 _FIRST = "| system | F1 (95 %) | F1 answerable | F1 against RAG (95 %, p after Holm) | "
@@ -139,7 +141,7 @@ TABLES = [
         "locomo_qwen05b_plain",
         {"memorybank_small": "6e710fec"},
     ),
-    Documented("| system | F1 (95 %) | F1, 0.5B |", "locomo_qwen15b"),
+    Documented("| system | F1 (95 %) | F1, 0.5B |", "locomo_qwen15b", backbone="qwen25_coder_15b_vllm"),
 ]
 
 
@@ -170,7 +172,7 @@ def run_of(preset: str, documented: Documented) -> StoredRun:
     (run,) = [
         run
         for name, run in stored(documented.folder).items()
-        if name.startswith(f"{preset}-") and name.endswith(wanted) and "-s0-" in name
+        if name.startswith(f"{preset}-{documented.backbone}-s0-") and name.endswith(wanted)
         if wanted or (run.record["config"].get("prompts") or {}).get("source") != "authors"
     ]
     return run
