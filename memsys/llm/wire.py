@@ -22,7 +22,7 @@ from memsys.vocabulary import Completion, Json, TokenLogprob
 _LLAMACPP_NAMES = {"repetition_penalty": "repeat_penalty"}
 
 #: Ways of ``backbone.structured`` that say where white space stands: the grammar that llama.cpp gets, and what vLLM's
-#: backend llguidance reads in the schema (a grammar of ours would keep xgrammar busy for half a second a token).
+#: backend llguidance reads in the schema (with a grammar of ours xgrammar gave six tokens a second to 63 requests).
 _GRAMMARS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "json_compact": compact_grammar,
     "json_spaced": spaced_grammar,
