@@ -11,6 +11,7 @@ from typing import ClassVar
 from memsys.credentials import without_secrets
 from memsys.errors import ConfigError
 from memsys.llm.engines.contract import EngineConfig, LoadsModelFile
+from memsys.llm.gbnf import SPACINGS
 from memsys.llm.sampling import SAMPLING_FIELDS, check_sampling, check_temperature
 from memsys.settings import check_minimum, check_name
 from memsys.vocabulary import Json
@@ -18,7 +19,7 @@ from memsys.vocabulary import Json
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "prompt_mode": ("chat", "completion"),
     "thinking": ("off", "on", "none"),
-    "structured": ("json_schema", "json_compact", "json_spaced", "json_object", "off"),
+    "structured": ("json_schema", *SPACINGS, "json_object", "off"),
 }
 _TOKEN_COUNTERS = ("server", "characters", "transformers:<folder or hub name>")
 
@@ -120,8 +121,7 @@ class BackboneConfig:
 
     def _check_structured(self) -> None:
         arguments = getattr(self.engine, "extra_args", None)  # vLLM's alone
-        spaced = self.structured in ("json_compact", "json_spaced")
-        if spaced and arguments is not None and "guidance" not in " ".join(map(str, arguments)):
+        if self.structured in SPACINGS and arguments is not None and "guidance" not in " ".join(map(str, arguments)):
             raise ConfigError(
                 f"backbone.structured={self.structured} says where blanks stand, which vLLM's backend guidance"
                 ' alone reads: add --structured-outputs-config, {"backend": "guidance"} to backbone.engine.extra_args'

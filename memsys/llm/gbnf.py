@@ -20,41 +20,28 @@ _PRIMITIVES = {
 }
 
 
-def compact_grammar(schema: Mapping[str, Any]) -> str:
-    """Write the grammar of the schema's values as JSON without white space: ``{"a":1,"b":[2,3]}``.
-
-    Args:
-        schema: objects (all properties, in their order), lists, strings, numbers, booleans, enums; ``maxItems``,
-            ``minItems``, ``maxLength``.
-
-    Raises:
-        ValueError: the schema uses something else.
-    """
-    return _Spacing(comma=",", colon=":").grammar(schema)
-
-
-def spaced_grammar(schema: Mapping[str, Any]) -> str:
-    """Write the grammar of the schema's values as JSON with a blank after colons and commas: ``{"a": 1, "b": [2, 3]}``.
-
-    It is what Python's ``json.dumps`` writes, and what models have seen most of.
-
-    Args:
-        schema: as of :func:`compact_grammar`.
-
-    Raises:
-        ValueError: as of :func:`compact_grammar`.
-    """
-    return _Spacing(comma=", ", colon=": ").grammar(schema)
-
-
 @dataclass(frozen=True, slots=True)
-class _Spacing:
-    """What stands between the parts of objects and lists."""
+class Spacing:
+    """What stands between the parts of objects and lists.
+
+    Attributes:
+        comma: between members and items.
+        colon: between a member's name and its value.
+    """
 
     comma: str
     colon: str
 
     def grammar(self, schema: Mapping[str, Any]) -> str:
+        """Write the grammar of the schema's values as JSON with these separators.
+
+        Args:
+            schema: objects (all properties, in their order), lists, strings, numbers, booleans, enums; ``maxItems``,
+                ``minItems``, ``maxLength``.
+
+        Raises:
+            ValueError: the schema uses something else.
+        """
         return f"root ::= {self._rule(schema)}"
 
     def _rule(self, node: Mapping[str, Any]) -> str:
@@ -86,6 +73,14 @@ class _Spacing:
         rest = f'("{self.comma}" {item}){_times(max(least - 1, 0), None if most is None else most - 1)}'
         some = f'"[" {item} {rest} "]"'
         return some if least else f'("[]" | {some})'
+
+
+#: ``{"a":1,"b":[2,3]}``
+COMPACT = Spacing(comma=",", colon=":")
+#: ``{"a": 1, "b": [2, 3]}``: what Python's ``json.dumps`` writes, and what models have seen most of.
+SPACED = Spacing(comma=", ", colon=": ")
+#: By the value of ``backbone.structured``.
+SPACINGS: Mapping[str, Spacing] = {"json_compact": COMPACT, "json_spaced": SPACED}
 
 
 def _times(least: int, most: int | None) -> str:

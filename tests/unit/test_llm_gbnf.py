@@ -10,10 +10,12 @@ from eval.running.composed import compose_plan
 from eval.running.reader import ANSWER_SCHEMA
 from memsys.clag.roles import SCHEMAS as CLAG_SCHEMAS
 from memsys.errors import ConfigError
-from memsys.llm.gbnf import compact_grammar, spaced_grammar
+from memsys.llm.gbnf import COMPACT, SPACED
 from memsys.llm.wire import make_request
 from memsys.notes.roles import SCHEMAS as NOTE_SCHEMAS
 from tests.support.backbones import backbone_config, role
+
+compact_grammar, spaced_grammar = COMPACT.grammar, SPACED.grammar
 
 
 def test_object_of_bounded_parts() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memsys.errors import ConfigError, DataError
 from memsys.llm.contract import Reply
-from memsys.llm.gbnf import compact_grammar
+from memsys.llm.gbnf import COMPACT
 from memsys.memfly.config import MemflyConfig
 from memsys.memfly.counts import strength_bin
 from memsys.memfly.evidence import EvidenceWriter
@@ -269,7 +269,7 @@ def test_the_schema_of_update_lists_its_candidates_and_keeps_its_bounds() -> Non
     assert not valid(relations(relation(1), relation(2), relation(2)))
     assert not valid(relations(relation(1, text="x" * 81)))
     for schema in (role.schema, *SCHEMAS.values()):
-        assert schema is None or compact_grammar(schema)
+        assert schema is None or COMPACT.grammar(schema)
 
 
 def test_only_a_setting_bounds_the_entries_of_update_from_below() -> None:
