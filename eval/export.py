@@ -53,7 +53,7 @@ def export_run(path: Path, out: Path = SUMMARIES) -> Path:
     if isinstance(run, Skipped):
         raise RunDirectoryError(f"{path} cannot be exported: {run.reason}")
     if not run.summary:
-        raise RunDirectoryError(f"{path} has no summary.json; run `python -m eval.score {path}`")
+        raise RunDirectoryError(f"{path} has no summary.json; run `memsys score {path}`")
     target = out / run.run_id
     write_json(target / "run.json", reduced_record(run))
     write_json(

@@ -90,7 +90,7 @@ def _scores(run: Path, config: FailureConfig) -> dict[str, tuple[float | None, f
     em, f1 = config.em_metric, config.f1_metric
     rows = [row for row in load_scores(run) if em in row.metrics and f1 in row.metrics]
     if not rows:
-        raise ScoringError(f"{run} has no answers scored by {em} and {f1}; run `python -m eval.score {run}`")
+        raise ScoringError(f"{run} has no answers scored by {em} and {f1}; run `memsys score {run}`")
     return {row.question_id: (row.metrics[em], row.metrics[f1]) for row in rows}
 
 

@@ -107,7 +107,7 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
             if rows:
                 parts += [f"## Leaderboard, {DATA_NAMES.get(data, data)}: {words}", "", caption(data), ""]
                 parts += markdown(rows, used_columns(rows, BOARD))
-                note = left_out_text(tables, data, "python -m eval.audit --page") if labels == "printed" else ""
+                note = left_out_text(tables, data, "memsys audit --page") if labels == "printed" else ""
                 parts += [note, ""] if note else []
     for name, section in SECTIONS.items():
         picked = chosen(name, tables)

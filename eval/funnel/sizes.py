@@ -105,7 +105,7 @@ def _storage_remarks(run: StoredRun) -> Iterator[str]:
     gold = [row for row in run.rows if has_gold(row)]
     found = run.summary.get("storage")
     if "storage" not in run.summary:
-        yield "scored before storage was counted: run python -m eval.score on the run, and export it again"
+        yield "scored before storage was counted: run memsys score on the run, and export it again"
     elif found is None:
         yield "there is no snapshot of its memories"
     else:

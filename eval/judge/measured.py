@@ -136,7 +136,7 @@ def order_standing(entry: Mapping[str, Json]) -> JudgeStanding | None:
     name, known = judge_name(entry), pair_figures_for(entry)
     if known is None:
         asked = f"judge={entry['judge']} judge.order=model backbone={entry['backbone']}"
-        missing = f"`python -m eval.judge --known 100 {asked}` measures it (files of BEAM-100K)"
+        missing = f"`memsys judge --known 100 {asked}` measures it (files of BEAM-100K)"
         fault = f"nobody measured {name} on {OF_PAIRS}"
         return JudgeStanding(name, fault, missing, fault)
     return JudgeStanding(name, _pairs_text(known), "", _known_fault(name, known))
@@ -162,7 +162,7 @@ def _of_own(entry: Mapping[str, Json]) -> JudgeStanding:
 
 def _how_to_measure(entry: Mapping[str, Json], *, rubric: bool) -> str:
     option, files = ("--known 100", "of BEAM-100K") if rubric else ("--people 200", "of `make recorded`")
-    command = f"python -m eval.judge {option} judge={entry['judge']} backbone={entry['backbone']}"
+    command = f"memsys judge {option} judge={entry['judge']} backbone={entry['backbone']}"
     return f"`{command}` measures it (files {files})"
 
 

@@ -152,7 +152,7 @@ def load_judged(run_dir: Path) -> list[StoredVerdicts]:
         changed = [name for name, digest in input_checksums(run_dir).items() if digest != meta["inputs"].get(name)]
         if changed:
             raise ScoringError(
-                f"{path}: {', '.join(changed)} changed since the verdicts; run `python -m eval.judge {run_dir}` again "
+                f"{path}: {', '.join(changed)} changed since the verdicts; run `memsys judge {run_dir}` again "
                 "with this judge, or delete its files"
             )
         verdicts = tuple(read_verdicts(path.with_suffix(".jsonl")))

@@ -121,7 +121,7 @@ def check_run(run_dir: Path) -> None:
             "directory under results/runs, or run the experiment again"
         )
     if not (run_dir / "scores.jsonl").is_file():
-        raise RunDirectoryError(f"{run_dir} has no scores; run `python -m eval.score {run_dir}`")
+        raise RunDirectoryError(f"{run_dir} has no scores; run `memsys score {run_dir}`")
 
 
 def is_judged(plan: JudgePlan, run_dir: Path) -> bool:

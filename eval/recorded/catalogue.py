@@ -163,7 +163,7 @@ def find_entry(name: str) -> CatalogueEntry:
     """
     entries = load_catalogue().entries
     if name not in entries:
-        raise ConfigError(f"{name!r} is not in the catalogue; `python -m eval.recorded list` names what is")
+        raise ConfigError(f"{name!r} is not in the catalogue; `memsys recorded list` names what is")
     return entries[name]
 
 

@@ -60,9 +60,7 @@ def _named(text: str) -> tuple[str, str]:
 
 def _board(tables: Mapping[str, Sequence[Row]], config: AuditConfig, data: str) -> Json:
     rows = board(tables["leaderboard"], config, data)
-    notes = " ".join(
-        plain(text) for text in (caption(data), left_out_text(tables, data, "python -m eval.report")) if text
-    )
+    notes = " ".join(plain(text) for text in (caption(data), left_out_text(tables, data, "memsys report")) if text)
     return _table(f"Leaderboard, {DATA_NAMES.get(data, data)}", notes, rows, used_columns(rows, BOARD), None)
 
 

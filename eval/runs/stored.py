@@ -32,7 +32,7 @@ def load_json(path: Path) -> dict[str, Any]:
     Raises:
         ScoringError: it is missing, no JSON, or no object.
     """
-    again = f"run `python -m eval.score {path.parent}`"
+    again = f"run `memsys score {path.parent}`"
     advice = again if path.name.startswith("scores") else "restore it, or start the run's command again"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -71,7 +71,7 @@ def under(rows: Sequence[ScoreRow], view: LabelView, name: str = "the run", data
     if disputed and all(one is row for one, row in zip(found, rows, strict=True)):
         raise ScoringError(
             f"{name} was scored without the corrected labels; fetch them with `make recorded` (or set MEMSYS_RECORDED) "
-            "and run `python -m eval.score` again"
+            "and run `memsys score` again"
         )
     return found
 

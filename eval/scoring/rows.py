@@ -124,14 +124,14 @@ def load_scores(run_dir: Path) -> list[ScoreRow]:
         ScoringError: there are none, or answers were added since.
     """
     if not ((run_dir / SCORES_META).is_file() and (run_dir / SCORES).is_file()):
-        raise ScoringError(f"{run_dir} has no scores; run `python -m eval.score {run_dir}`")
+        raise ScoringError(f"{run_dir} has no scores; run `memsys score {run_dir}`")
     inputs = load_json(run_dir / SCORES_META).get("inputs")
     if not isinstance(inputs, dict):
-        raise ScoringError(f"{run_dir / SCORES_META} names no inputs; run `python -m eval.score {run_dir}`")
+        raise ScoringError(f"{run_dir / SCORES_META} names no inputs; run `memsys score {run_dir}`")
     changed = changed_inputs(inputs, checksums(run_dir))
     if changed:
         raise ScoringError(
-            f"{run_dir}: {', '.join(changed)} changed since the scores were made; run `python -m eval.score {run_dir}`"
+            f"{run_dir}: {', '.join(changed)} changed since the scores were made; run `memsys score {run_dir}`"
         )
-    advice = f"run `python -m eval.score {run_dir}`"
+    advice = f"run `memsys score {run_dir}`"
     return list(read_rows(run_dir / SCORES, ScoreRow, error=ScoringError, advice=advice, unique="question_id"))

@@ -36,7 +36,7 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
             complain(str(error))
             sys.exit(EXIT_ERROR)
         if jobs and not self.params["wait"]:
-            console().print("not waiting: `python -m eval.sweep status` with the same arguments says how they stand")
+            console().print("not waiting: `memsys sweep status` with the same arguments says how they stand")
             sys.exit(0)
         self._wait(set(jobs))
         return returned(job_overrides)

@@ -166,7 +166,7 @@ def test_a_judge_no_better_than_a_constant_is_never_green(page: Page, report: Pa
 
 
 def test_a_judge_that_is_left_out_is_named_with_the_way_to_measure_it(page: Page, report: Path, tmp_path: Path) -> None:
-    line = "left out: x on y; python -m eval.judge --people 200 measures it"
+    line = "left out: x on y; memsys judge --people 200 measures it"
     shown = report.read_text(encoding="utf-8").replace('"judgesLeftOut":[]', f'"judgesLeftOut":["{line}"]')
     (tmp_path / "other.html").write_text(shown, encoding="utf-8")
     for view in ("leaderboard", "answer"):

@@ -228,7 +228,7 @@ def test_a_judge_of_rubrics_is_measured_and_then_shown(
     assert main([str(path), *arguments(server, tmp_path)]) == 0
     run = stored(path)
     (line,) = make_report([run], BEAM).left_out
-    assert "python -m eval.judge --known 100 judge=beam_rubric backbone=smollm2_135m_vllm" in line
+    assert "memsys judge --known 100 judge=beam_rubric backbone=smollm2_135m_vllm" in line
     rubrics = {True: "item whole", False: "item missing"}
     known = [
         KnownAnswer(JudgedItem(f"q{n}", "beam-1", f"question {n}", rubrics[n % 2 == 0], "A"), n % 2 == 0)

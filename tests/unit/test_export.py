@@ -123,7 +123,7 @@ def test_places() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"status": "incomplete"}, "not complete"), ({"summary": False}, "python -m eval.score")],
+    [({"status": "incomplete"}, "not complete"), ({"summary": False}, "memsys score")],
 )
 def test_only_complete_and_scored_runs(changes: dict[str, object], message: str, tmp_path: Path) -> None:
     path = FakeRun(**changes).write(tmp_path / "runs")  # type: ignore[arg-type]

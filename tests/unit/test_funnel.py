@@ -178,7 +178,7 @@ def test_what_a_run_does_not_say_is_a_dash_with_a_reason(tmp_path: Path) -> None
     for shown, reason in (
         (stored(lacking), "there is no snapshot of its memories"),
         (stored(foreign), "does not say where a snapshot keeps its entries"),
-        (earlier, "scored before storage was counted: run python -m eval.score on the run"),
+        (earlier, "scored before storage was counted: run memsys score on the run"),
         (wordless, "its memories do not name the turns they came from"),
         (recorded, "recorded elsewhere"),
     ):

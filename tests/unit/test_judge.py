@@ -462,7 +462,7 @@ def test_recorded_answers_are_judged_once_they_are_scored(
     assert import_recorded(["import", str(tmp_path / "theirs.csv"), "--as", str(run), "--dataset", "own"]) == 0
     assert main([str(run), *arguments(server, tmp_path)]) == 2
     assert server.state.count == 0
-    assert f"{run} has no scores; run `python -m eval.score {run}`" in capsys.readouterr().err.replace("\n", " ")
+    assert f"{run} has no scores; run `memsys score {run}`" in capsys.readouterr().err.replace("\n", " ")
     score_run(run)
     assert main([str(run), *arguments(server, tmp_path)]) == 0
     assert load_judged(run)[0].shares() == {f"question {n}": float(n % 2 == 0) for n in range(4)}

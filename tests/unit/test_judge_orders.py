@@ -322,7 +322,7 @@ def test_orders_of_a_judge_that_was_not_measured_on_events_are_left_out(
     report = make_report([stored(path)], BEAM)
     assert [column.name for column in report.judges] == ["judge", "BEAM score"]
     (line,) = report.left_out
-    assert "python -m eval.judge --known 100 judge=beam_rubric judge.order=model backbone=smollm2_135m_vllm" in line
+    assert "memsys judge --known 100 judge=beam_rubric judge.order=model backbone=smollm2_135m_vllm" in line
     monkeypatch.setattr("eval.loaders.beam.BeamConfig.load", lambda config: SimpleNamespace(samples=chats()))
     capsys.readouterr()
     assert main(["--known", "8", *model]) == 0

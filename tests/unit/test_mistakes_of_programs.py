@@ -389,7 +389,7 @@ def test_a_damaged_record_is_no_run_to_score(tmp_path: Path, text: str) -> None:
     with pytest.raises(ScoringError, match=r"restore it, or start the run"):
         load_json(tmp_path / "run.json")
     (tmp_path / "scores_meta.json").write_text(text)
-    with pytest.raises(ScoringError, match=r"run `python -m eval.score "):
+    with pytest.raises(ScoringError, match=r"run `memsys score "):
         load_json(tmp_path / "scores_meta.json")
 
 
@@ -397,7 +397,7 @@ def test_scores_that_were_removed_are_no_empty_scores(tmp_path: Path) -> None:
     """``compare`` drew an empty figure, and ``load_run(...).scores()`` gave an empty frame."""
     run = FakeRun(questions_each=2).write(tmp_path)
     (run / "scores.jsonl").unlink()
-    with pytest.raises(ScoringError, match=r"has no scores; run `python -m eval.score "):
+    with pytest.raises(ScoringError, match=r"has no scores; run `memsys score "):
         memsys.load_run(run).scores()
 
 

@@ -679,7 +679,7 @@ def test_stale_scores_are_left_out_with_the_command_to_run(tmp_path: Path) -> No
     with (path / "answers.jsonl").open("a") as handle:
         handle.write("{}\n")
     _, skipped = read_runs([tmp_path])
-    assert "python -m eval.score" in skipped[0].reason
+    assert "memsys score" in skipped[0].reason
 
 
 def test_a_copy_counts_once_and_a_namesake_is_told(tmp_path: Path) -> None:

@@ -84,12 +84,12 @@ class SharedEngine:
                 raise BackboneError(
                     f"no server of {self._registry.folder.name} lives (waited {now - begun:.0f} s, serving.wait_s)"
                     f"{trouble}; see the logs under {self._registry.folder}, or start one: "
-                    "python -m eval.serve backbone=..."
+                    "memsys serve backbone=..."
                 )
             if now - reported >= _REPORT_SECONDS:
                 # A warning, since by hand nobody may be starting one: other settings of the engine are another group.
                 waited = f"waiting for a server of {self._registry.folder}, {now - begun:.0f} s so far"
-                logger.warning("%s (python -m eval.serve with the same backbone and overrides starts one)", waited)
+                logger.warning("%s (memsys serve with the same backbone and overrides starts one)", waited)
                 self._on_absence()
                 reported = now
             if self._stopped.wait(_POLL_SECONDS):
