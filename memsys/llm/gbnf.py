@@ -42,37 +42,61 @@ class Spacing:
         Raises:
             ValueError: the schema uses something else.
         """
-        return f"root ::= {self._rule(schema)}"
+        writer = _Writer(self)
+        root = writer.expression(schema)
+        return "\n".join(f"{name} ::= {rule}" for name, rule in {"root": root, **writer.rules}.items())
 
-    def _rule(self, node: Mapping[str, Any]) -> str:
+
+class _Writer:
+    """Writes the expressions of one grammar, and the rules that they name.
+
+    What is repeated is a rule of its own: llama.cpp refuses a grammar in which an expression of many parts is repeated
+    up to many times.
+    """
+
+    def __init__(self, spacing: Spacing) -> None:
+        self._spacing = spacing
+        self.rules: dict[str, str] = {}
+
+    def expression(self, node: Mapping[str, Any]) -> str:
         if "enum" in node:
             return "(" + " | ".join(_literal(json.dumps(value, ensure_ascii=False)) for value in node["enum"]) + ")"
         kind = node.get("type")
-        if kind == "object":
+        if kind == "object" and (node.get("properties") or node.get("additionalProperties") is False):
             return self._object(node.get("properties", {}))
         if kind == "array":
             return self._array(node)
         if kind == "string":
-            return f'"\\"" {_STRING_CHARACTER}{_times(0, node.get("maxLength"))} "\\""'
-        if kind in _PRIMITIVES:
+            self.rules["char"] = _STRING_CHARACTER
+            return f'"\\"" char{_times(0, node.get("maxLength"))} "\\""'
+        if isinstance(kind, str) and kind in _PRIMITIVES:
             return _PRIMITIVES[kind]
         raise ValueError(f"no grammar for the schema part {json.dumps(node)}")
 
     def _object(self, properties: Mapping[str, Mapping[str, Any]]) -> str:
         parts = []
         for index, (name, part) in enumerate(properties.items()):
-            key = (self.comma if index else "") + json.dumps(name, ensure_ascii=False) + self.colon
-            parts.append(f"{_literal(key)} {self._rule(part)}")
+            key = (self._spacing.comma if index else "") + json.dumps(name, ensure_ascii=False) + self._spacing.colon
+            parts.append(f"{_literal(key)} {self.expression(part)}")
         return f'"{{" {" ".join(parts)} "}}"'
 
     def _array(self, node: Mapping[str, Any]) -> str:
         least, most = node.get("minItems", 0), node.get("maxItems")
         if most == 0:
             return '"[]"'
-        item = f"({self._rule(node.get('items', {'type': 'string'}))})"
-        rest = f'("{self.comma}" {item}){_times(max(least - 1, 0), None if most is None else most - 1)}'
-        some = f'"[" {item} {rest} "]"'
+        item = self._named("item", self.expression(node.get("items", {"type": "string"})))
+        following = self._named("next", f'"{self._spacing.comma}" {item}')
+        some = f'"[" {item} {following}{_times(max(least - 1, 0), None if most is None else most - 1)} "]"'
         return some if least else f'("[]" | {some})'
+
+    def _named(self, stem: str, rule: str) -> str:
+        """Name of the rule; equal rules are one."""
+        known = {written: name for name, written in self.rules.items()}
+        return known.get(rule) or self._new(f"{stem}{len(self.rules)}", rule)
+
+    def _new(self, name: str, rule: str) -> str:
+        self.rules[name] = rule
+        return name
 
 
 #: ``{"a":1,"b":[2,3]}``

@@ -12,7 +12,7 @@ from typing import Any
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import Role
-from memsys.llm.gbnf import SPACINGS
+from memsys.llm.gbnf import SPACINGS, Spacing
 from memsys.llm.sampling import SAMPLING_FIELDS
 from memsys.llm.structured import clean
 from memsys.llm.values import finite
@@ -116,7 +116,7 @@ def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dic
     schema = dict(role.schema)
     if spacing := SPACINGS.get(structured):
         if dialect == "llamacpp":
-            return {"grammar": spacing.grammar(schema)}
+            return {"grammar": _grammar(spacing, structured, role)}
         if dialect != "vllm":
             raise ConfigError(
                 f"backbone.structured={structured} is for llama.cpp and vLLM; use json_schema with other engines"
@@ -128,6 +128,16 @@ def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dic
         return {"json_schema": schema}  # its raw completions do not read response_format
     name = re.sub(r"[^A-Za-z0-9_-]", "_", role.name)[:64]
     return {"response_format": {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}}
+
+
+def _grammar(spacing: Spacing, structured: str, role: Role) -> str:
+    try:
+        return spacing.grammar(role.schema or {})
+    except ValueError as error:
+        raise ConfigError(
+            f"role {role.name}: backbone.structured={structured} has {error}; set backbone.structured=json_schema, "
+            "with which the engine writes the grammar"
+        ) from error
 
 
 def read_completion(payload: Any, seconds: float) -> Completion:

@@ -29,24 +29,40 @@ def test_object_of_bounded_parts() -> None:
     }
     assert compact_grammar(schema) == (
         'root ::= "{" "\\"yes\\":" ("true" | "false") '
-        '",\\"ids\\":" ("[]" | "[" (("-"? ("0" | [1-9] [0-9]{0,8}))) ("," (("-"? ("0" | [1-9] [0-9]{0,8})))){0,1} "]") '
-        '",\\"pick\\":" ("\\"a\\"" | "\\"b\\\\\\"c\\"") "}"'
+        '",\\"ids\\":" ("[]" | "[" item0 next1{0,1} "]") '
+        '",\\"pick\\":" ("\\"a\\"" | "\\"b\\\\\\"c\\"") "}"\n'
+        'item0 ::= ("-"? ("0" | [1-9] [0-9]{0,8}))\n'
+        'next1 ::= "," item0'
     )
 
 
 def test_lists_that_must_not_be_empty() -> None:
     grammar = compact_grammar({"type": "array", "items": {"type": "null"}, "minItems": 2})
-    assert grammar == 'root ::= "[" ("null") ("," ("null")){1,} "]"'
+    assert grammar == 'root ::= "[" item0 next1{1,} "]"\nitem0 ::= "null"\nnext1 ::= "," item0'
 
 
 def test_string_length_is_bounded() -> None:
-    assert compact_grammar({"type": "string", "maxLength": 7}).endswith('{0,7} "\\""')
-    assert compact_grammar({"type": "string"}).endswith('* "\\""')
+    assert compact_grammar({"type": "string", "maxLength": 7}).startswith('root ::= "\\"" char{0,7} "\\""\nchar ::= ')
+    assert compact_grammar({"type": "string"}).startswith('root ::= "\\"" char* "\\""\nchar ::= ')
 
 
-def test_unknown_schema_is_refused() -> None:
+def test_equal_lists_share_their_rules() -> None:
+    texts = {"type": "array", "items": {"type": "string"}}
+    grammar = compact_grammar({"type": "object", "properties": {"a": texts, "b": texts}})
+    assert [line.partition(" ")[0] for line in grammar.splitlines()] == ["root", "char", "item1", "next2"]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"anyOf": []}, {"type": ["string", "null"]}, {"type": "object", "additionalProperties": {"type": "string"}}],
+)
+def test_unknown_schema_is_refused(schema: dict[str, Any]) -> None:
+    """A list of types was a TypeError, and an object of unnamed properties could only become {}."""
     with pytest.raises(ValueError, match="no grammar"):
-        compact_grammar({"anyOf": []})
+        compact_grammar(schema)
+    config = backbone_config(structured="json_compact")
+    with pytest.raises(ConfigError, match=r"role analyse: .* no grammar for the schema part .*=json_schema"):
+        make_request(config, "llamacpp", role(schema=schema), "hello", 1)
 
 
 def test_a_blank_after_colons_and_commas() -> None:
@@ -58,7 +74,9 @@ def test_a_blank_after_colons_and_commas() -> None:
         },
     }
     assert spaced_grammar(schema) == (
-        'root ::= "{" "\\"yes\\": " ("true" | "false") ", \\"ids\\": " "[" ("null") (", " ("null")){1,} "]" "}"'
+        'root ::= "{" "\\"yes\\": " ("true" | "false") ", \\"ids\\": " "[" item0 next1{1,} "]" "}"\n'
+        'item0 ::= "null"\n'
+        'next1 ::= ", " item0'
     )
 
 

@@ -1,21 +1,29 @@
 """The embedded engine with its real model: constrained replies, log-probabilities, the same text for the same seed."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from memsys.assets.catalog import asset_path
 from memsys.errors import AssetError, BackboneError, ConfigError
 from memsys.llm.backbone import Backbone
-from memsys.llm.contract import Reply
+from memsys.llm.contract import Reply, Role
 from memsys.llm.engines.contract import Engine
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
+from memsys.llm.gbnf import SPACINGS
+from memsys.protocol import Parts
 from tests.support.backbones import backbone_config, enter, role
+from tests.support.composing import IN_PROCESS, memory_config
+from tests.support.fakes import WordEmbedder
+from tests.support.schema_model import SchemaModel
+from tests.support.small import STAND_INS
 
 TURNS = (
     "Ana: I went hiking in the Alps with my sister last week, and it rained all day.",
@@ -83,6 +91,48 @@ def test_replies_follow_the_schema_and_have_log_probabilities(engine: Engine, tm
     tokens = reply.completion.logprobs
     assert len(tokens) == reply.completion.completion_tokens
     assert all(token.logprob <= 0 and len(token.top) == 2 for token in tokens)
+
+
+@pytest.fixture
+def schemas_of_presets(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Each schema of a role of a preset, by its text, with the preset and the role that have it first."""
+    made: list[Role] = []
+    make = Role.__init__
+
+    def note(self: Role, *arguments: Any, **settings: Any) -> None:
+        make(self, *arguments, **settings)
+        made.append(self)
+
+    monkeypatch.setattr(Role, "__init__", note)
+    for name, replacement in STAND_INS.items():
+        monkeypatch.setattr(name, replacement)
+    found: dict[str, tuple[str, dict[str, Any]]] = {}
+    for preset in IN_PROCESS:
+        made.clear()
+        config = memory_config(preset)
+        config.build(Parts("c", SchemaModel(), WordEmbedder(), 0, gold_evidence={} if config.uses_gold else None))
+        for each in made:
+            if each.schema is not None:
+                found.setdefault(json.dumps(each.schema), (f"{preset}, {each.name}", dict(each.schema)))
+    return found
+
+
+@pytest.mark.real_model
+def test_llama_cpp_takes_the_grammar_of_every_role_of_every_preset(
+    engine: Engine, schemas_of_presets: dict[str, tuple[str, dict[str, Any]]], tmp_path: Path
+) -> None:
+    """It refused those of ten small presets, which repeated long expressions up to hundreds of times."""
+    assert len(schemas_of_presets) > 40
+    (endpoint, *_) = engine.start(tmp_path)
+    asked = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 1}
+    refused = []
+    with httpx.Client(base_url=endpoint.base_url, timeout=300) as client:
+        for who, schema in schemas_of_presets.values():
+            for way, spacing in SPACINGS.items():
+                reply = client.post("chat/completions", json={**asked, "grammar": spacing.grammar(schema)})
+                if reply.status_code != 200:
+                    refused.append((who, way, reply.text[:200]))
+    assert not refused
 
 
 @pytest.mark.real_model
