@@ -77,7 +77,9 @@ def _scores(answer: str, reference: ReferenceRecord, abstention: str) -> Scores:
     false_answer = reference.adversarial_answer if reference.kind == ADVERSARIAL else None
     reply = in_known_words(answer, (abstention,), false_answer)
     scores: Scores = {
-        metric.name: score_answer(metric, answer if metric.rule is None else reply, gold, reference.category)
+        metric.name: score_answer(
+            metric, answer if metric.rule is None else reply, gold, reference.category, reference.kind
+        )
         if gold
         else None
         for metric in floor_metrics()

@@ -1,37 +1,74 @@
 """Some questions with the gold answer and the answer of each system, for people who want to see before they believe."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from eval.cli.terminal import console
+from eval.compare.pairs import on_the_same_data
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.runs.stored import load_answers, load_references
+from eval.tables.stored import StoredRun
 
 #: Characters of an answer that are shown; a reply may be long.
 _SHOWN = 120
 
 
-def show_answers(systems: Sequence[tuple[str, Path]], count: int) -> None:
-    """Print the first questions that all systems answered, in the order of their ids.
+@dataclass(frozen=True, slots=True)
+class NamedRun:
+    """A run as it is called beside its answers.
+
+    Attributes:
+        name: of its system.
+        path: its directory.
+        run: the run itself, for the data that it answered.
+    """
+
+    name: str
+    path: Path
+    run: StoredRun
+
+
+def show_answers(systems: Sequence[NamedRun], count: int) -> None:
+    """Print the first questions that all systems on the same data answered, in the order of their ids.
 
     Args:
-        systems: name and run directory of each; those without answers (exported summaries) are left out.
-        count: questions to print.
+        systems: the runs; those without answers (exported summaries) are left out.
+        count: questions to print of each data.
     """
-    answered = [(name, load_answers(path)) for name, path in systems if (path / "answers.jsonl").is_file()]
-    if not answered or not count:
-        return
-    references = load_references(next(path for _, path in systems if (path / "references.jsonl").is_file()))
-    console().print("\nSome of the answers\n", style="bold")
-    for line in _lines(answered, references, count):
-        console().print(line, highlight=False, markup=False)
+    groups = _by_data([system for system in systems if count and _answered(system.path)])
+    listed = [(group[0].run.dataset, lines) for group in groups if (lines := list(_lines(group, count)))]
+    for place, (dataset, lines) in enumerate(listed):
+        begin, on = "" if place else "\n", f" on {dataset}" if len(listed) > 1 else ""
+        console().print(f"{begin}Some of the answers{on}\n", style="bold", highlight=False, markup=False)
+        for line in lines:
+            console().print(line, highlight=False, markup=False)
 
 
-def _lines(
-    answered: Sequence[tuple[str, Mapping[str, AnswerRecord]]], references: Mapping[str, ReferenceRecord], count: int
-) -> Iterator[str]:
+def _answered(path: Path) -> bool:
+    return all((path / name).is_file() for name in ("answers.jsonl", "references.jsonl"))
+
+
+def _by_data(systems: Sequence[NamedRun]) -> list[list[NamedRun]]:
+    """Systems whose questions are the same: other data may have other questions of the same ids."""
+    groups: list[list[NamedRun]] = []
+    for system in systems:
+        home = next((group for group in groups if on_the_same_data(system.run, group[0].run)), None)
+        if home is None:
+            groups.append([system])
+        else:
+            home.append(system)
+    return groups
+
+
+def _lines(systems: Sequence[NamedRun], count: int) -> Iterator[str]:
+    """Up to ``count`` questions of one data; none where no question is common."""
+    references: Mapping[str, ReferenceRecord] = load_references(systems[0].path)
+    answered: list[tuple[str, Mapping[str, AnswerRecord]]] = [
+        (system.name, load_answers(system.path)) for system in systems
+    ]
     common = set.intersection(*(set(answers) for _, answers in answered)) & set(references)
-    width = max(len(name) for name, _ in [("gold", {}), *answered])
+    width = max(len(name) for name in ("gold", *(name for name, _ in answered)))
     for question_id in sorted(common)[:count]:
         yield f" {answered[0][1][question_id].question}"
         yield f"   {'gold':{width}}  {_gold(references[question_id])}"

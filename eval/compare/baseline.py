@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from math import inf
 
 from eval.compare.rows import SystemRow
 from memsys.errors import ConfigError
@@ -10,14 +11,16 @@ from memsys.errors import ConfigError
 _SIMPLE = ("rag", "dense", "bm25", "hybrid", "full_context", "no_memory")
 
 
-def choose_baseline(rows: Sequence[SystemRow], against: str | None = None) -> SystemRow:
+def choose_baseline(rows: Sequence[SystemRow], lead: str, against: str | None = None) -> SystemRow:
     """Find the system that the others are tested against.
 
     Without a name: plain RAG, else what comes next to it, else the system whose questions cost the fewest tokens. Of
-    several such, asked with different prompts, the one whose prompts most systems here were asked with.
+    several such, asked with different prompts, the one whose prompts most systems here were asked with. A system
+    without a score in the lead column is taken only where none has one: nothing could be tested against it.
 
     Args:
         rows: at least one.
+        lead: column that the rows are sorted by.
         against: a label, a preset of ``conf/memory``, or a run's id or the end of it.
 
     Raises:
@@ -25,7 +28,7 @@ def choose_baseline(rows: Sequence[SystemRow], against: str | None = None) -> Sy
     """
     if against is None:
         asked_with = Counter(row.run.prompts for row in rows)
-        return min(rows, key=lambda row: _rank(row, asked_with[row.run.prompts]))
+        return min(rows, key=lambda row: (lead not in row.estimates, *_rank(row, asked_with[row.run.prompts])))
     exact = [row for row in rows if against in (row.label, *(run.run_id for run in row.repeats.runs))]
     found = exact or [row for row in rows if against == row.run.memory] or [row for row in rows if _ends(row, against)]
     if len(found) == 1:
@@ -44,5 +47,5 @@ def _rank(row: SystemRow, same_prompts: int) -> tuple[int, int, int, float]:
     place = next(
         (n for n, simple in enumerate(_SIMPLE) if name == simple or name.startswith(f"{simple}_")), len(_SIMPLE)
     )
-    tokens = row.estimates["tokens"].value if "tokens" in row.estimates else 0.0
+    tokens = row.estimates["tokens"].value if "tokens" in row.estimates else inf  # not known to be the fewest
     return place, -same_prompts, len(name) if place < len(_SIMPLE) else 0, tokens

@@ -76,17 +76,13 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
     systems = [row for row in scored if not row.run.reference] or scored
     first = systems[0]
     if not tested:
-        value = first.estimates[lead].value
-        elsewhere = not all(on_the_same_data(row.run, first.run) for row in scored)
-        reason = "the others ran on other data" if elsewhere else "there is no other system to compare it with"
+        value, reason = first.estimates[lead].value, _why_untested(first, rows, baseline, lead)
         return f"On {_extent(first)} {first.label} has {lead} {value:.1f}; {reason}."
     if first.label == baseline.label:
         others = [tested[row.label] for row in systems if row.label in tested]
         pair = max(others, key=_difference) if others else _best_reference(list(tested.values()))
     elif first.label not in tested:
-        same = on_the_same_data(first.run, baseline.run)
-        reason = f"shares no question with {baseline.label}" if same else f"ran on other data than {baseline.label}"
-        return f"{first.label} leads, but {reason}, so no difference can be claimed."
+        return f"{first.label} leads, but {_apart(first, baseline)}, so no difference can be claimed."
     else:
         pair = tested[first.label]
     sentences = [f"On {_extent(first, pair)} {_sentence(_lead_of(pair, first.label), lead)}"]
@@ -94,6 +90,26 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
         sentences.append(_answerable_sentence(pair, answerable[pair.system]))
     rest = {name: one for name, one in answerable.items() if name != pair.system}
     return " ".join([*sentences, *_under_one_alone(tested, rest, lead)])
+
+
+def _why_untested(first: SystemRow, rows: Sequence[SystemRow], baseline: SystemRow, lead: str) -> str:
+    """Why no system was tested against the baseline."""
+    others = [row for row in rows if row is not first and lead in row.estimates]
+    if not others:
+        return "there is no other system to compare it with" if len(rows) == 1 else f"no other system here has {lead}"
+    if not any(on_the_same_data(row.run, first.run) for row in others):
+        return "the others ran on other data"
+    if lead not in baseline.estimates:  # one that was named: by itself such a system is no baseline
+        return f"the baseline, {baseline.label}, has no {lead}, so nothing was tested"
+    if baseline.label == first.label:
+        return "the others share no question with it"
+    return f"it {_apart(first, baseline)}, the baseline"
+
+
+def _apart(first: SystemRow, baseline: SystemRow) -> str:
+    """Why there is no test of a system against the baseline."""
+    same = on_the_same_data(first.run, baseline.run)
+    return f"shares no question with {baseline.label}" if same else f"ran on other data than {baseline.label}"
 
 
 def no_evidence(rows: Sequence[SystemRow]) -> str:

@@ -206,7 +206,7 @@ def make_report(
         runs, left_out = without_unmeasured(runs)
     lead = lead_metric(runs, protocol)[0]
     rows = sorted(system_rows(runs, protocol), key=lambda row: _place(row, lead))
-    baseline = choose_baseline(rows, against)
+    baseline = choose_baseline(rows, lead, against)
     pairs = compare_with(baseline, rows, protocol)
     return Report(
         protocol=protocol,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eval.cli.terminal import console, say
-from eval.compare.answers import show_answers
+from eval.compare.answers import NamedRun, show_answers
 from eval.compare.columns import columns
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import Report, make_report
@@ -70,7 +70,7 @@ def compare(
     rule = load_protocol(choices.protocol) if choices.protocol else _own_protocol(runs)
     report = make_report(runs, rule, choices.against, unmeasured_judges=choices.unmeasured_judges)
     names = {_which(run): row.label for row in report.rows for run in row.repeats.runs}
-    show_answers([(names[_which(run)], path) for path, run in readable.items()], choices.answers)
+    show_answers([NamedRun(names[_which(run)], path, run) for path, run in readable.items()], choices.answers)
     show(report)
     paths = []
     for suffix, render in (("md", render_markdown), ("csv", render_csv), ("tex", render_latex)):

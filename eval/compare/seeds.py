@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import fsum
 from statistics import stdev
 
+from eval.configs.answer_prompts import answer_prompts
 from eval.scoring.beam import order_columns, score_columns
 from eval.scoring.rows import ScoreRow
 from eval.tables.judges import judge_groups
@@ -72,7 +73,8 @@ def _repeats(group: Sequence[StoredRun], run: StoredRun) -> bool:
 def _key(run: StoredRun) -> tuple[object, ...]:
     config = run.record["config"]
     questions = frozenset(row.question_id for row in run.rows)
-    asked = run.data_sha256, questions
+    wording = run.prompts, tuple(sorted(answer_prompts(run.record).items()))  # a reworded text is in no setting
+    asked = run.data_sha256, questions, wording
     return run.settings_hash(), run.memory, run.record["mode"], config.get("timing"), run.gpus, asked
 
 

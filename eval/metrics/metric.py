@@ -16,7 +16,8 @@ from memsys.errors import ConfigError, ScoringError
 PairFunction = Callable[[str, str], float]
 CategoryRule = Callable[[str, str, int], float | None]
 Need = Literal["punkt", "wordnet", "bertscore_model", "sbert_model", "retrievals", "ordered_items"]
-#: ``joined``: alternatives count as one text, as A-Mem's code has it. ``max``: the best over the alternatives.
+#: How the several answers to a question for a list are taken. ``joined``: as one text, which the answer should name in
+#: full, as CLAG's code has it for BioASQ. ``max``: the best over them. Alternatives of one answer are always taken so.
 References = Literal["joined", "max"]
 #: What a share may lie beside 0 and 1 by rounding.
 _ROUNDING = 1e-9
@@ -32,7 +33,7 @@ class Metric:
         function: score of (prediction, reference); ``None`` for the other kinds.
         rule: score of (prediction, reference, category), for rules that differ by category.
         needs: corpora, models or records without which it cannot be computed.
-        references: how several reference answers are taken.
+        references: how the several answers to a question for a list are taken; of alternatives the best one counts.
         group: definitions of one name, which the lens shows side by side; empty for none.
         label: heading of its column in comparisons; empty: its name.
         unit: of the shown value; shares are shown in percent.

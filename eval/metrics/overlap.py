@@ -73,6 +73,8 @@ def em_squad(prediction: str, reference: str) -> float:
 def substring_em(prediction: str, reference: str) -> float:
     """1 where the reference stands in the prediction, both normalised as SQuAD does (MemoryAgentBench).
 
-    Letters count, not words: ``art`` stands in ``party``.
+    Letters count, not words: ``art`` stands in ``party``. A reference of which nothing is left (``A``, ``?``) stands in
+    no prediction; in MemoryAgentBench's code it stands in each.
     """
-    return float(" ".join(squad_tokens(reference)) in " ".join(squad_tokens(prediction)))
+    expected = " ".join(squad_tokens(reference))
+    return float(bool(expected) and expected in " ".join(squad_tokens(prediction)))

@@ -132,7 +132,7 @@ def _from_files(options: argparse.Namespace, name: str) -> Any:
     files = [file for path in options.files for file in files_of(path)]
     shapes = load_catalogue().shapes
     if options.shape is None:
-        shape = _guessed(files[0])
+        shape = _guessed(files)
     elif options.shape in shapes:
         shape = shapes[options.shape]
     elif Path(options.shape).suffix in (".yaml", ".yml"):
@@ -151,18 +151,35 @@ def _from_files(options: argparse.Namespace, name: str) -> Any:
     return import_rows(files, shape, questions, options.cutoff), origin
 
 
-def _guessed(path: Path) -> Any:
-    """Shape of a table or of flat rows from the names of its columns."""
+def _guessed(files: Sequence[Path]) -> Any:
+    """Shape of tables or of flat rows from the names of their columns: of all rows, since JSON leaves out what is not.
+
+    Raises:
+        DataError: a file is no list of rows, none has a row, or their columns do not say what is asked and answered.
+    """
     from eval.recorded.shapes import column_shape
-    from eval.recorded.source import is_table, read_tree
+    from eval.recorded.source import is_table
+
+    rows = [(row, is_table(path)) for path in files for row in _flat_rows(path)]
+    if not rows:
+        header = is_table(files[0]) and files[0].stat().st_size > 0
+        raise DataError(f"{files[0]}: has {'a header and ' if header else ''}no rows; write one for each answer")
+    holds: dict[str, bool] = {}
+    for row, table in rows:
+        for key, value in row.items():
+            blank = value is None or value == [] or (table and not value.strip())
+            holds[str(key)] = holds.get(str(key), False) or not blank
+    return column_shape(list(holds), files[0], {key for key, held in holds.items() if not held})
+
+
+def _flat_rows(path: Path) -> list[Mapping[str, Any]]:
+    """Rows of a file that holds nothing else; one further down that is no object is named where it is read."""
+    from eval.recorded.source import read_tree
 
     tree = read_tree(path)
-    if tree == []:
-        header = is_table(path) and path.stat().st_size > 0
-        raise DataError(f"{path}: has {'a header and ' if header else ''}no rows; write one for each answer")
-    if not isinstance(tree, list) or not tree or not isinstance(tree[0], dict):
+    if not isinstance(tree, list) or (tree and not isinstance(tree[0], dict)):
         raise DataError(f"{path}: is no list of rows; say with --shape where the rows and their values stand")
-    return column_shape([str(key) for key in tree[0]], path)
+    return [row for row in tree if isinstance(row, dict)]
 
 
 def _say(folder: Path, counts: Mapping[str, int]) -> None:

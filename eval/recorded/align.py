@@ -37,6 +37,12 @@ def normal(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
+def shares_gold(one: RecordedQuestion, row: Recorded) -> bool:
+    """Whether an alternative of a row's gold is one of the data set's."""
+    known = {normal(answer) for answer in one.answers}
+    return any(normal(answer) in known for answer in row.gold or ())
+
+
 def align(
     rows: Iterable[Recorded], questions: Sequence[RecordedQuestion], conversations: Mapping[str, str]
 ) -> Alignment:
@@ -116,7 +122,7 @@ class _Index:
         free = [place for place in places if place not in self._taken]
         if not free:
             return None, bool(places)
-        best = next((place for place in free if self._same_gold(place, row)), free[0])
+        best = next((place for place in free if shares_gold(self._questions[place], row)), free[0])
         self._taken.add(best)
         return best, False
 
@@ -130,9 +136,6 @@ class _Index:
             return places
         own = self._conversations.get(row.conversation, row.conversation)
         return [place for place in places if self._questions[place].conversation_id == own]
-
-    def _same_gold(self, place: int, row: Recorded) -> bool:
-        return row.gold is not None and normal(row.gold) in {normal(one) for one in self._questions[place].answers}
 
 
 def _by_order(

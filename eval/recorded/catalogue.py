@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -196,8 +196,8 @@ def question_set(name: str) -> QuestionSet:
         return load_questions(name)
     shape = load_catalogue().shapes[entry.shape]
     rows = read_rows(paths_of(entry), shape)
-    made = own_questions(rows, next(iter(entry.files.values())), apart=shape.conversation_is == "question")
-    return QuestionSet(name, made.sha256, made.questions, made.conversations, made.data)
+    made = own_questions(rows, apart=shape.conversation_is == "question")
+    return replace(made, name=name, sha256=next(iter(entry.files.values())))  # of a file that is published, as loaders'
 
 
 def import_entry(entry: CatalogueEntry, folder: Path | None = None) -> Imported:

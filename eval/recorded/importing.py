@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eval.recorded.align import Alignment, align, normal
+from eval.recorded.align import Alignment, align, shares_gold
 from eval.recorded.questions import QuestionSet, RecordedQuestion, own_questions, with_own_ids
 from eval.recorded.rows import Recorded, read_rows
 from eval.recorded.shapes import Shape
@@ -38,7 +38,7 @@ class Imported:
         row = self.alignment.rows.get(one.question_id)
         if row is None or row.gold is None or one.question_id not in self.alignment.by_order:
             return one.reference
-        return replace(one.reference, answers=[row.gold], extra={**one.reference.extra, "altered": True})
+        return replace(one.reference, answers=list(row.gold), extra={**one.reference.extra, "altered": True})
 
     def counts(self) -> dict[str, Json]:
         """How the rows fit."""
@@ -88,7 +88,7 @@ def _place(row: Recorded) -> str:
 
 
 def _gold_differs(one: RecordedQuestion, row: Recorded) -> bool:
-    return row.gold is not None and bool(one.answers) and normal(row.gold) not in {normal(a) for a in one.answers}
+    return row.gold is not None and bool(one.answers) and not shares_gold(one, row)
 
 
 def _category_differs(one: RecordedQuestion, row: Recorded) -> bool:
@@ -112,7 +112,7 @@ def import_rows(
     rows = read_rows(files, shape, cutoff)
     if question_set is None:
         rows = with_own_ids(rows)
-        question_set = own_questions(rows, checksum(files), apart=shape.conversation_is == "question")
+        question_set = own_questions(rows, apart=shape.conversation_is == "question")
     positions = question_set.positions if shape.conversation_is != "id" else {}
     alignment = align(rows, question_set.questions, positions)
     wanted = {*alignment.rows, *alignment.missing}

@@ -1,7 +1,9 @@
 """Questions and gold that recorded answers are aligned with: a data set's, or the file's own."""
 
+import hashlib
+import json
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -54,7 +56,7 @@ class QuestionSet:
 
     Attributes:
         name: of the preset, or :data:`OWN`.
-        sha256: of the data set's file; of the answers' file where they bring their own questions.
+        sha256: of the data set's file; of the questions alone where the answers bring them, see :func:`own_questions`.
         questions: in the order of the file.
         conversations: ids, in the order of the file; answers often name conversations by position.
         data: what ``run.json`` says of the data.
@@ -104,34 +106,36 @@ def _asked(sample: Sample) -> list[RecordedQuestion]:
     return [RecordedQuestion(question.text, record) for question, record in zip(sample.questions, records, strict=True)]
 
 
-def own_questions(rows: Sequence[Recorded], sha256: str, *, apart: bool = False) -> QuestionSet:
+def own_questions(rows: Sequence[Recorded], *, apart: bool = False) -> QuestionSet:
     """Make the question set of answers whose file holds questions and gold.
 
-    Each conversation of the file is one; rows that name none are one together.
+    Each conversation of the file is one; rows that name none are one together. Its checksum is that of the questions,
+    not of the file, which holds a system's answers as well: two systems that were asked the same have the same data.
+    That is why a question counts whose answer is missing.
 
     Args:
         rows: with ids that are unique in the file, see :func:`with_own_ids`.
-        sha256: of the file.
         apart: each question that names no conversation has one of its own, as in LongMemEval.
 
     Raises:
         DataError: a row has no gold, or neither id nor text of a question.
     """
-    given = [row for row in rows if row.prediction is not None]
-    numbers = number_categories({row.category or "" for row in given})
+    answered = [row for row in rows if row.prediction is not None]
+    asked = [*answered, *(row for row in rows if row.prediction is None and _asks(row))]
+    numbers = number_categories({row.category or "" for row in asked})
     found: dict[str, RecordedQuestion] = {}
-    for row in given:
+    for row in asked:  # the first one counts, and an answered one before others
         question_id = row.question_id or row.question
         if question_id is None or row.gold is None:
             raise DataError(
                 f"{row.where}: without a data set (--dataset) a row needs a question and its gold answer; it lacks "
-                f"{'the gold' if question_id else 'the question'}"
+                f"{'the gold' if question_id else 'the question'}; write it, or leave the row out"
             )
         record = ReferenceRecord(
             question_id=question_id,
             conversation_id=row.conversation or (question_id if apart else OWN),
             category=numbers[row.category or ""],
-            answers=[row.gold],
+            answers=list(row.gold),
             adversarial_answer=None,
             evidence=[],
             unresolved_evidence=[],
@@ -141,7 +145,18 @@ def own_questions(rows: Sequence[Recorded], sha256: str, *, apart: bool = False)
         )
         found.setdefault(question_id, RecordedQuestion(row.question or "", record))
     conversations = tuple(dict.fromkeys(one.conversation_id for one in found.values()))
-    return QuestionSet(OWN, sha256, tuple(found.values()), conversations, {"source": OWN, "notes": {}})
+    digest = _checksum(found.values())
+    return QuestionSet(OWN, digest, tuple(found.values()), conversations, {"source": OWN, "notes": {}})
+
+
+def _asks(row: Recorded) -> bool:
+    return bool(row.question_id or row.question) and row.gold is not None
+
+
+def _checksum(questions: Iterable[RecordedQuestion]) -> str:
+    """sha256 of what is asked and of what is right, in whatever order a file has it."""
+    asked = [[one.question_id, one.conversation_id, one.reference.kind, one.text, *one.answers] for one in questions]
+    return hashlib.sha256(json.dumps(sorted(asked)).encode()).hexdigest()
 
 
 def with_own_ids(rows: Sequence[Recorded]) -> list[Recorded]:

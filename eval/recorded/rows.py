@@ -1,17 +1,19 @@
 """Rows of a parsed file by a shape: every value is taken from its place, or the place is named."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from eval.recorded.shapes import Shape, ValuePlace
-from eval.recorded.source import read_tree
+from eval.recorded.source import is_table, read_tree
 from memsys.errors import DataError
 
 _THINK = re.compile(r"<think>.*?</think>", re.DOTALL)
 _MISSING = object()
+#: Settings of a shape that at least one row must have, where the shape has them.
+_MUST_MATCH = ("prediction", "question", "question_id", "gold", "category", "conversation")
 _RIGHT = {"correct", "right", "yes", "true", "pass", "1", "1.0"}
 _WRONG = {"wrong", "incorrect", "no", "false", "fail", "0", "0.0"}
 
@@ -24,6 +26,7 @@ class Recorded:
         where: file and number of the row, for messages and lists.
         prediction: without think blocks; ``None`` where the row has no answer.
         raw: as recorded.
+        gold: alternatives, each an answer by itself; ``None`` where the row has none.
         verdicts: judge -> verdict of each repetition; ``None`` where it cannot be read.
     """
 
@@ -32,7 +35,7 @@ class Recorded:
     raw: str
     question: str | None = None
     question_id: str | None = None
-    gold: str | None = None
+    gold: tuple[str, ...] | None = None
     category: str | None = None
     conversation: str | None = None
     context: str | None = None
@@ -64,15 +67,16 @@ def read_rows(files: Sequence[Path], shape: Shape, cutoff: str | None = None) ->
         DataError: a file is damaged, the path of the rows or of a value matches nothing, or several cut-offs are there.
     """
     found: list[Recorded] = []
+    matched: set[str] = set()
     before = 0
     for path in files:
-        own = list(_rows_of(path, shape, cutoff))
+        own = list(_rows_of(path, shape, cutoff, matched))
         if shape.conversation_is == "index_in_file":
             numbers = sorted({_number(row) for row in own})
             own = [replace(row, conversation=str(before + numbers.index(_number(row)))) for row in own]
             before += len(numbers)
         found += own
-    _check_matched(found, files, shape)
+    _check_matched(found, matched, files, shape)
     return found
 
 
@@ -83,18 +87,19 @@ def _number(row: Recorded) -> int:
         raise DataError(f"{row.where}: conversation {row.conversation!r} is no position") from None
 
 
-def _check_matched(rows: Sequence[Recorded], files: Sequence[Path], shape: Shape) -> None:
+def _check_matched(rows: Sequence[Recorded], matched: Set[str], files: Sequence[Path], shape: Shape) -> None:
     """Refuse a shape of which a place that must match never does."""
     named = ", ".join(map(str, files))
     if not rows:
         raise DataError(f"{named}: no row at `{shape.rows}` (setting rows of shape {shape.name})")
-    for name in ("prediction", "question", "question_id", "gold", "category", "conversation"):
+    for name in _MUST_MATCH:
         place = getattr(shape, name)
-        if place is not None and all(getattr(row, name) is None for row in rows):
+        if place is not None and name not in matched:
             raise DataError(f"{named}: no row has `{place.path}` (setting {name} of shape {shape.name})")
 
 
-def _rows_of(path: Path, shape: Shape, cutoff: str | None) -> Iterator[Recorded]:
+def _rows_of(path: Path, shape: Shape, cutoff: str | None, matched: set[str]) -> Iterator[Recorded]:
+    """Read the rows of one file; ``matched`` gets the settings of the shape that a row has, a blank cell included."""
     tree = read_tree(path, shape.encoding)
     steps = [step for step in re.split(r"\.|(?=\[\])", shape.rows) if step]
     for number, (node, keys) in enumerate(_walk(tree, steps, (), f"{path}: rows `{shape.rows}`"), 1):
@@ -102,7 +107,9 @@ def _rows_of(path: Path, shape: Shape, cutoff: str | None) -> Iterator[Recorded]
         if not isinstance(node, Mapping):
             raise DataError(f"{path}: row {number} at `{shape.rows}` is no object (setting rows of shape {shape.name})")
         context = {"@file": path.stem, **{f"@{index}": key for index, key in enumerate(keys, 1)}}
-        yield _row(node, shape, context, _cutoff(node, shape, cutoff, where), where)
+        take = _Taker(node, context, _cutoff(node, shape, cutoff, where), is_table(path))
+        matched.update(name for name in _MUST_MATCH if take.with_blanks.value(getattr(shape, name)) is not None)
+        yield _row(shape, take, where)
 
 
 def _walk(node: Any, steps: Sequence[str], keys: tuple[str, ...], where: str) -> Iterator[tuple[Any, tuple[str, ...]]]:
@@ -154,18 +161,31 @@ def _at(node: Any, path: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Taker:
-    """Takes values from one row."""
+    """Takes values from one row.
+
+    Attributes:
+        node: the row as parsed.
+        context: what stands outside of it: ``@file``, ``@1``.
+        cutoff: the chosen one.
+        table: a table has no null, so that its blank cells hold no value, unless the place's ``values`` name them.
+    """
 
     node: Mapping[str, Any]
     context: Mapping[str, str]
     cutoff: str
+    table: bool
+
+    @property
+    def with_blanks(self) -> "_Taker":
+        """Takes a blank cell as the empty text that it is."""
+        return replace(self, table=False)
 
     def value(self, place: ValuePlace | None) -> Any:
         if place is None:
             return None
         path = place.path.replace("{cutoff}", self.cutoff)
         found = self.context[path] if path in self.context else _at(self.node, path)
-        if found is _MISSING or found is None:
+        if found is _MISSING or found is None or (self.table and not found.strip() and found not in place.values):
             return None
         if place.pattern:
             match = re.search(place.pattern, str(found), re.DOTALL)
@@ -178,6 +198,13 @@ class _Taker:
             return " ; ".join(map(str, found))
         return None if found is None else str(found)
 
+    def texts(self, place: ValuePlace | None) -> tuple[str, ...] | None:
+        """Take alternatives, which JSON writes as a list; an empty list holds none."""
+        found = self.value(place)
+        if isinstance(found, list) and all(one is None or isinstance(one, str | int | float) for one in found):
+            return tuple(str(one) for one in found if one is not None) or None
+        return None if found is None else (str(found),)
+
     def seconds(self, place: ValuePlace | None) -> float | None:
         found = self.value(place)
         if isinstance(found, bool) or not isinstance(found, int | float) or found <= 0:
@@ -185,9 +212,8 @@ class _Taker:
         return found / 1000
 
 
-def _row(node: Mapping[str, Any], shape: Shape, context: Mapping[str, str], cutoff: str, where: str) -> Recorded:
-    take = _Taker(node, context, cutoff)
-    raw = take.text(shape.prediction)
+def _row(shape: Shape, take: _Taker, where: str) -> Recorded:
+    raw = take.with_blanks.text(shape.prediction)  # a blank cell here is an answer: an empty one
     conversation = take.text(shape.conversation)
     return Recorded(
         where=where,
@@ -195,7 +221,7 @@ def _row(node: Mapping[str, Any], shape: Shape, context: Mapping[str, str], cuto
         raw=raw or "",
         question=take.text(shape.question),
         question_id=take.text(shape.question_id),
-        gold=take.text(shape.gold),
+        gold=take.texts(shape.gold),
         category=take.text(shape.category),
         conversation=shape.conversations.get(conversation or "", conversation),
         context=take.text(shape.context),

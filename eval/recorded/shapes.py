@@ -1,7 +1,7 @@
 """Shapes: which path or column of a file holds what. One per known kind of file stands in ``catalogue.yaml``."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -103,12 +103,20 @@ def make_shape(name: str, settings: Any, where: str) -> Shape:
     for key in ("about", "rows", "cutoffs", "encoding"):
         if not isinstance(made.get(key, ""), str):
             raise ConfigError(f"{where}.{key}={made[key]!r} must be a text")
-    if not isinstance(made.get("conversations", {}), Mapping):
-        raise ConfigError(f"{where}.conversations: name each conversation of the file with its id in the data set")
+    made["conversations"] = _conversations(settings.get("conversations", {}), f"{where}.conversations")
     made["verdicts"] = _verdicts(settings.get("verdicts") or {}, f"{where}.verdicts")
     if made.get("conversation_is", "id") not in get_args(ConversationKind):
         raise ConfigError(f"{where}.conversation_is: choose one of {', '.join(get_args(ConversationKind))}")
     return Shape(name=name, **made)
+
+
+def _conversations(settings: Any, where: str) -> dict[str, str]:
+    """Names and ids as texts: YAML reads ``7: 0`` as numbers, and rows and data sets hold texts."""
+    if not isinstance(settings, Mapping) or not all(isinstance(one, str | int | float) for one in settings.values()):
+        raise ConfigError(
+            f"{where}: name each conversation of the file with its id in the data set, e.g. {{7: conv-26}}"
+        )
+    return {str(name): str(one) for name, one in settings.items()}
 
 
 def _verdicts(settings: Any, where: str) -> dict[str, list[ValuePlace]]:
@@ -132,7 +140,10 @@ def _place(value: Any, where: str) -> ValuePlace:
         raise ConfigError(f"{where}.pattern is no regular expression ({error})") from error
     if not groups:
         raise ConfigError(f"{where}.pattern has no group in parentheses, which would be the value")
-    return ValuePlace(str(value["path"]), pattern, {str(key): one for key, one in (value.get("values") or {}).items()})
+    values = value.get("values") or {}
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{where}.values={values!r}: name each value of the file with ours, e.g. {{1: multi-hop}}")
+    return ValuePlace(str(value["path"]), pattern, {str(key): one for key, one in values.items()})
 
 
 def read_shape(path: Path) -> Shape:
@@ -150,19 +161,30 @@ def read_shape(path: Path) -> Shape:
     return make_shape(path.stem, settings, str(path))
 
 
-def column_shape(columns: Sequence[str], path: Path) -> Shape:
+def column_shape(columns: Sequence[str], path: Path, blank: Set[str] = frozenset()) -> Shape:
     """Guess the shape of a table with a header from the names of its columns.
+
+    Args:
+        columns: their names.
+        path: of the file, for messages.
+        blank: those that hold nothing in any row. They stand for nothing but the answers, which may all be empty.
 
     Raises:
         DataError: no column is called question or question_id, or none is called prediction.
     """
-    found = {name: ValuePlace(column) for column in columns if (name := _SYNONYMS.get(column.strip().lower()))}
-    if "prediction" not in found or not {"question", "question_id"} & found.keys():
+    named = _named(columns)
+    if "prediction" not in named or not {"question", "question_id"} & named.keys():
         raise DataError(
             f"{path}: columns {', '.join(columns)}: needs `prediction` and one of `question`, `question_id`; "
             "name other columns in a YAML (--shape FILE, keys question, prediction, ...)"
         )
+    found = {"prediction": named["prediction"], **_named([one for one in columns if one not in blank])}
     return Shape(name="columns", **found)  # type: ignore[arg-type]  # verdicts and texts have no column names
+
+
+def _named(columns: Sequence[str]) -> dict[str, ValuePlace]:
+    """Setting of a shape -> the column that its name says it is."""
+    return {name: ValuePlace(column) for column in columns if (name := _SYNONYMS.get(column.strip().lower()))}
 
 
 #: Names of columns that say what they are. ``answer`` is left out: in half of the published files it is the gold.

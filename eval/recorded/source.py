@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,8 @@ def read_tree(path: Path, encoding: str = "utf-8") -> Any:
 def _tree(path: Path, suffix: str, encoding: str) -> Any:
     text = _text(path, encoding)
     if suffix in _TABLES:
-        return list(_table(path, text, _TABLES[suffix]))
+        with _cells_of(len(text)):
+            return list(_table(path, text, _TABLES[suffix]))
     if suffix in _LINES:
         return [_parsed(line, path, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     return _parsed(text, path)
@@ -113,6 +115,17 @@ def _parsed(text: str, path: Path, line: int = 0) -> Any:
                 f"behind {near!r}; correct it"
             ) from error
     return found
+
+
+@contextmanager
+def _cells_of(length: int) -> Iterator[None]:
+    """Let a table have cells of this many characters: a reader's context is often longer than the 131,072 of csv."""
+    before = csv.field_size_limit()
+    csv.field_size_limit(max(before, length))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)  # it holds for the whole process
 
 
 def _table(path: Path, text: str, delimiter: str) -> Iterator[dict[str, str]]:

@@ -114,6 +114,8 @@ def delegated_roles(settings: Mapping[str, Any]) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ConfigError(f"second_roles={given} must be a list, e.g. second_roles=[{given}]")
     wanted = tuple(given)
+    if not all(isinstance(role, str) for role in wanted):
+        raise ConfigError(f"second_roles={list(wanted)} must be a list of names of roles")
     if bool(second) != bool(wanted):
         raise ConfigError(
             "second and second_roles belong together: `+backbone@second=NAME second_roles=[ROLE]` lets another "

@@ -31,15 +31,16 @@ FOLDER = CONF / "reader"
 AnswerFormat = Literal["json", "text", "whole", "whole_or_json"]
 OptionStyle = Literal["named", "lettered"]
 
+_ANSWER = "answer"
 ANSWER_SCHEMA: Mapping[str, Json] = {
     "type": "object",
-    "properties": {"answer": {"type": "string"}},
-    "required": ["answer"],
+    "properties": {_ANSWER: {"type": "string"}},
+    "required": [_ANSWER],
     "additionalProperties": False,
 }
 
 #: What is read of a reply where ``reading.check: used``: an answer of any type, as text.
-ANSWER_USED: Mapping[str, Json] = {"type": "object", "required": ["answer"]}
+ANSWER_USED: Mapping[str, Json] = {"type": "object", "required": [_ANSWER]}
 
 #: What a prompt may show; the options only in adversarial questions, the date only where the data set gives one.
 PLACEHOLDERS = ("context", "question", "question_date", "option_a", "option_b")
@@ -231,17 +232,17 @@ class Reader:
         return Answer(
             prediction=self._prediction(reply, options),
             raw=reply.text,
-            malformed=reply.malformed,
+            malformed=reply.malformed or (reply.value is not None and _ANSWER not in reply.value),
             options=options,
             prompt_tokens=reply.completion.prompt_tokens,
             completion_tokens=reply.completion.completion_tokens,
         )
 
     def _prediction(self, reply: Reply, options: tuple[str, ...]) -> str:
-        text = _field(reply.value) if reply.value is not None else reply.text
+        text = _field(reply.value) if reply.value is not None and _ANSWER in reply.value else reply.text
         if self._config.answer_format == "whole_or_json":
             found = unfenced_object(text) or {}
-            text = _field(found) if "answer" in found else text.strip()
+            text = _field(found) if _ANSWER in found else text.strip()
         elif self._config.answer_format != "json":
             text = text.strip()
         if self._config.answer_format == "text":
@@ -251,4 +252,4 @@ class Reader:
 
 def _field(value: Mapping[str, Any]) -> str:
     """The answer of any type as text; null is no answer (so A-Mem's and CLAG's code), and not the word None."""
-    return as_text(value["answer"], "amem")
+    return as_text(value[_ANSWER], "amem")

@@ -15,9 +15,9 @@ class Schedule:
         prepare_ahead: units of a conversation whose ``prepare`` may run before their turn to be written.
         checkpoint_every: units between two memory snapshots, more where saving takes long; 0 for a snapshot at the end
             alone.
-        latency: one question at a time, with fresh replies, the first ``warmup`` of them asked once before. The memory
-            is written as in any run.
-        warmup: questions whose first, discarded round warms server and embedder.
+        latency: one question at a time, with fresh replies. The memory is written as in any run.
+        warmup: questions that are asked twice at the start of a latency run, to warm server and embedder. Their
+            seconds are not measured: a server with a cache of prefixes knows their prompts by then.
     """
 
     conversations_in_flight: int = 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.kinds import ADVERSARIAL, LIST
 from eval.metrics.locomo import ADVERSARIAL as LOCOMO_ADVERSARIAL
 from eval.metrics.locomo import abstains, chosen_option, is_trapped
 from eval.metrics.metric import Metric
@@ -10,7 +10,7 @@ from eval.metrics.ordering import ORDERED_ITEMS, order_scores
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.scoring.rows import Scores
 
-#: Joins reference answers for metrics that take one text, as the BioASQ references of CLAG are joined.
+#: Joins the answers to a question for a list, as the BioASQ references of CLAG are joined.
 JOINER = " ; "
 #: An abstention in words that every rule takes for one.
 DECLINED = "Not mentioned in the conversation"
@@ -29,26 +29,34 @@ def gold_answers(reference: ReferenceRecord) -> tuple[str, ...]:
     return tuple(reference.answers)
 
 
-def score_answer(metric: Metric, prediction: str, answers: Sequence[str], category: int) -> float | None:
-    """Score one prediction by one lexical metric.
+def references_of(answers: Sequence[str], kind: str) -> tuple[str, ...]:
+    """Texts of which each counts as the whole answer: alternatives, or for a list its parts as one text."""
+    return (JOINER.join(answers),) if kind == LIST and answers else tuple(answers)
+
+
+def score_answer(
+    metric: Metric, prediction: str, answers: Sequence[str], category: int, kind: str = ""
+) -> float | None:
+    """Score one prediction by one lexical metric: against the alternative that it comes nearest to.
 
     Args:
         metric: from the registry, with a function or a rule.
         prediction: the reader's answer.
-        answers: reference answers, alternatives of each other; not empty.
+        answers: reference answers, alternatives of each other; of a question for a list its parts. Not empty.
         category: the question's category.
+        kind: what is asked (:mod:`eval.loaders.kinds`).
 
     Raises:
         ScoringError: the metric returned something that is no score.
         ValueError: the metric is not lexical.
     """
     if metric.rule is not None:
-        found = metric.rule(prediction, JOINER.join(answers), category)
-        return None if found is None else metric.checked(found)
+        by_rule = [metric.rule(prediction, text, category) for text in references_of(answers, kind)]
+        return max((metric.checked(one) for one in by_rule if one is not None), default=None)
     if metric.function is None:
         raise ValueError(f"{metric.name} is no lexical metric")
     function = metric.function
-    texts = [JOINER.join(answers)] if metric.references == "joined" else answers
+    texts = references_of(answers, kind) if metric.references == "joined" else answers
     return max(metric.checked(function(prediction, text)) for text in texts)
 
 
@@ -71,7 +79,8 @@ def answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Seq
     for metric in metrics:
         if metric.lexical:
             prediction = reply if metric.rule is not None else answer.prediction
-            scores[metric.name] = score_answer(metric, prediction, answers, category) if answers else None
+            scored = score_answer(metric, prediction, answers, category, reference.kind) if answers else None
+            scores[metric.name] = scored
     scores |= order_scores(answer.prediction, reference.extra.get(ORDERED_ITEMS, ()))
     scores["abstained"] = float(abstains(reply))
     scores["trapped"] = None if false_answer is None else float(is_trapped(reply, false_answer))

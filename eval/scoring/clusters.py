@@ -3,7 +3,12 @@
 The error is the linearised one of a ratio of conversation totals, so that conversations of unequal size count by their
 questions; the interval takes Student's t with one degree of freedom less than there are conversations. Over ten
 conversations it covers what it promises, which a percentile bootstrap does not (``results/audit/coverage.md``).
+
+A mean of category means is a sum of such ratios. Each has the variance of its own few conversations, so each is
+corrected for their number, and the degrees of freedom are Satterthwaite's for a sum of variances.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,39 +40,65 @@ def cluster_interval(scores: MetricScores, mean: MeanRule = MICRO, *, level: flo
     Returns:
         The interval in the unit of the scores, or ``None`` where :func:`standard_error` has none.
     """
-    error, units = standard_error(scores, mean)
+    error = standard_error(scores, mean)
     if error is None:
         return None
-    half = t_quantile((1 + level) / 2, units - 1) * error
+    half = t_quantile((1 + level) / 2, error.freedom) * error.value
     middle = point(scores, mean)
     by, _ = resampling_units(scores.conversations)
-    return Interval(middle - half, middle + half, level, by, units)
+    return Interval(middle - half, middle + half, level, by, error.units)
 
 
-def standard_error(scores: MetricScores, mean: MeanRule = MICRO) -> tuple[float | None, int]:
+@dataclass(frozen=True, slots=True)
+class StandardError:
+    """Standard error of a mean.
+
+    Attributes:
+        value: in the unit of the scores.
+        freedom: degrees of freedom of its Student's t, at most ``units - 1``.
+        units: conversations, or questions with one conversation.
+    """
+
+    value: float
+    freedom: float
+    units: int
+
+
+def standard_error(scores: MetricScores, mean: MeanRule = MICRO) -> StandardError | None:
     """Linearised standard error of a mean over conversations (over questions with one conversation).
 
     Returns:
-        The error in the unit of the scores, and the number of units. There is no error with fewer than two units, nor
-        where a category that the mean weighs by itself stands in one conversation alone: nothing then tells how other
-        conversations differ in it, and its share of the error would be 0.
+        ``None`` with fewer than two units, and where a category that the mean weighs by itself stands in one unit
+        alone: nothing then tells how others differ in it, and its share of the error would be 0.
     """
-    by, units = resampling_units(scores.conversations)
+    _, units = resampling_units(scores.conversations)
     count = int(units.max()) + 1 if len(units) else 0
     if count < 2:
-        return None, count
+        return None
     totals = ScoreTotals.of(scores, units, mean)
-    if by == "conversation" and np.any(np.count_nonzero(totals.counts, axis=0) == 1):
-        return None, count
     shares = influence(totals)
-    return float(np.sqrt(count / (count - 1) * np.sum((shares - shares.mean()) ** 2))), count
+    within = np.count_nonzero(totals.counts, axis=0)
+    within = within[within > 0]
+    if np.any(within < 2):
+        return None
+    shares = shares * np.sqrt(within / (within - 1))
+    value = float(np.sqrt(np.sum(shares.sum(axis=1) ** 2)))
+    return StandardError(value, min(count - 1.0, _freedom(np.sum(shares**2, axis=0), within - 1.0)), count)
+
+
+def _freedom(variances: Floats, freedoms: Floats) -> float:
+    """Degrees of freedom of a sum of variances that are estimated apart (Satterthwaite 1946)."""
+    total = float(variances.sum())
+    if total <= 0.0 or len(variances) == 1:
+        return float(freedoms.min())
+    return total**2 / float(np.sum(variances**2 / freedoms))
 
 
 def influence(totals: ScoreTotals) -> Floats:
-    """Contribution of each unit to the mean's deviation, shape (units,)."""
+    """Contribution of each unit to the mean's deviation by category that has questions, shape (units, categories)."""
     questions = totals.counts.sum(axis=0)
     present = questions > 0
     sums, counts, questions = totals.sums[:, present], totals.counts[:, present], questions[present]
     shares = np.ones(1) if totals.weights is None else totals.weights[present] / totals.weights[present].sum()
     means = sums.sum(axis=0) / questions
-    return np.asarray(((sums - counts * means) / questions) @ shares)
+    return np.asarray((sums - counts * means) / questions * shares)

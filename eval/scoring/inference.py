@@ -115,7 +115,7 @@ def _numbered_units(conversations: tuple[str, ...]) -> tuple[UnitKind, Ints]:
 
 
 @lru_cache(maxsize=256)
-def t_quantile(share: float, freedom: int) -> float:
+def t_quantile(share: float, freedom: float) -> float:
     """Quantile of Student's t."""
     from scipy.stats import t as student
 

@@ -7,7 +7,7 @@ from eval.metrics.metric import Metric
 from eval.metrics.neural import BertScorer, SentenceScorer
 from eval.metrics.ordering import ORDERED_ITEMS, SEMANTIC_ORDER_METRICS, semantic_order_scores
 from eval.runs.records import AnswerRecord, ReferenceRecord
-from eval.scoring.answers import JOINER, gold_answers
+from eval.scoring.answers import gold_answers, references_of
 from eval.scoring.rows import Scores, ScoringConfig
 
 
@@ -29,9 +29,9 @@ def neural_scores(
     """
     names = {metric.name for metric in metrics}
     pairs = [
-        (reference.question_id, answer.prediction, JOINER.join(gold_answers(reference)))
+        (reference.question_id, answer.prediction, text)
         for answer, reference in answered
-        if gold_answers(reference)
+        for text in references_of(gold_answers(reference), reference.kind)
     ]
     found: dict[str, Scores] = {question_id: {} for question_id, _, _ in pairs}
     models: dict[str, Any] = {}
@@ -49,8 +49,8 @@ def neural_scores(
         models["sbert"] = sentences.fingerprint()
         if "sbert" in names:
             values = sentences.score([pair[1] for pair in pairs], [pair[2] for pair in pairs])
-            for (question_id, _, _), value in zip(pairs, values, strict=True):
-                found[question_id]["sbert"] = value
+            for (question_id, _, _), value in sorted(zip(pairs, values, strict=True), key=lambda pair: pair[1]):
+                found[question_id]["sbert"] = value  # the best alternative comes last
         for answer, reference in ordered:
             aligned = semantic_order_scores(answer.prediction, reference.extra[ORDERED_ITEMS], sentences.cosines)
             own = found.setdefault(reference.question_id, {})
@@ -59,12 +59,16 @@ def neural_scores(
 
 
 def _bert_scores(scorer: BertScorer, pairs: Sequence[tuple[str, str, str]]) -> dict[str, Scores]:
-    """BERTScore by question id. A-Mem's rule for an empty side: F1 counts as 0, precision and recall do not exist."""
+    """BERTScore by question id, against the alternative with the best F1.
+
+    A-Mem's rule for an empty side: F1 counts as 0, precision and recall do not exist.
+    """
     empty: Scores = {"bert_f1": 0.0, "bert_precision": None, "bert_recall": None}
     full = [pair for pair in pairs if pair[1] and pair[2]]
     values = scorer.score([pair[1] for pair in full], [pair[2] for pair in full])
     found: dict[str, Scores] = {question_id: dict(empty) for question_id, _, _ in pairs}
-    for (question_id, _, _), value in zip(full, values, strict=True):
+    best_last = sorted(zip(full, values, strict=True), key=lambda pair: pair[1].f1)
+    for (question_id, _, _), value in best_last:
         found[question_id] = {
             "bert_f1": value.f1,
             "bert_precision": value.precision,

@@ -113,13 +113,13 @@ def minimum_detectable_difference(
 ) -> float | None:
     """Smallest true difference a two-sided test at ``alpha`` finds with probability ``power``.
 
-    ``(t(1-alpha/2) + t(power)) * standard error`` with units - 1 degrees of freedom (Bloom 1995). The standard error is
-    the linearised one of a ratio of unit totals, so that conversations of unequal size count by their questions.
+    ``(t(1-alpha/2) + t(power)) * standard error`` (Bloom 1995), with the error and the degrees of freedom of
+    :func:`eval.scoring.clusters.standard_error`.
     """
-    error, count = standard_error(differences, mean)
+    error = standard_error(differences, mean)
     if error is None:
         return None
-    return (t_quantile(1 - alpha / 2, count - 1) + t_quantile(power, count - 1)) * error
+    return (t_quantile(1 - alpha / 2, error.freedom) + t_quantile(power, error.freedom)) * error.value
 
 
 def win_tie_loss(differences: Floats, tolerance: float = TIE) -> tuple[int, int, int]:

@@ -151,10 +151,12 @@ def _echo(run_dir: Path, answers: Iterable[AnswerRecord]) -> Json:
     references = load_references(run_dir)
     scored: dict[str, list[float | None]] = {name: [] for name in _ECHO_METRICS}
     for answer in answers:
-        gold = gold_answers(references[answer.question_id])
-        if gold and references[answer.question_id].kind != ADVERSARIAL:
+        reference = references[answer.question_id]
+        gold = gold_answers(reference)
+        if gold and reference.kind != ADVERSARIAL:
             for name, values in scored.items():
-                values.append(score_answer(find_metric(name), answer.question, gold, answer.category))
+                metric = find_metric(name)
+                values.append(score_answer(metric, answer.question, gold, answer.category, reference.kind))
     return {name: mean_of(values).value for name, values in scored.items()}
 
 

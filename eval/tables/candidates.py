@@ -7,7 +7,7 @@ from math import fsum
 from pathlib import PurePath
 from typing import Any
 
-from eval.configs.answer_prompts import AUTHORS
+from eval.configs.answer_prompts import AUTHORS, answer_prompts
 from eval.metrics.registry import METRICS
 from eval.scoring.aggregate import ABSTENTION
 from eval.scoring.rows import ScoreRow
@@ -128,7 +128,8 @@ def group_runs(runs: Iterable[StoredRun], spec: PaperSpec) -> tuple[Candidates, 
 def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec) -> Selected | str:
     """Take the run for one cell: most questions, then the paper's own data set config, then the latest.
 
-    Never the one with the highest score. Runs that differ from it in the seed alone enter with it.
+    Never the one with the highest score. Runs that differ from it in the seed alone enter with it; a row of
+    former wordings may hold several, whose answers are not averaged.
 
     Args:
         runs: candidates of the cell's row on the data set.
@@ -153,13 +154,19 @@ def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec
     best = ranked[0]
     by_seed: dict[int, StoredRun] = {}
     for run in ranked:
-        if run.settings_hash() == best.settings_hash() and len(run.rows) == len(best.rows):
+        if _repeats(run, best):
             by_seed.setdefault(int(run.record["seed"]), run)
     seeds = tuple(sorted(by_seed))
     chosen = [by_seed[seed] for seed in seeds]
     names = tuple(run.run_id for run in chosen)
     rows = mean_over_runs(chosen, metric)
     return Selected(best, rows, seeds, names, other_terms(best, dataset, spec), tuple(chosen))
+
+
+def _repeats(run: StoredRun, best: StoredRun) -> bool:
+    """Whether a run differs from the chosen one of its row in the seed alone; a reworded prompt is in no setting."""
+    same_wording = answer_prompts(run.record) == answer_prompts(best.record)
+    return run.settings_hash() == best.settings_hash() and len(run.rows) == len(best.rows) and same_wording
 
 
 def _obstacle(run: StoredRun, metric: str, spec: PaperSpec) -> str | None:

@@ -2,10 +2,14 @@
 
 A claim is a lock on one byte of a file. It ends with the process that holds it, however that ends, and leaves nothing
 to clean up. The byte itself says whether a call was begun under it before: only then its reply has to be looked for.
+On Linux a lock belongs to the opened file, so that two caches of one process exclude each other too; elsewhere it
+belongs to the process.
 """
 
 import fcntl
 import os
+import struct
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,7 +43,7 @@ class Claim:
 
 
 class CallClaims:
-    """The file of claims of one reply cache.
+    """The file of claims of one reply cache; another one of the same folder holds claims of its own.
 
     Args:
         folder: of the cache; made with the first claim.
@@ -51,7 +55,7 @@ class CallClaims:
 
     @contextmanager
     def hold(self, key: str) -> Iterator[Claim | None]:
-        """Hold the claim on a call; ``None`` if another process holds it.
+        """Hold the claim on a call; ``None`` if another cache holds it.
 
         Args:
             key: of the reply, a hash in hexadecimal digits.
@@ -61,8 +65,8 @@ class CallClaims:
         """
         file, position = self._opened(), int(key, 16) % _CLAIMS
         try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, position)
-        except (BlockingIOError, PermissionError):  # how systems say that another process holds it
+            _lock(file, position)
+        except (BlockingIOError, PermissionError):  # how systems say that another one holds it
             yield None
             return
         except OSError as error:
@@ -74,7 +78,7 @@ class CallClaims:
             yield Claim(self._folder, file, position)
         finally:
             if self._file == file:  # else closed in the meantime, which has freed all its locks
-                fcntl.lockf(file, fcntl.LOCK_UN, 1, position)
+                _unlock(file, position)
 
     def close(self) -> None:
         """Close the file; a later :meth:`hold` opens it again."""
@@ -83,9 +87,28 @@ class CallClaims:
         self._file = None
 
     def _opened(self) -> int:
-        """Open the file. Its errors are apart from the lock's, which say that another process holds a claim."""
+        """Open the file. Its errors are apart from the lock's, which say that another cache holds a claim."""
         if self._file is None:
             with cache_write_errors(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)
                 self._file = os.open(self._folder / "claims", os.O_RDWR | os.O_CREAT, 0o644)
         return self._file
+
+
+if sys.platform == "linux":
+    #: struct flock: type, whence, start, length, process (0: the lock is the opened file's).
+    _FLOCK = struct.Struct("hhqqi0q")
+
+    def _lock(file: int, position: int) -> None:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, position, 1, 0))
+
+    def _unlock(file: int, position: int) -> None:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_UNLCK, os.SEEK_SET, position, 1, 0))
+
+else:
+
+    def _lock(file: int, position: int) -> None:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, position)
+
+    def _unlock(file: int, position: int) -> None:
+        fcntl.lockf(file, fcntl.LOCK_UN, 1, position)

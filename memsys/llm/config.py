@@ -11,7 +11,7 @@ from typing import ClassVar
 from memsys.credentials import without_secrets
 from memsys.errors import ConfigError
 from memsys.llm.engines.contract import EngineConfig, LoadsModelFile
-from memsys.llm.gbnf import SPACINGS
+from memsys.llm.gbnf import SPACINGS, no_spacing
 from memsys.llm.sampling import SAMPLING_FIELDS, check_sampling, check_temperature
 from memsys.settings import check_minimum, check_name
 from memsys.vocabulary import Json
@@ -94,6 +94,8 @@ class BackboneConfig:
             ConfigError: names key, value and choices.
         """
         check_name("backbone.name", self.name)
+        named = callable(getattr(self.engine, "build", None))
+        _require(named, "engine", self.engine, "the settings of an engine, as in conf/backbone/engine")
         for key, choices in _CHOICES.items():
             _require(getattr(self, key) in choices, key, getattr(self, key), f"one of {', '.join(choices)}")
         fields = ("max_tokens", "max_completion_tokens")
@@ -120,6 +122,8 @@ class BackboneConfig:
             self.engine.check_backbone(self.model, self.context_length)
 
     def _check_structured(self) -> None:
+        if self.structured in SPACINGS and hasattr(self.engine, "base_urls"):  # an endpoint of OpenAI's protocol
+            raise ConfigError(no_spacing(self.structured))
         arguments = getattr(self.engine, "extra_args", None)  # vLLM's alone
         if self.structured in SPACINGS and arguments is not None and "guidance" not in " ".join(map(str, arguments)):
             raise ConfigError(

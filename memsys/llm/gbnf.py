@@ -107,6 +107,11 @@ SPACED = Spacing(comma=", ", colon=": ")
 SPACINGS: Mapping[str, Spacing] = {"json_compact": COMPACT, "json_spaced": SPACED}
 
 
+def no_spacing(structured: str) -> str:
+    """The error of an engine that cannot be told where blanks stand."""
+    return f"backbone.structured={structured} is for llama.cpp and vLLM; use json_schema with other engines"
+
+
 def _times(least: int, most: int | None) -> str:
     if most is None:
         return f"{{{least},}}" if least else "*"

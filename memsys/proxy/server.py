@@ -18,6 +18,7 @@ from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.foreign import CompletesCalls
 from memsys.llm.scope import CallScope, Phase, call_scope
+from memsys.llm.structured import clean
 from memsys.proxy.clients import AskedReply, ProxyClient, ProxyClients, ProxyScope
 from memsys.proxy.errors import FINAL, RefusedRequestError, error_body, status_and_code
 from memsys.proxy.fields import SCOPE, check_fields
@@ -342,8 +343,12 @@ def _keep_failure(request: web.Request, failure: MemsysError) -> None:
 
 
 def _endpoint(request: web.Request) -> str:
-    """The part of the address behind ``/v1``: what stands before it may be a token, which no log shows."""
-    return request.path.partition("/v1")[2] or "an address without /v1"
+    """The part of the address behind ``/v1``: what stands before it may be a token, which no log shows.
+
+    The last ``/v1/`` is meant: a token may begin with these letters.
+    """
+    _, found, call = request.path.rpartition("/v1/")
+    return f"/{call}" if found else "an address without /v1"
 
 
 def _scope(request: web.Request) -> ProxyScope:
@@ -359,6 +364,9 @@ def _scope(request: web.Request) -> ProxyScope:
 def _checked(scope: ProxyScope) -> ProxyScope:
     if scope.phase not in get_args(Phase):
         raise RefusedRequestError(f"phase={scope.phase!r}; choose one of {', '.join(get_args(Phase))}")
+    for what, name in (("conversation", scope.conversation_id), ("item", scope.item)):
+        if clean(name) != name:  # no file could hold it, so that a call that is paid could not be noted
+            raise RefusedRequestError(f"the name of the {what} is no UTF-8; send it in that encoding")
     return scope
 
 

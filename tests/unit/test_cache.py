@@ -415,6 +415,18 @@ def test_a_call_that_ends_after_the_cache_was_closed_says_nothing_of_its_claim(t
         assert again is not None
 
 
+def test_two_caches_of_one_process_exclude_each_other(tmp_path: Path) -> None:
+    """Locks of a process let both in, and closing one cache dropped the claims of the other."""
+    first, second = CallClaims(tmp_path), CallClaims(tmp_path)
+    with first.hold(key(1)) as claim:
+        assert claim is not None
+        with second.hold(key(1)) as other:
+            assert other is None
+        second.close()
+        with CallClaims(tmp_path).hold(key(1)) as third:
+            assert third is None
+
+
 def test_a_call_that_waits_long_for_another_process_says_so_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

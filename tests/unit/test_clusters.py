@@ -25,9 +25,38 @@ def test_one_question_a_conversation_is_the_t_interval_of_the_textbook() -> None
 
 def test_a_ratio_is_linearised_by_hand() -> None:
     """Conversations of 1 and 3 questions, means 1 and 0: mean 1/4, contributions (1 - 1/4) / 4 and -3/4 / 4."""
-    error, units = standard_error(scores([1.0, 0.0, 0.0, 0.0], ["a", "b", "b", "b"]))
-    assert units == 2
-    assert error == pytest.approx(np.sqrt(2 * 2 * (3 / 16) ** 2))
+    error = standard_error(scores([1.0, 0.0, 0.0, 0.0], ["a", "b", "b", "b"]))
+    assert error is not None
+    assert (error.units, error.freedom) == (2, 1.0)
+    assert error.value == pytest.approx(np.sqrt(2 * 2 * (3 / 16) ** 2))
+
+
+def test_a_mean_of_categories_has_the_variance_of_each_category_by_hand() -> None:
+    """Two categories of two questions, 0 and 1 each: variances of their means 1/4, of half of their sum 1/8."""
+    found = scores([0.0, 1.0, 0.0, 1.0], ["a"] * 4, [1, 1, 2, 2])
+    error = standard_error(found, MeanRule(((1, 0.5), (2, 0.5))))
+    assert error is not None
+    assert error.value == pytest.approx(np.sqrt(1 / 8))
+    assert error.freedom == pytest.approx(2.0)  # Satterthwaite: (1/16 + 1/16)^2 / (2 * (1/16)^2 / 1)
+    wide = cluster_interval(found, MeanRule(((1, 0.5), (2, 0.5))))
+    assert wide is not None
+    assert wide.high - 0.5 == pytest.approx(stats.t.ppf(0.975, 2) * np.sqrt(1 / 8))
+
+
+def test_one_question_of_a_category_leaves_a_mean_of_categories_without_an_interval() -> None:
+    """One question for each of two categories: the interval had no width."""
+    by_category = MeanRule(((1, 0.5), (2, 0.5)))
+    assert cluster_interval(scores([0.0, 1.0], ["a", "a"], [1, 2]), by_category) is None
+    assert cluster_interval(scores([0.0, 1.0, 1.0], ["a"] * 3, [1, 2, 2]), by_category) is None
+
+
+def test_categories_that_all_conversations_have_leave_the_degrees_of_freedom_of_the_conversations() -> None:
+    values = np.random.default_rng(1).normal(0.4, 0.2, 40)
+    names, strata = [f"c{number}" for number in range(10) for _ in range(4)], [1, 1, 2, 2] * 10
+    error = standard_error(scores(values.tolist(), names, strata), MeanRule(((1, 0.5), (2, 0.5))))
+    assert error is not None
+    assert error.freedom == 9.0
+    assert error.value == pytest.approx(stats.sem(values.reshape(10, 4).mean(axis=1)))
 
 
 def test_a_category_of_one_conversation_leaves_a_mean_of_categories_without_an_interval() -> None:
@@ -78,3 +107,17 @@ def test_coverage_over_ten_conversations_of_unequal_size() -> None:
         assert found is not None
         hits += found.low <= 0 <= found.high
     assert 0.92 < hits / 300 < 0.97
+
+
+@pytest.mark.parametrize("sizes", [[2] * 8, [2, 2, 2, 2, 3, 3, 3, 3], [30, 40, 10, 70]])
+def test_coverage_of_a_mean_of_categories_over_the_questions_of_one_conversation(sizes: list[int]) -> None:
+    """Before each category had a variance of its own, 95 % intervals of eight pairs covered 84."""
+    rng = np.random.default_rng(3)
+    strata = [kind for kind, size in enumerate(sizes) for _ in range(size)]
+    mean = MeanRule(tuple((kind, 1 / len(sizes)) for kind in range(len(sizes))))
+    hits = 0
+    for _ in range(400):
+        found = cluster_interval(scores(rng.normal(size=len(strata)).tolist(), ["a"] * len(strata), strata), mean)
+        assert found is not None
+        hits += found.low <= 0 <= found.high
+    assert hits / 400 > 0.92

@@ -11,7 +11,7 @@ import pytest
 from eval.cli.terminal import console
 from eval.compare import ComparisonChoices, compare
 from eval.compare.__main__ import main
-from eval.compare.answers import show_answers
+from eval.compare.answers import NamedRun, show_answers
 from eval.compare.baseline import choose_baseline
 from eval.compare.columns import ComparisonColumn
 from eval.compare.formats import render_csv, render_latex, render_markdown
@@ -95,6 +95,25 @@ def test_a_system_of_several_seeds_is_called_by_all_of_them(tmp_path: Path) -> N
     assert [row.label for row in system_rows(runs[:3], CLAG)] == ["rag"]
 
 
+def test_seeds_that_were_asked_with_other_answer_prompts_are_systems_of_their_own(tmp_path: Path) -> None:
+    """The text of a prompt is in no setting, so a run before it was reworded and two after it were averaged as one."""
+
+    def asked(seed: int, share: float, wording: str, of: str = "reader.default") -> StoredRun:
+        run = stored(tmp_path / f"{seed} {wording} {of}", seed=seed, values=lambda number, metric: share)
+        return replace(run, record={**run.record, "prompts": {of: wording * 64}})
+
+    runs = [asked(0, 0.1, "a"), asked(1, 0.3, "b"), asked(2, 0.5, "b")]
+    rows = system_rows(runs, CLAG)
+    assert [row.label for row in rows] == ["rag, seed 0", "rag, seeds 1-2"]
+    assert [round(row.estimates["F1"].value, 6) for row in rows] == [10.0, 40.0]
+    config = {**runs[0].record["config"], "prompts": {"source": "authors"}}
+    settings = {"settings": runs[0].settings_hash()}  # as a summary of an older version may have it
+    theirs = replace(
+        runs[0], record={**runs[0].record, **settings, "config": config, "prompts": runs[1].record["prompts"]}
+    )
+    assert [system.seeds for system in group_repeats([theirs, *runs[1:]])] == [(0,), (1, 2)]
+
+
 def test_long_labels_are_numbered_on_the_terminal(tmp_path: Path) -> None:
     runs = [stored(tmp_path), stored(tmp_path, backbone="qwen3_06b", dataset="locomo")]
     report = make_report(runs, CLAG)
@@ -157,9 +176,29 @@ def test_the_baseline_has_the_prompts_of_most_systems(tmp_path: Path) -> None:
     """RAG with the authors' prompts came first by its name's length alone, and had the others tested against it."""
     theirs = [stored(tmp_path, parts=AUTHORS_PROMPTS)]
     ours = [stored(tmp_path, memory=name) for name in ("rag", "amem", "clag")]
-    assert choose_baseline(system_rows(theirs + ours, CLAG)).run.prompts == ""
+    assert choose_baseline(system_rows(theirs + ours, CLAG), "F1").run.prompts == ""
     most_theirs = [*theirs, *(stored(tmp_path, memory=name, parts=AUTHORS_PROMPTS) for name in ("amem", "clag"))]
-    assert choose_baseline(system_rows([ours[0], *most_theirs], CLAG)).run.prompts == "authors' prompts"
+    assert choose_baseline(system_rows([ours[0], *most_theirs], CLAG), "F1").run.prompts == "authors' prompts"
+
+
+def test_the_baseline_has_a_score_in_the_lead_column(tmp_path: Path) -> None:
+    """RAG that only retrieved has no tokens, which counted as none at all, and came before RAG that answered."""
+    searched, rag, amem = (
+        stored(tmp_path, memory=memory, mode=mode)
+        for memory, mode in (("rag", "retrieval_only"), ("rag", "answers"), ("amem", "answers"))
+    )
+    rows = system_rows([searched, rag, amem], CLAG)
+    assert choose_baseline(rows, "F1").run == rag
+    assert choose_baseline(rows[::2], "F1").run == amem
+    assert choose_baseline(rows[:1], "F1").run == searched
+
+
+def test_tokens_that_are_not_known_are_not_the_fewest(tmp_path: Path) -> None:
+    """Of two RAG the one whose answers were recorded elsewhere, without a ledger, came first."""
+    unknown, counted = stored(tmp_path, settings={"k": 3}, summary=False), stored(tmp_path)
+    rows = system_rows([unknown, counted], CLAG)
+    assert "tokens" not in rows[0].estimates and rows[1].estimates["tokens"].value == 120.0
+    assert choose_baseline(rows, "F1").run == counted
 
 
 def test_runs_of_one_wording_are_compared_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,7 +254,7 @@ def test_answers_are_shown_beside_the_gold_answer(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     console.cache_clear()
-    systems = []
+    run, systems = stored(tmp_path), []
     for name, reply in (("rag", "In 1998"), ("full_context", "x " * 100)):
         folder = tmp_path / name
         folder.mkdir()
@@ -225,8 +264,8 @@ def test_answers_are_shown_beside_the_gold_answer(
         no_gold = replace(gold, question_id="q2", answers=(), adversarial_answer="Miga")
         for file, rows in (("answers", (trap, answered)), ("references", (gold, no_gold))):
             (folder / f"{file}.jsonl").write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows))
-        systems.append((name, folder))
-    systems.append(("a summary without answers", tmp_path))
+        systems.append(NamedRun(name, folder, run))
+    systems.append(NamedRun("a summary without answers", tmp_path, run))
     show_answers(systems, 1)
     assert capsys.readouterr().out.splitlines() == [
         "", "Some of the answers", "",
@@ -239,6 +278,55 @@ def test_answers_are_shown_beside_the_gold_answer(
     show_answers(systems, 2)
     console.cache_clear()
     assert "   gold          nothing; the false answer is: Miga" in capsys.readouterr().out
+
+
+def _answering(root: Path, memory: str, data: str, answers: Mapping[str, tuple[str, str]]) -> NamedRun:
+    """A run on some data of one's own that gave the gold answer to each question: by id, question and gold answer."""
+    run = stored(root, memory=memory, dataset="custom", data_sha256=data * 64, settings={"k": ord(data)})
+    folder = root / f"{memory} on {data}"
+    folder.mkdir()
+    given = [
+        AnswerRecord(number, "c", 2, asked, gold, gold, False, (), 0.1, 0.1, False, 9, 2)
+        for number, (asked, gold) in answers.items()
+    ]
+    golds = [ReferenceRecord(one.question_id, "c", 2, (one.prediction,), None, (), (), ()) for one in given]
+    for file, rows in (("answers", given), ("references", golds)):
+        (folder / f"{file}.jsonl").write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows))
+    return NamedRun(f"{memory} {data}", folder, run)
+
+
+def test_answers_to_other_data_with_the_same_ids_are_a_list_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside the gold answer "Paris" stood "Shakespeare", as what the other system said of the capital of France."""
+    france, hamlet = {"q1": ("Capital of France?", "Paris")}, {"q1": ("Who wrote Hamlet?", "Shakespeare")}
+    asked = (("rag", "a", france), ("rag", "b", hamlet), ("amem", "a", france))
+    show_answers([_answering(tmp_path, *one) for one in asked], 1)
+    assert capsys.readouterr().out.splitlines() == [
+        "", "Some of the answers on custom", "",
+        " Capital of France?",
+        "   gold    Paris",
+        "   rag a   Paris",
+        "   amem a  Paris",
+        "",
+        "Some of the answers on custom", "",
+        " Who wrote Hamlet?",
+        "   gold   Shakespeare",
+        "   rag b  Shakespeare",
+        "",
+    ]  # fmt: skip
+
+
+def test_without_a_question_that_all_answered_no_answers_are_announced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The heading stood there with nothing below it."""
+    apart = [_answering(tmp_path, name, "a", {name: ("Capital of France?", "Paris")}) for name in ("rag", "amem")]
+    show_answers(apart, 3)
+    assert capsys.readouterr().out == ""
+    other = _answering(tmp_path, "clag", "b", {"q1": ("Who wrote Hamlet?", "Shakespeare")})
+    show_answers([*apart, other], 3)
+    assert capsys.readouterr().out.splitlines()[:4] == ["", "Some of the answers", "", " Who wrote Hamlet?"]
 
 
 def test_shown_answers_have_the_names_of_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,6 +125,35 @@ def test_the_conclusion_says_what_can_be_claimed(tmp_path: Path) -> None:
     assert "no other system to compare it with" in make_report([rag], CLAG).conclusion
 
 
+def test_the_conclusion_says_that_a_named_baseline_has_no_such_score(tmp_path: Path) -> None:
+    """It said that there is no other system to compare it with, below a table of two with F1."""
+    searched = stored(tmp_path, "rag", mode="retrieval_only")
+    runs = [searched, stored(tmp_path, "rag", 0.2), stored(tmp_path, "amem", 0.5)]
+    report = make_report(runs, CLAG)
+    assert report.baseline == "rag, smollm2_135m"
+    assert "amem, smollm2_135m leads rag, smollm2_135m by 30.0 points F1" in report.conclusion
+    assert make_report(runs, CLAG, searched.run_id).conclusion == (
+        "On 20 questions of 2 conversations amem, smollm2_135m has F1 50.0; the baseline, rag, none, has no F1, so "
+        "nothing was tested."
+    )
+    alone = make_report(runs[::2], CLAG).conclusion
+    assert alone == "On 20 questions of 2 conversations amem, smollm2_135m has F1 50.0; no other system here has F1."
+
+
+def test_the_conclusion_says_why_no_system_was_tested(tmp_path: Path) -> None:
+    """Of two that share no question, too, it said that there is no other system."""
+    rag, amem = (
+        stored(tmp_path, "rag", 0.2, conversations=("c1",)),
+        stored(tmp_path, "amem", 0.5, conversations=("c2",)),
+    )
+    begin = "On 10 questions of one conversation amem has F1 50.0; "
+    assert make_report([rag, amem], CLAG).conclusion == f"{begin}it shares no question with rag, the baseline."
+    assert make_report([rag, amem], CLAG, "amem").conclusion == f"{begin}the others share no question with it."
+    elsewhere = [stored(tmp_path, "rag", 0.3, data_sha256="7" * 64), amem, stored(tmp_path, "clag", 0.4)]
+    assert make_report(elsewhere, CLAG).conclusion == f"{begin}it ran on other data than rag, the baseline."
+    assert make_report(elsewhere[:2], CLAG).conclusion == f"{begin}the others ran on other data."
+
+
 def test_the_conclusion_does_not_say_that_a_test_fails_which_was_not_declared(tmp_path: Path) -> None:
     """Of retrieval alone, whose p was 0.002, it said that the test does not confirm the difference."""
     ten = tuple(f"conv-{number}" for number in range(10))

@@ -143,7 +143,8 @@ def test_update_correctness_and_staleness(
     ("prediction", "gold", "score"),
     [("It is the Rugby Union.", "rugby union", 1.0), ("rugby", "rugby union", 0.0),
      ("Washington DC", "Washington, D.C.", 1.0),
-     ("a party", "art", 1.0), ("", "x", 0.0)],
+     ("a party", "art", 1.0), ("", "x", 0.0),
+     ("B", "A", 0.0), ("zzz", "?", 0.0), ("", "", 0.0)],  # nothing is left of the gold, which stood in every answer
 )  # fmt: skip
 def test_substring_exact_match(prediction: str, gold: str, score: float) -> None:
     assert substring_em(prediction, gold) == score

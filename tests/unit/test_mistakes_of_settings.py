@@ -60,6 +60,7 @@ QUICK = ("mode=retrieval_only", "embedder=hashing")
         ("dataset.categories=[]", "dataset.categories=[] keeps nothing; name what to keep, or write null for all"),
         ("memory.bm25.b=2", "memory.bm25.b=2 must be a number from 0 to 1"),
         ("second_roles=router", "second_roles=router must be a list, e.g. second_roles=[router]"),
+        ("second_roles=[3]", "second_roles=[3] must be a list of names of roles"),
         ("reader.abstention=", "reader.abstention='' must say how a question is declined"),
     ],
 )  # fmt: skip
@@ -207,6 +208,19 @@ def test_texts_longer_than_a_model_reads_are_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"max_position_embeddings": 512}')
     with pytest.raises(ConfigError, match=r"embedder\.max_word_pieces=513, but .* reads 512 at most"):
         BertTokenizer(tmp_path, 513, 16)
+
+
+def test_a_backbone_needs_an_engine() -> None:
+    """It ended in an ``AttributeError``."""
+    with pytest.raises(ConfigError, match=r"backbone\.engine is None; it must be the settings of an engine"):
+        compose_plan(["backbone=smollm2_135m", "backbone.engine=null", "embedder=hashing"])
+
+
+def test_blanks_that_an_endpoint_cannot_be_told_of_are_refused_before_anything_is_loaded() -> None:
+    """It was said at the first call with a schema, when everything had been ingested."""
+    endpoint = ["backbone=endpoint", "backbone.model=m", "backbone.engine.base_urls=[http://a:1/v1]"]
+    with pytest.raises(ConfigError, match=r"backbone\.structured=json_spaced is for llama\.cpp and vLLM"):
+        compose_plan([*endpoint, "backbone.context_length=8192", "backbone.structured=json_spaced"])
 
 
 def test_a_type_of_numbers_that_vllm_does_not_know_is_refused() -> None:

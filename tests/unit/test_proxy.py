@@ -252,6 +252,35 @@ def test_embeddings_are_the_embedders(stub: StubServer, tmp_path: Path, form: An
     assert world.client.embedded == 4
 
 
+def test_a_token_may_begin_as_the_address_goes_on(stub: StubServer, tmp_path: Path) -> None:
+    """One token in 4,096 was cut at its own letters: chats were read as completions, and the log showed the token."""
+
+    async def run() -> None:
+        async with opened(stub, tmp_path) as world:
+            world.client.token = "v1" + world.client.token[2:]
+            async with openai.AsyncOpenAI(base_url=world.proxy.url(world.client), api_key="none") as by_address:
+                await by_address.chat.completions.create(model="any", messages=HELLO)  # type: ignore[call-overload]
+
+    asyncio.run(run())
+    assert stub.state.count == 1
+
+
+@pytest.mark.parametrize("name", ["item", "conversation"])
+def test_a_name_that_no_file_can_hold_is_refused_before_the_call(stub: StubServer, tmp_path: Path, name: str) -> None:
+    """The call was made and paid, and then its row could not be written."""
+
+    async def run() -> bytes:
+        async with opened(stub, tmp_path) as world:
+            body = b'{"messages": [{"role": "user", "content": "Hi"}]}'
+            head = f"POST /{world.client.token}/v1/chat/completions HTTP/1.1\r\nHost: a\r\n"
+            said = f"x-memsys-{name}: ".encode() + b"Zo\xeb\r\n" + f"Content-Length: {len(body)}\r\n\r\n".encode()
+            return await world.raw(head.encode() + said + body)
+
+    answer = asyncio.run(run())
+    assert answer.startswith(b"HTTP/1.1 400") and f"the name of the {name} is no UTF-8".encode() in answer
+    assert stub.state.count == 0
+
+
 def test_only_who_has_the_token_gets_in(stub: StubServer, tmp_path: Path) -> None:
     async def run() -> None:
         async with opened(stub, tmp_path) as world:

@@ -99,6 +99,12 @@ def test_malformed_reply_is_scored_as_raw_text_and_counted() -> None:
     assert answer.malformed and answer.prediction == '{"answer": "Lis'
 
 
+def test_an_object_without_an_answer_is_scored_as_raw_text_and_counted() -> None:
+    """A role that accepts any object (reading.check: any) let it through, and the run stopped with a KeyError."""
+    answer = ask(config(), Backbone({"reply": "Lisbon"}, '{"reply": "Lisbon"}'), 4)
+    assert answer.malformed and answer.prediction == '{"reply": "Lisbon"}'
+
+
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [("(a)", 0), ("b", 1), ("B)", 1), ("A lake house", None), ("(b) in Porto", None), ("banana", None)],

@@ -1,14 +1,17 @@
 """Recorded answers: every shape and every trap of the published files, on small files written here."""
 
+import csv
 import errno
 import gzip
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from eval.compare.__main__ import main as compare
+from eval.compare.pairs import on_the_same_data
 from eval.compare.rows import system_rows
 from eval.judge.store import load_judged
 from eval.loaders.locate import sample_path
@@ -16,14 +19,14 @@ from eval.recorded.__main__ import main
 from eval.recorded.align import align
 from eval.recorded.catalogue import load_catalogue
 from eval.recorded.fetching import fetch_entry
-from eval.recorded.importing import Imported, import_rows
+from eval.recorded.importing import Imported, checksum, import_rows
 from eval.recorded.questions import QuestionSet, RecordedQuestion, load_questions, number_categories
 from eval.recorded.rows import Recorded, read_rows, without_thoughts
 from eval.recorded.run_folder import Origin, write_run
-from eval.recorded.shapes import column_shape, make_shape
+from eval.recorded.shapes import column_shape, make_shape, read_shape
 from eval.recorded.source import read_tree
 from eval.runs.records import ReferenceRecord
-from eval.runs.stored import load_answers, load_json
+from eval.runs.stored import load_answers, load_json, load_references
 from eval.score import main as score
 from eval.scoring.protocols import load_protocol
 from eval.scoring.score_run import score_run
@@ -189,6 +192,17 @@ def test_a_damaged_file_is_one_message(tmp_path: Path, name: str, content: bytes
         read_tree(tmp_path / name)
 
 
+def test_a_cell_may_be_longer_than_those_of_csv(tmp_path: Path) -> None:
+    """A context of more than 131,072 characters could not be imported."""
+    before, context = csv.field_size_limit(), "x " * 70_000
+    (tmp_path / "a.csv").write_text(f"question,context\nWho?,{context}\n")
+    assert read_tree(tmp_path / "a.csv") == [{"question": "Who?", "context": context}]
+    (tmp_path / "b.csv").write_text("question,context\nWho?\n")
+    with pytest.raises(DataError, match="another number of columns"):
+        read_tree(tmp_path / "b.csv")
+    assert csv.field_size_limit() == before
+
+
 def test_what_no_program_could_count_is_missing(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('[{"answer": NaN, "whole": "\\ud83d\\ude00"}]')
     assert read_tree(tmp_path / "a.json") == [{"answer": None, "whole": "\U0001f600"}]
@@ -212,6 +226,8 @@ def test_an_unknown_setting_is_named() -> None:
         ({"rows": 5}, r"mine.yaml.rows=5 must be a text"),
         ({"encoding": ["utf-8"]}, r"mine.yaml.encoding=\['utf-8'\] must be a text"),
         ({"conversations": ["a"]}, r"mine.yaml.conversations: name each conversation of the file"),
+        ({"conversations": {7: ["a"]}}, r"mine.yaml.conversations: name each conversation of the file"),
+        ({"question": {"path": "q", "values": [1]}}, r"mine.yaml.question.values=\[1\]: name each value of the file"),
     ],
 )
 def test_a_setting_of_another_type_is_one_message(setting: dict[str, object], message: str) -> None:
@@ -250,6 +266,176 @@ def test_rows_without_a_conversation_are_one_together(tmp_path: Path) -> None:
     apart = replace(shape, conversation_is="question")
     found = import_rows([tmp_path / "a.json"], apart, None)
     assert len(found.question_set.conversations) == 6
+
+
+def _own(tmp_path: Path, *rows: Mapping[str, object]) -> QuestionSet:
+    (tmp_path / "own.json").write_text(json.dumps(rows))
+    places = ("question_id", "question", "conversation", "category", "gold", "prediction")
+    return import_rows(
+        [tmp_path / "own.json"], make_shape("own", {key: key for key in places}, "own.yaml"), None
+    ).question_set
+
+
+ROW = {"question_id": "1", "question": "Who?", "conversation": "a", "category": "x", "gold": "Ann", "prediction": "Ann"}
+
+
+def test_two_systems_that_were_asked_the_same_ran_on_one_data_set(tmp_path: Path) -> None:
+    """The checksum was that of the file with the answers, and two systems were never tested against each other."""
+    other = {**ROW, "question_id": "2", "category": "w"}
+    ours = _own(tmp_path, ROW, other)
+    assert _own(tmp_path, {**other, "prediction": "Bob"}, {**ROW, "prediction": None}).sha256 == ours.sha256
+    for key in ("question_id", "question", "conversation", "category", "gold"):
+        assert _own(tmp_path, {**ROW, key: "y"}, other).sha256 != ours.sha256
+    for name, prediction in (("mine", "Ann"), ("theirs", "Bob")):
+        (tmp_path / f"{name}.csv").write_text(f"question,gold,prediction\nWho?,Ann,{prediction}\n")
+        given = ["import", str(tmp_path / f"{name}.csv"), "--as", str(tmp_path / name), "--dataset", "own"]
+        assert main(given) == 0 and score([str(tmp_path / name), "--metrics", "f1_set"]) == 0
+    mine, theirs = read_run(tmp_path / "mine"), read_run(tmp_path / "theirs")
+    assert not isinstance(mine, Skipped) and not isinstance(theirs, Skipped)
+    assert on_the_same_data(mine, theirs)
+    sums = [run.record["recorded"]["sha256"] for run in (mine, theirs)]
+    assert sums == [checksum([tmp_path / "mine.csv"]), checksum([tmp_path / "theirs.csv"])]
+
+
+def test_a_question_that_was_not_answered_is_one_of_its_file(tmp_path: Path) -> None:
+    """Categories were numbered without it: 101 was another category than in the file of a system that answered it."""
+    first, second = {**ROW, "prediction": None}, {**ROW, "question_id": "2", "category": "y"}
+    repeated, without_gold = {**second, "prediction": None, "gold": "Bob"}, {**first, "question_id": "3", "gold": None}
+    found = _own(tmp_path, repeated, first, second, without_gold)
+    assert [(one.question_id, one.category, one.answers) for one in found.questions] == [
+        ("2", 102, ["Ann"]),
+        ("1", 101, ["Ann"]),
+    ]
+
+
+def test_a_column_may_be_absent_from_the_first_row(tmp_path: Path) -> None:
+    """The columns were those of the first row; what others have was left out for all."""
+    files = [tmp_path / "a.jsonl", tmp_path / "b.json"]
+    lines = [{"question": "Q1", "gold": "x", "prediction": "x"}, {"question": "Q2", "gold": "y", "prediction": "y"}]
+    lines[1]["category"] = "hard"
+    files[0].write_text("\n".join(map(json.dumps, lines)))
+    files[1].write_text(json.dumps([{**lines[0], "question": "Q3", "conversation": "c1", "context": None}]))
+    given = ["import", *map(str, files), "--as", str(tmp_path / "run"), "--dataset", "own"]
+    assert main(given) == 0
+    answers = load_answers(tmp_path / "run").values()
+    assert [(one.question_id, one.conversation_id, one.category) for one in answers] == [
+        ("Q1", "own", 101),
+        ("Q2", "own", 102),
+        ("Q3", "c1", 101),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gold", "answers"),
+    [
+        (["Paris", "City of Light"], ["Paris", "City of Light"]),
+        (["1914", 1914, None], ["1914", "1914"]),
+        ("Paris ; City of Light", ["Paris ; City of Light"]),
+    ],
+)
+def test_a_list_of_gold_answers_are_alternatives(tmp_path: Path, gold: object, answers: list[str]) -> None:
+    """They were one text, which no answer could equal."""
+    (one,) = _own(tmp_path, {**ROW, "gold": gold}).questions
+    assert one.answers == answers
+
+
+def test_an_empty_list_holds_no_gold(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"own.json row 1: .* lacks the gold; write it, or leave the row out"):
+        _own(tmp_path, {**ROW, "gold": []})
+
+
+def test_gold_is_held_against_the_data_by_alternatives(tmp_path: Path) -> None:
+    """``Who sings?`` of the second conversation is told by ``Dan``; of ``Bob`` the file knows another form as well."""
+    rows = [("Who sings?", ["Dan", "Daniel"]), ("Who dances?", ["robert", "BOB"]), ("Who sings?", ["Eve", "Eva"])]
+    tree = [{"question": text, "gold": gold, "prediction": "a"} for text, gold in rows]
+    (tmp_path / "a.json").write_text(json.dumps(tree))
+    imported = import_rows([tmp_path / "a.json"], column_shape(list(tree[0]), tmp_path), QUESTIONS)
+    assert {name: row.gold for name, row in imported.alignment.rows.items()} == {
+        "c1:q0": ("Dan", "Daniel"),
+        "c0:q1": ("robert", "BOB"),
+        "c0:q0": ("Eve", "Eva"),
+    }
+    assert imported.counts()["gold_differs"] == 1
+
+
+def test_an_altered_question_keeps_all_gold_answers_of_its_file(tmp_path: Path) -> None:
+    rows = [("Who sings?", ["Ann"]), ("Who hops?", ["Roberto", "Rob"]), ("Who sings?", ["Cid"])]
+    tree = [{"question": text, "gold": gold, "prediction": "a", "conversation": "c0"} for text, gold in rows]
+    (tmp_path / "a.json").write_text(json.dumps(tree))
+    imported = import_rows([tmp_path / "a.json"], column_shape(list(tree[0]), tmp_path), QUESTIONS)
+    assert {one.question_id: one.answers for one in imported.references()} == {
+        "c0:q0": ["Ann"],
+        "c0:q1": ["Roberto", "Rob"],
+        "c0:q2": ["Cid"],
+    }
+
+
+def _table(tmp_path: Path, *lines: str) -> Path:
+    path = tmp_path / "answers.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_blank_cell_holds_nothing_but_an_empty_answer(tmp_path: Path) -> None:
+    """A blank gold replaced the data set's, and a blank conversation was the name of one."""
+    path = _table(
+        tmp_path,
+        "question,conversation,gold,category,context,prediction",
+        "Who sings?,c0,Ann,,,Ann",
+        "Who hops?,c0,,  ,,",
+        "Who sings?,c0,Cid,4,seen,x",
+        "Who sings?,,Dan,,,Dan",
+    )
+    shape = column_shape(["question", "conversation", "gold", "category", "context", "prediction"], path)
+    imported = import_rows([path], shape, QUESTIONS)
+    assert {name: row.prediction for name, row in imported.alignment.rows.items()} == {
+        "c0:q0": "Ann",
+        "c0:q1": "",
+        "c0:q2": "x",
+        "c1:q0": "Dan",
+    }
+    assert imported.alignment.by_order == {"c0:q1"}
+    assert [one.answers for one in imported.references()] == [["Ann"], ["Bob"], ["Cid"], ["Dan"]]
+    assert [(row.category, row.context) for row in imported.rows] == [
+        (None, None),
+        (None, None),
+        ("4", "seen"),
+        (None, None),
+    ]
+
+
+def test_a_question_of_ones_own_needs_gold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A blank cell was its gold, which the answer to anything holds."""
+    path = _table(tmp_path, "question,gold,prediction", "Who?,,x", "What?,cat,cat")
+    assert main(["import", str(path), "--as", str(tmp_path / "run"), "--dataset", "own"]) == 2
+    assert "answers.csv row 1: without a data set" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_blank_column_is_none(tmp_path: Path) -> None:
+    """Of two columns for one thing the blank one was taken; a place that is there and blank is no wrong place."""
+    path = _table(tmp_path, "question,gold,reference,category,prediction", "Who?,Ann,,,Ann")
+    assert main(["import", str(path), "--as", str(tmp_path / "run"), "--dataset", "own"]) == 0
+    assert [one.answers for one in load_references(tmp_path / "run").values()] == [["Ann"]]
+    (one,) = read_rows([path], column_shape(["question", "category", "prediction"], path))
+    assert one.category is None
+
+
+def test_a_shape_may_say_what_a_blank_cell_means(tmp_path: Path) -> None:
+    path = _table(tmp_path, "question,fault,prediction", "Who?,,Ann", "What?,made up,cat")
+    fault = {"path": "fault", "values": {"": "correct", "made up": "wrong"}}
+    shape = make_shape("mine", {"question": "question", "prediction": "prediction", "verdicts": {"x": fault}}, "mine")
+    assert [row.verdicts for row in read_rows([path], shape)] == [{"x": [True]}, {"x": [False]}]
+
+
+def test_conversations_of_a_shape_may_be_numbers(tmp_path: Path) -> None:
+    """YAML reads ``{7: 0}`` as numbers, which no row's text was."""
+    (tmp_path / "mine.yaml").write_text(
+        "{question: q, prediction: a, conversation: c, conversations: {7: c1, 8: 0}}", encoding="utf-8"
+    )
+    (tmp_path / "a.json").write_text(json.dumps([{"q": "Who?", "a": "x", "c": 7}, {"q": "Who?", "a": "y", "c": "8"}]))
+    found = read_rows([tmp_path / "a.json"], read_shape(tmp_path / "mine.yaml"))
+    assert [row.conversation for row in found] == ["c1", "0"]
 
 
 def test_no_two_categories_share_a_number() -> None:

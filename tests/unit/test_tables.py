@@ -23,7 +23,7 @@ from eval.scoring.protocols import load_protocol, protocol_names
 from eval.scoring.rows import ScoreRow, load_scores
 from eval.tables import __main__ as tables_main
 from eval.tables.__main__ import build_tables, main
-from eval.tables.candidates import mean_over_runs
+from eval.tables.candidates import choose, mean_over_runs
 from eval.tables.flat import COLUMNS, render_csv
 from eval.tables.latex import render_latex
 from eval.tables.latex_size import TEXT_WIDTH, table_width, text_width
@@ -535,6 +535,25 @@ def test_seeds_are_averaged_question_by_question(tmp_path: Path) -> None:
     assert found.value == pytest.approx(20.0)
     assert found.seeds == (0, 1)
     assert "mean of 2 seeds" in render_markdown(table(tmp_path))
+
+
+def test_seeds_of_two_former_wordings_are_not_averaged(tmp_path: Path) -> None:
+    """Both stand in the row "other answer prompts", and the text of a prompt is in no setting."""
+    for seed, share in enumerate((0.1, 0.3, 0.5)):
+        asked = {"reader": {"prompt_set": "clag"}}
+        full(memory="rag", seed=seed, values=constant(share), finished=f"2026-01-0{seed + 1}", parts=asked).write(
+            tmp_path
+        )
+    runs, _ = read_runs([tmp_path])
+    wordings = {0: "a" * 64, 1: "b" * 64, 2: "b" * 64}
+    runs = [
+        replace(run, record={**run.record, "prompts": {"reader.default": wordings[run.record["seed"]]}}) for run in runs
+    ]
+    assert {run_variant(run.record) for run in runs} == {"other answer prompts"}
+    found = choose(runs, "locomo", "f1_set", load_spec("clag"))
+    assert not isinstance(found, str)
+    assert found.seeds == (1, 2)
+    assert [entry.metrics["f1_set"] for entry in found.rows] == [pytest.approx(0.4)] * 100
 
 
 def test_seeds_keep_the_abstention_that_stands_for_a_metric() -> None:
