@@ -15,8 +15,8 @@ def choose_baseline(rows: Sequence[SystemRow], lead: str, against: str | None = 
     """Find the system that the others are tested against.
 
     Without a name: plain RAG, else what comes next to it, else the system whose questions cost the fewest tokens. Of
-    several such, asked with different prompts, the one whose prompts most systems here were asked with. A system
-    without a score in the lead column is taken only where none has one: nothing could be tested against it.
+    several such, asked with different prompts, the one whose prompts most systems here were asked with. Where two
+    or more have a score in the lead column, it is one of these: no other could have their scores tested against it.
 
     Args:
         rows: at least one.
@@ -28,7 +28,9 @@ def choose_baseline(rows: Sequence[SystemRow], lead: str, against: str | None = 
     """
     if against is None:
         asked_with = Counter(row.run.prompts for row in rows)
-        return min(rows, key=lambda row: (lead not in row.estimates, *_rank(row, asked_with[row.run.prompts])))
+        scored = [row for row in rows if lead in row.estimates]
+        able = scored if len(scored) > 1 else rows  # a single one may have no other score, as a constant has none
+        return min(able, key=lambda row: _rank(row, asked_with[row.run.prompts]))
     exact = [row for row in rows if against in (row.label, *(run.run_id for run in row.repeats.runs))]
     found = exact or [row for row in rows if against == row.run.memory] or [row for row in rows if _ends(row, against)]
     if len(found) == 1:

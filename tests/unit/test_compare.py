@@ -183,14 +183,24 @@ def test_the_baseline_has_the_prompts_of_most_systems(tmp_path: Path) -> None:
 
 def test_the_baseline_has_a_score_in_the_lead_column(tmp_path: Path) -> None:
     """RAG that only retrieved has no tokens, which counted as none at all, and came before RAG that answered."""
-    searched, rag, amem = (
-        stored(tmp_path, memory=memory, mode=mode)
-        for memory, mode in (("rag", "retrieval_only"), ("rag", "answers"), ("amem", "answers"))
-    )
+    searched = stored(tmp_path, memory="rag", mode="retrieval_only")
+    rag, bm25, amem = (stored(tmp_path, memory=name) for name in ("rag", "bm25_turn", "amem"))
     rows = system_rows([searched, rag, amem], CLAG)
     assert choose_baseline(rows, "F1").run == rag
-    assert choose_baseline(rows[::2], "F1").run == amem
+    assert choose_baseline(system_rows([searched, amem, bm25], CLAG), "F1").run == bm25
     assert choose_baseline(rows[:1], "F1").run == searched
+
+
+def test_one_constant_does_not_take_the_tests_of_retrieval_away(tmp_path: Path) -> None:
+    """It alone has F1, so no F1 can be tested, and against it nothing else either."""
+    runs = [stored(tmp_path, memory=name, mode="retrieval_only") for name in ("rag", "bm25_turn")]
+    floor = stored(tmp_path, memory="always_trap", values=lambda number, metric: 0.2)
+    record = {**floor.record, "mode": "floor"}
+    only_answers = [replace(row, metrics={"f1_set": row.metrics["f1_set"]}) for row in floor.rows]
+    report = make_report([*runs, replace(floor, record=record, rows=tuple(only_answers))], CLAG)
+    assert report.lead == "F1" and report.baseline.startswith("rag")
+    assert {pair.column for pair in report.pairs} == {"R@10 (turn ids)"}
+    assert report.conclusion.endswith("always_trap has F1 20.0; no other system here has F1.")
 
 
 def test_tokens_that_are_not_known_are_not_the_fewest(tmp_path: Path) -> None:
