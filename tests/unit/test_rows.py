@@ -188,7 +188,7 @@ def test_every_reader_names_file_and_line(tmp_path: Path, name: str) -> None:
                 read(path)
             message = str(caught.value)
             assert f"{name}:2 " in message
-            assert "restore the file" in message or "run `python" in message
+            assert "restore the file" in message or "run `memsys" in message
 
 
 @pytest.mark.parametrize("field", ["status", "identity", "prompts", "resumed", "schema_version", "config", "problems"])
