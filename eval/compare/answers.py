@@ -1,12 +1,12 @@
 """Some questions with the gold answer and the answer of each system, for people who want to see before they believe."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from eval.cli.terminal import console
 from eval.compare.pairs import on_the_same_data
-from eval.runs.records import AnswerRecord, ReferenceRecord
+from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_answers, load_references
 from eval.tables.stored import StoredRun
 
@@ -63,10 +63,8 @@ def _by_data(systems: Sequence[NamedRun]) -> list[list[NamedRun]]:
 
 def _lines(systems: Sequence[NamedRun], count: int) -> Iterator[str]:
     """Up to ``count`` questions of one data; none where no question is common."""
-    references: Mapping[str, ReferenceRecord] = load_references(systems[0].path)
-    answered: list[tuple[str, Mapping[str, AnswerRecord]]] = [
-        (system.name, load_answers(system.path)) for system in systems
-    ]
+    references = load_references(systems[0].path)
+    answered = [(system.name, load_answers(system.path)) for system in systems]
     common = set.intersection(*(set(answers) for _, answers in answered)) & set(references)
     width = max(len(name) for name in ("gold", *(name for name, _ in answered)))
     for question_id in sorted(common)[:count]:

@@ -20,7 +20,7 @@ from eval.loaders.kinds import ADVERSARIAL, BEFORE_KINDS, kind_of
 from eval.metrics.locomo import chosen_option
 from eval.metrics.text import as_text
 from memsys.errors import ConfigError
-from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.llm.contract import LanguageModel, Role
 from memsys.llm.reading import unfenced_object
 from memsys.llm.roles import make_role
 from memsys.seeding import stable_seed
@@ -229,17 +229,18 @@ class Reader:
         if options:
             values |= {"option_a": options[0], "option_b": options[1]}
         reply = await llm.ask(self._role(question, options), values, key=question.question_id)
+        lacks_answer = reply.value is not None and _ANSWER not in reply.value
+        given = reply.text if reply.value is None or lacks_answer else _field(reply.value)
         return Answer(
-            prediction=self._prediction(reply, options),
+            prediction=self._prediction(given, options),
             raw=reply.text,
-            malformed=reply.malformed or (reply.value is not None and _ANSWER not in reply.value),
+            malformed=reply.malformed or lacks_answer,
             options=options,
             prompt_tokens=reply.completion.prompt_tokens,
             completion_tokens=reply.completion.completion_tokens,
         )
 
-    def _prediction(self, reply: Reply, options: tuple[str, ...]) -> str:
-        text = _field(reply.value) if reply.value is not None and _ANSWER in reply.value else reply.text
+    def _prediction(self, text: str, options: tuple[str, ...]) -> str:
         if self._config.answer_format == "whole_or_json":
             found = unfenced_object(text) or {}
             text = _field(found) if _ANSWER in found else text.strip()

@@ -50,8 +50,8 @@ class Spacing:
 class _Writer:
     """Writes the expressions of one grammar, and the rules that they name.
 
-    What is repeated is a rule of its own: llama.cpp refuses a grammar in which an expression of many parts is repeated
-    up to many times.
+    What is repeated is a rule of its own: llama.cpp refuses a grammar that repeats a long expression up to hundreds of
+    times.
     """
 
     def __init__(self, spacing: Spacing) -> None:
@@ -91,10 +91,10 @@ class _Writer:
 
     def _named(self, stem: str, rule: str) -> str:
         """Name of the rule; equal rules are one."""
-        known = {written: name for name, written in self.rules.items()}
-        return known.get(rule) or self._new(f"{stem}{len(self.rules)}", rule)
-
-    def _new(self, name: str, rule: str) -> str:
+        for name, written in self.rules.items():
+            if written == rule:
+                return name
+        name = f"{stem}{len(self.rules)}"
         self.rules[name] = rule
         return name
 

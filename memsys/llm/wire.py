@@ -116,7 +116,7 @@ def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dic
     schema = dict(role.schema)
     if spacing := SPACINGS.get(structured):
         if dialect == "llamacpp":
-            return {"grammar": _grammar(spacing, structured, role)}
+            return {"grammar": _grammar(spacing, schema, structured, role.name)}
         if dialect != "vllm":
             raise ConfigError(no_spacing(structured))
         # vLLM's backend llguidance reads this; with a grammar of ours xgrammar gave six tokens a second to 63 requests
@@ -128,12 +128,12 @@ def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dic
     return {"response_format": {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}}
 
 
-def _grammar(spacing: Spacing, structured: str, role: Role) -> str:
+def _grammar(spacing: Spacing, schema: Mapping[str, Json], structured: str, role: str) -> str:
     try:
-        return spacing.grammar(role.schema or {})
+        return spacing.grammar(schema)
     except ValueError as error:
         raise ConfigError(
-            f"role {role.name}: backbone.structured={structured} has {error}; set backbone.structured=json_schema, "
+            f"role {role}: backbone.structured={structured} has {error}; set backbone.structured=json_schema, "
             "with which the engine writes the grammar"
         ) from error
 
