@@ -10,6 +10,7 @@ from baselines.gam.searching import FoundPage, PageStore, read_plan, search_page
 from baselines.limits import count_within, cut_to_tokens
 from memsys.llm.contract import Reply, Role
 from memsys.llm.structured import parse_object
+from memsys.llm.values import whole_number
 from memsys.protocol import Parts
 
 _ANY_CHECK = {"type": "object", "required": ["enough"]}
@@ -173,15 +174,15 @@ async def last_within(parts: Parts, lines: Sequence[str], room: int) -> list[str
 def _numbers(given: object, pages: int) -> tuple[int, ...]:
     """Read the pages that an integration names; what is no number of a page is left out."""
     listed = given if isinstance(given, list) else []
-    named = (int(text) for each in listed if (text := str(each).strip(" ()[]#")).isdecimal())
-    return tuple(dict.fromkeys(number for number in named if number < pages))
+    named = (whole_number(str(each).strip(" ()[]#")) for each in listed)
+    return tuple(dict.fromkeys(number for number in named if number is not None and number < pages))
 
 
 def _checked(reply: Reply, rules: ResearchRules) -> bool | None:
     """Read a check; ``None`` where it says nothing."""
     if rules.checks == "released":
         return None if reply.value is None else bool(reply.value.get("enough", False))
-    return _salvaged_check(reply) if reply.value is None else bool(reply.value["enough"])
+    return _salvaged_check(reply) if reply.value is None else bool(reply.value.get("enough", False))
 
 
 def _salvaged_check(reply: Reply) -> bool | None:

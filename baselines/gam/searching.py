@@ -13,6 +13,7 @@ from memsys.index.bm25 import BM25Index
 from memsys.index.vector import SCORE_DECIMALS, VectorIndex
 from memsys.llm.contract import Reply
 from memsys.llm.reading import TOLERANT, ReplyReading
+from memsys.llm.values import whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def read_plan(
             tuple(dict.fromkeys(tool for tool in given.get("tools", ()) if tool in rules.tools)),
             tuple(reading.texts(given.get("keyword_collection", []))),
             tuple(reading.texts(given.get("vector_queries", []))),
-            tuple(dict.fromkeys(int(number) for number in given.get("page_index", ()))),  # 1.0 is an integer in JSON
+            tuple(dict.fromkeys(_page_number(each) for each in given.get("page_index", ()))),
         )
     if not plan.tools and rules.infer_tools:
         wanted = {"keyword": plan.keywords, "vector": plan.queries, "page_index": plan.numbers}
@@ -98,6 +99,14 @@ def read_plan(
     if rules.plan_fallback == "question":
         return PageSearchPlan(tuple(t for t in TOOLS[:2] if t in rules.tools), (question,), (question,)), True
     return PageSearchPlan(), True
+
+
+def _page_number(given: object) -> int:
+    """Read a number, which may stand in words; -1, which is no page, where it has too many digits to be one."""
+    if isinstance(given, str):
+        number = whole_number(given.strip().removeprefix("+"))
+        return -1 if number is None else number
+    return int(given) if isinstance(given, int | float) else -1  # 1.0 is an integer in JSON
 
 
 async def search_pages(

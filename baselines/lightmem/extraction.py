@@ -10,9 +10,10 @@ from baselines.lightmem.roles import TEXTS
 from baselines.lightmem.rules import BareLists
 from baselines.lightmem.sensory import BufferedTurn
 from baselines.lightmem.short_term import Batch
+from memsys.llm.bounded import salvaged
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.reading import ReplyReading, fenced_block
-from memsys.llm.structured import parse_bare_list, parse_object
+from memsys.llm.structured import parse_bare_list
 
 _ANY_DATA = {"type": "object", "required": ["data"], "properties": {"data": {"type": "array"}}}
 
@@ -64,10 +65,10 @@ def batch_text(batch: Batch) -> str:
 def read_facts(reply: Reply, batch: Batch, reading: ReplyReading, bare_lists: BareLists) -> Extraction:
     """Give each fact the turn that it names, and the turns that it came from.
 
-    Of a malformed reply, items that can be read are kept; those of a list without its object where
-    ``bare_lists`` is ``read``. A number beyond the batch stands for its last message, a negative or unreadable one for
-    its first; that is a choice of whose date and name the fact gets, and no evidence that it was said there. Facts are
-    sorted by their turns.
+    Of a malformed reply, items that can be read are kept, those before a cut too where the reading repairs; those of a
+    list without its object where ``bare_lists`` is ``read``. A number beyond the batch stands for its last message, a
+    negative or unreadable one for its first; that is a choice of whose date and name the fact gets, and no evidence
+    that it was said there. Facts are sorted by their turns.
     """
     counts: Counter[str] = Counter()
     given = reply.value
@@ -93,7 +94,7 @@ def _found_in(text: str, reading: ReplyReading, bare_lists: BareLists) -> Mappin
     """Find the object of a malformed reply: as it stands or in a code block, in prose where ``reading.cut`` says so."""
     block = fenced_block(text)
     bare = text.strip() if block is None else block
-    found = parse_object(text if reading.cut else bare, _ANY_DATA, repair=False, cut=reading.cut).value
+    found = salvaged(text if reading.cut else bare, _ANY_DATA, repair=reading.repair, cut=reading.cut)
     if found is None and bare_lists == "read" and reading.bare_lists:
         found = parse_bare_list(bare, "data", _ANY_DATA)
     return found

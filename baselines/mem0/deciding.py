@@ -1,13 +1,14 @@
 """From extracted facts to what they change in a scope."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from baselines.mem0.config import Mem0Config
 from baselines.mem0.events import Event, Events, event_of_decide, events_of_route
 from baselines.mem0.scope import Mem0Scope
 from memsys.embedding.contract import Embedder, Vectors
+from memsys.facts.batches import batch_turn_ids
 from memsys.facts.stored import StoredFact
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.vocabulary import Unit
@@ -62,7 +63,7 @@ class Decider:
         old = scope.similar(facts.vectors, self.config.similar)
         values = {"stored": _listed(old), "facts": json.dumps(list(facts.texts), ensure_ascii=False, indent=0)}
         reply = await self._ask("route", scope, values, f"{unit.unit_id}:{scope.owner}")
-        await self._apply(scope, unit, events_of_route(reply), old, facts.by_text)
+        await self._apply(scope, unit, events_of_route(reply, self.roles["route"].reading), old, facts.by_text)
 
     async def _decide(self, scope: Mem0Scope, unit: Unit, fact: str, vector: Vectors, number: int) -> None:
         """Decide on one fact, given what those before it have changed."""
@@ -70,7 +71,8 @@ class Decider:
         reply = await self._ask(
             "decide", scope, {"stored": _listed(old), "fact": fact}, f"{unit.unit_id}:{scope.owner}:{number}"
         )
-        await self._apply(scope, unit, event_of_decide(reply, fact), old, {fact: vector})
+        events = event_of_decide(reply, fact, self.roles["decide"].reading)
+        await self._apply(scope, unit, events, old, {fact: vector})
 
     async def _ask(self, role: str, scope: Mem0Scope, values: Mapping[str, str], key: str) -> Reply:
         reply = await self.llm.ask(self.roles[role], {"owner": scope.subject, **values}, key=key)
@@ -80,7 +82,7 @@ class Decider:
     async def _apply(
         self, scope: Mem0Scope, unit: Unit, events: Events, old: Sequence[StoredFact], vectors: Mapping[str, Vectors]
     ) -> None:
-        """Carry out the events in their order."""
+        """Carry out the events in their order; ``vectors`` has the batch's facts."""
         scope.counts.update({f"skipped.{reason}": count for reason, count in events.skipped.items()})
         if events.fallback is not None:
             scope.counts[f"events.{events.fallback}"] += 1
@@ -89,23 +91,34 @@ class Decider:
         known.update(zip(new, await self.embedder.embed(new), strict=True))
         ids = {str(number): memory.memory_id for number, memory in enumerate(old)}
         for event in events.events:
-            scope.counts[self._done(scope, unit, event, ids, known)] += 1
+            if event.kind == "ADD":  # whatever its id: Mem0 gives the memory one of its own
+                self._add(scope, unit, event.text, known[event.text], ids.values(), said=event.text in vectors)
+            else:
+                scope.counts[self._done(scope, unit, event, ids, known)] += 1
+
+    def _add(
+        self, scope: Mem0Scope, unit: Unit, text: str, vector: Vectors, shown: Iterable[str], *, said: bool
+    ) -> None:
+        """Add a memory; one that repeats a memory the backbone was shown is stored once more, as in Mem0.
+
+        Such a copy came from the turns of that memory, and from this batch's too where the batch ``said`` it: its text
+        is one of the facts that were extracted from it.
+        """
+        stored = filter(None, map(scope.memories.get, shown))
+        copied = next((memory for memory in stored if memory.text == text), None)
+        turn_ids = None
+        if copied is not None:
+            turn_ids = tuple(dict.fromkeys((*copied.turn_ids, *(batch_turn_ids(unit) if said else ()))))
+        scope.add(text, vector, unit, turn_ids)
+        scope.counts["event.add_of_stored"] += copied is not None
+        scope.counts["event.add"] += 1
 
     def _done(
         self, scope: Mem0Scope, unit: Unit, event: Event, ids: Mapping[str, str], vectors: Mapping[str, Vectors]
     ) -> str:
-        """Carry out one event and return what to count.
-
-        An ADD that repeats a stored memory is stored once more, as in Mem0, but came from the turns of that memory.
-        """
+        """Carry out an event that adds nothing, and return what to count."""
         if event.kind == "NONE":
             return "event.none"
-        if event.kind == "ADD":  # whatever its id: Mem0 gives the memory one of its own
-            shown = filter(None, map(scope.memories.get, ids.values()))
-            copied = next((memory for memory in shown if memory.text == event.text), None)
-            scope.counts["event.add_of_stored"] += copied is not None
-            scope.add(event.text, vectors[event.text], unit, None if copied is None else copied.turn_ids)
-            return "event.add"
         memory_id = ids.get(event.alias)
         if memory_id is None:
             return "skipped.unknown_id"

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from baselines.mem0.roles import EVENTS
+from memsys.llm.bounded import salvaged
 from memsys.llm.contract import Reply
-from memsys.llm.structured import parse_object
+from memsys.llm.reading import TOLERANT, ReplyReading
 from memsys.vocabulary import Json
 
 #: ``recovered``: events were found in a malformed reply. ``lost``: none were, and the facts are lost with them.
@@ -32,12 +33,13 @@ class Events:
     fallback: EventFallback | None = None
 
 
-def events_of_route(reply: Reply) -> Events:
+def events_of_route(reply: Reply, reading: ReplyReading = TOLERANT) -> Events:
     """Read a reply of ``route``; of a malformed one take every item that can be read.
 
-    An item without text is skipped whatever its event, as in Mem0.
+    One that was cut inside its last item is repaired where the reading repairs, so that the items before it count. An
+    item without text is skipped whatever its event, as in Mem0.
     """
-    given = reply.value if reply.value is not None else _salvaged(reply.text, "memory")
+    given = _object_with("memory", reply, reading)
     items = given.get("memory") if given else []
     events, skipped = [], Counter[str]()
     for item in items if isinstance(items, list) else []:
@@ -51,9 +53,9 @@ def events_of_route(reply: Reply) -> Events:
     return Events(tuple(events), skipped, _fallback(reply, bool(events)))
 
 
-def event_of_decide(reply: Reply, fact: str) -> Events:
+def event_of_decide(reply: Reply, fact: str, reading: ReplyReading = TOLERANT) -> Events:
     """Read a reply of ``decide``; where it gives no text, the fact is the text."""
-    given = reply.value if reply.value is not None else _salvaged(reply.text, "event")
+    given = _object_with("event", reply, reading)
     event = _event(given)
     if event is None:
         return Events((), Counter({"unknown_event": 1} if given else {}), _fallback(reply, found=False))
@@ -77,5 +79,7 @@ def _fallback(reply: Reply, found: bool) -> EventFallback | None:
     return "recovered" if found else "lost"
 
 
-def _salvaged(text: str, key: str) -> Mapping[str, Any] | None:
-    return parse_object(text, {"type": "object", "required": [key]}, repair=False).value
+def _object_with(key: str, reply: Reply, reading: ReplyReading) -> Mapping[str, Any] | None:
+    if reply.value is not None:
+        return reply.value
+    return salvaged(reply.text, {"type": "object", "required": [key]}, repair=reading.repair, cut=reading.cut)

@@ -12,6 +12,7 @@ from baselines.memgpt.rules import SEARCHES, SEND, AgentRules, FunctionName
 from baselines.memgpt.storage import ArchivalStorage, MemGptRecord, RecallStorage, ResultPage
 from memsys.dates import parse_date
 from memsys.embedding.contract import Embedder
+from memsys.llm.values import whole_number
 
 #: The greatest page number that is taken; a greater one is no page of any storage.
 _LAST_PAGE = 10**9
@@ -153,7 +154,8 @@ def _page_number(call: FunctionCall) -> int:
     """Read the page; the first one where none is given. A number may come as a text, and 1.0 is one."""
     given = call.args.get("page") or 0
     if isinstance(given, str):
-        given = int(given) if given.isdecimal() and len(given) < 10 else -1
+        number = whole_number(given)
+        given = -1 if number is None else number
     fits = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= _LAST_PAGE
     _wanted(call, "page", fits and given == int(given), TEXTS("a_page"))
     return int(given)

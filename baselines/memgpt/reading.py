@@ -58,4 +58,12 @@ def read_call(reply: Reply) -> FunctionCall | None:
     if "{" not in reply.text:
         return None
     message = _MESSAGE.search(reply.text) if SEND in reply.text else None
-    return FunctionCall("", {}, "") if message is None else FunctionCall(SEND, {"message": message[1]}, "")
+    return FunctionCall("", {}, "") if message is None else FunctionCall(SEND, {"message": _unescaped(message[1])}, "")
+
+
+def _unescaped(inside: str) -> str:
+    """Return what stands between the quotes of a JSON text; as it is written, where it has escapes that are none."""
+    try:
+        return str(json.loads(f'"{inside}"', strict=False))
+    except ValueError:
+        return inside

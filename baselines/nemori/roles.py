@@ -24,7 +24,9 @@ OWN: Mapping[str, Mapping[str, Json]] = {
     "decide_merge": object_schema(decision={"type": "string", "enum": ["merge", "new"]}, target=_TEXT, reason=_TEXT),
     "merge": object_schema(title=_TEXT, content=_TEXT, timestamp=_TEXT),
 }
-#: ... and of every role; ``None`` for plain text.
+#: Those whose reply is read field by field, whatever object it is.
+_READ_LOOSELY = ("segment", "merge")
+#: JSON schema of the reply of every role; ``None`` for plain text.
 SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {**episodes.SCHEMAS, **OWN}
 
 
@@ -50,5 +52,8 @@ def make_roles(settings: Mapping[str, Mapping[str, Json]]) -> NemoriRoles:
         ConfigError: a role is missing or unknown, or its settings are wrong.
     """
     check_role_names(settings, SCHEMAS)
-    own = {name: make_role(name, settings[name], PROMPTS, schema) for name, schema in OWN.items()}
+    own = {
+        name: make_role(name, settings[name], PROMPTS, schema, loose=name in _READ_LOOSELY)
+        for name, schema in OWN.items()
+    }
     return NemoriRoles(**shared_roles(settings), **own)

@@ -10,6 +10,7 @@ from baselines.nemori.rules import BatchRules
 from memsys.episodes.nodes import Message, MessageBlock
 from memsys.episodes.recovery import loose_object, text_of
 from memsys.llm.contract import LanguageModel, Role
+from memsys.llm.values import whole_number
 from memsys.vocabulary import Turn
 
 
@@ -111,4 +112,4 @@ def _numbers(value: Any) -> list[int]:
     if not isinstance(value, list):
         return []
     texts = [str(item).strip() for item in value if not isinstance(item, bool)]
-    return [int(text) for text in texts if text.isdecimal() and len(text) < 10]
+    return [number for number in map(whole_number, texts) if number is not None]

@@ -11,9 +11,9 @@ from baselines.readagent.pages import GistPage, mix, tagged
 from baselines.readagent.roles import STOP, TEXTS, lookup_for, lookup_next_for
 from baselines.readagent.rules import LookupRules
 from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.llm.values import whole_number
 
 _LIST = re.compile(r"\[([^\]]*)\]")
-_NUMBER = re.compile(r"[0-9]{1,9}")
 _STEP = re.compile(rf"\b{STOP}\b|\d{{1,9}}", re.IGNORECASE)
 
 
@@ -114,7 +114,7 @@ def named_pages(reply: Reply, shown: Sequence[int]) -> list[int]:
     else:
         match = None if reply.malformed else _LIST.search(reply.text)
         parts = match.group(1).split(",") if match else []
-        named = [int(part) for part in map(str.strip, parts) if _NUMBER.fullmatch(part)]
+        named = [number for part in parts if (number := whole_number(part.strip())) is not None]
     return [number for number in dict.fromkeys(named) if number in shown]
 
 

@@ -184,7 +184,8 @@ class Reader:
         schema = ANSWER_SCHEMA if config.answer_format == "json" else None
         folder = prompt_folder(config.prompt_set)
         self._roles: dict[str, Role] = {
-            name: make_role(name, settings, folder, schema, used=ANSWER_USED) for name, settings in config.roles.items()
+            name: make_role(name, settings, folder, schema, used=ANSWER_USED, loose=True)
+            for name, settings in config.roles.items()
         }
         for role in self._roles.values():
             role.prompt.render(dict.fromkeys(PLACEHOLDERS, ""))

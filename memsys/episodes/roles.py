@@ -55,4 +55,4 @@ def shared_roles(settings: Mapping[str, Mapping[str, Json]]) -> dict[str, Role]:
     Raises:
         ConfigError: settings are wrong, or a prompt file does not exist.
     """
-    return {name: make_role(name, settings[name], PROMPTS, schema) for name, schema in SCHEMAS.items()}
+    return {name: make_role(name, settings[name], PROMPTS, schema, loose=True) for name, schema in SCHEMAS.items()}

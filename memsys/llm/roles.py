@@ -63,8 +63,8 @@ def make_role(
     shipped: Path,
     schema: Mapping[str, Json] | None,
     *,
-    top_logprobs: int = 0,
     used: Mapping[str, Json] | None = None,
+    loose: bool = False,
 ) -> Role:
     """Make a role from its YAML settings and the prompt file shipped with the system.
 
@@ -73,14 +73,19 @@ def make_role(
         settings: mapping with the fields of :class:`RoleSettings`.
         shipped: folder of the shipped prompts; the file is ``<name>.txt``.
         schema: JSON schema of the reply.
-        top_logprobs: see :class:`Role`.
         used: JSON schema of what the role reads of a reply, for ``reading.check: used``; ``None``: all of ``schema``.
+        loose: any object can be read, whatever it lacks, so that ``reading.check: any`` may be chosen.
 
     Raises:
         ConfigError: an unknown, missing or wrong setting.
     """
     known = _read(settings, f"roles.{name}")
     reading = make_reading(name, known.reading)
+    if reading.check == "any" and not loose:
+        raise ConfigError(
+            f"role {name}: reading.check=any would let replies through that lack what the role reads of them;"
+            " choose exact or used"
+        )
     schema = schema if schema is None or known.schema is None else known.schema
     fetched_system = known.system if is_reference(known.system) else None
     return Role(
@@ -92,7 +97,6 @@ def make_role(
         system=None if fetched_system else known.system,
         system_prompt=Prompt.of(read_text(fetched_system), fetched_system) if fetched_system else None,
         system_first=known.system_first,
-        top_logprobs=top_logprobs,
         malformed_retries=known.malformed_retries,
         raw=known.raw,
         reading=reading,

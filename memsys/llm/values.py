@@ -4,6 +4,8 @@ from typing import Any
 
 #: Levels of objects and lists; replies of roles have three or four.
 MAX_DEPTH = 64
+#: Digits of a number that a reply writes as text; no list here is longer, and Python refuses to read thousands of them.
+_LONGEST_NUMBER = 9
 
 
 def check_value(value: Any, depth: int) -> None:
@@ -36,3 +38,8 @@ def finite(value: Any) -> float:
     if number - number != 0.0:
         raise ValueError(f"{number} is no finite number")
     return number
+
+
+def whole_number(text: str) -> int | None:
+    """Read a whole number that a reply writes as text; ``None`` where it is none, or has more digits than a place."""
+    return int(text) if text.isdecimal() and len(text) <= _LONGEST_NUMBER else None

@@ -51,8 +51,9 @@ def make_roles(
     shared = shared_roles(settings)
     if semantic == "direct" and settings["extract"].get("prompt") is None:
         shared["extract"] = replace(shared["extract"], prompt=Prompt.load(PROMPTS / "extract.txt"))
+    probe = make_role("probe", settings["probe"], PROMPTS, SCHEMAS["probe"])
     return XMemoryRoles(
         **shared,
         theme=make_role("theme", settings["theme"], PROMPTS, SCHEMAS["theme"]),
-        probe=make_role("probe", settings["probe"], PROMPTS, SCHEMAS["probe"], top_logprobs=_ALTERNATIVES[estimator]),
+        probe=replace(probe, top_logprobs=_ALTERNATIVES[estimator]),
     )

@@ -427,6 +427,16 @@ def test_pages_that_the_integration_names_are_a_ranking_of_the_hits() -> None:
     assert found.rankings == {"named": (1, 0)} and found.trace["sources_not_found"] == 1
 
 
+def test_a_number_of_thousands_of_digits_is_no_page() -> None:
+    """Python refuses to read it, which ended the question with a ValueError."""
+    endless = "1" * 5000
+    named = replying(integrate={"content": "x", "sources": [endless, "0"]})
+    assert asked(ingested(named)).rankings == {"named": (0,)}
+    numbers = plan("page_index", pages=[1])
+    numbers["page_index"] = [endless, "+1"]
+    assert [hit.memory_id for hit in released(replying(plan=numbers)).hits] == ["D2:0"]
+
+
 # Reading
 
 

@@ -187,7 +187,8 @@ def test_items_of_a_malformed_reply_are_dropped_singly() -> None:
         ('```json\n{"data": [{"source_id": 1, "fact": "x"}]}\n```', 1, 1),
         ('Facts:\n```\n[{"source_id": 1, "fact": "x"}]\n```', 0, 1),
         ('Here it is: {"data": [{"source_id": 1, "fact": "x"}]}', 1, 0),
-        ('{"data": [{"source_id": 1, "fact": "x"}', 0, 0),
+        ('{"data": [{"source_id": 1, "fact": "x"}', 1, 0),
+        ('{"data": [{"source_id": 1, "fact": "x"}, {"source_id": 0, "fa', 1, 0),
         ('["x"', 0, 0),
     ],
 )

@@ -358,6 +358,17 @@ def test_an_add_that_repeats_a_stored_memory_comes_from_that_memorys_turns_and_i
     assert (counts(memory)["event.add"], counts(memory)["event.add_of_stored"]) == (2, 1)
 
 
+def test_a_fact_that_is_said_again_and_added_comes_from_both_batches() -> None:
+    """It came from the first batch alone, though the second said it too, and no turn of the second from any memory."""
+    model = replying(route=add_all)
+    memory = mem0(model)
+    ingest(memory, monologue("boat", "boat", sessions=[1, 2]))
+    assert [(entry["text"], entry["turn_ids"]) for entry in memories(memory)] == [
+        ("boat", ["D1:0"]), ("boat", ["D1:0", "D2:1"]),
+    ]  # fmt: skip
+    assert counts(memory)["event.add_of_stored"] == 1
+
+
 def test_a_fact_in_its_own_words_is_not_embedded_again() -> None:
     model = replying(route=lambda values, key: events(("ADD", "x", "boat"), ("ADD", "y", "a new wording")))
     embedder = WordEmbedder()
@@ -370,6 +381,23 @@ def test_a_malformed_decision_loses_the_facts_and_is_counted() -> None:
     found = counts(memory)
     assert texts(memory) == ["boat"]
     assert (found["fallback.route"], found["events.lost"], found["writes.facts_without_event"]) == (1, 1, 1)
+
+
+CUT_ROUTE = '{"memory": [{"id": "0", "text": "boat in the harbour", "event": "UPDATE"}, {"id": "1", "te'
+
+
+def test_of_a_decision_that_was_cut_the_items_before_the_cut_count() -> None:
+    """The repaired reply's last item has no event, for which the schema refuses all of them: every one was lost."""
+    memory, _ = two_sessions(CUT_ROUTE)
+    found = counts(memory)
+    assert texts(memory) == ["boat in the harbour"]
+    assert (found["events.recovered"], found["events.lost"], found["skipped.unknown_event"]) == (1, 0, 1)
+
+
+def test_a_cut_decision_is_lost_where_replies_are_not_repaired() -> None:
+    roles = {**config().roles, "route": {**config().roles["route"], "reading": {"repair": False}}}
+    memory, _ = two_sessions(CUT_ROUTE, roles=roles)
+    assert (texts(memory), counts(memory)["events.lost"]) == (["boat"], 1)
 
 
 def test_one_bad_item_does_not_spoil_the_others() -> None:

@@ -88,7 +88,8 @@ def reply(text: str) -> Reply:
         ('{"thought": "t", "function": "send_message", "args": {"message": "hi"', "send_message", {"message": "hi"}),
         ('Sure:\n```json\n{"function": "f", "args": {"page": 1,}}\n``` done', "f", {"page": 1}),
         ('{"function": "f", "query": "a\nb"}', "f", {"query": "a\nb"}),
-        ('{"call": [send_message, "message": "so \\"it\\" is", {', "send_message", {"message": 'so \\"it\\" is'}),
+        ('{"call": [send_message, "message": "so \\"it\\" is", {', "send_message", {"message": 'so "it" is'}),
+        ('{"call": [send_message, "message": "no \\escape", {', "send_message", {"message": "no \\escape"}),
         ('{"name": 3}', "", {}),
     ],
 )

@@ -373,6 +373,7 @@ def test_the_cap_of_links_is_the_number_of_hits(preset: str) -> None:
         ({"reading": {"mend": True}}, "reading.mend is unknown; known are repair, cut"),
         ({"reading": {"repair": "no"}}, "reading.repair='no' must be true or false"),
         ({"reading": {"check": "loose"}}, "reading.check='loose' is unknown; choose one of exact, used, any"),
+        ({"reading": {"check": "any"}}, "lack what the role reads of them; choose exact or used"),
         ({"field_order": ["keywords"]}, "must name each field of its schema once: keywords, context, tags"),
     ],
 )
