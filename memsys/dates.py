@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
-_MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
+_MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
 _CLOCK = re.compile(
     r"(?<!\d)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?\s*(?P<half>[ap]\.?m\b)?", re.IGNORECASE
 )
+_WEEKDAY = re.compile(rf"\b({'|'.join((*calendar.day_name, *calendar.day_abbr))}|on|at|T)\b|(?<=\d)T", re.IGNORECASE)
+_MORE = re.compile(r"[^\W_]")
 _DAYS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -67,11 +69,21 @@ def normalised(text: str) -> str:
 
 
 def in_words(text: str) -> str:
-    """Return a date as ``1:56 pm on 8 May, 2023`` where it can be read (midnight: the day alone), else as written."""
+    """Return a date as ``1:56 pm on 8 May, 2023`` where it can be read (midnight: the day alone), else as written.
+
+    A text that says more than a day and a time of day is left as it is: ``8 May 2023, in the evening``.
+    """
     moment = parse_date(text)
-    if moment is None:
+    if moment is None or _further_words(text):
         return text
     day = f"{moment.day} {calendar.month_name[moment.month]}, {moment.year}"
     if (moment.hour, moment.minute) == (0, 0):
         return day
     return f"{moment.hour % 12 or 12}:{moment.minute:02} {'am' if moment.hour < 12 else 'pm'} on {day}"
+
+
+def _further_words(text: str) -> bool:
+    """Whether letters or digits are left of a date once its day, its time of day and a weekday are taken out."""
+    for pattern in (next(day for day in _DAYS if day.search(text)), _CLOCK):
+        text = pattern.sub(" ", text, count=1)
+    return _MORE.search(_WEEKDAY.sub(" ", text)) is not None

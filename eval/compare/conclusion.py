@@ -49,7 +49,12 @@ class _Lead:
         if interval is None:
             return ""
         low, high = sorted((self.sign * interval.low, self.sign * interval.high))
-        return f"[{low:.1f}, {high:.1f}]"
+        return f"[{_shown(low)}, {_shown(high)}]"
+
+
+def _shown(points: float) -> str:
+    """Write with one decimal, and without the sign of a zero."""
+    return f"{round(points, 1) + 0.0:.1f}"
 
 
 def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[Pair], lead: str) -> str:

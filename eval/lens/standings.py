@@ -17,6 +17,7 @@ from eval.tables.judges import judge_faults, judge_texts, unlike_judges
 from eval.tables.label_view import views
 from eval.tables.run_groups import find_groups
 from eval.tables.stored import StoredRun
+from eval.tables.terms import unlike_settings
 from eval.tables.variants import label_of
 from memsys.errors import RunDirectoryError
 
@@ -51,6 +52,7 @@ class Lens:
             is said of its questions alone.
         left_out: judges whose settings or model are not the same for all of these runs.
         labels: what to say of the labels where they are not as printed.
+        unlike: in what besides the memory some of these runs differ.
     """
 
     dataset: str
@@ -66,6 +68,7 @@ class Lens:
     by_question: bool
     left_out: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    unlike: str = ""
 
 
 def compare_readings(
@@ -191,6 +194,7 @@ def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence
         by_question=len({everyone[0][name].conversation_id for name in shared}) == 1,
         left_out=tuple(unlike),
         labels=tuple(views(runs)),
+        unlike=unlike_settings(runs),
     )
 
 

@@ -12,7 +12,7 @@ UNSURE = "~"
 LEGEND = (
     "figures: percent, rank behind the stroke (= shared); all systems on the same questions, n of them",
     "without a rank: references, which are no choice (no memory, full context, the gold evidence, constant answers). "
-    "Runs on another part of the data, with another backbone or with other answer prompts are in a part of their own",
+    "Runs on another part of the data, or with another backbone, reader or answer prompt, are in a part of their own",
     "leads: has the highest value, by more than chance or not",
     f"{UNSURE} no more than chance behind the first: the paired 95 % interval of the difference includes 0; it is a "
     f"cluster t interval over conversations, and behind {BY_QUESTION} a range over the questions of one conversation, "
@@ -86,7 +86,7 @@ def heading(lens: Lens) -> str:
         f"{name} {count}" for name, count in zip(lens.systems, lens.covered, strict=True) if count > lens.questions
     ]
     text += f" (answered in all: {', '.join(partial)})" if partial else ""
-    return "; ".join([text, *lens.labels])
+    return "; ".join(filter(None, [text, lens.unlike, *lens.labels]))
 
 
 def summary(lens: Lens) -> str:

@@ -14,6 +14,7 @@ from eval.tables.costs import turns_written
 from eval.tables.judges import judge_faults
 from eval.tables.run_groups import RunGroup
 from eval.tables.stored import StoredRun
+from eval.tables.terms import unlike_settings
 from memsys.vocabulary import Json
 
 #: Decimals of figures in the page's data.
@@ -51,6 +52,7 @@ def group_answer(group: RunGroup, board: Board, metrics: Sequence[str]) -> Json:
         "dataset": board.dataset,
         "backbone": board.runs[group.members[0]].backbone,
         "prompts": board.runs[group.members[0]].prompts,
+        "reader": board.runs[group.members[0]].asked_by,
         "labels": {str(number): board.labels[number] for number in group.members},
         "systems": list(group.systems),
         "references": list(group.references),
@@ -105,7 +107,9 @@ def _setting(found: Scored, group: RunGroup, board: Board, metric: str, five: st
     runs = "1 run" if len(found.runs) == 1 else f"all {len(found.runs)} runs"
     prompts = board.runs[group.members[0]].prompts
     asked = f" with {prompts}" if prompts else ""
-    return f"{metric} on {board.dataset}{asked}, {count} questions that {runs} answered{left_out}"
+    unlike = unlike_settings([board.runs[number] for number in found.runs])
+    alone = f"; {unlike}, so a difference need not be the memory's alone" if unlike else ""
+    return f"{metric} on {board.dataset}{asked}, {count} questions that {runs} answered{left_out}{alone}"
 
 
 def _figures(several: Several, *, share: bool) -> list[Json]:

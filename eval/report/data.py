@@ -52,14 +52,13 @@ def collect(roots: Sequence[Path]) -> Collected:
     Raises:
         RunDirectoryError: a folder does not exist, a file is broken, or there is no run that can be shown.
     """
-    folders = list(find_run_folders(roots))
-    waiting = unfinished(folders)
+    waiting = unfinished(list(find_run_folders(roots)))
     runs, skipped = read_runs(roots)
     if not runs and not waiting:
         reasons = "; ".join(f"{one.path}: {one.reason}" for one in skipped) or "no run directory"
         raise RunDirectoryError(f"nothing to report under {', '.join(map(str, roots))}: {reasons}")
     places: dict[tuple[str, str], Path] = {}
-    for folder in folders:
+    for folder in find_run_folders(roots):  # again: a run may have begun, or ended, since the first look
         places.setdefault(_identity(read_json(folder / "run.json")), folder)
     whole = run_directories(roots)
     identities = [_identity(run.record) for run in runs]

@@ -48,13 +48,13 @@ def run_cards(runs: Sequence[StoredRun], with_texts: Sequence[bool]) -> list[Jso
 
 
 def board_names(runs: Sequence[StoredRun]) -> dict[str, str]:
-    """By run id: backbone, prompts and questions that a run shares with those it can be ranked among."""
+    """By run id: backbone, prompts, reader and questions that a run shares with those it can be ranked among."""
     sets = {run.run_id: name for run, name in zip(runs, dataset_names(runs), strict=True)}
     found: dict[str, str] = {}
     for group in comparable_runs(runs, lambda run: sets[run.run_id]):
         backbone = "no model" if group.backbone == NO_BACKBONE else group.backbone
         count = f"{len(group.asked):,} question{'' if len(group.asked) == 1 else 's'}{group.which}"
-        found |= {run.run_id: ", ".join(filter(None, (backbone, group.prompts, count))) for run in group.runs}
+        found |= {run.run_id: ", ".join(filter(None, (backbone, group.wording, count))) for run in group.runs}
     return found
 
 

@@ -1,4 +1,4 @@
-"""Runs to hold against each other: the same questions about the same data, asked of one backbone in the same words."""
+"""Runs to hold against each other: the same questions about the same data, asked of one backbone by one reader."""
 
 import re
 from collections import Counter
@@ -11,13 +11,13 @@ from eval.tables.stored import StoredRun
 #: Conversations that a title names; more are counted.
 _NAMED = 4
 
-#: Data set, backbone, wording and questions of a group.
+#: Data set, backbone, wording and questions of a group; reader and checksum of the data tell further ones apart.
 _Shared = tuple[str, str, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class ComparableRuns:
-    """Runs of one data set, backbone and wording that were asked the same questions.
+    """Runs of one data set, backbone, reader and wording that were asked the same questions.
 
     Attributes:
         dataset: name of the data set config.
@@ -28,6 +28,7 @@ class ComparableRuns:
         which: which questions they are, for people; empty where setting and number of questions tell the group apart.
         data: checksum of the data; empty where no other group has the same setting and questions, as data of two
             folders have that are read with one preset (``dataset=custom``).
+        reader: that asked the questions; empty where no other asked the same ones of the same backbone.
     """
 
     dataset: str
@@ -37,11 +38,12 @@ class ComparableRuns:
     runs: tuple[StoredRun, ...]
     which: str = ""
     data: str = ""
+    reader: str = ""
 
     @property
-    def setting(self) -> tuple[str, str, str]:
+    def setting(self) -> tuple[str, ...]:
         """Everything but the questions; to sort by."""
-        return self.dataset, self.backbone, self.prompts
+        return self.dataset, self.backbone, self.prompts, *filter(None, [self.reader])
 
     @property
     def key(self) -> str:
@@ -51,7 +53,8 @@ class ComparableRuns:
     @property
     def short_key(self) -> str:
         """Setting and number of questions in letters of file names: a recorded backbone may have any name."""
-        parts = (self.dataset, self.backbone, str(len(self.asked)), *self.prompts.replace("'", "").split())
+        words = f"{self.prompts} {self.reader}".replace("'", "").split()
+        parts = (self.dataset, self.backbone, str(len(self.asked)), *words)
         return re.sub(r"[^\w.+-]+", "_", "_".join(parts))
 
     @property
@@ -68,8 +71,13 @@ class ComparableRuns:
 
     def title(self, before_backbone: str = "") -> str:
         """The group for people, with a word that says what the second part is."""
-        parts = (self.dataset, f"{before_backbone}{self.backbone}", self.prompts, f"{len(self.asked)} questions")
+        parts = (self.dataset, f"{before_backbone}{self.backbone}", self.wording, f"{len(self.asked)} questions")
         return ", ".join(filter(None, parts)) + self.which
+
+    @property
+    def wording(self) -> str:
+        """Whose or which prompts, and the reader where there are several."""
+        return ", ".join(filter(None, (self.prompts, self.reader and f"reader {self.reader}")))
 
 
 def comparable_runs(
@@ -81,14 +89,21 @@ def comparable_runs(
         runs: complete runs.
         dataset: what a run's data set is called.
     """
-    found: dict[tuple[_Shared, str], list[StoredRun]] = {}
+    found: dict[tuple[_Shared, str, str], list[StoredRun]] = {}
     for run in runs:
         asked = tuple(sorted(row.question_id for row in run.rows))
-        found.setdefault(((dataset(run), run.backbone, run.prompts, asked), run.data_sha256), []).append(run)
-    equal = Counter(shared for shared, _ in found)
+        shared = (dataset(run), run.backbone, run.prompts, asked)
+        found.setdefault((shared, run.data_sha256, run.asked_by), []).append(run)
+    sets = Counter(shared for shared, _ in {(shared, data) for shared, data, _ in found})
+    readers = Counter((shared, data) for shared, data, _ in found)
     groups = [
-        ComparableRuns(*shared, tuple(members), data=data if equal[shared] > 1 else "")
-        for (shared, data), members in found.items()
+        ComparableRuns(
+            *shared,
+            tuple(members),
+            data=data if sets[shared] > 1 else "",
+            reader=reader if readers[shared, data] > 1 else "",
+        )
+        for (shared, data, reader), members in found.items()
     ]
     return _told_apart(groups)
 

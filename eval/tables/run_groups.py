@@ -1,4 +1,4 @@
-"""Runs that are held against each other: same part of the same data, backbone and wording, on common questions."""
+"""Runs that are held against each other: same part of the same data, backbone, reader and wording, common questions."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -55,12 +55,13 @@ def _only_retrieves(runs: Sequence[StoredRun], group: RunGroup) -> bool:
 
 
 def _scope(run: StoredRun) -> tuple[object, ...]:
-    """What must be equal: the data file, how many turns of how many conversations were written, the wording.
+    """What must be equal: the data file, how many turns of how many conversations were written, reader and wording.
 
     Runs that time a few questions are apart: the others would be left with these few in common.
     """
     data = run.record["data"]
-    return run.data_sha256, data.get("turns"), data.get("conversations"), run.prompts, run.times_questions
+    part = (run.data_sha256, data.get("turns"), data.get("conversations"))
+    return *part, run.asked_by, run.prompts, run.times_questions
 
 
 def _group(runs: Sequence[StoredRun], numbers: Sequence[int], floors: Sequence[int]) -> RunGroup:

@@ -127,6 +127,11 @@ class StoredRun:
         return self._name("reader")
 
     @property
+    def asked_by(self) -> str:
+        """Name of the reader that asked for the answers; empty where nothing was asked."""
+        return "" if self.retrieval_only or self.floor else self.reader
+
+    @property
     def embedder(self) -> str:
         """Name of the embedder."""
         return self._name("embedder")
@@ -277,14 +282,16 @@ def _with_latency(path: Path, record: Mapping[str, Any], rows: Sequence[ScoreRow
 
 
 def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:
-    """Read all runs under some folders; a run that was met before (its exported summary) counts once.
+    """Read all runs under some folders; one that is met twice counts once: the run itself before its exported summary.
 
     Raises:
         RunDirectoryError: a folder does not exist or a file is broken.
     """
     runs: dict[str, StoredRun] = {}
     skipped = []
-    for folder in find_run_folders(roots):
+    # The run itself first: what was scored or judged since an export does not stand in the export.
+    folders = sorted(find_run_folders(roots), key=lambda folder: not (folder / "references.jsonl").is_file())
+    for folder in folders:
         with stage(f"reading {folder.name}"):
             run = read_run(folder)
         if isinstance(run, Skipped):

@@ -1,6 +1,6 @@
 """What a run did on other terms than the paper: its numbers are shown, but not compared with the printed ones."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -71,22 +71,34 @@ def other_terms(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...
     return tuple(found)
 
 
-def differing_parts(one: StoredRun, other: StoredRun) -> tuple[str, ...]:
-    """Name what besides the memory differs between two runs: their difference in scores is then not the memory's alone.
+def differing_parts(*runs: StoredRun) -> tuple[str, ...]:
+    """Name what besides the memory differs between runs: a difference in scores is then not the memory's alone.
 
-    Only settings that both have are compared: a constant answer has no backbone, and a setting that came
-    with a later version leaves what was there as it was.
+    A setting counts among the runs that have it: a constant answer has no backbone, and a setting that came with a
+    later version leaves what was there as it was.
     """
-    parts = {"data": one.data_sha256 != other.data_sha256}
+    asked = [run for run in runs if not run.floor]
+    parts = {"data": _several({"sha256": run.data_sha256} for run in runs)}
     for part, (only, leave_out) in _PARTS.items():
-        ours, theirs = (_settings(run, part, only, leave_out) for run in (one, other))
-        parts[part] = any(ours[key] != theirs[key] for key in ours.keys() & theirs.keys())
-    ours, theirs = (answer_prompts(run.record) for run in (one, other))
-    parts["answer prompts"] = any(ours[role] != theirs[role] for role in ours.keys() & theirs.keys())
-    parts["seed"] = one.record.get("seed") != other.record.get("seed")
-    if one.floor or other.floor:
-        return ("data",) if parts["data"] else ()
+        parts[part] = _several(_settings(run, part, only, leave_out) for run in asked)
+    parts["answer prompts"] = _several(answer_prompts(run.record) for run in asked)
+    parts["seed"] = _several({"seed": run.record.get("seed")} for run in asked)
     return tuple(part for part, differs in parts.items() if differs)
+
+
+def unlike_settings(runs: Sequence[StoredRun]) -> str:
+    """What to say of runs that are ranked together and differ in more than their memory; empty where they do not.
+
+    Seeds are not named: runs of several are averaged where they can be.
+    """
+    parts = [part for part in differing_parts(*runs) if part != "seed"]
+    return f"some of them differ in {' and '.join(parts)} too" if parts else ""
+
+
+def _several(settings: Iterable[Mapping[str, object]]) -> bool:
+    """Whether some setting has two values."""
+    first: dict[str, object] = {}
+    return any(first.setdefault(key, value) != value for one in settings for key, value in one.items())
 
 
 def _settings(run: StoredRun, part: str, only: Collection[str], leave_out: Collection[str]) -> dict[str, Any]:

@@ -123,6 +123,8 @@ def test_the_conclusion_says_what_can_be_claimed(tmp_path: Path) -> None:
     assert isinstance(clag, StoredRun)
     assert "includes 0, so no difference can be claimed" in make_report([rag, clag], CLAG).conclusion
     assert "no other system to compare it with" in make_report([rag], CLAG).conclusion
+    same = stored(tmp_path, "memfly", 0.2, conversations=ten)
+    assert "[0.0, 0.0]" in make_report([rag, same], CLAG).conclusion
 
 
 def test_the_conclusion_says_that_a_named_baseline_has_no_such_score(tmp_path: Path) -> None:

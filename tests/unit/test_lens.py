@@ -18,9 +18,9 @@ from eval.lens.text import heading, order_text, standing_text, summary, tally_ro
 from eval.loaders.registry import DATASETS
 from eval.scoring.aggregate import aggregate
 from eval.scoring.protocols import load_protocol, protocol_names
-from eval.tables.stored import Skipped, StoredRun, read_run
+from eval.tables.stored import Skipped, StoredRun, read_run, read_runs
 from memsys.errors import ConfigError, RunDirectoryError
-from tests.support.fake_run import FakeRun
+from tests.support.fake_run import FakeRun, rewrite
 
 PROTOCOLS = [load_protocol(name) for name in protocol_names()]
 CONFIG = LensConfig({"F1": ["f1_set"], "other": ["bleu1"]}, ["f1_set", "bleu1"], {"locomo_clag": {1: 6, 2: 1, 5: 1}})
@@ -201,6 +201,16 @@ def test_runs_that_cannot_be_compared_are_not_ranked_together(tmp_path: Path) ->
     assert [one.systems for one in one_memory] == [("rag, smollm2_135m", "rag, qwen3_06b")]
 
 
+def test_the_heading_says_in_what_ranked_systems_differ_besides_the_memory(tmp_path: Path) -> None:
+    """RAG on plain turns stood above A-Mem on the drivers' without a word."""
+    rag = stored(tmp_path, parts={"dataset": {"turn_style": "plain"}})
+    amem, clag = (stored(tmp_path, memory=name, parts={"dataset": {"turn_style": "clag"}}) for name in ("amem", "clag"))
+    (mixed,) = compare_readings([rag, amem], CONFIG, PROTOCOLS)
+    assert "that all 2 systems answered; some of them differ in dataset too" in heading(mixed)
+    (same,) = compare_readings([clag, amem], CONFIG, PROTOCOLS)
+    assert "differ" not in heading(same)
+
+
 def test_references_have_values_and_no_rank(tmp_path: Path) -> None:
     """The gold evidence led every reading, and constants took ranks of systems."""
     oracle = stored(tmp_path, memory="oracle", values=lambda n, metric: 0.9)
@@ -274,6 +284,15 @@ def test_a_summary_shows_what_its_run_shows(tmp_path: Path) -> None:
     assert isinstance(run, StoredRun)
     assert isinstance(exported, StoredRun)
     assert lens(run) == lens(exported)
+
+
+def test_a_run_counts_before_its_older_export_wherever_that_stands(tmp_path: Path) -> None:
+    path = FakeRun(values=lambda number, metric: 0.25).write(tmp_path / "b_runs")
+    old = export_run(path, tmp_path / "a_summaries")
+    rewrite(path, "scores.jsonl", lambda number, row: row["metrics"].update(f1_set=0.75))
+    for roots in ([tmp_path], [old.parent, path.parent]):
+        (run,), skipped = read_runs(roots)
+        assert {row.metrics["f1_set"] for row in run.rows} == {0.75} and skipped == []
 
 
 def test_command_writes_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,6 +56,39 @@ def test_a_real_difference_is_called_real_and_held_against_no_memory(tmp_path: P
     assert "exploratory" not in found
 
 
+def test_the_sentence_says_in_what_the_runs_differ_besides_the_memory(tmp_path: Path) -> None:
+    write(tmp_path, {"rag": 0.75}, parts={"dataset": {"turn_style": "plain"}})
+    write(tmp_path, {"amem": 0.25}, parts={"dataset": {"turn_style": "clag"}})
+    found = sentence(tmp_path)
+    assert "left out; some of them differ in dataset too, so a difference need not be the memory's alone;" in found
+
+
+def test_answers_that_two_readers_asked_for_are_not_ranked_together(tmp_path: Path) -> None:
+    write(tmp_path, {"rag": 0.75})
+    write(tmp_path, {"amem": 0.25}, reader="xmemory")
+    data = data_of(tmp_path)
+    assert {one["reader"]: [*one["labels"].values()] for one in data["groups"]} == {
+        "clag": ["rag"],
+        "xmemory": ["amem"],
+    }
+    assert {run["board"] for run in data["runs"]} == {
+        "smollm2_135m, reader clag, 20 questions", "smollm2_135m, reader xmemory, 20 questions"
+    }  # fmt: skip
+
+
+def test_a_run_that_comes_while_the_page_is_made_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``--watch`` ended with a KeyError: the folders were listed twice, and the second list had one more."""
+    write(tmp_path, {"rag": 0.75})
+    looked = unfinished
+
+    def arrives(folders: Any) -> Any:
+        write(tmp_path, {"amem": 0.25})
+        return looked(folders)
+
+    monkeypatch.setattr("eval.report.data.unfinished", arrives)
+    assert sorted(run.memory for run in collect([tmp_path]).runs) == ["amem", "rag"]
+
+
 def test_only_the_comparison_named_in_advance_decides(tmp_path: Path) -> None:
     """Twelve boards were each called real after a correction for their own tests alone."""
     write(tmp_path, {"rag": 0.75, "amem": 0.25})

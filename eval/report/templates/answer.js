@@ -6,7 +6,7 @@ const GROUP = setting(
   DATA.groups.map((one, index) =>
     option(
       String(index),
-      `${[one.dataset, one.backbone === "none" ? "retrieval only" : one.backbone, one.prompts].filter(Boolean).join(", ")}: ${plural(one.systems.length, "system")}, ${plural(one.common, "question")}`,
+      `${[one.dataset, one.backbone === "none" ? "retrieval only" : one.backbone, one.prompts, one.reader && `reader ${one.reader}`].filter(Boolean).join(", ")}: ${plural(one.systems.length, "system")}, ${plural(one.common, "question")}`,
     ),
   ),
 );

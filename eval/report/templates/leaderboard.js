@@ -87,7 +87,7 @@ function leaderboard() {
     {},
     fault ? el("p", { class: "note warning" }, `Not a ranking: ${fault}.`) : null,
     boards.length > 1
-      ? el("p", { class: "small faint" }, "Ranked together: runs with the same backbone and answer prompts on the same questions.")
+      ? el("p", { class: "small faint" }, "Ranked together: runs with the same backbone, reader and answer prompts on the same questions.")
       : null,
     table("Leaderboard", heads, parts, "stack"),
     el(
