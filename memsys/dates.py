@@ -10,7 +10,8 @@ _MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_ab
 _CLOCK = re.compile(
     r"(?<!\d)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?\s*(?P<half>[ap]\.?m\b)?", re.IGNORECASE
 )
-_WEEKDAY = re.compile(rf"\b({'|'.join((*calendar.day_name, *calendar.day_abbr))}|on|at|T)\b|(?<=\d)T", re.IGNORECASE)
+#: What a date may say beside its day and its time of day, and say no more by.
+_NO_MORE = re.compile(rf"\b({'|'.join((*calendar.day_name, *calendar.day_abbr))}|on|at|T)\b", re.IGNORECASE)
 _MORE = re.compile(r"[^\W_]")
 _DAYS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -86,4 +87,4 @@ def _further_words(text: str) -> bool:
     """Whether letters or digits are left of a date once its day, its time of day and a weekday are taken out."""
     for pattern in (next(day for day in _DAYS if day.search(text)), _CLOCK):
         text = pattern.sub(" ", text, count=1)
-    return _MORE.search(_WEEKDAY.sub(" ", text)) is not None
+    return _MORE.search(_NO_MORE.sub(" ", text)) is not None

@@ -180,6 +180,7 @@ def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence
     crossed = [rank_systems(reading, field, sure=False) for reading in grid(config, holdings)]
     crossed = [line for line in crossed if line.questions]
     shown = sections(config, holdings, protocols)
+    memories = {run.memory for run in runs if not run.floor}
     return Lens(
         dataset=dataset,
         setting=_setting(runs),
@@ -194,7 +195,7 @@ def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence
         by_question=len({everyone[0][name].conversation_id for name in shared}) == 1,
         left_out=tuple(unlike),
         labels=tuple(views(runs)),
-        unlike=unlike_settings(runs),
+        unlike=unlike_settings(runs) if len(memories) > 1 else "",
     )
 
 
