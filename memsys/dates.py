@@ -5,14 +5,15 @@ import re
 from datetime import UTC, datetime
 from functools import lru_cache
 
-_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
-_MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
+#: Numbers of the months by their names and abbreviations in small letters.
+MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
+MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
 _CLOCK = re.compile(
     r"(?<!\d)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?\s*(?P<half>[ap]\.?m\b)?", re.IGNORECASE
 )
-#: What a date may say beside its day and its time of day, and say no more by.
-_NO_MORE = re.compile(rf"\b({'|'.join((*calendar.day_name, *calendar.day_abbr))}|on|at|T)\b", re.IGNORECASE)
-_MORE = re.compile(r"[^\W_]")
+#: Words beside a day and a time of day that add nothing to them.
+_FILLERS = re.compile(rf"\b({'|'.join((*calendar.day_name, *calendar.day_abbr))}|on|at|T)\b", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]")
 _DAYS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -41,7 +42,7 @@ def parse_date(text: str) -> datetime | None:
 
 def _moment(match: re.Match[str], text: str) -> datetime | None:
     named = match["month"].lower()
-    month = int(named) if named.isdigit() else _MONTHS.get(named, 0)
+    month = int(named) if named.isdigit() else MONTHS.get(named, 0)
     clock = _CLOCK.search(text)
     hour, minute, second = _time_of_day(clock) if clock is not None else (0, 0, 0)
     try:
@@ -87,4 +88,4 @@ def _further_words(text: str) -> bool:
     """Whether letters or digits are left of a date once its day, its time of day and a weekday are taken out."""
     for pattern in (next(day for day in _DAYS if day.search(text)), _CLOCK):
         text = pattern.sub(" ", text, count=1)
-    return _MORE.search(_NO_MORE.sub(" ", text)) is not None
+    return _WORD.search(_FILLERS.sub(" ", text)) is not None

@@ -101,12 +101,12 @@ def read_plan(
     return PageSearchPlan(), True
 
 
-def _page_number(given: object) -> int:
+def _page_number(given: float | str) -> int:
     """Read a number, which may stand in words; -1, which is no page, where it has too many digits to be one."""
     if isinstance(given, str):
         number = whole_number(given.strip().removeprefix("+"))
         return -1 if number is None else number
-    return int(given) if isinstance(given, int | float) else -1  # 1.0 is an integer in JSON
+    return int(given)  # 1.0 is an integer in JSON
 
 
 async def search_pages(

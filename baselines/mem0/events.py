@@ -3,13 +3,16 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from baselines.mem0.roles import EVENTS
-from memsys.llm.bounded import salvaged
+from memsys.llm.bounded import object_of
 from memsys.llm.contract import Reply
-from memsys.llm.reading import TOLERANT, ReplyReading
+from memsys.llm.reading import ReplyReading
 from memsys.vocabulary import Json
+
+_ANY_MEMORY = {"type": "object", "required": ["memory"]}
+_ANY_EVENT = {"type": "object", "required": ["event"]}
 
 #: ``recovered``: events were found in a malformed reply. ``lost``: none were, and the facts are lost with them.
 EventFallback = Literal["recovered", "lost"]
@@ -33,13 +36,13 @@ class Events:
     fallback: EventFallback | None = None
 
 
-def events_of_route(reply: Reply, reading: ReplyReading = TOLERANT) -> Events:
+def events_of_route(reply: Reply, reading: ReplyReading) -> Events:
     """Read a reply of ``route``; of a malformed one take every item that can be read.
 
     One that was cut inside its last item is repaired where the reading repairs, so that the items before it count. An
     item without text is skipped whatever its event, as in Mem0.
     """
-    given = _object_with("memory", reply, reading)
+    given = object_of(reply, _ANY_MEMORY, reading)
     items = given.get("memory") if given else []
     events, skipped = [], Counter[str]()
     for item in items if isinstance(items, list) else []:
@@ -53,9 +56,9 @@ def events_of_route(reply: Reply, reading: ReplyReading = TOLERANT) -> Events:
     return Events(tuple(events), skipped, _fallback(reply, bool(events)))
 
 
-def event_of_decide(reply: Reply, fact: str, reading: ReplyReading = TOLERANT) -> Events:
+def event_of_decide(reply: Reply, fact: str, reading: ReplyReading) -> Events:
     """Read a reply of ``decide``; where it gives no text, the fact is the text."""
-    given = _object_with("event", reply, reading)
+    given = object_of(reply, _ANY_EVENT, reading)
     event = _event(given)
     if event is None:
         return Events((), Counter({"unknown_event": 1} if given else {}), _fallback(reply, found=False))
@@ -77,9 +80,3 @@ def _fallback(reply: Reply, found: bool) -> EventFallback | None:
     if reply.value is not None:
         return None
     return "recovered" if found else "lost"
-
-
-def _object_with(key: str, reply: Reply, reading: ReplyReading) -> Mapping[str, Any] | None:
-    if reply.value is not None:
-        return reply.value
-    return salvaged(reply.text, {"type": "object", "required": [key]}, repair=reading.repair, cut=reading.cut)

@@ -8,8 +8,9 @@ from typing import Any
 
 from baselines.memgpt.roles import USED
 from baselines.memgpt.rules import SEND
-from memsys.llm.bounded import salvaged
+from memsys.llm.bounded import object_of
 from memsys.llm.contract import Reply
+from memsys.llm.reading import TOLERANT
 
 #: The text of a message in a reply that is no object, however it is repaired.
 _MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)')
@@ -49,7 +50,7 @@ def read_call(reply: Reply) -> FunctionCall | None:
         The call; one without a name where the reply holds what should be an object and is none; ``None`` where the
         reply is plain text, which counts as a thought.
     """
-    value = reply.value if reply.value is not None else salvaged(reply.text, USED)
+    value = object_of(reply, USED, TOLERANT)
     if value is not None:
         args = value.get("args")
         given = args if isinstance(args, Mapping) else {k: v for k, v in value.items() if k not in _OWN_KEYS}

@@ -10,6 +10,7 @@ from eval.audit.wording import F1_NAMES, METRIC_NAMES, SECTIONS, TERMS
 from eval.cli.escaping import markdown_cell, markdown_row
 from eval.judge.people import BY_PEOPLE
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
+from eval.tables.text import fixed
 
 _DIGITS = 4
 #: Kappa below which a judge's verdicts are no use: less than moderate agreement (Landis and Koch, 1977).
@@ -46,7 +47,7 @@ def short(value: object, decimals: int | None = None) -> str:
     if value != value:
         return ""
     if decimals is not None:
-        return f"{round(value, decimals) + 0.0:.{decimals}f}"  # no -0.00
+        return fixed(value, decimals)
     if value == int(value) and abs(value) < 1000:
         return str(int(value))
     return f"{value:.2g}" if abs(value) < 0.01 else f"{value:.{1 if abs(value) >= 10 else 2}f}"

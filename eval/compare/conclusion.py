@@ -11,7 +11,7 @@ from eval.metrics.sessions import BY_SESSION
 from eval.scoring.inference import Interval
 from eval.tables.pairs import Pair
 from eval.tables.stored import StoredRun
-from eval.tables.text import p_text
+from eval.tables.text import fixed, p_text
 
 #: Adjusted p-values below count as a difference.
 LEVEL = 0.05
@@ -49,12 +49,7 @@ class _Lead:
         if interval is None:
             return ""
         low, high = sorted((self.sign * interval.low, self.sign * interval.high))
-        return f"[{_shown(low)}, {_shown(high)}]"
-
-
-def _shown(points: float) -> str:
-    """Write with one decimal, and without the sign of a zero."""
-    return f"{round(points, 1) + 0.0:.1f}"
+        return f"[{fixed(low, 1)}, {fixed(high, 1)}]"
 
 
 def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[Pair], lead: str) -> str:

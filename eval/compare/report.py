@@ -15,6 +15,7 @@ from eval.configs.prompt_choice import wants_authors
 from eval.loaders.kinds import ADVERSARIAL
 from eval.plots.figures import Series, Wording, plot_comparison
 from eval.runs.files import write_atomic
+from eval.runs.folders import runs_first
 from eval.scoring.labels import LabelView
 from eval.scoring.protocols import Protocol, load_protocol, recorded_protocol
 from eval.tables.label_view import under_labels
@@ -93,8 +94,7 @@ def _readable(run_dirs: Sequence[Path]) -> dict[Path, StoredRun]:
     runs: dict[Path, StoredRun] = {}
     places: dict[tuple[str, object], Path] = {}
     reasons = []
-    # Run directories first: a summary has no answers to show.
-    for path in sorted(dict.fromkeys(run_dirs), key=lambda path: not (path / "references.jsonl").is_file()):
+    for path in runs_first(dict.fromkeys(run_dirs)):
         run = read_run(path)
         if isinstance(run, Skipped):
             reasons.append(f"{path}: {run.reason}")

@@ -12,7 +12,7 @@ from eval.explain.find import CellPlace, find_cells
 from eval.explain.questions import read_questions, worst
 from eval.explain.settings import differences
 from eval.explain.show import cell_lines, further_lines, heading, question_lines, run_lines, setting_lines
-from eval.runs.folders import find_run_folders, short_path, stored_folders
+from eval.runs.folders import find_run_folders, holds_texts, runs_first, short_path, stored_folders
 from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.candidates import mean_over_runs
@@ -77,13 +77,11 @@ def _worth_showing(places: Sequence[CellPlace]) -> tuple[Sequence[CellPlace], Se
 def run_folders(roots: Iterable[Path], runs: Mapping[str, StoredRun]) -> dict[str, Path]:
     """Folder of each run; of a run and its summary the run's, which has the texts; of another of its name none."""
     found: dict[str, Path] = {}
-    for folder in find_run_folders(list(roots)):
+    for folder in runs_first(find_run_folders(list(roots))):
         record = read_json(folder / "run.json")
         run_id = str(record.get("run_id"))
-        if run_id in runs and runs[run_id].record["started"] != record.get("started"):
-            continue
-        if run_id not in found or (folder / "references.jsonl").is_file():
-            found[run_id] = folder
+        if run_id not in runs or runs[run_id].record["started"] == record.get("started"):
+            found.setdefault(run_id, folder)
     return found
 
 
@@ -102,7 +100,7 @@ def _explain(place: CellPlace, runs: Mapping[str, StoredRun], folders: Mapping[s
     metric = cell.measured.metric
     lowest = worst(mean_over_runs(chosen, metric), metric, place.column.category, protocol, count)
     first = folders[chosen[0].run_id]
-    whole = (first / "references.jsonl").is_file()
+    whole = holds_texts(first)
     if lowest:
         where = "" if whole else " (only scores are at hand: the run directory, which has the texts, is not here)"
         seeds = f", scores over {len(chosen)} seeds, texts of the first" if len(chosen) > 1 else ""

@@ -123,10 +123,9 @@ def lens_groups(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
     Runs are together that were made on the same part of the data, with the same backbone and prompts; constants join
     each group on their data. Where one memory alone was run, its backbones are what is compared.
     """
-    memories = {run.memory for run in runs if not run.floor}
     found = [
         [runs[number] for number in sorted(group.members)]
-        for group in find_groups(runs, backbones_apart=len(memories) > 1)
+        for group in find_groups(runs, backbones_apart=_several_memories(runs))
     ]
     with_systems = {run.data_sha256 for group in found for run in group if not run.floor}
     alone: dict[str, list[StoredRun]] = {}
@@ -134,6 +133,11 @@ def lens_groups(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
         if run.floor and run.data_sha256 not in with_systems:
             alone.setdefault(run.data_sha256, []).append(run)
     return [*found, *alone.values()]
+
+
+def _several_memories(runs: Sequence[StoredRun]) -> bool:
+    """Whether memories are compared, and not the backbones or settings of one."""
+    return len({run.memory for run in runs if not run.floor}) > 1
 
 
 def _published_counts(dataset: str) -> Mapping[int, int]:
@@ -180,7 +184,6 @@ def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence
     crossed = [rank_systems(reading, field, sure=False) for reading in grid(config, holdings)]
     crossed = [line for line in crossed if line.questions]
     shown = sections(config, holdings, protocols)
-    memories = {run.memory for run in runs if not run.floor}
     return Lens(
         dataset=dataset,
         setting=_setting(runs),
@@ -195,7 +198,7 @@ def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence
         by_question=len({everyone[0][name].conversation_id for name in shared}) == 1,
         left_out=tuple(unlike),
         labels=tuple(views(runs)),
-        unlike=unlike_settings(runs) if len(memories) > 1 else "",
+        unlike=unlike_settings(runs) if _several_memories(runs) else "",
     )
 
 

@@ -3,12 +3,12 @@
 import calendar
 import re
 
+from memsys.dates import MONTHS
+
 #: Year, month, day, hour, minute; what the text leaves open is the earliest possible.
 Moment = tuple[int, int, int, int, int]
 
-_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
-_MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
-_MONTH = r"(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
+_MONTH = r"(?P<month>" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>[12]\d{3})"
 _DASH = r"\s*(?:-|–|to|until)\s*"
@@ -41,7 +41,7 @@ def _moment(match: re.Match[str]) -> Moment | None:
     parts = match.groupdict()
     year = int(parts["year"])
     named = parts.get("month") or "1"
-    month = int(named) if named.isdigit() else _MONTHS[named.lower()]
+    month = int(named) if named.isdigit() else MONTHS[named.lower()]
     day, hour, minute = (int(parts.get(name) or default) for name, default in (("day", 1), ("hour", 0), ("minute", 0)))
     if not 1 <= month <= 12 or not 1 <= day <= calendar.monthrange(year, month)[1] or hour > 23 or minute > 59:
         return None

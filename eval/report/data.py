@@ -22,7 +22,7 @@ from eval.report.questions import Browser, Read
 from eval.report.runs import dataset_names, group_labels, mean_costs, run_cards, run_costs
 from eval.report.scores import metric_list, run_scores
 from eval.report.slices import Known, distances, slices
-from eval.runs.folders import find_run_folders
+from eval.runs.folders import find_run_folders, holds_texts, runs_first
 from eval.tables.judges import judge_faults, judge_texts, without_unmeasured
 from eval.tables.run_groups import RunGroup, find_groups
 from eval.tables.stored import Skipped, StoredRun, category_names, read_json, read_runs
@@ -58,31 +58,16 @@ def collect(roots: Sequence[Path]) -> Collected:
         reasons = "; ".join(f"{one.path}: {one.reason}" for one in skipped) or "no run directory"
         raise RunDirectoryError(f"nothing to report under {', '.join(map(str, roots))}: {reasons}")
     places: dict[tuple[str, str], Path] = {}
-    for folder in find_run_folders(roots):  # again: a run may have begun, or ended, since the first look
+    for folder in runs_first(find_run_folders(roots)):  # after reading: a run may have begun or ended meanwhile
         places.setdefault(_identity(read_json(folder / "run.json")), folder)
-    whole = run_directories(roots)
-    identities = [_identity(run.record) for run in runs]
-    return Collected(
-        tuple(runs),
-        tuple(map(whole.get, identities)),
-        tuple(skipped),
-        tuple(waiting),
-        tuple(whole.get(identity, places[identity]) for identity in identities),
-    )
+    sources = [places[_identity(run.record)] for run in runs]
+    folders = [folder if holds_texts(folder) else None for folder in sources]
+    return Collected(tuple(runs), tuple(folders), tuple(skipped), tuple(waiting), tuple(sources))
 
 
 def _identity(record: Mapping[str, object]) -> tuple[str, str]:
     """Tells a run from another of its id; its exported summary is the same run."""
     return str(record.get("run_id")), str(record.get("started"))
-
-
-def run_directories(roots: Iterable[Path]) -> dict[tuple[str, str], Path]:
-    """Directories that hold a run's texts, by run id and start."""
-    found: dict[tuple[str, str], Path] = {}
-    for folder in find_run_folders(list(roots)):
-        if (folder / "references.jsonl").is_file():
-            found.setdefault(_identity(read_json(folder / "run.json")), folder)
-    return found
 
 
 def page_data(

@@ -1,6 +1,6 @@
 """Where runs and their committed summaries are stored, and which are below the folders that a user names."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from memsys.assets.paths import workplace
@@ -21,6 +21,19 @@ def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
         if not root.is_dir():
             raise RunDirectoryError(f"{root} does not exist; name a run directory or a folder of run directories")
         yield from sorted(path.parent for path in root.rglob("run.json"))
+
+
+def holds_texts(folder: Path) -> bool:
+    """Whether a folder is a run itself, with its questions and answers, and not the summary that was exported of it."""
+    return (folder / "references.jsonl").is_file()
+
+
+def runs_first(folders: Iterable[Path]) -> list[Path]:
+    """Runs before exported summaries, otherwise in the order given.
+
+    What was scored or judged since a run was exported does not stand in its export.
+    """
+    return sorted(folders, key=lambda folder: not holds_texts(folder))
 
 
 def named_run_folders(roots: Sequence[Path]) -> list[Path]:

@@ -12,7 +12,7 @@ from eval.configs.choices import current_name
 from eval.judge.store import with_judgements
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import info_of, is_own
-from eval.runs.folders import find_run_folders
+from eval.runs.folders import find_run_folders, holds_texts, runs_first
 from eval.runs.identity import identity_hash, without_name
 from eval.runs.records import SCHEMA_VERSION
 from eval.runs.rows import read_rows
@@ -230,7 +230,7 @@ def read_run(path: Path) -> StoredRun | Skipped:
     _check(record, path)
     if record["status"] != "complete":
         return Skipped(path, f"not complete ({record['status']}); the same command resumes it")
-    whole = (path / "references.jsonl").is_file()
+    whole = holds_texts(path)
     try:
         rows = with_judgements(path, load_scores(path)) if whole else _exported_rows(path)
     except ScoringError as error:
@@ -289,9 +289,7 @@ def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:
     """
     runs: dict[str, StoredRun] = {}
     skipped = []
-    # The run itself first: what was scored or judged since an export does not stand in the export.
-    folders = sorted(find_run_folders(roots), key=lambda folder: not (folder / "references.jsonl").is_file())
-    for folder in folders:
+    for folder in runs_first(find_run_folders(roots)):
         with stage(f"reading {folder.name}"):
             run = read_run(folder)
         if isinstance(run, Skipped):

@@ -86,6 +86,11 @@ def number(value: float) -> str:
     return f"{value:.{DIGITS}f}"
 
 
+def fixed(value: float, decimals: int) -> str:
+    """Write with so many decimals, and without the sign of a zero."""
+    return f"{round(value, decimals) + 0.0:.{decimals}f}"
+
+
 def measured_text(cell: TableCell) -> str:
     """``12.34 [11.11, 13.57]`` with marks; empty where nothing was measured."""
     if cell.measured is None:

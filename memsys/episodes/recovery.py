@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from memsys.llm.bounded import salvaged
+from memsys.llm.bounded import object_of
 from memsys.llm.contract import Reply
 from memsys.llm.reading import ReplyReading
 
@@ -13,9 +13,7 @@ _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 def loose_object(reply: Reply, reading: ReplyReading) -> Mapping[str, Any]:
     """Return the reply's object whether or not it validates, mended where the reading does so; empty where it lacks."""
-    if reply.value is not None:
-        return reply.value
-    return salvaged(reply.text, _ANY_OBJECT, repair=reading.repair, cut=reading.cut) or {}
+    return object_of(reply, _ANY_OBJECT, reading) or {}
 
 
 def text_of(found: Mapping[str, Any], name: str) -> str:

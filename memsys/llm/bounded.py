@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from memsys.llm.contract import Reply
+from memsys.llm.reading import ReplyReading
 from memsys.llm.repairing import REPAIR_PROCESS
 from memsys.llm.structured import Parsed, parse_object
 from memsys.vocabulary import Json
@@ -61,3 +63,19 @@ def salvaged(
     if len(text) > _SALVAGED_CHARS or text.count("{") + text.count("[") > _SALVAGED_OPENINGS:
         return None
     return parse_object(text, schema, repair=repair, cut=cut).value
+
+
+def object_of(reply: Reply, schema: Mapping[str, Json], reading: ReplyReading) -> Mapping[str, Any] | None:
+    """Return the object of a reply, or what can be read of one that its role's schema refused.
+
+    Args:
+        reply: of a role.
+        schema: what is enough of an object.
+        reading: of the role.
+
+    Returns:
+        ``None`` where nothing can be read.
+    """
+    if reply.value is not None:
+        return reply.value
+    return salvaged(reply.text, schema, repair=reading.repair, cut=reading.cut)
