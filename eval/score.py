@@ -130,6 +130,7 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "La
         _show(_evidence_table(summary), keys=2)
     else:
         console().print("no retrievals were recorded: there is no evidence to score", style="dim")
+    _warn_of_no_entries(summary.get("storage"))
     if asked:
         _show(_asked_table(summary, asked))
 
@@ -246,6 +247,19 @@ def _warn_of_unlabelled(run: Path, summary: Any) -> None:
     if kinds:
         console().print(
             f"warning: the protocol has no label for questions of the kind {', '.join(kinds)}; they count in its means",
+            style="yellow",
+        )
+
+
+def _warn_of_no_entries(storage: Any) -> None:
+    """Say where a memory gave hits and none of the places that its ``entries.yaml`` names holds an entry."""
+    from eval.cli.terminal import console
+
+    kinds = storage and storage["hits"] and storage["kinds"]
+    if kinds and not any(found["entries"] for found in kinds.values()):
+        console().print(
+            f"warning: the snapshots hold nothing at the places of {', '.join(kinds)} that the system's entries.yaml "
+            "names, so the tables of what is stored count no entry; correct `at` there",
             style="yellow",
         )
 

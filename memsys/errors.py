@@ -37,6 +37,10 @@ class ScoringError(MemsysError):
     """A score cannot be computed with what is installed or stored."""
 
 
+class MemoryProtocolError(MemsysError):
+    """A memory system lacks a method of the protocol, or gives what the protocol does not allow."""
+
+
 class WorkerError(MemsysError):
     """A package's worker raised, hangs, or answered with something that is no reply; the run stays resumable."""
 

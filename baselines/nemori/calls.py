@@ -33,9 +33,12 @@ def expected_calls(config: "NemoriConfig", shape: DataShape) -> list[ExpectedCal
 
 
 def _batch_episode_calls(config: "NemoriConfig", shape: DataShape, shared: str) -> list[ExpectedCalls]:
-    """A call for each batch that is large enough, as if no session cut one; then each of its groups is written."""
+    """A call for each batch for which enough messages wait, as if no session cut one; then its groups are written."""
     size, least = config.batch["size"], config.batch["least"]
-    batches = sum((turns // size if size >= least else 0) + (turns % size >= least) for turns in shape.turns)
+    if least < size:  # all messages of a conversation wait together
+        batches = sum(-(-turns // size) for turns in shape.turns if turns >= least)
+    else:
+        batches = sum((turns // size if size == least else 0) + (turns % size >= least) for turns in shape.turns)
     reply = reply_tokens(config.roles["segment"], 5 * size)
     episodes = sum(shape.turns) / EPISODE_TURNS
     return [

@@ -67,7 +67,7 @@ class NemoriMemory(BaseMemory):
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
         """Cut into batches; online into sessions where they cut the stream, else into runs of ``unit_turns`` turns."""
-        return [Unit(unit_id=run[0].turn_id, turns=run) for run in self._runs(conversation.turns)]
+        return [Unit(run[0].turn_id, run, conversation) for run in self._runs(conversation.turns)]
 
     def _runs(self, turns: tuple[Turn, ...]) -> list[tuple[Turn, ...]]:
         if self._by_batch:
@@ -82,7 +82,8 @@ class NemoriMemory(BaseMemory):
         messages = self._messages(unit)
         writer = self._construction.writer
         if self._by_batch:
-            cut = await segment(self._parts.llm, self._roles.segment, messages, self._config.batch_rules)
+            stream = len(unit.conversation.turns) if unit.conversation else len(messages)
+            cut = await segment(self._parts.llm, self._roles.segment, messages, self._config.batch_rules, stream)
             return PreparedEpisodes(tuple(await writer.describe_all(cut.blocks)), cut.counts)
         if self._by_session:
             segmenter = self._new_segmenter()

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from baselines.nemori.roles import NemoriRoles
+from baselines.nemori.roles import TEXTS, NemoriRoles
 from baselines.nemori.rules import MergeRules
 from baselines.nemori.store import NemoriStore
+from memsys.dates import parse_date
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.episodes.narrating import resolve_timestamp
 from memsys.episodes.nodes import Episode, MessageBlock
@@ -53,7 +54,8 @@ class Merger:
     async def merge(self, episode: Episode, vector: Vectors, key: str) -> Merged | None:
         """Look for a partner of a new episode; at most two calls.
 
-        Fallback of both roles: the episodes stay apart. So they do where ``decide_merge`` names no candidate.
+        Fallback of both roles: the episodes stay apart. So they do where ``decide_merge`` names no candidate. A reply
+        of ``merge`` that is an object without a story gives both stories, one behind the other.
 
         Args:
             episode: the new one.
@@ -77,12 +79,12 @@ class Merger:
     async def _decide(self, episode: Episode, candidates: Sequence[Episode], key: str) -> Episode | None:
         shown = "\n".join(f"{each.episode_id}: {_told(each, self.rules.shown_chars)}" for each in candidates)
         reply = await self.llm.ask(self.roles.decide_merge, {"episode": _told(episode), "candidates": shown}, key=key)
-        if reply.value is None:
-            self.counts["fallback.decide_merge"] += 1
+        found = loose_object(reply, self.roles.decide_merge.reading)
+        decision = found.get("decision")
+        self.counts["fallback.decide_merge"] += decision not in ("merge", "new")
+        if decision != "merge":
             return None
-        if reply.value["decision"] != "merge":
-            return None
-        names = (text_of(reply.value, "target"), text_of(reply.value, "merge_target_id"))  # our prompt's, the authors'
+        names = (text_of(found, "target"), text_of(found, "merge_target_id"))  # our prompt's, the authors'
         named = {each.episode_id: each for each in candidates}.get(names[0] or names[1])
         self.counts["merge.unknown_target"] += named is None
         return named
@@ -91,16 +93,24 @@ class Merger:
         reply = await self.llm.ask(self.roles.merge, {"stored": _told(stored), "new": _told(new)}, key=key)
         found = loose_object(reply, self.roles.merge.reading)
         content = text_of(found, "content")
-        if reply.value is None or not content:
+        if found and "content" not in found:
+            content = f"{stored.content}\n\n{new.content}"
+        if not content:
             self.counts["fallback.merge"] += 1
             return None
-        messages = (*stored.messages, *new.messages)
-        time = resolve_timestamp(
-            MessageBlock(messages, "model", ""), text_of(found, "timestamp"), self.episode_rules.slack_days
-        )
         self.counts["merges"] += 1
-        title = text_of(found, "title") or stored.title
+        title = text_of(found, "title") or TEXTS("merged_title", title=stored.title)
+        time = self._time(stored, new, text_of(found, "timestamp"))
+        messages = (*stored.messages, *new.messages)
         return Merged(Episode(new.episode_id, title, content, time, messages), stored.episode_id)
+
+    def _time(self, stored: Episode, new: Episode, claimed: str) -> str:
+        """When a merged episode happened: as the reply says where that can be read, else the earlier time of both."""
+        first, second = parse_date(stored.time), parse_date(new.time)
+        if parse_date(claimed) is None and first is not None and second is not None:
+            return stored.time if first <= second else new.time
+        block = MessageBlock((*stored.messages, *new.messages), "model", "")
+        return resolve_timestamp(block, claimed, self.episode_rules.slack_days)
 
 
 def _told(episode: Episode, chars: int | None = None) -> str:

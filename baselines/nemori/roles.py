@@ -25,7 +25,7 @@ OWN: Mapping[str, Mapping[str, Json]] = {
     "merge": object_schema(title=_TEXT, content=_TEXT, timestamp=_TEXT),
 }
 #: Those whose reply is read field by field, whatever object it is.
-_READ_LOOSELY = ("segment", "merge")
+_READ_LOOSELY = ("segment", "decide_merge", "merge")
 #: JSON schema of the reply of every role; ``None`` for plain text.
 SCHEMAS: Mapping[str, Mapping[str, Json] | None] = {**episodes.SCHEMAS, **OWN}
 

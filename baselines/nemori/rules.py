@@ -20,7 +20,9 @@ class BatchRules:
 
     Attributes:
         size: messages of a batch.
-        least: a batch of fewer messages (the end of the stream) becomes one episode without a call.
+        least: messages that must wait before a batch is segmented; fewer become one episode without a call. Where it
+            equals ``size`` those of one batch wait, so that this is the end of the stream; where it is below, all
+            messages of the stream wait together, as in the code of April 2026, which stores them first.
         clip_chars: a message's line is shown up to this length; ``None`` shows all of it.
         session_cut: a batch ends with a session where one ends in it, instead of in the middle of the next.
     """

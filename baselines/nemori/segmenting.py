@@ -46,12 +46,21 @@ def cut_batches(turns: Sequence[Turn], rules: BatchRules) -> list[tuple[Turn, ..
     return batches
 
 
-async def segment(llm: LanguageModel, role: Role, messages: Sequence[Message], rules: BatchRules) -> Segmented:
-    """Group a batch with one call; depends on the batch alone.
+async def segment(
+    llm: LanguageModel, role: Role, messages: Sequence[Message], rules: BatchRules, stream: int
+) -> Segmented:
+    """Group a batch with one call; depends on the batch and the length of its stream alone.
 
     Fallback of ``segment``: the groups that the reply holds nevertheless; one block of everything where it has none.
+
+    Args:
+        llm: the backbone.
+        role: ``segment``.
+        messages: of the batch.
+        rules: of batches.
+        stream: messages of the whole conversation.
     """
-    if len(messages) < rules.least:
+    if (stream if rules.least < rules.size else len(messages)) < rules.least:
         return Segmented((MessageBlock(tuple(messages), "end", ""),), {"batch.unsegmented": 1, "cut.end": 1})
     lines = (f"{number}. {_clipped(message, rules.clip_chars)}" for number, message in enumerate(messages, start=1))
     key = f"{messages[0].turn_id}..{messages[-1].turn_id}"

@@ -23,6 +23,7 @@ from memsys.llm.ledger import CallRecord
 from memsys.llm.none import NoBackbone
 from memsys.llm.scope import CallScope, call_scope
 from memsys.protocol import MemoryConfig, MemorySystem, NeedsAssets, Parts, close_memory
+from memsys.protocol_checks import build_memory, check_retrieval
 from memsys.vocabulary import Conversation, Question, Reference, Retrieval, Sample, Turn
 
 #: A turn as a program has it: a :class:`Turn`, ``(speaker, text)``, or ``(speaker, text, date)``.
@@ -112,7 +113,8 @@ class AsyncMemory:
             raise ConfigError(f"a question or a query is a text that asks for something, not {query!r}")
         async with self._borrowed() as memory:
             call_scope.set(CallScope("retrieve", query))
-            return await memory.retrieve(query)
+            given = await memory.retrieve(query)
+            return check_retrieval(self._chosen.memory.name, given, {turn.turn_id for turn in self._turns}, repr(query))
 
     async def answer(self, question: str) -> Answer:
         """Answer a question from the memory; the reader is asked unless the memory answers itself, as in a run.
@@ -168,7 +170,8 @@ class AsyncMemory:
 
     async def _build(self, llm: LanguageModel) -> None:
         chosen = self._chosen
-        memory = chosen.memory.build(Parts(_CONVERSATION, llm, chosen.embedder, self._seed, log_dir=self._logs))
+        parts = Parts(_CONVERSATION, llm, chosen.embedder, self._seed, log_dir=self._logs)
+        memory = build_memory(chosen.memory, parts)
         self._built, self._turns_built = memory, 0
         turns = tuple(self._turns)  # of now: more may be added while they are written
         speakers = tuple(dict.fromkeys(turn.speaker for turn in turns))

@@ -11,6 +11,7 @@ from eval.running.composed import make_part, with_host
 from eval.running.reader import ReaderConfig
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError
+from memsys.field_types import type_problem
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import LanguageModel
 from memsys.protocol import MemoryConfig
@@ -82,10 +83,12 @@ def endpoint(url: str, model: str, *, api_key_env: str | None = None, context_le
         context_length: tokens of prompt and reply together that the model takes.
 
     Raises:
-        ConfigError: the address or the variable's name cannot be one.
+        ConfigError: the address or the variable's name cannot be one, or the length is no whole number.
     """
     from memsys.llm.engines.openai import OpenAIEngineConfig
 
+    if problem := type_problem(int, context_length):
+        raise ConfigError(f"context_length={context_length!r} {problem}")
     config = make_part(_composed([f"backbone={_HOSTED}"], ()), "backbone")
     engine = OpenAIEngineConfig(base_urls=[url], model=model, api_key_env=api_key_env)
     hosted: BackboneConfig = replace(config, name=model, model=model, engine=engine, context_length=context_length)

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
+from eval.loaders.checks import check_samples
 from eval.loaders.jsonfile import JsonNode, is_empty, read_json, read_json_lines, type_name
 from eval.loaders.locomo import read_locomo
 from eval.loaders.longmemeval import read_sample
-from eval.loaders.selection import check_ids
 from memsys.errors import DataError
 from memsys.vocabulary import Conversation, Reference, Sample, Turn
 
@@ -72,6 +72,7 @@ def distinct(samples: Sequence[Sample]) -> tuple[list[Sample], list[str]]:
 
     Raises:
         DataError: conversations with questions have one id, or questions have; which of two is meant nobody can say.
+            Or a file's evidence names no turn.
     """
     taken = {sample.conversation.conversation_id for sample in samples}
     seen: set[str] = set()
@@ -84,7 +85,7 @@ def distinct(samples: Sequence[Sample]) -> tuple[list[Sample], list[str]]:
         seen.add(name)
         taken.add(name)
         found.append(replace(sample, conversation=replace(sample.conversation, conversation_id=name)))
-    check_ids(found)
+    check_samples(found)
     return found, renamed
 
 

@@ -1,9 +1,10 @@
 """What all data sets share: the settings that pick a part of them, and the counts of what was picked."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from eval.loaders.checks import check_samples
 from eval.loaders.contract import DatasetInfo
 from memsys.errors import ConfigError, DataError
 from memsys.turns import Captions, Style, TurnFormat
@@ -84,9 +85,9 @@ class Selection:
 
         Raises:
             ConfigError: a conversation or category is named that the set does not have, or nothing is left to ask.
-            DataError: the set asks nothing, or an id that must be unique is not.
+            DataError: the set asks nothing, or is none that can be run; see :func:`eval.loaders.checks.check_samples`.
         """
-        check_ids(samples)
+        check_samples(samples, category_names)
         check_known("conversations", self.conversations, [sample.conversation.conversation_id for sample in samples])
         categories = category_numbers(self.categories, category_names, self.info.kinds)
         kept = [
@@ -146,25 +147,6 @@ def category_numbers(
 def _spelled(name: object) -> str:
     """A kind as it is written everywhere: ``multi-hop`` and ``Multi hop`` are ``multi_hop``."""
     return str(name).strip().lower().replace("-", "_").replace(" ", "_")
-
-
-def check_ids(samples: Sequence[Sample]) -> None:
-    """Refuse what a loader let through: a run of it would answer one question for another, or never be complete.
-
-    Raises:
-        DataError: an id that must be unique is not.
-    """
-    _check_unique("conversation", (sample.conversation.conversation_id for sample in samples), "the data set")
-    _check_unique("question", (ask.question_id for sample in samples for ask in sample.questions), "the data set")
-    for sample in samples:
-        turns = sample.conversation.turns
-        _check_unique("turn", (turn.turn_id for turn in turns), f"conversation {sample.conversation.conversation_id}")
-
-
-def _check_unique(what: str, ids: Iterable[str], where: str) -> None:
-    repeated = [name for name, times in Counter(ids).items() if times > 1]
-    if repeated:
-        raise DataError(f"{where}: duplicate {what} ids {repeated[:3]!r}")
 
 
 def first_sessions(sample: Sample, limit: int | None) -> Sample:

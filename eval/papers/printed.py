@@ -7,6 +7,7 @@ wrong with a number stands in its ``note``. What follows from what is checked by
 import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from math import isfinite
 from pathlib import Path
 
 from memsys.assets.paths import shipped
@@ -76,17 +77,22 @@ def load_printed(paper: str, folder: Path = PRINTED) -> tuple[PrintedNumber, ...
     """Read the printed numbers of one paper, in the order of its tables.
 
     Raises:
-        DataError: there is no such paper, or a row is malformed or repeated.
+        DataError: there is no such paper, the file is no UTF-8 table, or a row is malformed or repeated.
     """
     path = folder / f"{paper}.csv"
     if not path.is_file():
         known = ", ".join(papers(folder)) or "none"
         raise DataError(f"{path} does not exist; papers with printed numbers: {known}")
     with path.open(encoding="utf-8", newline="") as handle:
-        reader = csv.DictReader(handle)
-        if tuple(reader.fieldnames or ()) != _COLUMNS:
-            raise DataError(f"{path}:1 must have the columns {','.join(_COLUMNS)}")
-        numbers = tuple(_number(row, path, reader.line_num) for row in reader)
+        reader = csv.DictReader(handle, strict=True)
+        try:
+            if tuple(reader.fieldnames or ()) != _COLUMNS:
+                raise DataError(f"{path}:1 must have the columns {','.join(_COLUMNS)}")
+            numbers = tuple(_number(row, path, reader.line_num) for row in reader)
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: not UTF-8 text ({error.reason}); save the file as UTF-8") from error
+        except csv.Error as error:
+            raise DataError(f"{path}:{reader.reader.line_num}: {error}; correct the quotes there or above") from error
     _check_unique(numbers, path)
     return numbers
 
@@ -98,7 +104,8 @@ def _number(row: Mapping[str, str], path: Path, line: int) -> PrintedNumber:
     if row["marks"] not in MARKS:
         raise DataError(f"{where}: marks is {row['marks']!r}; use bold, underline or nothing")
     try:
-        float(row["value"])
+        if not isfinite(float(row["value"])):
+            raise ValueError(f"value is {row['value']}")
         table, category = int(row["table"]), int(row["category"]) if row["category"] else None
     except ValueError as error:
         raise DataError(f"{where}: {error}; table, category and value are numbers") from error

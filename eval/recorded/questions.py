@@ -118,7 +118,7 @@ def own_questions(rows: Sequence[Recorded], *, apart: bool = False) -> QuestionS
         apart: each question that names no conversation has one of its own, as in LongMemEval.
 
     Raises:
-        DataError: a row has no gold, or neither id nor text of a question.
+        DataError: a row has no gold, or neither id nor text of a question; or two questions have one id.
     """
     answered = [row for row in rows if row.prediction is not None]
     asked = [*answered, *(row for row in rows if row.prediction is None and _asks(row))]
@@ -143,10 +143,20 @@ def own_questions(rows: Sequence[Recorded], *, apart: bool = False) -> QuestionS
             extra={"category_name": row.category} if row.category else {},
             kind=f"category_{row.category}" if row.category else UNCATEGORISED,  # a 5 need not be what it is in LoCoMo
         )
-        found.setdefault(question_id, RecordedQuestion(row.question or "", record))
+        first = found.setdefault(question_id, RecordedQuestion(row.question or "", record))
+        if _is_other(first.text, row.question or ""):
+            raise DataError(
+                f"{row.where}: id {question_id!r} is that of another question before it ({first.text!r:.60}); give "
+                "each question an id of its own, or leave the ids out"
+            )
     conversations = tuple(dict.fromkeys(one.conversation_id for one in found.values()))
     digest = _checksum(found.values())
     return QuestionSet(OWN, digest, tuple(found.values()), conversations, {"source": OWN, "notes": {}})
+
+
+def _is_other(first: str, second: str) -> bool:
+    """Whether two texts ask something else; a row without a text asks what its id says."""
+    return bool(first and second) and first.casefold().split() != second.casefold().split()
 
 
 def _asks(row: Recorded) -> bool:

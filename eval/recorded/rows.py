@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def _rows_of(path: Path, shape: Shape, cutoff: str | None, matched: set[str]) ->
         if not isinstance(node, Mapping):
             raise DataError(f"{path}: row {number} at `{shape.rows}` is no object (setting rows of shape {shape.name})")
         context = {"@file": path.stem, **{f"@{index}": key for index, key in enumerate(keys, 1)}}
-        take = _Taker(node, context, _cutoff(node, shape, cutoff, where), is_table(path))
+        take = _Taker(node, where, context, _cutoff(node, shape, cutoff, where), is_table(path))
         matched.update(name for name in _MUST_MATCH if take.with_blanks.value(getattr(shape, name)) is not None)
         yield _row(shape, take, where)
 
@@ -165,12 +166,14 @@ class _Taker:
 
     Attributes:
         node: the row as parsed.
+        where: file and number of the row, for messages.
         context: what stands outside of it: ``@file``, ``@1``.
         cutoff: the chosen one.
         table: a table has no null, so that its blank cells hold no value, unless the place's ``values`` name them.
     """
 
     node: Mapping[str, Any]
+    where: str
     context: Mapping[str, str]
     cutoff: str
     table: bool
@@ -193,23 +196,52 @@ class _Taker:
         return place.values.get(str(found), found) if place.values else found
 
     def text(self, place: ValuePlace | None) -> str | None:
+        """Take a text; a number is one, and a list of them is one text."""
         found = self.value(place)
+        if found is None or isinstance(found, str):
+            return found
         if isinstance(found, list) and all(isinstance(one, str | int | float) for one in found):
             return " ; ".join(map(str, found))
-        return None if found is None else str(found)
+        return str(self._plain(place, found))
 
     def texts(self, place: ValuePlace | None) -> tuple[str, ...] | None:
         """Take alternatives, which JSON writes as a list; an empty list holds none."""
         found = self.value(place)
-        if isinstance(found, list) and all(one is None or isinstance(one, str | int | float) for one in found):
-            return tuple(str(one) for one in found if one is not None) or None
-        return None if found is None else (str(found),)
+        if isinstance(found, list):
+            return tuple(str(self._plain(place, one)) for one in found if one is not None) or None
+        return None if found is None else (str(self._plain(place, found)),)
+
+    def shown(self, place: ValuePlace | None) -> str | None:
+        """Take what a reader was shown, which files hold in any form."""
+        found = self.value(place)
+        return str(found) if isinstance(found, Mapping | bool) or _is_nested(found) else self.text(place)
 
     def seconds(self, place: ValuePlace | None) -> float | None:
+        """Take a time in milliseconds, a number or, as tables have nothing else, the text of one."""
         found = self.value(place)
-        if isinstance(found, bool) or not isinstance(found, int | float) or found <= 0:
-            return None  # files write 0 for what was not timed
-        return found / 1000
+        if found is None:
+            return None
+        try:
+            seconds = float(self._plain(place, found)) / 1000
+        except (ValueError, OverflowError):
+            raise DataError(f"{self.where}: {self._named(place)} is {found!r:.60}; a time is a number, in ms") from None
+        return seconds if 0 < seconds < inf else None  # files write 0 for what was not timed
+
+    def _plain(self, place: ValuePlace | None, found: Any) -> str | int | float:
+        if isinstance(found, str | int | float) and not isinstance(found, bool):
+            return found
+        kind = {dict: "an object", list: "a list", bool: "true or false"}.get(type(found), type(found).__name__)
+        raise DataError(
+            f"{self.where}: {self._named(place)} holds {kind} ({found!r:.60}); expected a text, a number or null; "
+            "name the path of the text inside it in a YAML (--shape FILE)"
+        )
+
+    def _named(self, place: ValuePlace | None) -> str:
+        return f"`{place.path}`" if place else "a value"
+
+
+def _is_nested(found: Any) -> bool:
+    return isinstance(found, list) and not all(isinstance(one, str | int | float) for one in found)
 
 
 def _row(shape: Shape, take: _Taker, where: str) -> Recorded:
@@ -224,7 +256,7 @@ def _row(shape: Shape, take: _Taker, where: str) -> Recorded:
         gold=take.texts(shape.gold),
         category=take.text(shape.category),
         conversation=shape.conversations.get(conversation or "", conversation),
-        context=take.text(shape.context),
+        context=take.shown(shape.context),
         retrieve_seconds=take.seconds(shape.retrieve_ms),
         answer_seconds=take.seconds(shape.answer_ms),
         verdicts={

@@ -170,7 +170,8 @@ def column_shape(columns: Sequence[str], path: Path, blank: Set[str] = frozenset
         blank: those that hold nothing in any row. They stand for nothing but the answers, which may all be empty.
 
     Raises:
-        DataError: no column is called question or question_id, or none is called prediction.
+        DataError: no column is called question or question_id, none is called prediction, or two that hold something
+            have names for one thing.
     """
     named = _named(columns)
     if "prediction" not in named or not {"question", "question_id"} & named.keys():
@@ -178,13 +179,26 @@ def column_shape(columns: Sequence[str], path: Path, blank: Set[str] = frozenset
             f"{path}: columns {', '.join(columns)}: needs `prediction` and one of `question`, `question_id`; "
             "name other columns in a YAML (--shape FILE, keys question, prediction, ...)"
         )
-    found = {"prediction": named["prediction"], **_named([one for one in columns if one not in blank])}
-    return Shape(name="columns", **found)  # type: ignore[arg-type]  # verdicts and texts have no column names
+    held = _named([one for one in columns if one not in blank])
+    for name, same in held.items():
+        if len(same) > 1:
+            listed = " and ".join(f"`{column}`" for column in same)
+            raise DataError(
+                f"{path}: columns {listed} both stand for {name}; name the right one in a YAML "
+                f"(--shape FILE, key {name})"
+            )
+    found = {"prediction": named["prediction"], **held}
+    places = {name: ValuePlace(columns[0]) for name, columns in found.items()}
+    return Shape(name="columns", **places)  # type: ignore[arg-type]  # verdicts and texts have no column names
 
 
-def _named(columns: Sequence[str]) -> dict[str, ValuePlace]:
-    """Setting of a shape -> the column that its name says it is."""
-    return {name: ValuePlace(column) for column in columns if (name := _SYNONYMS.get(column.strip().lower()))}
+def _named(columns: Sequence[str]) -> dict[str, list[str]]:
+    """Setting of a shape -> the columns that their names say are it."""
+    found: dict[str, list[str]] = {}
+    for column in columns:
+        if name := _SYNONYMS.get(column.strip().lower()):
+            found.setdefault(name, []).append(column)
+    return found
 
 
 #: Names of columns that say what they are. ``answer`` is left out: in half of the published files it is the gold.

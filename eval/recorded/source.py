@@ -6,7 +6,8 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -92,12 +93,14 @@ def _parsed(text: str, path: Path, line: int = 0) -> Any:
     """Parse a file's text, or one line of it, counted from 1; ``NaN``, which programs write for no value, is none.
 
     Raises:
-        DataError: it is no JSON, or holds half of a surrogate pair (a reply that was cut in the middle of an emoji),
-            which no file of a run can hold.
+        DataError: it is no JSON, has a key twice, or holds half of a surrogate pair (a reply that was cut in the middle
+            of an emoji), which no file of a run can hold.
     """
     where = f"{path}:{line}" if line else str(path)
     try:
-        found = json.loads(text, parse_constant=lambda name: None)
+        found = json.loads(text, parse_constant=lambda name: None, object_pairs_hook=_members)
+    except _DuplicateKeyError as error:
+        raise DataError(f"{where}: an object has the key {error} twice; remove one of the two") from None
     except json.JSONDecodeError as error:
         place = f"line {line or error.lineno}, column {error.colno}"
         raise DataError(
@@ -117,6 +120,22 @@ def _parsed(text: str, path: Path, line: int = 0) -> Any:
     return found
 
 
+class _DuplicateKeyError(Exception):
+    """A key stands twice in one object."""
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _DuplicateKeyError(repr(_twice(key for key, _ in pairs)))
+    return found
+
+
+def _twice(names: Iterable[str]) -> str:
+    """The first of some names that is there more than once; empty where none is."""
+    return next((name for name, times in Counter(names).items() if times > 1), "")
+
+
 @contextmanager
 def _cells_of(length: int) -> Iterator[None]:
     """Let a table have cells of this many characters: a reader's context is often longer than the 131,072 of csv."""
@@ -129,11 +148,15 @@ def _cells_of(length: int) -> Iterator[None]:
 
 
 def _table(path: Path, text: str, delimiter: str) -> Iterator[dict[str, str]]:
-    reader = csv.DictReader(io.StringIO(text), delimiter=delimiter)
+    reader = csv.DictReader(
+        io.StringIO(text), delimiter=delimiter, strict=True
+    )  # or an open quote eats all that follows
     try:
+        if repeated := _twice(reader.fieldnames or ()):
+            raise DataError(f"{path}:1: column `{repeated}` is there twice; rename or remove one of the two")
         for row in reader:
             if None in row or None in row.values():
                 raise DataError(f"{path}:{reader.line_num}: has another number of columns than the header")
             yield row
     except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}: {error}; correct it there") from error
+        raise DataError(f"{path}:{reader.reader.line_num}: {error}; correct the quotes there or above") from error

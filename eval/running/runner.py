@@ -26,8 +26,9 @@ from memsys.llm.contract import LanguageModel
 from memsys.llm.scope import CallScope, call_scope
 from memsys.llm.transport import ContextLengthError, RequestRefusedError
 from memsys.protocol import MemoryConfig, MemorySystem, Parts, close_memory
+from memsys.protocol_checks import build_memory, check_retrieval
 from memsys.turns import TurnFormat
-from memsys.vocabulary import Question, Reference, Sample
+from memsys.vocabulary import Question, Sample
 
 
 @dataclass(slots=True)
@@ -51,6 +52,14 @@ class RunResources:
     count_context: bool = True
     clock: Clock = time.perf_counter
     save_prompts: Callable[[], None] = lambda: None
+
+
+class _AskedConversation:
+    """A conversation whose memory is ready to be asked, with the backbone that is bound to it."""
+
+    def __init__(self, sample: Sample, memory: MemorySystem, llm: LanguageModel) -> None:
+        self.sample, self.memory, self.llm = sample, memory, llm
+        self.turn_ids = frozenset(turn.turn_id for turn in sample.conversation.turns)
 
 
 def _all_refused(refused: Mapping[str, BackboneError], asked: int) -> BackboneError:
@@ -104,14 +113,14 @@ class Runner:
         if not left and conversation_id in self._ingested and not snapshots.lacks(conversation_id):
             return
         llm = self._resources.bind(conversation_id)
-        memory = self._resources.memory.build(self._parts(sample, llm))
+        memory = build_memory(self._resources.memory, self._parts(sample, llm))
         try:
             await self._ingest(sample, memory, snapshots)
+            asked = _AskedConversation(sample, memory, llm)
             refused: dict[str, BackboneError] = {}
             async with asyncio.TaskGroup() as group:
                 for question in left:
-                    reference = sample.references[question.question_id]
-                    group.create_task(self._unless_refused(memory, llm, question, reference, refused))
+                    group.create_task(self._unless_refused(asked, question, refused))
             if refused:
                 raise _all_refused(refused, len(left))
         finally:
@@ -144,48 +153,34 @@ class Runner:
             self._ingested.add(record.conversation_id)
 
     async def _unless_refused(
-        self,
-        memory: MemorySystem,
-        llm: LanguageModel,
-        question: Question,
-        reference: Reference,
-        refused: dict[str, BackboneError],
+        self, of: _AskedConversation, question: Question, refused: dict[str, BackboneError]
     ) -> None:
         """Answer a question; one whose request the server would take from nobody does not stop the others."""
         try:
-            await self._question(memory, llm, question, reference)
+            await self._question(of, question)
         except (RequestRefusedError, ContextLengthError) as error:
             refused[question.question_id] = error
 
-    async def _question(
-        self, memory: MemorySystem, llm: LanguageModel, question: Question, reference: Reference
-    ) -> None:
+    async def _question(self, of: _AskedConversation, question: Question) -> None:
         async with self._questions:
             with AtWork("question", question.question_id):
                 warm_up = self._warmup_left > 0
                 if warm_up:
                     self._warmup_left -= 1
-                    await self._ask(memory, llm, question, reference, warm_up=True)
-                asked = await self._ask(memory, llm, question, reference)
-                tokens = await self._context_tokens(llm, asked.retrieval.context)
+                    await self._ask(of, question, warm_up=True)
+                asked = await self._ask(of, question)
+                tokens = await self._context_tokens(of.llm, asked.retrieval.context)
             # what was asked before finds its prompt in the server's cache of prefixes, so its time is no measurement
             self._store(question, asked, tokens, measured=self._schedule.latency and not warm_up)
         self._progress.answered(asked.answer_seconds)
 
-    async def _ask(
-        self,
-        memory: MemorySystem,
-        llm: LanguageModel,
-        question: Question,
-        reference: Reference,
-        *,
-        warm_up: bool = False,
-    ) -> QuestionResult:
+    async def _ask(self, of: _AskedConversation, question: Question, *, warm_up: bool = False) -> QuestionResult:
         resources, fresh = self._resources, self._schedule.latency
         call_scope.set(CallScope("warm_up" if warm_up else "retrieve", question.question_id, fresh=fresh))
         with ConversationClock(resources.clock).operation() as watch:
-            retrieval = await memory.retrieve(question.text)
+            given = await of.memory.retrieve(question.text)
             retrieve_seconds = watch.seconds()
+        retrieval = check_retrieval(resources.memory.name, given, of.turn_ids, question.question_id)
         self._progress.retrieved(retrieve_seconds)
         retrieved = resources.clock()
         answer = None
@@ -193,8 +188,9 @@ class Runner:
             answer = own_answer(retrieval.answer)
         elif resources.reader is not None:
             call_scope.set(CallScope("warm_up" if warm_up else "answer", question.question_id, fresh=fresh))
+            reference = of.sample.references[question.question_id]
             answer = await resources.reader.answer(
-                self._recording(llm, "reader"), question, reference, retrieval.context
+                self._recording(of.llm, "reader"), question, reference, retrieval.context
             )
         return QuestionResult(retrieval, answer, retrieve_seconds, resources.clock() - retrieved)
 

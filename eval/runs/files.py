@@ -70,7 +70,7 @@ class JsonLines:
             line = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
         except (TypeError, ValueError) as error:
             raise RunDirectoryError(
-                f"{self.path}: {_misfit(row)} cannot be written as JSON ({error}); whoever gave it, such as a memory "
+                f"{self.path}: {misfit(row)} cannot be written as JSON ({error}); whoever gave it, such as a memory "
                 "in its trace, scores or statistics, must give plain values"
             ) from error
         try:
@@ -92,7 +92,7 @@ class JsonLines:
         os.close(self._descriptor)
 
 
-def _misfit(value: Any, place: str = "") -> str:
+def misfit(value: Any, place: str = "", *, allow_nan: bool = False) -> str:
     """Place and value of the first part of a row that JSON cannot hold."""
     if isinstance(value, dict):
         parts = [(part, f"{place}.{key}" if place else str(key)) for key, part in value.items()]
@@ -102,9 +102,9 @@ def _misfit(value: Any, place: str = "") -> str:
         return f"{place or 'the row'}={value!r:.80}"
     for part, where in parts:
         try:
-            json.dumps(part, ensure_ascii=False, allow_nan=False).encode()
+            json.dumps(part, ensure_ascii=False, allow_nan=allow_nan).encode()
         except (TypeError, ValueError):
-            return _misfit(part, where)
+            return misfit(part, where, allow_nan=allow_nan)
     return place or "the row"
 
 

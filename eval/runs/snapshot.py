@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from eval.runs.files import write_atomic
-from memsys.errors import RunDirectoryError
+from eval.runs.files import misfit, write_atomic
+from memsys.errors import MemoryProtocolError, RunDirectoryError
 
 _ARRAY = "__array__"
 #: What reading a damaged file raises: of its zip, of an array's header, of the tree's JSON. ``NotImplementedError`` and
@@ -22,10 +22,17 @@ def save_snapshot(path: Path, tree: Any) -> None:
 
     Raises:
         RunDirectoryError: the disk is full.
-        TypeError: the tree holds something that is neither JSON nor a numpy array.
+        MemoryProtocolError: the tree holds something that is neither JSON nor a numpy array.
     """
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    text = json.dumps(_take_arrays(tree, arrays), ensure_ascii=False)
+    plain = _take_arrays(tree, arrays)
+    try:
+        text = json.dumps(plain, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise MemoryProtocolError(
+            f"{misfit(plain, allow_nan=True)} cannot be kept in a snapshot ({error}); state() of a memory must give "
+            "JSON values and numpy arrays"
+        ) from error
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, tree=np.frombuffer(text.encode(), dtype=np.uint8), **arrays)
     write_atomic(path, buffer.getvalue())

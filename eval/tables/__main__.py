@@ -96,13 +96,15 @@ def _papers_with(numbers: Sequence[int] | None) -> Sequence[str]:
 
 
 def _check_tables(papers: Sequence[str], numbers: Sequence[int]) -> None:
-    """Refuse papers and tables that there are not, before the runs are read.
+    """Refuse papers and tables that there are not, and printed numbers that are wrong, before the runs are read.
 
     Raises:
         ConfigError: names the paper, the number, and the tables there are.
+        DataError: names the file of printed numbers and the line.
     """
     for paper in papers:
         spec = load_spec(paper)
+        load_printed(paper)
         unknown = [number for number in numbers if number not in spec.tables]
         if unknown:
             known = ", ".join(map(str, spec.tables))

@@ -1,15 +1,16 @@
 """What a paper's tables hold: ``eval/tables/specs/<paper>.yaml``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from eval.configs.presets import CONF, find_preset, preset_names, read_settings
 from eval.metrics.registry import scale_of
 from eval.papers.printed import PrintedNumber
 from memsys.errors import ConfigError
+from memsys.field_types import declared_types, type_problem
 
 FOLDER = Path(__file__).parent / "specs"
 
@@ -193,6 +194,10 @@ def load_spec(paper: str, folder: Path = FOLDER) -> PaperSpec:
 
 def _paper(settings: dict[str, Any], path: Path) -> PaperSpec:
     _check_keys(settings, path)
+    _check_types(PaperSpec, settings, f"{path}: ")
+    for number in settings["tables"]:
+        if not isinstance(number, int):
+            raise ConfigError(f"{path}: tables has {number!r}, which is no number of a table")
     figures = {metric: tuple(paths) for metric, paths in settings.get("run_figures", {}).items()}
     return PaperSpec(
         **{
@@ -221,9 +226,24 @@ def _check_keys(settings: Mapping[str, Any], path: Path) -> None:
 def _parts(kind: type[T], settings: Mapping[Any, Mapping[str, Any]], path: Path) -> dict[Any, T]:
     found = {}
     for name, values in settings.items():
+        if not isinstance(values, dict):
+            raise ConfigError(f"{path}: {name}: must be a mapping of settings, not {values!r:.60}")
+        _check_types(kind, values, f"{path}: {name}: ")
         frozen = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
         try:
             found[name] = kind(**frozen)
         except (TypeError, ConfigError) as error:
             raise ConfigError(f"{path}: {name}: {error}") from error
     return found
+
+
+def _check_types(kind: type, values: Mapping[str, Any], where: str) -> None:
+    """Refuse values that are not of their field's type; a text where a list belongs would be a list of letters.
+
+    Raises:
+        ConfigError: names the place, the value, and what it must be.
+    """
+    for name, declared in declared_types(kind).items():
+        as_in_yaml = Sequence if get_origin(declared) in (tuple, frozenset) else declared
+        if name in values and (problem := type_problem(as_in_yaml, values[name])):
+            raise ConfigError(f"{where}{name}={values[name]!r:.60} {problem}")

@@ -36,8 +36,8 @@ class Spacing:
         """Write the grammar of the schema's values as JSON with these separators.
 
         Args:
-            schema: objects (all properties, in their order), lists, strings, numbers, booleans, enums; ``maxItems``,
-                ``minItems``, ``maxLength``.
+            schema: objects (all properties, in their order), lists, strings, numbers, booleans, enums, any of several
+                types; ``maxItems``, ``minItems``, ``maxLength``.
 
         Raises:
             ValueError: the schema uses something else.
@@ -62,6 +62,8 @@ class _Writer:
         if "enum" in node:
             return "(" + " | ".join(_literal(json.dumps(value, ensure_ascii=False)) for value in node["enum"]) + ")"
         kind = node.get("type")
+        if isinstance(kind, list):
+            return "(" + " | ".join(self.expression({**node, "type": each}) for each in kind) + ")"
         if kind == "object" and (node.get("properties") or node.get("additionalProperties") is False):
             return self._object(node.get("properties", {}))
         if kind == "array":

@@ -61,6 +61,8 @@ def test_where_the_generations_differ() -> None:
     temperatures = {role: settings["temperature"] for role, settings in first.roles.items()}
     assert temperatures == {"boundary": 0.1, "segment": 0.2, "episode": 0.3, "decide_merge": 0.3, "merge": 0.7,
                             "extract": 0.2, "predict": 0.3, "calibrate": 0.2}  # fmt: skip
+    asked_again = {settings["malformed_retries"] for role, settings in current.roles.items() if role != "boundary"}
+    assert asked_again == {0}, "the code of 2026 asks again where the server fails, never for a malformed reply"
     later = {role for role, settings in current.roles.items() if settings["temperature"] == 0.7}
     assert later == {"episode", "decide_merge", "merge", "extract", "predict", "calibrate"}
 

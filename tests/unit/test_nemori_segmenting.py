@@ -84,7 +84,7 @@ def test_a_batch_ends_with_a_session_where_one_ends_in_it() -> None:
 
 def segmented(model: FakeModel, *texts: str, rules: BatchRules = RULES) -> Segmented:
     messages = [Message.of(turn, TurnFormat()) for turn in talk(*texts).turns]
-    return asyncio.run(segment(model, make_roles(preset().roles).segment, messages, rules))
+    return asyncio.run(segment(model, make_roles(preset().roles).segment, messages, rules, len(texts)))
 
 
 def turns_of(found: Segmented) -> list[list[str]]:

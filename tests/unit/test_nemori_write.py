@@ -80,6 +80,15 @@ def test_the_end_of_the_stream_is_one_episode_where_it_is_short() -> None:
     assert counts_of(system)["batch.unsegmented"] == 1
 
 
+def test_the_rest_of_messages_that_waited_together_is_segmented() -> None:
+    """It became one episode without a call: the last 19 of conv-26, of two sessions."""
+    rest = preset("nemori_current", merge={"scope": "never"}, batch={"size": 8, "least": 7})
+    system = ingest(memory(rest), talk(*TALK, "sea", "cake"))
+    assert calls_of(system)["segment"] == 2 and "batch.unsegmented" not in counts_of(system)
+    few = ingest(memory(rest), talk(*TALK[:6]))
+    assert "segment" not in calls_of(few) and counts_of(few)["batch.unsegmented"] == 1
+
+
 def test_sessions_cut_where_the_preset_says_so() -> None:
     system = memory(preset(boundary={"session_cut": True}))
     conversation = talk(*["sea"] * 9, per_session=3)
@@ -149,6 +158,31 @@ def test_where_a_merge_cannot_be_read_episodes_stay_apart(role: str, reply: Any,
     assert system._store.merged_into == {} and counts_of(system)["merges"] == 0
     assert counts_of(system)[event] == calls_of(system)[role] > 0
     assert len(blocks_of(system)) == 5
+
+
+def test_a_merge_without_a_reason_is_a_merge() -> None:
+    """The authors' prompt asks for the id only if episodes are merged, and nothing reads the reason."""
+    for reply in ({"decision": "merge", "target": "e0"}, {"decision": "merge", "merge_target_id": "e0"}):
+        system = merged(model=replying(decide_merge=reply))
+        assert counts_of(system)["merges"] > 0 and counts_of(system)["fallback.decide_merge"] == 0
+    alone = merged(model=replying(decide_merge={"decision": "new"}))
+    assert counts_of(alone)["merges"] == counts_of(alone)["fallback.decide_merge"] == 0
+
+
+def test_a_merge_without_a_story_holds_both() -> None:
+    system = merged(model=replying(merge={"timestamp": "unknown"}))
+    told = merged(merge={"scope": "never"})._store.episodes
+    found = system._store.episodes["e2"]
+    assert found.content == f"{told['e1'].content}\n\n{told['e2'].content}"
+    assert found.title == f"Merged: {told['e1'].title}"
+    assert counts_of(system)["fallback.merge"] == 0
+
+
+def test_a_merge_without_a_time_takes_the_earlier_of_the_episodes() -> None:
+    """It took that of the earliest message, which the episodes need not have."""
+    dated = {"title": "t", "content": "c", "timestamp": "2023-04-20T08:00:00"}
+    system = merged(model=replying(episode=dated, merge={"title": "m", "content": "both", "timestamp": "unknown"}))
+    assert {each.time for each in system._store.episodes.values()} == {"2023-04-20T08:00:00"}
 
 
 def test_a_time_that_the_merge_invents_is_not_believed_where_the_preset_doubts_it() -> None:

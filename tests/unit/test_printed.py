@@ -176,6 +176,8 @@ HEADER = "paper,table,row,column,dataset,backbone,system,protocol,metric,categor
         ("paper,table\n", r"x\.csv:1 must have the columns"),
         (HEADER + "x,1,A,F1,d,b,s,p,m,,12,5,,\n", r"x\.csv:2 has another number of fields"),
         (HEADER + "x,1,A,F1,d,b,s,p,m,,much,,\n", r"x\.csv:2.*much"),
+        (HEADER + "x,1,A,F1,d,b,s,p,m,,nan,,\n", r"x\.csv:2.*value is nan"),
+        (HEADER + 'x,1,A,F1,d,b,s,p,m,,1,,"open\n', r"x\.csv:2: unexpected end of data; correct the quotes"),
         (HEADER + "x,1,A,F1,d,b,s,p,m,,1,italic,\n", r"x\.csv:2.*italic"),
         (HEADER + "x,1,A,F1,d,b,s,p,m,,1,,\n" * 2, "occurs twice"),
     ],
@@ -183,6 +185,12 @@ HEADER = "paper,table,row,column,dataset,backbone,system,protocol,metric,categor
 def test_a_broken_file_is_named(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "x.csv").write_text(text)
     with pytest.raises(DataError, match=message):
+        load_printed("x", tmp_path)
+
+
+def test_a_file_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(HEADER.encode() + "x,1,A,F1,d,b,s,p,m,,1,,é\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"x\.csv: not UTF-8 text"):
         load_printed("x", tmp_path)
 
 

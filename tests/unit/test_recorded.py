@@ -421,6 +421,75 @@ def test_a_blank_column_is_none(tmp_path: Path) -> None:
     assert one.category is None
 
 
+def test_two_columns_for_one_thing_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The later one was taken, and nothing said so."""
+    path = _table(tmp_path, "question,gold,prediction,hypothesis", "Who?,Ann,Ann,Bob")
+    assert main(["import", str(path), "--as", str(tmp_path / "run"), "--dataset", "own"]) == 2
+    said = capsys.readouterr().err
+    assert "`prediction` and `hypothesis` both stand for prediction" in said
+    assert "--shape FILE, key prediction" in said
+
+
+def test_times_of_a_table_are_numbers(tmp_path: Path) -> None:
+    """A cell is a text, which was no time."""
+    path = _table(tmp_path, "question,prediction,ms", "A?,x,250", "B?,x,0", "C?,x,nan", "D?,x,", "E?,x,1e999")
+    shape = make_shape("mine", {"question": "question", "prediction": "prediction", "answer_ms": "ms"}, "mine")
+    assert [row.answer_seconds for row in read_rows([path], shape)] == [0.25, None, None, None, None]
+    path = _table(tmp_path, "question,prediction,ms", "A?,x,250", "B?,x,1.2 s")
+    with pytest.raises(DataError, match=r"answers.csv row 2: `ms` is '1.2 s'; a time is a number"):
+        read_rows([path], shape)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (('Who?,Ann,"Ann', "What?,cat,cat"), r":3: unexpected end of data; correct the quotes there or above"),
+        (('Who?,Ann,"Ann" Lee',), r":2: ',' expected after '\"'; correct the quotes there or above"),
+    ],
+)
+def test_quotes_that_are_left_open_are_refused(tmp_path: Path, lines: tuple[str, ...], said: str) -> None:
+    """All rows behind one were its cell."""
+    path = _table(tmp_path, "question,gold,prediction", *lines)
+    with pytest.raises(DataError, match=said):
+        read_rows([path], column_shape(["question", "gold", "prediction"], path))
+
+
+def test_what_stands_twice_is_refused(tmp_path: Path) -> None:
+    """The last of two columns or keys of one name counted."""
+    path = _table(tmp_path, "question,prediction,prediction", "Who?,Ann,Bob")
+    with pytest.raises(DataError, match=r":1: column `prediction` is there twice"):
+        read_rows([path], column_shape(["question", "prediction"], path))
+    lines = tmp_path / "a.jsonl"
+    lines.write_text(
+        '{"question": "Who?", "prediction": "x"}\n{"question": "Who?", "prediction": "x", "prediction": ""}'
+    )
+    with pytest.raises(DataError, match=r"a.jsonl:2: an object has the key 'prediction' twice"):
+        read_rows([lines], column_shape(["question", "prediction"], lines))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "kind"),
+    [("prediction", {"text": "x"}, "an object"), ("prediction", True, "true or false"), ("gold", {"a": 1}, "an object"),
+     ("gold", [["x"]], "a list"), ("question", [["Who?"]], "a list"), ("category", False, "true or false")],
+)  # fmt: skip
+def test_what_is_no_text_is_not_scored_as_one(tmp_path: Path, field: str, value: object, kind: str) -> None:
+    """``{'text': 'x'}`` was an answer, written as Python writes it."""
+    row = {"question": "Who?", "gold": "x", "prediction": "x", "category": "a", "context": [{"shown": 1}], field: value}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([row]))
+    with pytest.raises(DataError, match=rf"a.json row 1: `{field}` holds {kind} .*--shape FILE"):
+        read_rows([path], column_shape(list(row), path))
+
+
+def test_two_questions_do_not_share_an_id(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The second was left out of the means as a repetition."""
+    path = _table(
+        tmp_path, "question_id,question,gold,prediction", "q1,Who?,Ann,Ann", "q1,who?,Ann,x", "q1,What?,cat,x"
+    )
+    assert main(["import", str(path), "--as", str(tmp_path / "run"), "--dataset", "own"]) == 2
+    assert "answers.csv row 3: id 'q1' is that of another question" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_shape_may_say_what_a_blank_cell_means(tmp_path: Path) -> None:
     path = _table(tmp_path, "question,fault,prediction", "Who?,,Ann", "What?,made up,cat")
     fault = {"path": "fault", "values": {"": "correct", "made up": "wrong"}}

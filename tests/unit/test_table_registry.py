@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,19 @@ from eval.configs.presets import CONF, read_settings
 from eval.papers.printed import load_printed
 from eval.tables.__main__ import build_tables
 from eval.tables.spec import load_spec, spec_names
+from memsys.errors import ConfigError
+
+TINY = """
+paper: tiny
+label: Tiny
+own: rag
+protocol: clag
+readers: [clag]
+embedder: minilm
+datasets: {locomo: {label: LoCoMo, runs: [locomo], conversations: 10, questions: 1986}}
+systems: {rag: {label: RAG, memory: [rag]}}
+tables: {1: {title: Answers, block: backbone}}
+"""
 
 SWEEPS = tuple(presets(CONF / "sweep"))
 
@@ -117,3 +131,28 @@ def repeated() -> Iterator[tuple[str, str]]:
 
 def test_a_memory_stands_in_one_row() -> None:
     assert list(repeated()) == []
+
+
+def test_a_paper_of_ones_own_is_read(tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    assert load_spec("tiny", tmp_path).readers_of("locomo") == ("clag",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("readers: [clag]", "readers: clag", "tiny.yaml: readers='clag' must be a list"),
+        ("runs: [locomo]", "runs: locomo", "tiny.yaml: locomo: runs='locomo' must be a list"),
+        ("conversations: 10", "conversations: ten", "locomo: conversations='ten' must be a whole number"),
+        ("{rag: {label: RAG, memory: [rag]}}", "[rag]", r"tiny.yaml: systems=\['rag'\] must be settings by name"),
+        ("{label: RAG, memory: [rag]}", "rag", "tiny.yaml: rag: must be a mapping of settings, not 'rag'"),
+        ("{1: {title: Answers, block: backbone}}", "", "tiny.yaml: tables=None must be settings by name"),
+        ("{1: {", "{one: {", "tiny.yaml: tables has 'one', which is no number of a table"),
+    ],
+)
+def test_a_setting_of_the_wrong_type_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+    """A text where a list belongs was a list of letters; the others were tracebacks."""
+    assert old in TINY
+    (tmp_path / "tiny.yaml").write_text(TINY.replace(old, new))
+    with pytest.raises(ConfigError, match=said):
+        load_spec("tiny", tmp_path)

@@ -1,0 +1,64 @@
+"""Checks that a memory system keeps the protocol, so that one from outside fails with a sentence that names it."""
+
+from collections.abc import Collection
+from inspect import iscoroutinefunction
+from typing import Any
+
+from memsys.errors import MemoryProtocolError
+from memsys.protocol import MemoryConfig, MemorySystem, Parts
+from memsys.vocabulary import Hit, Retrieval
+
+_COROUTINES = ("prepare", "write", "consolidate", "retrieve")
+_METHODS = (*_COROUTINES, "units", "state", "load_state", "statistics")
+
+
+def build_memory(config: MemoryConfig, parts: Parts) -> MemorySystem:
+    """Make the empty memory of one conversation, and check that it has all that a run will call, before a call is paid.
+
+    Raises:
+        MemoryProtocolError: a method is missing, or one that is awaited is not ``async``.
+    """
+    memory: Any = config.build(parts)
+    missing = [name for name in _METHODS if not callable(getattr(memory, name, None))]
+    if missing:
+        raise MemoryProtocolError(
+            f"memory={config.name}: {type(memory).__name__} lacks {', '.join(missing)}; a memory system has all "
+            "methods of memsys.protocol.MemorySystem, some of which memsys.protocol.BaseMemory gives"
+        )
+    plain = [name for name in _COROUTINES if not iscoroutinefunction(getattr(memory, name))]
+    if plain:
+        raise MemoryProtocolError(
+            f"memory={config.name}: {', '.join(plain)} of {type(memory).__name__} must be written with `async def`"
+        )
+    checked: MemorySystem = memory
+    return checked
+
+
+def check_retrieval(memory: str, given: object, turns: Collection[str], question: str) -> Retrieval:
+    """Return what a memory gave for a question, if a run can store and score it.
+
+    Args:
+        memory: name of the preset, for messages.
+        given: by ``retrieve``.
+        turns: ids of the conversation's turns, of which evidence is made.
+        question: as messages name it.
+
+    Raises:
+        MemoryProtocolError: it is no retrieval, its context no text, or a hit names a turn that the conversation does
+            not have: the hit would count as missed evidence.
+    """
+    where = f"memory={memory}, question {question}"
+    if not isinstance(given, Retrieval):
+        raise MemoryProtocolError(f"{where}: retrieve() returned {given!r:.100}; it must return a memsys.Retrieval")
+    if not isinstance(given.context, str):
+        raise MemoryProtocolError(f"{where}: the context is {given.context!r:.100}; it must be a text")
+    for number, hit in enumerate(given.hits, 1):
+        if not isinstance(hit, Hit):
+            raise MemoryProtocolError(f"{where}: hit {number} is {hit!r:.100}; it must be a memsys.Hit")
+        unknown = [turn_id for turn_id in hit.turn_ids if turn_id not in turns]
+        if unknown:
+            raise MemoryProtocolError(
+                f"{where}: hit {number} says that it comes from turn {unknown[0]!r}, which the conversation does not "
+                "have; turn_ids are ids of turns, memory_id is the memory's own"
+            )
+    return given

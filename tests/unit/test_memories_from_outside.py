@@ -1,0 +1,79 @@
+"""A memory system of somebody else that does not keep the protocol gets one sentence that names it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baselines.rag.memory import RagMemory
+from eval.running.composed import compose_plan
+from eval.running.experiment import run_experiment
+from memsys import open_memory
+from memsys.errors import MemoryProtocolError
+from memsys.vocabulary import Hit, Retrieval
+
+QUICK = ("memory=bm25_turn", "mode=retrieval_only", "embedder=hashing", "dataset.limit_conversations=1",
+         "dataset.limit_questions=2", "score=false")  # fmt: skip
+
+
+def message(tmp_path: Path) -> str:
+    """What a run says that is refused."""
+    with pytest.raises(MemoryProtocolError) as raised:
+        run_experiment(compose_plan([*QUICK, f"run_dir={tmp_path / 'run'}"]))
+    return str(raised.value)
+
+
+def test_a_missing_method_is_named_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was an ``AttributeError`` after the whole conversation was written, with all calls paid."""
+
+    async def write(self: object, unit: object, prepared: object) -> None:
+        raise AssertionError("a call was paid")
+
+    monkeypatch.setattr(RagMemory, "write", write)
+    monkeypatch.delattr(RagMemory, "state")
+    assert message(tmp_path).startswith("memory=bm25_turn: RagMemory lacks state; a memory system has all methods")
+
+
+def test_a_method_that_is_not_async_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``object NoneType can't be used in 'await' expression`` named nobody."""
+    monkeypatch.setattr(RagMemory, "write", lambda self, unit, prepared: None)
+    assert message(tmp_path) == "memory=bm25_turn: write of RagMemory must be written with `async def`"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "retrieve() returned None; it must return a memsys.Retrieval"),
+        ([], "retrieve() returned []; it must return a memsys.Retrieval"),
+        (Retrieval((), None), "the context is None; it must be a text"),  # type: ignore[arg-type]
+        (Retrieval(("x",), ""), "hit 1 is 'x'; it must be a memsys.Hit"),  # type: ignore[arg-type]
+        (Retrieval((Hit("x", 0.0, ("zz",), "m"),), ""), "hit 1 says that it comes from turn 'zz'"),
+    ],
+)  # fmt: skip
+def test_what_no_run_can_store_or_score_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: Any, said: str
+) -> None:
+    """A hit of an unknown turn counted as missed evidence, and nothing said so."""
+
+    async def retrieve(self: object, query: str) -> Any:
+        return given
+
+    monkeypatch.setattr(RagMemory, "retrieve", retrieve)
+    found = message(tmp_path)
+    assert found.startswith("memory=bm25_turn, question sample-1") and said in found
+
+
+def test_a_state_that_no_snapshot_can_hold_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RagMemory, "state", lambda self: {"notes": [{"a": float("nan"), "b": {1, 2}}]})
+    assert message(tmp_path).startswith("memory.notes[0].b={1, 2} cannot be kept in a snapshot")
+
+
+def test_the_python_interface_refuses_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def retrieve(self: object, query: str) -> Any:
+        return Retrieval((Hit("x", 0.0, ("zz",), "m"),), "")
+
+    monkeypatch.setattr(RagMemory, "retrieve", retrieve)
+    with open_memory("bm25_turn", backbone=None, embedder="hashing") as memory:
+        memory.add([("Ann", "My cat is Pixel.")])
+        with pytest.raises(MemoryProtocolError, match="turn 'zz'"):
+            memory.retrieve("What is the cat called?")
