@@ -1,22 +1,21 @@
 """Checks that a memory system keeps the protocol, so that one from outside fails with a sentence that names it."""
 
 from collections.abc import Collection
-from inspect import iscoroutinefunction
+from inspect import isawaitable
 from typing import Any
 
 from memsys.errors import MemoryProtocolError
 from memsys.protocol import MemoryConfig, MemorySystem, Parts
 from memsys.vocabulary import Hit, Retrieval
 
-_COROUTINES = ("prepare", "write", "consolidate", "retrieve")
-_METHODS = (*_COROUTINES, "units", "state", "load_state", "statistics")
+_METHODS = ("units", "prepare", "write", "consolidate", "retrieve", "state", "load_state", "statistics")
 
 
 def build_memory(config: MemoryConfig, parts: Parts) -> MemorySystem:
     """Make the empty memory of one conversation, and check that it has all that a run will call, before a call is paid.
 
     Raises:
-        MemoryProtocolError: a method is missing, or one that is awaited is not ``async``.
+        MemoryProtocolError: a method is missing.
     """
     memory: Any = config.build(parts)
     missing = [name for name in _METHODS if not callable(getattr(memory, name, None))]
@@ -25,13 +24,21 @@ def build_memory(config: MemoryConfig, parts: Parts) -> MemorySystem:
             f"memory={config.name}: {type(memory).__name__} lacks {', '.join(missing)}; a memory system has all "
             "methods of memsys.protocol.MemorySystem, some of which memsys.protocol.BaseMemory gives"
         )
-    plain = [name for name in _COROUTINES if not iscoroutinefunction(getattr(memory, name))]
-    if plain:
-        raise MemoryProtocolError(
-            f"memory={config.name}: {', '.join(plain)} of {type(memory).__name__} must be written with `async def`"
-        )
     checked: MemorySystem = memory
     return checked
+
+
+async def finished(memory: object, method: str, given: object) -> Any:
+    """Wait for what a method of a memory gave.
+
+    Raises:
+        MemoryProtocolError: it gave nothing that can be waited for, as a method without ``async`` does.
+    """
+    if not isawaitable(given):
+        raise MemoryProtocolError(
+            f"{method}() of {type(memory).__name__} returned {given!r:.60}; it must be written with `async def`"
+        )
+    return await given
 
 
 def check_retrieval(memory: str, given: object, turns: Collection[str], question: str) -> Retrieval:
@@ -55,6 +62,10 @@ def check_retrieval(memory: str, given: object, turns: Collection[str], question
     for number, hit in enumerate(given.hits, 1):
         if not isinstance(hit, Hit):
             raise MemoryProtocolError(f"{where}: hit {number} is {hit!r:.100}; it must be a memsys.Hit")
+        if not isinstance(hit.turn_ids, tuple | list) or not all(isinstance(turn_id, str) for turn_id in hit.turn_ids):
+            raise MemoryProtocolError(
+                f"{where}: turn_ids of hit {number} are {hit.turn_ids!r:.100}; they must be a tuple of ids"
+            )
         unknown = [turn_id for turn_id in hit.turn_ids if turn_id not in turns]
         if unknown:
             raise MemoryProtocolError(

@@ -105,7 +105,10 @@ class Merger:
         return Merged(Episode(new.episode_id, title, content, time, messages), stored.episode_id)
 
     def _time(self, stored: Episode, new: Episode, claimed: str) -> str:
-        """When a merged episode happened: as the reply says where that can be read, else the earlier time of both."""
+        """When a merged episode happened: as the reply says where that can be read, else the earlier time of both.
+
+        A time that can be read and is not believed gives way to that of the earliest message.
+        """
         first, second = parse_date(stored.time), parse_date(new.time)
         if parse_date(claimed) is None and first is not None and second is not None:
             return stored.time if first <= second else new.time

@@ -23,7 +23,7 @@ from memsys.llm.ledger import CallRecord
 from memsys.llm.none import NoBackbone
 from memsys.llm.scope import CallScope, call_scope
 from memsys.protocol import MemoryConfig, MemorySystem, NeedsAssets, Parts, close_memory
-from memsys.protocol_checks import build_memory, check_retrieval
+from memsys.protocol_checks import build_memory, check_retrieval, finished
 from memsys.vocabulary import Conversation, Question, Reference, Retrieval, Sample, Turn
 
 #: A turn as a program has it: a :class:`Turn`, ``(speaker, text)``, or ``(speaker, text, date)``.
@@ -113,7 +113,7 @@ class AsyncMemory:
             raise ConfigError(f"a question or a query is a text that asks for something, not {query!r}")
         async with self._borrowed() as memory:
             call_scope.set(CallScope("retrieve", query))
-            given = await memory.retrieve(query)
+            given = await finished(memory, "retrieve", memory.retrieve(query))
             return check_retrieval(self._chosen.memory.name, given, {turn.turn_id for turn in self._turns}, repr(query))
 
     async def answer(self, question: str) -> Answer:

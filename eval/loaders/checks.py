@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from memsys.errors import DataError
-from memsys.vocabulary import Conversation, Question, Reference, Sample
+from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 
 
 def check_samples(samples: Sequence[Sample], categories: Collection[int] | None = None) -> None:
@@ -18,6 +18,13 @@ def check_samples(samples: Sequence[Sample], categories: Collection[int] | None 
         DataError: an id that must be unique is not, a conversation has no turn, a turn is no text, a question has no
             gold or is of another conversation or an unknown category, or evidence names no turn.
     """
+    for sample in samples:
+        _check_texts(
+            f"the conversation {sample.conversation.conversation_id!r}", sample.conversation, "conversation_id"
+        )
+        for question in sample.questions:
+            where = f"conversation {sample.conversation.conversation_id!r}: question {question.question_id!r}"
+            _check_texts(where, question, "question_id", "conversation_id", "text")
     _check_unique("conversation", (sample.conversation.conversation_id for sample in samples), "the data set")
     _check_unique("question", (ask.question_id for sample in samples for ask in sample.questions), "the data set")
     for sample in samples:
@@ -34,9 +41,7 @@ def _check_turns(conversation: Conversation) -> None:
     if not conversation.turns:
         raise DataError(f"{where} has no turn; leave it out, or give its turns")
     for number, turn in enumerate(conversation.turns, 1):
-        for name in ("turn_id", "session_id", "speaker", "text"):
-            if not isinstance(value := getattr(turn, name), str):
-                raise DataError(f"{where}: {name} of turn {number} is {value!r}; it must be a text")
+        _check_texts(f"{where}: turn {number}", turn, "turn_id", "session_id", "speaker", "text")
     _check_unique("turn", (turn.turn_id for turn in conversation.turns), where)
 
 
@@ -51,9 +56,9 @@ def _check_question(question: Question, sample: Sample, categories: Collection[i
 
 
 def _check_reference(reference: Reference, turns: Collection[str], where: str) -> None:
-    for name in ("answers", "evidence"):
+    for name in ("answers", "evidence", "unresolved_evidence"):
         value = getattr(reference, name)
-        if isinstance(value, str) or not all(isinstance(one, str) for one in value):
+        if not isinstance(value, tuple | list) or not all(isinstance(one, str) for one in value):
             raise DataError(f"{where}: {name} of its reference are {value!r}; they must be a tuple of texts")
     unknown = [turn_id for turn_id in reference.evidence if turn_id not in turns]
     if unknown:
@@ -61,6 +66,12 @@ def _check_reference(reference: Reference, turns: Collection[str], where: str) -
             f"{where}: evidence {unknown[0]!r} names no turn of the conversation; correct it, or give it as "
             "unresolved_evidence"
         )
+
+
+def _check_texts(where: str, of: Conversation | Turn | Question, *names: str) -> None:
+    for name in names:
+        if not isinstance(value := getattr(of, name), str):
+            raise DataError(f"{where}: {name} is {value!r}; it must be a text")
 
 
 def _check_unique(what: str, ids: Iterable[str], where: str) -> None:

@@ -200,7 +200,7 @@ class _Taker:
         found = self.value(place)
         if found is None or isinstance(found, str):
             return found
-        if isinstance(found, list) and all(isinstance(one, str | int | float) for one in found):
+        if isinstance(found, list) and not _is_nested(found):
             return " ; ".join(map(str, found))
         return str(self._plain(place, found))
 
@@ -219,7 +219,7 @@ class _Taker:
     def seconds(self, place: ValuePlace | None) -> float | None:
         """Take a time in milliseconds, a number or, as tables have nothing else, the text of one."""
         found = self.value(place)
-        if found is None:
+        if found is None or (isinstance(found, str) and not found.strip()):
             return None
         try:
             seconds = float(self._plain(place, found)) / 1000
@@ -228,8 +228,9 @@ class _Taker:
         return seconds if 0 < seconds < inf else None  # files write 0 for what was not timed
 
     def _plain(self, place: ValuePlace | None, found: Any) -> str | int | float:
-        if isinstance(found, str | int | float) and not isinstance(found, bool):
-            return found
+        if _is_plain(found):
+            plain: str | int | float = found
+            return plain
         kind = {dict: "an object", list: "a list", bool: "true or false"}.get(type(found), type(found).__name__)
         raise DataError(
             f"{self.where}: {self._named(place)} holds {kind} ({found!r:.60}); expected a text, a number or null; "
@@ -241,7 +242,11 @@ class _Taker:
 
 
 def _is_nested(found: Any) -> bool:
-    return isinstance(found, list) and not all(isinstance(one, str | int | float) for one in found)
+    return isinstance(found, list) and not all(_is_plain(one) for one in found)
+
+
+def _is_plain(found: Any) -> bool:
+    return isinstance(found, str | int | float) and not isinstance(found, bool)
 
 
 def _row(shape: Shape, take: _Taker, where: str) -> Recorded:

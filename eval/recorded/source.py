@@ -64,7 +64,7 @@ def read_tree(path: Path, encoding: str = "utf-8") -> Any:
     except DataError as error:
         known = ", ".join(_KNOWN)
         raise DataError(
-            f"{path}: is no JSON, and {suffix or 'no ending'} is none of {known}; save it as one"
+            f"{path}: is no JSON, and {suffix or 'no ending'} is none of {known}; save it as one ({error})"
         ) from error
 
 
@@ -100,7 +100,7 @@ def _parsed(text: str, path: Path, line: int = 0) -> Any:
     try:
         found = json.loads(text, parse_constant=lambda name: None, object_pairs_hook=_members)
     except _DuplicateKeyError as error:
-        raise DataError(f"{where}: an object has the key {error} twice; remove one of the two") from None
+        raise DataError(f"{where}: an object has the key {error}; remove one of the two") from None
     except json.JSONDecodeError as error:
         place = f"line {line or error.lineno}, column {error.colno}"
         raise DataError(
@@ -127,7 +127,7 @@ class _DuplicateKeyError(Exception):
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _DuplicateKeyError(repr(_twice(key for key, _ in pairs)))
+        raise _DuplicateKeyError(f"{_twice(key for key, _ in pairs)!r} twice ({found!s:.80})")
     return found
 
 
@@ -152,7 +152,7 @@ def _table(path: Path, text: str, delimiter: str) -> Iterator[dict[str, str]]:
         io.StringIO(text), delimiter=delimiter, strict=True
     )  # or an open quote eats all that follows
     try:
-        if repeated := _twice(reader.fieldnames or ()):
+        if repeated := _twice(name for name in reader.fieldnames or () if name):
             raise DataError(f"{path}:1: column `{repeated}` is there twice; rename or remove one of the two")
         for row in reader:
             if None in row or None in row.values():

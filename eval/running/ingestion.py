@@ -15,6 +15,7 @@ from eval.runs.records import ConversationRecord
 from eval.runs.snapshots import Snapshot, Snapshots
 from memsys.llm.scope import CallScope, call_scope
 from memsys.protocol import MemorySystem, resume_memory
+from memsys.protocol_checks import finished
 from memsys.vocabulary import Sample, Unit
 
 #: A snapshot that takes longer than this is not followed by the next one before twenty times as long has passed: a
@@ -55,7 +56,7 @@ class ConversationIngestion:
         if not consolidated:
             call_scope.set(CallScope("consolidate"))
             with self._clock.operation() as watch:
-                await self._memory.consolidate()
+                await finished(self._memory, "consolidate", self._memory.consolidate())
                 self._consolidate_seconds = watch.seconds()
             self._save(len(units), consolidated=True)
         return self._record(len(units))
@@ -119,14 +120,14 @@ class ConversationIngestion:
     async def _prepare(self, unit: Unit) -> tuple[Any, float]:
         call_scope.set(CallScope("prepare", unit.unit_id))
         with self._clock.operation() as watch:
-            prepared = await self._memory.prepare(unit)
+            prepared = await finished(self._memory, "prepare", self._memory.prepare(unit))
             seconds = watch.seconds()
         return prepared, seconds
 
     async def _write(self, unit: Unit, prepared: Any) -> None:
         call_scope.set(CallScope("write", unit.unit_id))
         with self._clock.operation() as watch:
-            await self._memory.write(unit, prepared)
+            await finished(self._memory, "write", self._memory.write(unit, prepared))
             self._write_seconds.append(watch.seconds())
         self._progress.wrote(len(unit.turns), self._write_seconds[-1])
 

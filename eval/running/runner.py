@@ -26,7 +26,7 @@ from memsys.llm.contract import LanguageModel
 from memsys.llm.scope import CallScope, call_scope
 from memsys.llm.transport import ContextLengthError, RequestRefusedError
 from memsys.protocol import MemoryConfig, MemorySystem, Parts, close_memory
-from memsys.protocol_checks import build_memory, check_retrieval
+from memsys.protocol_checks import build_memory, check_retrieval, finished
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Question, Sample
 
@@ -178,7 +178,7 @@ class Runner:
         resources, fresh = self._resources, self._schedule.latency
         call_scope.set(CallScope("warm_up" if warm_up else "retrieve", question.question_id, fresh=fresh))
         with ConversationClock(resources.clock).operation() as watch:
-            given = await of.memory.retrieve(question.text)
+            given = await finished(of.memory, "retrieve", of.memory.retrieve(question.text))
             retrieve_seconds = watch.seconds()
         retrieval = check_retrieval(resources.memory.name, given, of.turn_ids, question.question_id)
         self._progress.retrieved(retrieve_seconds)

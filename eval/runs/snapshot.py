@@ -27,14 +27,14 @@ def save_snapshot(path: Path, tree: Any) -> None:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     plain = _take_arrays(tree, arrays)
     try:
-        text = json.dumps(plain, ensure_ascii=False)
+        text = json.dumps(plain, ensure_ascii=False).encode()
     except (TypeError, ValueError) as error:
         raise MemoryProtocolError(
             f"{misfit(plain, allow_nan=True)} cannot be kept in a snapshot ({error}); state() of a memory must give "
             "JSON values and numpy arrays"
         ) from error
     buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, tree=np.frombuffer(text.encode(), dtype=np.uint8), **arrays)
+    np.savez(buffer, allow_pickle=False, tree=np.frombuffer(text, dtype=np.uint8), **arrays)
     write_atomic(path, buffer.getvalue())
 
 

@@ -10,6 +10,7 @@ from memsys.gate.decisions import Decisions, GateDecision
 from memsys.llm.usage import MeteredModel, Usage, metered
 from memsys.notes.note import unit_content
 from memsys.protocol import Parts, Prepared, State, close_memory, resume_memory
+from memsys.protocol_checks import build_memory
 from memsys.units import conversation_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 
@@ -36,7 +37,7 @@ class GatedMemory:
     def __init__(self, config: GatedConfig, parts: Parts) -> None:
         self._config = config
         self._turn_format = gate_format(parts.turn_format, config.text)
-        self._host = config.host.build(replace(parts, llm=MeteredModel(parts.llm)))
+        self._host = build_memory(config.host, replace(parts, llm=MeteredModel(parts.llm)))
         self._decisions = Decisions(parts.embedder, config.rule)
         self._positions: dict[str, int] = {}
         self._written: list[GateDecision] = []

@@ -166,13 +166,17 @@ def bounded(schema: Mapping[str, Json], settings: RoleSettings) -> Mapping[str, 
         limited = {key: limit(part) for key, part in node.items()}
         if node.get("type") == "array":
             bounds = {"minItems": settings.min_items, "maxItems": settings.max_items}
-        elif node.get("type") == "string" and "enum" not in node:
+        elif _may_be_text(node.get("type")) and "enum" not in node:
             bounds = {"maxLength": settings.max_chars}
         else:
             return limited
         return {**limited, **{key: bound for key, bound in bounds.items() if bound is not None and key not in limited}}
 
     return {key: limit(part) for key, part in schema.items()}
+
+
+def _may_be_text(kind: Json) -> bool:
+    return "string" in kind if isinstance(kind, list) else bool(kind == "string")
 
 
 def check_role_names(settings: Mapping[str, Mapping[str, Json]], needed: Collection[str]) -> None:

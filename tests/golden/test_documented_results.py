@@ -173,13 +173,13 @@ def stored(folder: str) -> Mapping[str, StoredRun]:
     return {name: run for name, run in read.items() if not isinstance(run, Skipped)}
 
 
-def run_of(preset: str, documented: Documented) -> StoredRun:
+def run_of(preset: str, documented: Documented, wording: str = "ours") -> StoredRun:
     wanted = documented.chosen.get(preset, "")
     (run,) = [
         run
         for name, run in stored(documented.folder).items()
         if name.startswith(f"{preset}-{documented.backbone}-s0-") and name.endswith(wanted)
-        if wanted or (run.record["config"].get("prompts") or {}).get("source") != "authors"
+        if wanted or (run.record["config"].get("prompts") or {}).get("source", "ours") == wording
     ]
     return run
 
@@ -323,6 +323,26 @@ def test_what_a_blank_changes_is_what_the_runs_say() -> None:
             other = f1_by_question(run_of(PRESETS[row[0]], gpu))
             means = [sum(other[name] for name in questions) / len(questions) for questions, _ in groups[:2]]
             assert all(map(agrees, numbers(row[9]), means)), (row[0], row[9], means)
+
+
+def test_what_the_authors_wording_changes_is_what_the_runs_say() -> None:
+    headings, rows = table("| system | F1, our wording | F1, the authors' |")
+    runs = Documented("", "locomo_qwen05b_part_plain", backbone=SPACED.backbone)
+    assert len(rows) == 8
+    for row in rows:
+        ours, theirs = (run_of(PRESETS[row[0]], runs, wording) for wording in ("ours", "authors"))
+        answerable = [each.question_id for each in ours.rows if each.kind != ADVERSARIAL]
+        for questions, place in ((list(f1_by_question(ours)), 1), (answerable, 4)):
+            means = [sum(f1_by_question(run)[name] for name in questions) / len(questions) for run in (ours, theirs)]
+            found = compared(theirs, ours, questions)
+            assert found.interval is not None and found.p_value is not None
+            values = (*means, found.difference, found.interval.low, found.interval.high, found.p_value)
+            printed = [number for cell in row[place : place + 3] for number in numbers(cell)]
+            assert len(printed) == 6 and all(map(agrees, printed, values)), (row[0], headings[place], printed, values)
+        assert headings[7:9] == ["R@10, our wording", "the authors'"]
+        for cell, run in zip(row[7:9], (ours, theirs), strict=True):
+            (found_row,) = csv.DictReader(io.StringIO(render_csv(make_report([run], load_protocol("clag")))))
+            assert agrees(cell, float(found_row["R@10 (turn ids)"] or 0)), (row[0], cell)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ SCHEMA = {
         "facts": {"type": "array", "items": {"type": "string"}},
         "kind": {"type": "string", "enum": ["a", "b"]},
         "few": {"type": "array", "items": {"type": "integer"}, "maxItems": 2},
+        "name": {"type": ["string", "null"]},
     },
 }
 
@@ -28,6 +29,7 @@ def test_lists_and_free_strings_are_bounded_and_own_bounds_stay() -> None:
         "facts": {"type": "array", "items": {"type": "string", "maxLength": 9}, "minItems": 1, "maxItems": 4},
         "kind": {"type": "string", "enum": ["a", "b"]},
         "few": {"type": "array", "items": {"type": "integer"}, "maxItems": 2, "minItems": 1},
+        "name": {"type": ["string", "null"], "maxLength": 9},
     }
     # The order of a schema is part of a request, and so of the cache's key.
     assert list(properties["facts"]) == ["type", "items", "minItems", "maxItems"]

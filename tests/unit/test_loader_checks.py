@@ -32,12 +32,16 @@ def test_what_a_run_can_use_is_let_through() -> None:
     ("sample", "said"),
     [
         (changed(turns=()), "conversation 'one' has no turn"),
-        (changed(turns=(Turn("1", "a", "Ann", None),)), "text of turn 1 is None"),  # type: ignore[arg-type]
-        (changed(turns=(Turn(1, "a", "Ann", "x"),)), "turn_id of turn 1 is 1"),  # type: ignore[arg-type]
+        (changed(turns=(Turn("1", "a", "Ann", None),)), "turn 1: text is None"),  # type: ignore[arg-type]
+        (changed(turns=(Turn(1, "a", "Ann", "x"),)), "turn 1: turn_id is 1"),  # type: ignore[arg-type]
         (changed(turns=GOOD.conversation.turns * 2), r"duplicate turn ids \['1'\]"),
         (changed(gold={"evidence": ("99",)}), "question 'q1': evidence '99' names no turn .* unresolved_evidence"),
         (changed(gold={"evidence": "1"}), "evidence of its reference are '1'"),
         (changed(gold={"answers": "Pixel"}), "answers of its reference are 'Pixel'"),
+        (changed(gold={"answers": None}), "answers of its reference are None"),
+        (changed(gold={"unresolved_evidence": "99"}), "unresolved_evidence of its reference are '99'"),
+        (changed(question={"text": None}), "question 'q1': text is None; it must be a text"),
+        (changed(question={"question_id": ["q1"]}), r"question_id is \['q1'\]; it must be a text"),
         (changed(gold={"answers": (3,)}), r"answers of its reference are \(3,\)"),
         (changed(references={}), "question 'q1': has no reference"),
         (changed(question={"conversation_id": "two"}), "says that it is of conversation 'two'"),

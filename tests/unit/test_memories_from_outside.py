@@ -37,7 +37,7 @@ def test_a_missing_method_is_named_before_anything_is_written(tmp_path: Path, mo
 def test_a_method_that_is_not_async_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``object NoneType can't be used in 'await' expression`` named nobody."""
     monkeypatch.setattr(RagMemory, "write", lambda self, unit, prepared: None)
-    assert message(tmp_path) == "memory=bm25_turn: write of RagMemory must be written with `async def`"
+    assert message(tmp_path) == "write() of RagMemory returned None; it must be written with `async def`"
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,7 @@ def test_a_method_that_is_not_async_is_named(tmp_path: Path, monkeypatch: pytest
         ([], "retrieve() returned []; it must return a memsys.Retrieval"),
         (Retrieval((), None), "the context is None; it must be a text"),  # type: ignore[arg-type]
         (Retrieval(("x",), ""), "hit 1 is 'x'; it must be a memsys.Hit"),  # type: ignore[arg-type]
+        (Retrieval((Hit("x", 0.0, "D1:3", "m"),), ""), "turn_ids of hit 1 are 'D1:3'; they must be a tuple of ids"),
         (Retrieval((Hit("x", 0.0, ("zz",), "m"),), ""), "hit 1 says that it comes from turn 'zz'"),
     ],
 )  # fmt: skip
