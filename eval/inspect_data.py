@@ -11,7 +11,6 @@ import re
 import statistics
 import sys
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -26,6 +25,7 @@ from eval.loaders.custom import CustomConfig
 from eval.loaders.custom_files import QUESTIONS
 from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.loaders.meanings import COUNTS, NOTES
+from memsys.counting import repeated
 from memsys.errors import ConfigError
 from memsys.vocabulary import Json, Reference, Sample
 
@@ -243,8 +243,7 @@ def read_overrides(settings: Sequence[str], parser: argparse.ArgumentParser) -> 
     """
     pairs = [setting.partition("=") for setting in settings]
     overrides = {key.removeprefix("dataset."): _value(key, value) for key, _, value in pairs}
-    twice = [key for key, times in Counter(key.removeprefix("dataset.") for key, _, _ in pairs).items() if times > 1]
-    if twice:
+    if twice := repeated(key.removeprefix("dataset.") for key, _, _ in pairs):
         parser.error(f"{twice[0]}= is given twice; settings are of one data set")
     return overrides
 

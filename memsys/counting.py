@@ -1,8 +1,10 @@
-"""Counters of what happened, as snapshots and statistics hold them."""
+"""Counters of what happened, as snapshots and statistics hold them, and what occurs more than once."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T", bound=Hashable)
 
 
 def counter_state(counts: Counter[str]) -> dict[str, int]:
@@ -24,3 +26,8 @@ def load_counts(counts: Counter[str], state: Mapping[str, Any]) -> None:
 def counts_with(always: Iterable[str], counts: Counter[str]) -> dict[str, int]:
     """Return the counts above zero, and those of ``always`` even at zero."""
     return {**dict.fromkeys(always, 0), **counter_state(counts)}
+
+
+def repeated(values: Iterable[T]) -> list[T]:
+    """Return the values that occur more than once, each once, in the order of their first occurrence."""
+    return [value for value, times in Counter(values).items() if times > 1]

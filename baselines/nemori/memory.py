@@ -16,6 +16,7 @@ from memsys.episodes.nodes import Message, MessageBlock
 from memsys.episodes.writing import EpisodeDraft, PendingExtraction
 from memsys.protocol import BaseMemory, Parts, State
 from memsys.turns import sessions_of
+from memsys.units import conversation_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Turn, Unit
 
 #: Counts that stand for themselves even when nothing happened.
@@ -82,7 +83,7 @@ class NemoriMemory(BaseMemory):
         messages = self._messages(unit)
         writer = self._construction.writer
         if self._by_batch:
-            stream = len(unit.conversation.turns) if unit.conversation else len(messages)
+            stream = len(conversation_of(unit).turns)
             cut = await segment(self._parts.llm, self._roles.segment, messages, self._config.batch_rules, stream)
             return PreparedEpisodes(tuple(await writer.describe_all(cut.blocks)), cut.counts)
         if self._by_session:

@@ -1,8 +1,8 @@
 """What conversations must be, whoever wrote their loader: anything else would fail in the middle of a run."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
+from memsys.counting import repeated
 from memsys.errors import DataError
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 
@@ -19,21 +19,16 @@ def check_samples(samples: Sequence[Sample], categories: Collection[int] | None 
             gold or is of another conversation or an unknown category, or evidence names no turn.
     """
     for sample in samples:
-        _check_texts(
-            f"the conversation {sample.conversation.conversation_id!r}", sample.conversation, "conversation_id"
-        )
+        conversation = sample.conversation
+        _check_texts(f"the conversation {conversation.conversation_id!r}", conversation, "conversation_id")
+        _check_turns(conversation)
+        known = {turn.turn_id for turn in conversation.turns}
         for question in sample.questions:
-            where = f"conversation {sample.conversation.conversation_id!r}: question {question.question_id!r}"
-            _check_texts(where, question, "question_id", "conversation_id", "text")
-    _check_unique("conversation", (sample.conversation.conversation_id for sample in samples), "the data set")
-    _check_unique("question", (ask.question_id for sample in samples for ask in sample.questions), "the data set")
-    for sample in samples:
-        _check_turns(sample.conversation)
-        known = {turn.turn_id for turn in sample.conversation.turns}
-        for question in sample.questions:
-            where = f"conversation {sample.conversation.conversation_id!r}, question {question.question_id!r}"
+            where = f"conversation {conversation.conversation_id!r}, question {question.question_id!r}"
             _check_question(question, sample, categories, where)
             _check_reference(sample.references[question.question_id], known, where)
+    _check_unique("conversation", (sample.conversation.conversation_id for sample in samples), "the data set")
+    _check_unique("question", (ask.question_id for sample in samples for ask in sample.questions), "the data set")
 
 
 def _check_turns(conversation: Conversation) -> None:
@@ -46,6 +41,7 @@ def _check_turns(conversation: Conversation) -> None:
 
 
 def _check_question(question: Question, sample: Sample, categories: Collection[int] | None, where: str) -> None:
+    _check_texts(where, question, "question_id", "conversation_id", "text")
     if question.question_id not in sample.references:
         raise DataError(f"{where}: has no reference; give one, without answers if there is no gold")
     if question.conversation_id != sample.conversation.conversation_id:
@@ -75,6 +71,5 @@ def _check_texts(where: str, of: Conversation | Turn | Question, *names: str) ->
 
 
 def _check_unique(what: str, ids: Iterable[str], where: str) -> None:
-    repeated = [name for name, times in Counter(ids).items() if times > 1]
-    if repeated:
-        raise DataError(f"{where}: duplicate {what} ids {repeated[:3]!r}")
+    if duplicates := repeated(ids):
+        raise DataError(f"{where}: duplicate {what} ids {duplicates[:3]!r}")

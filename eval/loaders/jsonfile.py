@@ -7,11 +7,11 @@ import json
 import math
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memsys.counting import repeated
 from memsys.errors import DataError
 from memsys.vocabulary import Json
 
@@ -231,7 +231,7 @@ class _Faults:
     def members(self, pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            key = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+            key = repeated(key for key, _ in pairs)[0]
             self.values.append((found, f"duplicate key {key!r}; remove one of the two"))
         return found
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from eval.loaders.jsonfile import JsonNode, literal
 from eval.loaders.perltqa_time import Moment, parse_fuzzy
+from memsys.counting import repeated
 from memsys.vocabulary import Conversation, Json, Turn
 
 #: Parts of a character's memory that can be ingested.
@@ -75,9 +76,8 @@ def read_character(name: str, node: JsonNode, sources: Sequence[Source], quirks:
     if not turns:
         raise node.error("no memory to ingest")
     for ids in ((item.item_id for item in items), (turn.turn_id for turn in turns)):
-        repeated = [name for name, times in Counter(ids).items() if times > 1]
-        if repeated:
-            raise node.error(f"duplicate ids {repeated[:3]!r}")
+        if duplicates := repeated(ids):
+            raise node.error(f"duplicate ids {duplicates[:3]!r}")
     turns_of = {item.item_id: tuple(turn.turn_id for session in item.sessions for turn in session) for item in items}
     texts = {item.item_id: " ".join(turn.text for session in item.sessions for turn in session) for item in items}
     return Character(name, Conversation(name, turns, speakers=(name,)), turns_of, texts)

@@ -3,7 +3,6 @@
 :mod:`memsys.departures` says what a departure is and where a system keeps its list.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,7 @@ from typing import Any
 from eval.configs.choices import MEMORY, presets
 from eval.configs.presets import CONF, preset_names
 from eval.tables.variants import default_settings
+from memsys.counting import repeated
 from memsys.departures import ALL, Departure, read_departures, system_of
 from memsys.errors import ConfigError
 from memsys.vocabulary import Json
@@ -54,10 +54,9 @@ def load_departures(folder: Path = MEMORY) -> list[SystemDepartures]:
         for name, (place, presets) in systems(folder).items()
         if place.is_file()
     ]
-    ids = Counter(departure.id for system in found for departure in system.departures)
-    repeated = sorted(name for name, count in ids.items() if count > 1)
-    if repeated:
-        raise ConfigError(f"two systems have a departure called {', '.join(repeated)}; begin each id with its system")
+    shared = sorted(repeated(departure.id for system in found for departure in system.departures))
+    if shared:
+        raise ConfigError(f"two systems have a departure called {', '.join(shared)}; begin each id with its system")
     return found
 
 

@@ -6,12 +6,12 @@ import io
 import json
 import re
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from memsys.counting import repeated
 from memsys.errors import DataError
 
 _LINES, _TABLES = (".jsonl", ".ndjson"), {".csv": ",", ".tsv": "\t"}
@@ -127,13 +127,8 @@ class _DuplicateKeyError(Exception):
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _DuplicateKeyError(f"{_twice(key for key, _ in pairs)!r} twice ({found!s:.80})")
+        raise _DuplicateKeyError(f"{repeated(key for key, _ in pairs)[0]!r} twice ({found!s:.80})")
     return found
-
-
-def _twice(names: Iterable[str]) -> str:
-    """The first of some names that is there more than once; empty where none is."""
-    return next((name for name, times in Counter(names).items() if times > 1), "")
 
 
 @contextmanager
@@ -148,12 +143,11 @@ def _cells_of(length: int) -> Iterator[None]:
 
 
 def _table(path: Path, text: str, delimiter: str) -> Iterator[dict[str, str]]:
-    reader = csv.DictReader(
-        io.StringIO(text), delimiter=delimiter, strict=True
-    )  # or an open quote eats all that follows
+    # strict: otherwise a quote that is never closed takes all rows behind it into its cell
+    reader = csv.DictReader(io.StringIO(text), delimiter=delimiter, strict=True)
     try:
-        if repeated := _twice(name for name in reader.fieldnames or () if name):
-            raise DataError(f"{path}:1: column `{repeated}` is there twice; rename or remove one of the two")
+        if twice := repeated(name for name in reader.fieldnames or () if name):
+            raise DataError(f"{path}:1: column `{twice[0]}` is there twice; rename or remove one of the two")
         for row in reader:
             if None in row or None in row.values():
                 raise DataError(f"{path}:{reader.line_num}: has another number of columns than the header")

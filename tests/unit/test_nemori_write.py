@@ -178,11 +178,23 @@ def test_a_merge_without_a_story_holds_both() -> None:
     assert counts_of(system)["fallback.merge"] == 0
 
 
-def test_a_merge_without_a_time_takes_the_earlier_of_the_episodes() -> None:
+@pytest.mark.parametrize("days", [range(1, 20), range(20, 1, -1)])
+def test_a_merge_without_a_time_takes_the_earlier_of_the_episodes(days: range) -> None:
     """It took that of the earliest message, which the episodes need not have."""
-    dated = {"title": "t", "content": "c", "timestamp": "2023-04-20T08:00:00"}
-    system = merged(model=replying(episode=dated, merge={"title": "m", "content": "both", "timestamp": "unknown"}))
-    assert {each.time for each in system._store.episodes.values()} == {"2023-04-20T08:00:00"}
+
+    def model() -> Any:
+        times = (f"2023-04-{day:02}T08:00:00" for day in days)
+        dated = lambda values, key: {"title": "t", "content": "c", "timestamp": next(times)}  # noqa: E731
+        return replying(episode=dated, merge={"title": "m", "content": "both", "timestamp": "unknown"})
+
+    told = {name: each.time for name, each in merged(model=model(), merge={"scope": "never"})._store.episodes.items()}
+    assert list(told.values()) == sorted(told.values(), reverse=days.step < 0)
+    store = merged(model=model())._store
+    replaced = store.merged_into
+    assert replaced
+    for stored, new in replaced.items():  # a merged episode may be merged again
+        told[new] = min(told[stored], told[new])
+    assert {name: each.time for name, each in store.episodes.items()} == {name: told[name] for name in store.episodes}
 
 
 def test_a_time_that_the_merge_invents_is_not_believed_where_the_preset_doubts_it() -> None:
