@@ -11,6 +11,11 @@ def stable_seed(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 
+def question_key(question: str) -> str:
+    """Name a question within its conversation: the key of what a memory asks the backbone about it."""
+    return hashlib.sha256(question.encode()).hexdigest()[:16]
+
+
 def generator(*parts: object) -> np.random.Generator:
     """Make a generator from :func:`stable_seed` of the parts."""
     return np.random.default_rng(stable_seed(*parts))

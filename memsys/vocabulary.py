@@ -53,6 +53,11 @@ class Conversation:
         """The speakers of the turns, each where it speaks first; they are looked up once, however many turns."""
         return tuple(dict.fromkeys(turn.speaker for turn in self.turns))
 
+    @property
+    def user(self) -> str:
+        """Who counts as the user: the first of the named speakers, or who speaks first; empty without any."""
+        return (*self.speakers, *self.speaking[:1], "")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Question:

@@ -1,6 +1,5 @@
 """Research: plan, search, integrate and check, round by round."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from memsys.llm.contract import Reply, Role
 from memsys.llm.structured import parse_object
 from memsys.llm.values import whole_number
 from memsys.protocol import Parts
+from memsys.seeding import question_key
 
 _ANY_CHECK = {"type": "object", "required": ["enough"]}
 
@@ -70,7 +70,7 @@ class Researcher:
         found, request = Findings(), question
         if not self.store.pages:
             return found
-        key = hashlib.sha256(question.encode()).hexdigest()[:16]
+        key = question_key(question)
         for number in range(self.rules.max_rounds):
             found.rounds += 1
             await self._search(found, question, request, f"{key}:{number}")

@@ -1,6 +1,5 @@
 """Mem0g's calls (entities of a text, their relations, relations that a text contradicts) and its search."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from memsys.facts.batches import subject
 from memsys.index.bm25 import BM25Index
 from memsys.index.words import words
 from memsys.llm.contract import LanguageModel, Reply, Role
+from memsys.seeding import question_key
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Json, Unit
 
@@ -68,7 +68,7 @@ class GraphCalls:
         self, graph: EntityGraph, question: str, rules: EntityGraphRules
     ) -> tuple[list[tuple[Edge, float]], bool]:
         """Find the relations for a question, best first, with one call; tells whether its reply was malformed."""
-        key = f"{hashlib.sha256(question.encode()).hexdigest()[:16]}:{self.owner}"
+        key = f"{question_key(question)}:{self.owner}"
         kinds, reply = await self._entities(question, key)
         vectors = await self.embedder.embed(list(kinds))
         return ranked(graph.around(vectors, invalid=rules.include_invalid), question, rules), reply.malformed

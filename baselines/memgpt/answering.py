@@ -1,6 +1,5 @@
 """The read path: the agent searches for a question, on a copy of the main context."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +10,7 @@ from baselines.memgpt.reading import FunctionCall, read_call
 from baselines.memgpt.roles import TEXTS
 from baselines.memgpt.rules import SEND, AgentRules
 from memsys.llm.contract import LanguageModel, Role
+from memsys.seeding import question_key
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class QuestionSearcher:
         """Let the agent search until it ends; a question that it neither searched for nor answered is searched for."""
         found = QuestionSearch(CallChain("", self.rules.question_functions, read_only=True))
         found.local.append(await self.context.counted(event("user_message", "", TEXTS("question", question=question))))
-        key = hashlib.sha256(question.encode()).hexdigest()[:16]
+        key = question_key(question)
         for step in range(self.rules.question_steps):
             found.ended_by = await self._step(found, f"{key}:{step}")
             if found.ended_by != "steps":

@@ -1,6 +1,5 @@
 """MemGPT as its released code runs it: every event, a question too, is taken in by the agent's own loop."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -20,6 +19,7 @@ from baselines.memgpt.summarising import ReleasedSummariser
 from memsys.counting import counter_state, load_counts
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
+from memsys.seeding import question_key
 from memsys.units import session_units
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 
@@ -94,7 +94,7 @@ class MemGptCodeMemory(BaseMemory):
         store, counts, messages = self._empty(), Counter[str](), list[Json]()
         store.load_state(self._store.state())
         chain = self._chain(rules.question_functions, ())
-        key = hashlib.sha256(query.encode()).hexdigest()[:16]
+        key = question_key(query)
         with timed(spans, "search"):
             agent = self._agent(store, "search", counts, messages)
             asked = event("user_message", store.time, TEXTS("question", question=query))

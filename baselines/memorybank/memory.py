@@ -85,7 +85,7 @@ class MemoryBankMemory(BaseMemory):
         Raises:
             ValueError: the unit does not come from :meth:`units`.
         """
-        user = _user(unit)
+        user = conversation_of(unit).user
         llm, rules = self._parts.llm, self._summaries
         day = Day(unit.turns[0].date_time, pieces_of(unit, self._parts.turn_format, self._config.pieces))
         counts: Counter[str] = Counter()
@@ -146,7 +146,7 @@ class MemoryBankMemory(BaseMemory):
         rules, key = self._summaries, f"{unit.unit_id}:{number}"
         date = part.turns[0].date_time or TEXTS("undated_day")
         values = {"date": date, "transcript": part.transcript}
-        subjects = {"subjects": self._subjects(_user(unit), [turn.speaker for turn in part.turns])}
+        subjects = {"subjects": self._subjects(conversation_of(unit).user, [turn.speaker for turn in part.turns])}
         otherwise = first_sentences(part.transcript, rules.fallback_sentences)
         return await asyncio.gather(
             self._ask("day_summary", values, key, otherwise) if rules.days else unwanted(),
@@ -244,12 +244,6 @@ def _summary(unit: Unit, number: int, part: DayPart, summary: DaySummary) -> Ban
     return BankEntry(
         f"{unit.unit_id}#summary_{number}", part.turns[0].date_time, summary.text, turn_ids, is_summary=True
     )
-
-
-def _user(unit: Unit) -> str:
-    """Return who counts as the user: the conversation's first speaker."""
-    conversation = conversation_of(unit)
-    return (*conversation.speakers, *(turn.speaker for turn in conversation.turns[:1]), "")[0]
 
 
 def _counted(role: str, made: DaySummary) -> Counter[str]:

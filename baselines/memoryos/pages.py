@@ -126,14 +126,9 @@ class QueuedPage:
         return cls(DialoguePage.from_state(state["page"]), vector, state["continues"], state["chain"], topics)
 
 
-def user_of(conversation: Conversation) -> str:
-    """Return who counts as the user: the conversation's first speaker."""
-    return (*conversation.speakers, *(turn.speaker for turn in conversation.turns[:1]), "")[0]
-
-
 def agent_of(conversation: Conversation) -> str:
     """Return who replies: the first to speak who is not the user; empty where only one speaks."""
-    spoke, user = conversation.speaking, user_of(conversation)
+    spoke, user = conversation.speaking, conversation.user
     return next((speaker for speaker in spoke if speaker != user), "") if len(spoke) > 1 else ""
 
 
@@ -143,7 +138,7 @@ def pages_of(conversation: Conversation, turn_format: TurnFormat, cut: PageCut) 
     Turns of one speaker in a row belong together. What the user says opens a page, the reply closes it; a reply that
     nothing was said before has a page of its own. Where only one speaks (data that is no talk) each turn is a page.
     """
-    user = user_of(conversation)
+    user = conversation.user
     if cut == "turns" or not agent_of(conversation):
         groups: Sequence[Sequence[Turn]] = [[turn] for turn in conversation.turns]
     elif cut == "released_pairs":
@@ -172,7 +167,7 @@ class PagedConversation:
     def __init__(self, conversation: Conversation, turn_format: TurnFormat, cut: PageCut) -> None:
         self.conversation = conversation
         self.pages = pages_of(conversation, turn_format, cut)
-        self.user, self.agent = user_of(conversation), agent_of(conversation)
+        self.user, self.agent = conversation.user, agent_of(conversation)
         self.idle = _idle(conversation, len(self.pages), cut)
         self._place_of = {page.turn_ids[-1]: place for place, page in enumerate(self.pages)}
         self._session_of = {turn: page.session_id for page in self.pages for turn in page.turn_ids}
@@ -229,7 +224,7 @@ def _idle(conversation: Conversation, pages: int, cut: PageCut) -> list[int]:
     if cut != "released_pairs" or not agent_of(conversation):
         return [0] * (pages + 1)
     counts = [0]
-    for turns in _released_pairs(conversation.turns, user_of(conversation)):
+    for turns in _released_pairs(conversation.turns, conversation.user):
         if len(turns) > 1:
             counts.append(0)
         else:

@@ -1,7 +1,6 @@
 """Choosing the pages that are read again for a question."""
 
 import asyncio
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from baselines.readagent.roles import STOP, TEXTS, lookup_for, lookup_next_for
 from baselines.readagent.rules import LookupRules
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.values import whole_number
+from memsys.seeding import question_key
 
 _LIST = re.compile(r"\[([^\]]*)\]")
 _STEP = re.compile(rf"\b{STOP}\b|\d{{1,9}}", re.IGNORECASE)
@@ -46,7 +46,7 @@ class Lookup:
         """Choose pages; none of an empty memory, without a call."""
         if not pages:
             return LookupRequest()
-        key = hashlib.sha256(question.encode()).hexdigest()[:16]
+        key = question_key(question)
         ask = self._parallel if self.rules.mode == "parallel" else self._sequential
         return await ask(pages, question, key)
 

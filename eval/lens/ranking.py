@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from math import fsum
 
 from eval.lens.readings import MetricReading
-from eval.loaders.kinds import ADVERSARIAL
-from eval.metrics.registry import METRICS, higher_is_better, scale_of
-from eval.scoring.aggregate import ABSTENTION
+from eval.metrics.registry import higher_is_better, scale_of
+from eval.scoring.aggregate import score_name
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MeanRule, MetricScores, point
 from eval.scoring.rows import ScoreRow
@@ -105,16 +104,10 @@ def _scored(rows: Mapping[str, ScoreRow], reading: MetricReading) -> _Scored:
     found = {}
     for name, row in rows.items():
         if reading.takes(row.kind):
-            value = row.metrics.get(_score_name(reading, row.kind))
+            value = row.metrics.get(score_name(reading.metric, row.kind, reading.adversarial))
             if value is not None:
                 found[name] = (value, row.conversation_id, row.category)
     return found
-
-
-def _score_name(reading: MetricReading, kind: str) -> str:
-    """An abstention stands for every metric of an answer to an adversarial question, where abstaining is right."""
-    abstention = kind == ADVERSARIAL and reading.adversarial == "abstain" and reading.metric in METRICS
-    return ABSTENTION if abstention else reading.metric
 
 
 def _spread(

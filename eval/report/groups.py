@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eval.loaders.kinds import ADVERSARIAL
-from eval.metrics.registry import METRICS, scale_of
-from eval.scoring.aggregate import ABSTENTION
+from eval.metrics.registry import scale_of
+from eval.scoring.aggregate import score_name
 from eval.scoring.inference import Floats
 from eval.scoring.protocols import Adversarial
 from eval.scoring.rows import ScoreRow
@@ -61,15 +61,7 @@ def scored(runs: Sequence[StoredRun], group: RunGroup, metric: str, five: Advers
 
 
 def _values(rows: Sequence[ScoreRow], metric: str, five: Adversarial) -> list[float | None]:
-    retrieval = metric in METRICS and "retrievals" in METRICS[metric].needs
     return [
-        None
-        if row.kind == ADVERSARIAL and five == "exclude"
-        else row.metrics.get(ABSTENTION if _declines(row, metric, five) and not retrieval else metric)
+        None if row.kind == ADVERSARIAL and five == "exclude" else row.metrics.get(score_name(metric, row.kind, five))
         for row in rows
     ]
-
-
-def _declines(row: ScoreRow, metric: str, five: Adversarial) -> bool:
-    """Whether declining is the right answer; a judge's verdict stays what it is."""
-    return row.kind == ADVERSARIAL and five == "abstain" and metric in METRICS

@@ -1,9 +1,14 @@
 """How long work still takes, from measured seconds; nothing of it knows a display."""
 
 import time
+from collections import deque
 from collections.abc import Callable
 
 Clock = Callable[[], float]
+
+#: The pace of writing is that of the turns written in the last seconds, and of at least so many turns.
+_RECENT_SECONDS = 120.0
+_RECENT_TURNS = 20
 
 
 class Pace:
@@ -45,32 +50,38 @@ class Pace:
 class WritingPace(Pace):
     """Turns, which are written one after the other once they are prepared.
 
-    Many are prepared before the first is written. The rate is therefore measured from the first write on: the time
-    until then says nothing about the time between two writes.
+    Many are prepared before the first is written. Time is therefore measured from the end of the first write on: the
+    time until then says nothing about the time between two writes. What a turn costs changes on the way (a memory that
+    first fills a buffer, replies that a stopped run left in the cache), so the time left goes by the latest turns.
     """
 
     def __init__(self, items: int, done: int = 0, clock: Clock = time.monotonic) -> None:
         super().__init__(items, done, clock)
-        self._first: tuple[float, int] | None = None  # when the first write ended, and how many were done then
+        self._ends: deque[tuple[float, int]] = deque()  # when the latest writes ended, and how many were done then
 
     def restart(self) -> None:
         """See :meth:`Pace.restart`."""
         super().restart()
-        self._first = None
+        self._ends.clear()
 
     def wrote(self, turns: int, seconds: float) -> None:
         """Count turns, the writing of which took these seconds."""
         now = self._clock()
         self.done += turns
         self._begun = now - seconds if self._begun is None else self._begun
-        self._first = self._first or (now, self.done)
+        self._ends.append((now, self.done))
+        while self._is_old(self._ends[0]) and self._is_old(self._ends[1]):
+            self._ends.popleft()
 
     def seconds_left(self) -> float | None:
         """See :meth:`Pace.seconds_left`."""
-        if self._first is None or self.done == self._first[1]:
+        if len(self._ends) < 2:
             return super().seconds_left()
-        moment, done = self._first
+        moment, done = self._ends[0]
         return (self._clock() - moment) / (self.done - done) * (self.items - self.done)
+
+    def _is_old(self, end: tuple[float, int]) -> bool:
+        return self._clock() - end[0] > _RECENT_SECONDS and self.done - end[1] > _RECENT_TURNS
 
 
 class AnsweringPace(Pace):

@@ -7,7 +7,7 @@ from statistics import median
 
 from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS
-from eval.scoring.protocols import Averaging, Protocol, Weighting
+from eval.scoring.protocols import Adversarial, Averaging, Protocol, Weighting
 from eval.scoring.rows import ScoreRow
 from memsys.vocabulary import Json
 
@@ -117,10 +117,15 @@ def combine(means: Sequence[Mean], weighting: Weighting) -> Mean:
     return Mean(total / fsum(weights), scored, unscored)
 
 
-def _metric(metric: str, kind: str, averaging: Averaging) -> str:
-    """The score that a column takes of a kind; what was retrieved is no abstention, whatever the protocol."""
-    abstention = kind == ADVERSARIAL and averaging.adversarial == "abstain"
-    return ABSTENTION if abstention and "retrievals" not in METRICS[metric].needs else metric
+def score_name(metric: str, kind: str, adversarial: Adversarial) -> str:
+    """Name the score that stands for a metric in questions of a kind.
+
+    It is abstention in adversarial questions whose right answer is to abstain. What was retrieved is no abstention, a
+    judge's verdict stays what it is, and so does what is no score of an answer: latencies and sizes.
+    """
+    if kind != ADVERSARIAL or adversarial != "abstain" or metric not in METRICS:
+        return metric
+    return metric if "retrievals" in METRICS[metric].needs else ABSTENTION
 
 
 def aggregate(rows: Sequence[ScoreRow], protocol: Protocol) -> ProtocolMeans:
@@ -173,7 +178,7 @@ def metric_mean(
 
 
 def _group_mean(rows: Sequence[ScoreRow], metric: str, averaging: Averaging) -> Mean:
-    return mean_of(row.metrics.get(_metric(metric, row.kind, averaging)) for row in rows)
+    return mean_of(row.metrics.get(score_name(metric, row.kind, averaging.adversarial)) for row in rows)
 
 
 def _by_category(rows: Sequence[ScoreRow], averaging: Averaging) -> list[list[ScoreRow]]:

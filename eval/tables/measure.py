@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-from eval.loaders.kinds import ADVERSARIAL
 from eval.metrics.registry import METRICS, is_share
-from eval.scoring.aggregate import ABSTENTION, mean_of, metric_mean
+from eval.scoring.aggregate import mean_of, metric_mean, score_name
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MICRO, Interval, MeanRule, MetricScores, point
 from eval.scoring.paired import minimum_detectable_difference
-from eval.scoring.protocols import Adversarial, Averaging, Protocol
+from eval.scoring.protocols import Averaging, Protocol
 from eval.scoring.rows import ScoreRow, is_verdict
 from eval.tables.candidates import LATENCY_METRICS, Selected, is_retrieval, run_figure
 from eval.tables.determinism import repeats_exactly
@@ -182,7 +181,7 @@ def scored_rows(
     found = []
     for row in rows:
         if row.category == category or (category is None and (_is_plain(metric) or averaging.counts(row.kind))):
-            value = row.metrics.get(score_name(metric, row.kind, averaging))
+            value = row.metrics.get(score_name(metric, row.kind, averaging.adversarial))
             if value is not None:
                 found.append((row, value))
     return found
@@ -200,20 +199,6 @@ def mean_rule(rows: Sequence[ScoreRow], averaging: Averaging) -> MeanRule:
     return MeanRule(
         tuple((category, 1.0) for category in sorted({r.category for r in rows if averaging.counts(r.kind)}))
     )
-
-
-def score_name(metric: str, kind: str, averaging: Averaging) -> str:
-    """Score that stands for a metric in questions of a kind: abstention in adversarial ones where that is right.
-
-    A judge's verdict stays what it is: a question that the judge did not see has none.
-    """
-    declines = kind == ADVERSARIAL and metric in METRICS and _treatment(metric, averaging) == "abstain"
-    return ABSTENTION if declines else metric
-
-
-def _treatment(metric: str, averaging: Averaging) -> Adversarial:
-    """Treatment of category 5: what was retrieved is no abstention, whatever a protocol says of answers."""
-    return "paper_trap" if is_retrieval(metric) and averaging.adversarial == "abstain" else averaging.adversarial
 
 
 def _caveats(selected: Selected, metric: str, terms: MeasurementContext) -> tuple[str, ...]:

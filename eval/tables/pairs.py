@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eval.metrics.registry import METRICS, scale_of
+from eval.scoring.aggregate import score_name
 from eval.scoring.inference import MetricScores
 from eval.scoring.paired import PairedComparison, compare_paired, holm
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow
-from eval.tables.measure import mean_rule, score_name
+from eval.tables.measure import mean_rule
 from eval.tables.stored import StoredRun
 from eval.tables.terms import differing_parts
 
@@ -56,7 +57,7 @@ def paired_differences(
     for row in ours:
         if row.question_id not in other or not protocol.counts(row.kind):
             continue
-        name = score_name(metric, row.kind, protocol)
+        name = score_name(metric, row.kind, protocol.adversarial)
         mine, its = row.metrics.get(name), other[row.question_id].metrics.get(name)
         if mine is not None and its is not None:
             found.append((scale * (mine - its), row.conversation_id, row.category))

@@ -1,6 +1,5 @@
 """Stage 1 of retrieval: which clusters are searched (paper, section 3.4)."""
 
-import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +10,7 @@ from memsys.clag.roles import selector_for
 from memsys.embedding.contract import Vectors
 from memsys.llm.contract import LanguageModel, Role
 from memsys.notes.store import NoteStore
+from memsys.seeding import question_key
 
 #: Why all notes are searched instead of clusters.
 GlobalReason = Literal[
@@ -69,7 +69,7 @@ class Selector:
         limit = min(config.top_n, len(candidates)) if config.constrain_ids else config.top_n
         values = {"query": query.text, "query_tags": ", ".join(query.tags), "candidates": cards, "top_n": str(limit)}
         role = selector_for(self.role, candidates, limit) if config.constrain_ids else self.role
-        reply = await self.llm.ask(role, values, key=hashlib.sha256(query.text.encode()).hexdigest()[:16])
+        reply = await self.llm.ask(role, values, key=question_key(query.text))
         if reply.value is None:
             return ClusterSelection(candidates, (), "selector_malformed")
         given = [cluster_id for cluster_id in reply.value["selected_clusters"] if isinstance(cluster_id, str)]

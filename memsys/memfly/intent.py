@@ -1,6 +1,5 @@
 """Role ``intent``: what a question is about, as a heading and as keywords (paper, equation 11)."""
 
-import hashlib
 from dataclasses import dataclass
 
 from memsys.embedding.contract import Embedder
@@ -8,6 +7,7 @@ from memsys.index.words import words
 from memsys.llm.contract import LanguageModel, Role
 from memsys.memfly.pathways import Signals
 from memsys.memfly.phrases import question_keywords
+from memsys.seeding import question_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,6 @@ class Intent:
     topic: str
     keywords: tuple[str, ...]
     fallbacks: tuple[str, ...] = ()
-
-
-def question_key(question: str) -> str:
-    """Return what names a question within its conversation."""
-    return hashlib.sha256(question.encode()).hexdigest()[:16]
 
 
 async def ask_intent(llm: LanguageModel, role: Role, question: str, max_words: int) -> Intent:

@@ -7,10 +7,11 @@ from typing import Literal
 
 from memsys.llm.contract import LanguageModel
 from memsys.memfly.evidence import EvidenceWriter
-from memsys.memfly.intent import Intent, question_key
+from memsys.memfly.intent import Intent
 from memsys.memfly.pathways import CandidatePool
 from memsys.memfly.roles import TEXTS, MemFlyRoles
 from memsys.memfly.rules import RefinementRules
+from memsys.seeding import question_key
 
 #: Why the loop ended. ``off``: ablation. ``malformed``: the check gave no valid object, which counts as sufficient.
 Stop = Literal["off", "sufficient", "confident", "malformed", "no_subquery", "repeated_subquery", "max_rounds"]

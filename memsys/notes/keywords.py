@@ -1,10 +1,10 @@
 """Role ``keywords``: the question as one string of comma-separated keywords, which is what A-Mem and CLAG search by."""
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from memsys.llm.contract import LanguageModel, Role
+from memsys.seeding import question_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ async def ask_keywords(
             official code does.
         read_text: finds the keywords in a reply that is no object of the role's schema.
     """
-    key = hashlib.sha256(question.encode()).hexdigest()[:16]
+    key = question_key(question)
     reply = await llm.ask(role, {"question": question}, key=key)
     text = read_text(reply.text) if reply.value is None else role.reading.text(reply.value["keywords"])
     keywords = Keywords(text, "raw_reply" if reply.malformed else None)

@@ -1,6 +1,5 @@
 """How unsure the backbone is of its answer, from the log-probabilities of a short greedy reply (role ``probe``)."""
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from memsys.episodes.nodes import Episode, joined
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Role
+from memsys.seeding import question_key
 from memsys.vocabulary import Completion, TokenLogprob
 from memsys.xmemory.roles import TEXTS
 from memsys.xmemory.rules import Estimator
@@ -54,7 +54,7 @@ class UncertaintyProbe:
             "episodes": _lines([_episode_text(episode, episode.episode_id in raw) for episode in episodes]),
         }
         shown = "+".join(f"{episode.episode_id}{'*' if episode.episode_id in raw else ''}" for episode in episodes)
-        question = hashlib.sha256(coarse.question.encode()).hexdigest()[:16]
+        question = question_key(coarse.question)
         reply = await self.llm.ask(self.role, values, key=f"{question}:{shown or 'none'}")
         completion = reply.completion
         if completion.text.strip() and not completion.logprobs:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from baselines.memoryos.long_term import SpeakerFact, fact_lines, read_profile
 from baselines.memoryos.memory import MemoryOSMemory
-from baselines.memoryos.pages import PagedConversation, PageTopic, agent_of, pages_of, user_of
+from baselines.memoryos.pages import PagedConversation, PageTopic, agent_of, pages_of
 from baselines.memoryos.rules import HeatRules, MidTermRules, PromptLayout, ShortTermRules
 from baselines.memoryos.segments import MidTermMemory, TopicSegment, keyword_overlap, recency
 from eval.sweep.calls import memory_calls
@@ -115,7 +115,7 @@ def test_pairs_stay_in_their_session_and_may_have_one_side() -> None:
     ]  # fmt: skip
     assert (pages[0].user, pages[0].agent) == ("", "Ben: a")
     assert pages[1].text == "Ann: b\nAnn: c\nBen: d"
-    assert (user_of(talk), agent_of(talk)) == ("Ann", "Ben")
+    assert (talk.user, agent_of(talk)) == ("Ann", "Ben")
 
 
 #: As released, one reply is overwritten, one opens a session, and three turns stand alone.

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from eval.loaders.kinds import ADVERSARIAL
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.score import main
-from eval.scoring.aggregate import aggregate, mean_of
+from eval.scoring.aggregate import aggregate, mean_of, score_name
 from eval.scoring.call_costs import calls_by_role
 from eval.scoring.latency import measured_latencies
 from eval.scoring.protocols import Protocol, load_protocol, protocol_names
@@ -486,3 +487,12 @@ def test_bad_scoring_settings_are_refused() -> None:
     with pytest.raises(ConfigError, match="batch_size=0"):
         ScoringConfig(batch_size=0)
     assert issubclass(ScoringError, MemsysError)
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [("f1_set", "abstained"), ("recall@10", "recall@10"), ("judge_x", "judge_x"), ("retrieve_ms", "retrieve_ms")],
+)
+def test_abstention_stands_for_scores_of_answers_alone(metric: str, expected: str) -> None:
+    assert score_name(metric, ADVERSARIAL, "abstain") == expected
+    assert score_name(metric, "single_hop", "abstain") == score_name(metric, ADVERSARIAL, "paper_trap") == metric

@@ -115,6 +115,26 @@ def test_what_was_found_done_does_not_make_the_rest_look_fast() -> None:
     assert pace.done == 90 and pace.seconds_left() == pytest.approx(20) and pace.rate() == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(("before", "after"), [(0.1, 15.0), (15.0, 1.0)])
+def test_time_left_goes_by_what_turns_cost_now(before: float, after: float) -> None:
+    """CLAG first fills its buffer, a resumed run first finds its replies in the cache: later turns cost more."""
+    clock = Clock()
+    pace = WritingPace(419, clock=clock)
+    for seconds in [before] * 100 + [after] * 150:
+        clock.now += seconds
+        pace.wrote(1, seconds)
+    assert pace.seconds_left() == pytest.approx(169 * after)
+
+
+def test_several_turns_written_at_once_far_apart_still_have_a_pace() -> None:
+    clock = Clock()
+    pace = WritingPace(400, clock=clock)
+    for _ in range(3):
+        clock.now += 600
+        pace.wrote(100, 600.0)
+    assert pace.seconds_left() == pytest.approx(600)
+
+
 def test_all_done_leaves_nothing() -> None:
     pace = WritingPace(1)
     pace.wrote(1, 1.0)
