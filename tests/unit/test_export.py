@@ -10,6 +10,7 @@ from eval.export import export_run, main
 from eval.scoring.summary import summarise
 from eval.tables.__main__ import main as tables
 from eval.tables.places import without_places
+from eval.tables.stored import Skipped, read_run
 from memsys.errors import RunDirectoryError
 from tests.support.fake_run import FakeRun, rewrite
 
@@ -49,6 +50,15 @@ def test_run_and_export_count_once(tmp_path: Path) -> None:
     assert tables(["--runs", *both, "--out", str(tmp_path / "both")]) == 0
     assert tables(["--runs", both[0], "--out", str(tmp_path / "one")]) == 0
     assert (tmp_path / "both" / "clag_table01.md").read_text() == (tmp_path / "one" / "clag_table01.md").read_text()
+
+
+def test_an_export_that_lost_rows_is_left_out_by_name(tmp_path: Path) -> None:
+    target = export_run(FakeRun(conversations=("conv-26",)).write(tmp_path / "runs"), tmp_path / "summaries")
+    scores = (target / "scores.jsonl").read_text().splitlines(keepends=True)
+    (target / "scores.jsonl").write_text("".join(scores[:-3]))
+    left_out = read_run(target)
+    assert isinstance(left_out, Skipped)
+    assert f"scores.jsonl has {len(scores) - 3} of {len(scores)} rows; restore it" in left_out.reason
 
 
 def test_no_text_and_no_place_is_kept(tmp_path: Path) -> None:
