@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 Clock = Callable[[], float]
 
-#: The pace of writing is that of the turns written in the last seconds, and of at least so many turns.
+#: The time left of writing goes by the turns of at least so many seconds, and by at least so many turns.
 _RECENT_SECONDS = 120.0
 _RECENT_TURNS = 20
 
@@ -70,7 +70,7 @@ class WritingPace(Pace):
         self.done += turns
         self._begun = now - seconds if self._begun is None else self._begun
         self._ends.append((now, self.done))
-        while self._is_old(self._ends[0]) and self._is_old(self._ends[1]):
+        while len(self._ends) > 1 and self._is_old(self._ends[1]):
             self._ends.popleft()
 
     def seconds_left(self) -> float | None:

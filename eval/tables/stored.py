@@ -237,7 +237,10 @@ def read_run(path: Path) -> StoredRun | Skipped:
         return Skipped(path, str(error))
     if whole:
         rows = _with_latency(path, record, rows)
-    summary = _summary(path)
+    summary = read_json(path / "summary.json") if (path / "summary.json").is_file() else {}
+    counted = (summary.get("counts") or {}).get("rows", len(rows))
+    if not whole and len(rows) != counted:
+        return Skipped(path, f"{SCORES} has {len(rows)} of {counted} rows; restore it or export the run again")
     known = with_shown(rows, summary, record["config"].get("memory") or {})
     return StoredRun(record, read_json(path / SCORES_META), summary, tuple(known))
 
@@ -263,15 +266,7 @@ def _exported_rows(path: Path) -> list[ScoreRow]:
     rows = list(read_rows(path / SCORES, ScoreRow, advice="export the run again", unique="question_id"))
     if not rows:
         raise ScoringError(f"{path} has no scores; export the run again")
-    counted = (_summary(path).get("counts") or {}).get("rows", len(rows))
-    if len(rows) != counted:
-        raise ScoringError(f"{path / SCORES} has {len(rows)} of {counted} rows; restore it or export the run again")
     return rows
-
-
-def _summary(path: Path) -> dict[str, Any]:
-    """Means and counts of a run; floors have none."""
-    return read_json(path / "summary.json") if (path / "summary.json").is_file() else {}
 
 
 def _in_latency_mode(record: Mapping[str, Any]) -> bool:
