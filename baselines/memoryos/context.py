@@ -85,4 +85,5 @@ def _page(texts: MemoryOSTexts, page: DialoguePage, chain: str) -> str:
 
 
 def _fact(texts: MemoryOSTexts, fact: SpeakerFact, who: re.Pattern[str], name: str) -> str:
-    return texts.fact.format(fact=who.sub(lambda _: name, fact.text), date=fact.date)
+    template = texts.fact if fact.date else texts.undated_fact
+    return template.format(fact=who.sub(lambda _: name, fact.text), date=fact.date)

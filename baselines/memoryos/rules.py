@@ -265,6 +265,7 @@ class MemoryOSTexts:
         facts: heading of the facts about a ``{speaker}``.
         page: a page of ``{text}`` with its ``{date}``.
         fact: a ``{fact}`` with its ``{date}``.
+        undated_fact: a ``{fact}`` where no date is known.
     """
 
     recent: str
@@ -274,6 +275,7 @@ class MemoryOSTexts:
     facts: str
     page: str
     fact: str
+    undated_fact: str
 
     def __post_init__(self) -> None:
         places: dict[str, tuple[str, ...]] = {
@@ -284,6 +286,7 @@ class MemoryOSTexts:
             "facts": ("speaker",),
             "page": ("text", "date"),
             "fact": ("fact", "date"),
+            "undated_fact": ("fact",),
         }
         for key, known in places.items():
             check_template(f"memory.context_texts.{key}", getattr(self, key), *known)

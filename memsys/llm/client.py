@@ -80,15 +80,13 @@ class BoundModel:
     async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
         """Make one call; again, as the role says, while the reply is malformed and retries are left.
 
-        At temperature 0 the same request would give the same reply: there is no other attempt without a correction.
-
         Raises:
             BackboneError: the server cannot be reached, or refuses (a prompt longer than the context, say).
             RuntimeError: called outside a call scope.
         """
         scope = _current_scope(role)
         prompt, role = role.prompt.render(values), role.with_system(values)
-        retries = self._retries(role)
+        retries = role.retries_at(effective_temperature(self._shared.config, role))
         reply: Reply | None = None
         for attempt in range(retries + 1):
             try:
@@ -102,10 +100,6 @@ class BoundModel:
             role = role.after(reply.text)
         assert reply is not None
         return reply
-
-    def _retries(self, role: Role) -> int:
-        varies = role.correction is not None or effective_temperature(self._shared.config, role) != 0
-        return role.malformed_retries if role.schema is not None and varies else 0
 
     async def _attempt(self, role: Role, prompt: str, key: str, attempt: int, scope: CallScope) -> Reply:
         seed = stable_seed(self._shared.run_seed, self._conversation_id, role.name, key, attempt)

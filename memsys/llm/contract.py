@@ -30,7 +30,8 @@ class Role:
             (:mod:`memsys.prompt_packs`); then ``system`` is not read.
         system_first: in completion mode, where there are no system messages, it stands before the prompt.
         top_logprobs: alternatives to report per generated token; 0 asks for none.
-        malformed_retries: further attempts, with other seeds, when the reply does not parse or validate.
+        malformed_retries: further attempts, with other seeds, when the reply does not parse or validate; see
+            :meth:`retries_at`.
         raw: the prompt goes to the completion endpoint without chat template, whatever the backbone's prompt mode.
         reading: how the reply is read; it changes no request.
         accepts: JSON schema that the reply must follow where it is not ``schema`` (see :attr:`Reading.check`).
@@ -53,6 +54,15 @@ class Role:
     system_first: bool = False
     correction: Correction | None = None
     exchange: tuple[str, ...] = ()
+
+    def retries_at(self, temperature: float) -> int:
+        """Attempts after a malformed reply; at temperature 0 the same request would only give the same reply again.
+
+        Args:
+            temperature: that the backbone asks the role at.
+        """
+        varies = self.correction is not None or temperature != 0
+        return self.malformed_retries if self.schema is not None and varies else 0
 
     def after(self, reply: str) -> "Role":
         """The role in the attempt after a malformed reply; only the first such reply is shown, as in the source."""

@@ -65,7 +65,7 @@ class ScriptedModel:
             ScriptEndedError: nothing is left to say.
         """
         prompt, role = role.prompt.render(values), role.with_system(values)
-        for left in range(role.malformed_retries, -1, -1):
+        for left in range(role.retries_at(role.temperature), -1, -1):
             self.calls.append(ScriptedCall(role.name, key, dict(values), prompt))
             said = self._next(role.name, values, key)
             raw = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from eval.configs.choices import MEMORY, presets, settings_of
 from memsys.errors import ConfigError
 from memsys.llm.roles import RoleSettings, bounded, check_role_names, roles_by_schema
 
@@ -43,3 +44,15 @@ def test_a_preset_describes_exactly_the_roles_that_are_asked(given: dict[str, An
     with pytest.raises(ConfigError, match=rf"memory\.roles: {message}; exactly these are needed: a, b"):
         roles_by_schema(given, {"a": None, "b": None}, Path())
     check_role_names({"b": {}, "a": {}}, ("a", "b"))
+
+
+@pytest.mark.parametrize("name", sorted(presets(MEMORY)))
+def test_a_retry_that_a_preset_names_has_an_effect(name: str) -> None:
+    """At temperature 0 without a correction the same prompt would only have the same reply."""
+    roles = settings_of(presets(MEMORY)[name]).get("roles") or {}
+    without_effect = [
+        role
+        for role, settings in roles.items()
+        if settings.get("malformed_retries") and not settings["temperature"] and not settings.get("correction")
+    ]
+    assert not without_effect

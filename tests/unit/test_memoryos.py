@@ -394,6 +394,12 @@ def test_a_hot_segment_is_read_once_and_cools_down() -> None:
     assert "Facts about Ann:\n- Ann sails (said on" in context and "Facts about Ben:\n- Ben bake" in context
 
 
+def test_a_fact_without_a_date_says_of_no_day() -> None:
+    undated = replace(TALK, turns=tuple(replace(turn, date_time="") for turn in TALK.turns))
+    context = asked(ingested(replying(), undated, heat={"tau": 0.5}, retrieve={"fact_cos": -1.0})).context
+    assert "Facts about Ann:\n- Ann sails\n" in context + "\n" and "said on" not in context
+
+
 #: What the pages of a talk are about: two of one thing make its segment hot, the next two open segments of their own.
 ABOUT = {"D1:0": "same", "D2:0": "same", "D3:0": "same other", "D4:0": "elsewhere"}
 
