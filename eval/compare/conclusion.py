@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from eval.compare.columns import ANSWERABLE
 from eval.compare.pairs import on_the_same_data
 from eval.compare.rows import SystemRow
+from eval.compare.seeds import fewer_seeds, listed_seeds
 from eval.loaders.custom import CUSTOM
 from eval.metrics.sessions import BY_SESSION
 from eval.scoring.inference import Interval
@@ -86,10 +87,18 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
     else:
         pair = tested[first.label]
     sentences = [f"On {_extent(first, pair)} {_sentence(_lead_of(pair, first.label), lead)}"]
+    sentences += _of_fewer_seeds(pair.system, systems, baseline)
     if pair.system in answerable:
         sentences.append(_answerable_sentence(pair, answerable[pair.system]))
     rest = {name: one for name, one in answerable.items() if name != pair.system}
     return " ".join([*sentences, *_under_one_alone(tested, rest, lead)])
+
+
+def _of_fewer_seeds(system: str, rows: Sequence[SystemRow], baseline: SystemRow) -> list[str]:
+    """That a test is of fewer seeds than a label names, which the means beside it are of."""
+    tested = next((row for row in rows if row.label == system), baseline)
+    seeds = fewer_seeds(tested.repeats, baseline.repeats)
+    return [f"That is of seed {listed_seeds(seeds)}, which both ran."] if seeds else []
 
 
 def _why_untested(first: SystemRow, rows: Sequence[SystemRow], baseline: SystemRow, lead: str) -> str:

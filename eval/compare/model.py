@@ -15,7 +15,7 @@ from eval.compare.columns import (
 from eval.compare.conclusion import conclusion, no_evidence
 from eval.compare.pairs import compare_with
 from eval.compare.rows import ComparisonEstimate, SystemRow, lead_metric, price_dates, system_rows
-from eval.compare.seeds import listed_seeds
+from eval.compare.seeds import fewer_seeds, listed_seeds
 from eval.scoring.aggregate import unlabelled_kinds
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol
@@ -155,7 +155,18 @@ class Report:
             notes = [_RECALL_TESTS.format(heading=self.lead)]
         elif any(pair.column == ANSWERABLE for pair in self.pairs):
             notes = [_ANSWERABLE_TESTS]
-        return [*PAIR_LEGEND[:2], *notes, *PAIR_LEGEND[2:]]
+        return [*PAIR_LEGEND[:2], *notes, *PAIR_LEGEND[2:-1], *self._of_fewer_seeds(), PAIR_LEGEND[-1]]
+
+    def _of_fewer_seeds(self) -> list[str]:
+        """Tests that are of fewer seeds than the means: of those that both systems ran."""
+        baseline = next(row for row in self.rows if row.label == self.baseline)
+        tested = {pair.system for pair in self.pairs}
+        found = {row.label: fewer_seeds(row.repeats, baseline.repeats) for row in self.rows if row.label in tested}
+        return [
+            f"{label}: tested on seed {listed_seeds(seeds)}, which {self.baseline} has too"
+            for label, seeds in found.items()
+            if seeds
+        ]
 
     @property
     def legend(self) -> list[str]:

@@ -305,7 +305,9 @@ def cost_estimates(summary: Mapping[str, Any]) -> dict[str, ComparisonEstimate]:
     total = (summary.get("calls") or {}).get("total") or {}
     if not total.get("calls"):
         return {}
-    found = {"malformed": ComparisonEstimate(100 * total["malformed"] / total["calls"])}
+    found = {}
+    if total.get("malformed") is not None:
+        found["malformed"] = ComparisonEstimate(100 * total["malformed"] / total["calls"])
     if total.get("cached_share") is not None:
         found["cached"] = ComparisonEstimate(100 * total["cached_share"])
     read = (summary.get("cost") or {}).get("read_per_question")

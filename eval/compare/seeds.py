@@ -119,10 +119,16 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return fsum(known) / len(values) if len(known) == len(values) else None
 
 
+def fewer_seeds(ours: Repeats, theirs: Repeats) -> tuple[int, ...]:
+    """The seeds that two systems are paired over, sorted, where one of them has others too; else empty."""
+    shared = sorted(set(ours.seeds) & set(theirs.seeds))
+    return () if len(shared) == len(ours.runs) == len(theirs.runs) else tuple(shared)
+
+
 def paired_rows(ours: Repeats, theirs: Repeats) -> tuple[Sequence[ScoreRow], Sequence[ScoreRow]]:
     """Scores of two systems over the seeds that both ran; over all of each where they share none."""
-    shared = set(ours.seeds) & set(theirs.seeds)
-    if not shared or (len(shared) == len(ours.runs) == len(theirs.runs)):
+    shared = fewer_seeds(ours, theirs)
+    if not shared:
         return ours.averaged.rows, theirs.averaged.rows
 
     def of(system: Repeats) -> tuple[ScoreRow, ...]:

@@ -4,14 +4,17 @@ import json
 import shutil
 from collections.abc import Callable
 from enum import Enum
+from http import HTTPStatus
 from pathlib import Path
-
-import httpx
+from typing import TYPE_CHECKING
 
 from eval.loaders.contract import DatasetInfo, PinnedFile
 from eval.loaders.locate import DATA_VARIABLE
 from memsys.assets.checksums import sha256
 from memsys.errors import DataError
+
+if TYPE_CHECKING:
+    import httpx
 
 #: Called with bytes so far and bytes in all (0 where the server does not say).
 Progress = Callable[[int, int], None]
@@ -41,6 +44,8 @@ def fetch(
     Raises:
         DataError: no network, refused, wrong checksum, or registration is needed; says what to do by hand.
     """
+    import httpx  # here: the tables import this package for the facts of the data sets alone
+
     target = folder / file.name
     if is_there(file, target):
         return FetchOutcome.PRESENT
@@ -115,10 +120,12 @@ def by_hand(file: PinnedFile, folder: Path) -> str:
 
 def _download(url: str, part: Path, progress: Progress, timeout: float) -> bool:
     """Fill ``part``; return whether the server went on where an earlier download stopped."""
+    import httpx
+
     have = part.stat().st_size if part.is_file() else 0
     headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
     with httpx.stream("GET", url, headers=headers, follow_redirects=True, timeout=timeout) as response:
-        if have and response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+        if have and response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             return True  # nothing is left to send; the checksum decides
         response.raise_for_status()
         resumed = _continues(response, have)
@@ -133,8 +140,8 @@ def _download(url: str, part: Path, progress: Progress, timeout: float) -> bool:
     return resumed
 
 
-def _continues(response: httpx.Response, have: int) -> bool:
-    partial = response.status_code == httpx.codes.PARTIAL_CONTENT
+def _continues(response: "httpx.Response", have: int) -> bool:
+    partial = response.status_code == HTTPStatus.PARTIAL_CONTENT
     return bool(have) and partial and response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
 
 

@@ -55,11 +55,11 @@ class Role:
     correction: Correction | None = None
     exchange: tuple[str, ...] = ()
 
-    def retries_at(self, temperature: float) -> int:
+    def retries_at(self, temperature: float | None) -> int:
         """Attempts after a malformed reply; at temperature 0 the same request would only give the same reply again.
 
         Args:
-            temperature: that the backbone asks the role at.
+            temperature: that the backbone asks the role at; ``None`` leaves it to the server.
         """
         varies = self.correction is not None or temperature != 0
         return self.malformed_retries if self.schema is not None and varies else 0

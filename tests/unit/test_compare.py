@@ -17,7 +17,7 @@ from eval.compare.columns import ComparisonColumn
 from eval.compare.formats import render_csv, render_latex, render_markdown
 from eval.compare.model import make_report
 from eval.compare.pairs import compare_with
-from eval.compare.rows import graded_columns, labels, system_rows
+from eval.compare.rows import cost_estimates, graded_columns, labels, system_rows
 from eval.compare.seeds import Repeats, group_repeats
 from eval.compare.terminal import short_names, show
 from eval.export import export_run
@@ -93,6 +93,22 @@ def test_a_system_of_several_seeds_is_called_by_all_of_them(tmp_path: Path) -> N
     assert [row.label for row in system_rows(runs, CLAG)] == ["rag, seeds 0-2", "amem, seed 1"]
     assert [row.label for row in system_rows([runs[0], *runs[2:]], CLAG)] == ["rag, seeds 0,2", "amem, seed 1"]
     assert [row.label for row in system_rows(runs[:3], CLAG)] == ["rag"]
+
+
+def test_a_summary_that_counted_no_malformed_replies_has_the_other_costs() -> None:
+    summary = {"calls": {"total": {"calls": 4, "cached_share": 0.5}}}
+    assert {name: one.value for name, one in cost_estimates(summary).items()} == {"cached": 50.0}
+
+
+def test_a_test_over_fewer_seeds_than_the_means_says_so(tmp_path: Path) -> None:
+    """RAG's label and means are of three seeds, the test against a system of one seed is of that seed alone."""
+    rag = [stored(tmp_path, seed=seed, values=lambda number, metric: 0.5) for seed in (0, 1, 2)]
+    amem = stored(tmp_path, memory="amem", seed=1, values=lambda number, metric: 0.25)
+    report = make_report([*rag, amem], CLAG)
+    assert "amem, seed 1: tested on seed 1, which rag, seeds 0-2 has too" in report.pair_notes
+    assert "That is of seed 1, which both ran." in report.conclusion
+    same = make_report([rag[1], amem], CLAG)
+    assert not any("tested on seed" in note for note in same.pair_notes) and "both ran" not in same.conclusion
 
 
 def test_seeds_that_were_asked_with_other_answer_prompts_are_systems_of_their_own(tmp_path: Path) -> None:
